@@ -1,6 +1,6 @@
 // Package audit says what in a text deserves a look before anybody follows or runs it:
 // hidden characters, commands that download and run, launches of whatever is newest,
-// secrets. What a command does is judged by chain/policy. It is pure, reads as a stream,
+// secrets. What a command does is judged by chain/command. It is pure, reads as a stream,
 // takes time in proportion to the text, and skips nothing for its size.
 //
 // It is a reader's help and no boundary: what it does not find may be bad all the same.

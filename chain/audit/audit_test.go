@@ -89,7 +89,7 @@ func ordinary(t testing.TB, visit func(name, text string)) {
 		t.Fatal(err)
 	}
 	for _, c := range []string{"harmless.txt", "review-harmless.txt"} {
-		raw, err := os.ReadFile("../policy/testdata/corpus/" + c)
+		raw, err := os.ReadFile("../command/testdata/corpus/" + c)
 		if err != nil {
 			t.Fatal(err)
 		}

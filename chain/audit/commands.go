@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rye-os/rye/chain/policy"
+	"github.com/rye-os/rye/chain/command"
 )
 
 // A block is commands that are judged together: a fence of a text, or a whole script.
@@ -128,7 +128,7 @@ func (s *scan) flush() {
 	if s.tooMany(s.block.from, text) {
 		return
 	}
-	for _, f := range policy.Analyse(text, nil, nil) {
+	for _, f := range command.Analyse(text, nil, nil) {
 		n, line := lineOf(text, f.Text)
 		s.found(f, s.block.from+n, line, text)
 	}
@@ -201,7 +201,7 @@ func (s *scan) judge(text, line string) {
 	if s.tooMany(s.line, line) {
 		return
 	}
-	for _, f := range policy.Analyse(text, nil, nil) {
+	for _, f := range command.Analyse(text, nil, nil) {
 		s.found(f, s.line, line, "")
 	}
 	s.unpinned(text, line, false)
@@ -236,7 +236,7 @@ var meaning = map[string]struct {
 }
 
 // found notes what the analysis found of a script, or where that is "" of a command in prose.
-func (s *scan) found(f policy.Finding, at int, line, script string) {
+func (s *scan) found(f command.Finding, at int, line, script string) {
 	m, known := meaning[f.Label]
 	if !known {
 		m.rule, m.severity = "risky-command", Medium

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rye-os/rye/chain/command"
 	"github.com/rye-os/rye/chain/consent"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -28,17 +29,17 @@ type Approval struct {
 	In     consent.Place
 	Params objects.Digest // that it holds for; zero with Any
 	Any    bool           // it holds for any parameters
-	Tier   Tier           // up to which it holds
+	Tier   command.Tier   // up to which it holds
 }
 
 type approvalFile struct {
-	Ref    string `yaml:"ref"`
-	Plan   string `yaml:"plan"`
-	Place  string `yaml:"place,omitempty"`
-	Inode  uint64 `yaml:"inode,omitempty"`
-	Born   int64  `yaml:"born,omitempty"`
-	Params string `yaml:"params"` // a digest, or any
-	Tier   Tier   `yaml:"tier"`
+	Ref    string       `yaml:"ref"`
+	Plan   string       `yaml:"plan"`
+	Place  string       `yaml:"place,omitempty"`
+	Inode  uint64       `yaml:"inode,omitempty"`
+	Born   int64        `yaml:"born,omitempty"`
+	Params string       `yaml:"params"` // a digest, or any
+	Tier   command.Tier `yaml:"tier"`
 }
 
 const anyParams = "any"
@@ -75,7 +76,7 @@ func (f approvalFile) read() (a Approval, err error) {
 			return a, fault.Wrap(err, "policy: allowed %s: params", a.Ref)
 		}
 	}
-	if a.Plan.IsZero() || a.Tier >= T4 || f.Born < 0 || f.Place == "" && a.In != (consent.Place{}) {
+	if a.Plan.IsZero() || a.Tier >= command.T4 || f.Born < 0 || f.Place == "" && a.In != (consent.Place{}) {
 		return a, fault.New(fault.Malformed, "policy: the entry of allowed for %s is none", a.Ref)
 	}
 	return a, nil
@@ -104,7 +105,7 @@ func (a Approval) replaces(o Approval) bool {
 // Remember returns the text of a user's policy file with one more approval, in place of an
 // older one of the same item, directory and parameters. Everything else stays as it is.
 func Remember(raw []byte, a Approval) ([]byte, error) {
-	if a.Tier >= T4 {
+	if a.Tier >= command.T4 {
 		return nil, fault.New(fault.Denied, "approve %s: %s cannot be allowed", a.Ref, a.Tier)
 	}
 	return change(raw, func(all []Approval) []Approval {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-os/rye/chain/command"
 	"github.com/rye-os/rye/chain/consent"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -16,11 +17,11 @@ func TestRemember(t *testing.T) {
 	a := objects.Ref{Kind: objects.Tool, ID: "acme/a"}
 	text := []byte("policy: 1\nauto_approve_up_to: t0\n")
 	for _, one := range []Approval{
-		{hello, other, here, sum, false, T2},
-		{hello, sum, here, sum, false, T3}, // in place of the first
-		{hello, sum, here, objects.Digest{}, true, T3},
-		{hello, sum, consent.Place{Key: "there"}, sum, false, T3},
-		{a, sum, here, objects.Digest{}, true, T2},
+		{hello, other, here, sum, false, command.T2},
+		{hello, sum, here, sum, false, command.T3}, // in place of the first
+		{hello, sum, here, objects.Digest{}, true, command.T3},
+		{hello, sum, consent.Place{Key: "there"}, sum, false, command.T3},
+		{a, sum, here, objects.Digest{}, true, command.T2},
 	} {
 		var err error
 		if text, err = Remember(text, one); err != nil {
@@ -28,10 +29,10 @@ func TestRemember(t *testing.T) {
 		}
 	}
 	r := rules(t, string(text))
-	if len(r.Allowed) != 4 || r.AutoApprove != T0 || r.Allowed[0].Ref != a || !slices.Contains(r.Allowed, Approval{hello, sum, here, sum, false, T3}) {
+	if len(r.Allowed) != 4 || r.AutoApprove != command.T0 || r.Allowed[0].Ref != a || !slices.Contains(r.Allowed, Approval{hello, sum, here, sum, false, command.T3}) {
 		t.Errorf("remembered %+v", r.Allowed)
 	}
-	if _, err := Remember(nil, Approval{hello, sum, here, sum, false, T4}); !fault.Is(err, fault.Denied) {
+	if _, err := Remember(nil, Approval{hello, sum, here, sum, false, command.T4}); !fault.Is(err, fault.Denied) {
 		t.Errorf("T4 remembered: %v", err)
 	}
 	text, err := Forget(text, func(o Approval) bool { return o.Ref == hello })
@@ -42,7 +43,7 @@ func TestRemember(t *testing.T) {
 
 // What a person wrote into the file stays as they wrote it, wherever they wrote it.
 func TestRememberKeepsWhatAPersonWrote(t *testing.T) {
-	one := Approval{hello, sum, here, sum, false, T3}
+	one := Approval{hello, sum, here, sum, false, command.T3}
 	entry := one.file().line()
 	for name, tc := range map[string]struct{ was, want string }{
 		"no file":          {"", "policy: 1\nallowed:\n" + entry},
@@ -76,7 +77,7 @@ func FuzzRemember(f *testing.F) {
 	for _, text := range []string{"", "policy: 1\n", entry("any", "t1", ""), "policy: 1\nallowed:\n\n# x\n  - {ref: 'tool:a/b', plan: x}\n", "policy: 1\r\nallowed: []\r\n", "{policy: 1, allowed: []}"} {
 		f.Add([]byte(text))
 	}
-	one := Approval{hello, sum, here, sum, false, T3}
+	one := Approval{hello, sum, here, sum, false, command.T3}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		was, err := ParseRules(raw)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rye-os/rye/chain/command"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
@@ -38,19 +39,19 @@ type Request struct {
 	Person bool   // a person typed this very command at a terminal
 	Child  bool   // on behalf of a thread's child: sub_agent_policy holds
 
-	Declared Tier // what the item says; T0 when it is silent
-	Floor    Tier // what its primitive is, at least, in the sandbox that it gets
-	Reach    Tier // what the needs of its chain reach; see the function
+	Declared command.Tier // what the item says; T0 when it is silent
+	Floor    command.Tier // what its primitive is, at least, in the sandbox that it gets
+	Reach    command.Tier // what the needs of its chain reach; see the function
 	Reaches  string
-	Findings []Finding
+	Findings []command.Finding
 }
 
 // Decision is the answer, with the words to explain it.
 type Decision struct {
 	Verdict Verdict
-	Tier    Tier   // the effective one
-	Rule    string // what decided: "capability", "tier", "pattern: recursive delete", ...
-	Reason  string // one sentence
+	Tier    command.Tier // the effective one
+	Rule    string       // what decided: "capability", "tier", "pattern: recursive delete", ...
+	Reason  string       // one sentence
 }
 
 // Err returns nil for Allow and a Denied error for the others; for Ask it says
@@ -82,19 +83,19 @@ func (r Rules) Decide(q Request) Decision {
 func (r Rules) Permit(q Request) Decision {
 	need, caps := Need(q.Verb, q.Ref), r.held(q)
 	if !caps.Covers(need) {
-		return Decision{Deny, T4, "capability", r.missing(q, need, caps)}
+		return Decision{Deny, command.T4, "capability", r.missing(q, need, caps)}
 	}
 	for _, d := range q.Denied {
 		if d.Contains(need) {
-			return Decision{Deny, T4, "capability", q.denial(d)}
+			return Decision{Deny, command.T4, "capability", q.denial(d)}
 		}
 	}
 	for _, d := range r.Deny {
 		if d.Contains(need) {
-			return Decision{Deny, T4, "deny: " + string(d), fmt.Sprintf("the policy refuses %s to everybody", d)}
+			return Decision{Deny, command.T4, "deny: " + string(d), fmt.Sprintf("the policy refuses %s to everybody", d)}
 		}
 	}
-	return Decision{Allow, T0, "capability", fmt.Sprintf("%s is held", need)}
+	return Decision{Allow, command.T0, "capability", fmt.Sprintf("%s is held", need)}
 }
 
 // names returns by which names a caller is narrowed. What is started within a run is held to
@@ -128,7 +129,7 @@ func (r Rules) missing(q Request, need Cap, caps Caps) string {
 }
 
 // tier works out the effective tier and what set it.
-func (r Rules) tier(q Request) (Tier, string) {
+func (r Rules) tier(q Request) (command.Tier, string) {
 	tier, rule := q.Floor, "primitive"
 	if q.Declared > tier {
 		tier, rule = q.Declared, "declared"
@@ -153,7 +154,7 @@ func (r Rules) tier(q Request) (Tier, string) {
 }
 
 // judge turns a tier into a verdict.
-func (r Rules) judge(q Request, tier Tier, rule string) Decision {
+func (r Rules) judge(q Request, tier command.Tier, rule string) Decision {
 	auto, deny := r.AutoApprove, r.DenyFrom
 	if q.Child {
 		auto, deny = min(auto, r.SubAgents.AutoApprove), min(deny, r.SubAgents.DenyFrom)
@@ -170,7 +171,7 @@ func (r Rules) judge(q Request, tier Tier, rule string) Decision {
 		d.Verdict, d.Reason = Deny, "refused from "+deny.String()+" on: "+why
 	case tier <= auto:
 		d.Verdict, d.Reason = Allow, why
-	case typed && tier <= T3:
+	case typed && tier <= command.T3:
 		d.Verdict, d.Rule, d.Reason = Allow, "typed", why+", typed at a terminal"
 	case r.remembered(q, tier):
 		d.Verdict, d.Rule, d.Reason = Allow, "approval", why+", allowed by you"
@@ -181,7 +182,7 @@ func (r Rules) judge(q Request, tier Tier, rule string) Decision {
 }
 
 // remembered reports whether the user allowed exactly this up to this tier.
-func (r Rules) remembered(q Request, tier Tier) bool {
+func (r Rules) remembered(q Request, tier command.Tier) bool {
 	return !q.Now.Plan.IsZero() && slices.ContainsFunc(r.Allowed, func(a Approval) bool {
 		return a.Ref == q.Ref && tier <= a.Tier && a.covers(q)
 	})
@@ -196,7 +197,7 @@ func (a Approval) covers(q Request) bool {
 	if !a.Any {
 		return a.Params == q.Now.Params
 	}
-	return !slices.ContainsFunc(q.Findings, func(f Finding) bool { return f.Param != "" })
+	return !slices.ContainsFunc(q.Findings, func(f command.Finding) bool { return f.Param != "" })
 }
 
 func dots(id string) string { return strings.ReplaceAll(id, "/", ".") }

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/rye-os/rye/chain/command"
 	"github.com/rye-os/rye/chain/consent"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -28,9 +29,9 @@ func rules(t testing.TB, text string) Rules {
 }
 
 func TestDecide(t *testing.T) {
-	danger := []Finding{{Label: "recursive delete", Tier: T3, Text: "rm -r x", Param: "cmd"}}
-	own := []Finding{{Label: "recursive delete", Tier: T3, Text: "rm -r x"}}
-	critical := []Finding{{Label: "pipe to shell", Tier: T4, Text: "curl | sh"}}
+	danger := []command.Finding{{Label: "recursive delete", Tier: command.T3, Text: "rm -r x", Param: "cmd"}}
+	own := []command.Finding{{Label: "recursive delete", Tier: command.T3, Text: "rm -r x"}}
+	critical := []command.Finding{{Label: "pipe to shell", Tier: command.T4, Text: "curl | sh"}}
 	allowed := "policy: 1\nallowed:\n  - ref: tool:acme/hello\n    plan: " + sum.Hex() + "\n    place: here\n    inode: 7\n    born: 9\n    params: PARAMS\n    tier: t3\n"
 	one := strings.Replace(allowed, "PARAMS", other.Hex(), 1)
 	allowed = strings.Replace(allowed, "PARAMS", "any", 1)
@@ -40,41 +41,41 @@ func TestDecide(t *testing.T) {
 		policy string
 		q      Request
 		want   Verdict
-		tier   Tier
+		tier   command.Tier
 	}{
-		"no capability":                   {"", Request{}, Deny, T4},
-		"another capability":              {"", Request{Caps: Caps{"rye.execute.tool.acme.other"}}, Deny, T4},
-		"plain":                           {"", Request{Caps: all, Floor: T1}, Allow, T1},
-		"medium asks":                     {"", Request{Caps: all, Floor: T2}, Ask, T2},
-		"declared raises":                 {"", Request{Caps: all, Floor: T1, Declared: T3}, Ask, T3},
-		"declared cannot lower":           {"", Request{Caps: all, Floor: T2, Declared: T0}, Ask, T2},
-		"typed":                           {"", Request{Caps: all, Person: true, Floor: T2, Declared: T3}, Allow, T3},
-		"typed and critical":              {"", Request{Caps: all, Person: true, Declared: T4}, Deny, T4},
-		"typed and matched":               {"", Request{Caps: all, Person: true, Findings: danger}, Ask, T3},
-		"matched and critical":            {"", Request{Caps: all, Person: true, Findings: critical}, Deny, T4},
-		"override does not lower a match": {"policy: 1\ntool_overrides: {acme/hello: t1}", Request{Caps: all, Findings: danger}, Ask, T3},
-		"override lowers":                 {"policy: 1\ntool_overrides: {acme/*: t1}", Request{Caps: all, Floor: T2, Declared: T3}, Allow, T1},
-		"override raises":                 {"policy: 1\ntool_overrides: {'*': t4}", Request{Caps: all, Person: true}, Deny, T4},
-		"longest override":                {"policy: 1\ntool_overrides: {'*': t4, acme/*: t3, acme/hello: t0}", Request{Caps: all}, Allow, T0},
-		"denied to everybody":             {"policy: 1\ndeny: [rye.execute.tool.acme.*]", Request{Caps: all, Person: true}, Deny, T4},
-		"caller is narrowed":              {"policy: 1\ncallers: {mcp: [rye.search.*]}", Request{Caps: all, Caller: "mcp"}, Deny, T4},
-		"other caller is not":             {"policy: 1\ncallers: {mcp: [rye.search.*]}", Request{Caps: all, Caller: "terminal"}, Allow, T0},
-		"remembered":                      {allowed, Request{Caps: all, Floor: T2, Now: now}, Allow, T2},
-		"remembered, nothing known":       {allowed, Request{Caps: all, Floor: T2}, Ask, T2},
-		"remembered, another plan":        {allowed, Request{Caps: all, Floor: T2, Now: Subject{other, other, here}}, Ask, T2},
-		"remembered, another place":       {allowed, Request{Caps: all, Floor: T2, Now: Subject{sum, other, consent.Place{Key: "there", Inode: 7, Born: 9}}}, Ask, T2},
-		"remembered, made again":          {allowed, Request{Caps: all, Floor: T2, Now: Subject{sum, other, consent.Place{Key: "here", Inode: 7, Born: 10}}}, Ask, T2},
-		"remembered, no project":          {allowed, Request{Caps: all, Floor: T2, Now: Subject{sum, other, consent.Place{}}}, Ask, T2},
-		"remembered, these parameters":    {one, Request{Caps: all, Floor: T2, Now: now}, Allow, T2},
-		"remembered, other parameters":    {one, Request{Caps: all, Floor: T2, Now: Subject{sum, sum, here}}, Ask, T2},
-		"remembered, own text":            {allowed, Request{Caps: all, Now: now, Findings: own}, Allow, T3},
-		"remembered, parameter":           {allowed, Request{Caps: all, Now: now, Findings: danger}, Ask, T3},
-		"remembered, this very parameter": {one, Request{Caps: all, Now: now, Findings: danger}, Allow, T3},
-		"remembered, critical":            {one, Request{Caps: all, Now: now, Findings: critical}, Deny, T4},
-		"child asks":                      {"", Request{Caps: all, Child: true, Floor: T1}, Ask, T1},
-		"child is refused":                {"", Request{Caps: all, Child: true, Declared: T3}, Deny, T3},
-		"deny_above as it is named":       {"policy: 1\ndeny_above: t2", Request{Caps: all, Person: true, Declared: T3}, Deny, T3},
-		"deny_above t4 refuses nothing":   {"policy: 1\ndeny_above: t4", Request{Caps: all, Declared: T4}, Ask, T4},
+		"no capability":                   {"", Request{}, Deny, command.T4},
+		"another capability":              {"", Request{Caps: Caps{"rye.execute.tool.acme.other"}}, Deny, command.T4},
+		"plain":                           {"", Request{Caps: all, Floor: command.T1}, Allow, command.T1},
+		"medium asks":                     {"", Request{Caps: all, Floor: command.T2}, Ask, command.T2},
+		"declared raises":                 {"", Request{Caps: all, Floor: command.T1, Declared: command.T3}, Ask, command.T3},
+		"declared cannot lower":           {"", Request{Caps: all, Floor: command.T2, Declared: command.T0}, Ask, command.T2},
+		"typed":                           {"", Request{Caps: all, Person: true, Floor: command.T2, Declared: command.T3}, Allow, command.T3},
+		"typed and critical":              {"", Request{Caps: all, Person: true, Declared: command.T4}, Deny, command.T4},
+		"typed and matched":               {"", Request{Caps: all, Person: true, Findings: danger}, Ask, command.T3},
+		"matched and critical":            {"", Request{Caps: all, Person: true, Findings: critical}, Deny, command.T4},
+		"override does not lower a match": {"policy: 1\ntool_overrides: {acme/hello: t1}", Request{Caps: all, Findings: danger}, Ask, command.T3},
+		"override lowers":                 {"policy: 1\ntool_overrides: {acme/*: t1}", Request{Caps: all, Floor: command.T2, Declared: command.T3}, Allow, command.T1},
+		"override raises":                 {"policy: 1\ntool_overrides: {'*': t4}", Request{Caps: all, Person: true}, Deny, command.T4},
+		"longest override":                {"policy: 1\ntool_overrides: {'*': t4, acme/*: t3, acme/hello: t0}", Request{Caps: all}, Allow, command.T0},
+		"denied to everybody":             {"policy: 1\ndeny: [rye.execute.tool.acme.*]", Request{Caps: all, Person: true}, Deny, command.T4},
+		"caller is narrowed":              {"policy: 1\ncallers: {mcp: [rye.search.*]}", Request{Caps: all, Caller: "mcp"}, Deny, command.T4},
+		"other caller is not":             {"policy: 1\ncallers: {mcp: [rye.search.*]}", Request{Caps: all, Caller: "terminal"}, Allow, command.T0},
+		"remembered":                      {allowed, Request{Caps: all, Floor: command.T2, Now: now}, Allow, command.T2},
+		"remembered, nothing known":       {allowed, Request{Caps: all, Floor: command.T2}, Ask, command.T2},
+		"remembered, another plan":        {allowed, Request{Caps: all, Floor: command.T2, Now: Subject{other, other, here}}, Ask, command.T2},
+		"remembered, another place":       {allowed, Request{Caps: all, Floor: command.T2, Now: Subject{sum, other, consent.Place{Key: "there", Inode: 7, Born: 9}}}, Ask, command.T2},
+		"remembered, made again":          {allowed, Request{Caps: all, Floor: command.T2, Now: Subject{sum, other, consent.Place{Key: "here", Inode: 7, Born: 10}}}, Ask, command.T2},
+		"remembered, no project":          {allowed, Request{Caps: all, Floor: command.T2, Now: Subject{sum, other, consent.Place{}}}, Ask, command.T2},
+		"remembered, these parameters":    {one, Request{Caps: all, Floor: command.T2, Now: now}, Allow, command.T2},
+		"remembered, other parameters":    {one, Request{Caps: all, Floor: command.T2, Now: Subject{sum, sum, here}}, Ask, command.T2},
+		"remembered, own text":            {allowed, Request{Caps: all, Now: now, Findings: own}, Allow, command.T3},
+		"remembered, parameter":           {allowed, Request{Caps: all, Now: now, Findings: danger}, Ask, command.T3},
+		"remembered, this very parameter": {one, Request{Caps: all, Now: now, Findings: danger}, Allow, command.T3},
+		"remembered, critical":            {one, Request{Caps: all, Now: now, Findings: critical}, Deny, command.T4},
+		"child asks":                      {"", Request{Caps: all, Child: true, Floor: command.T1}, Ask, command.T1},
+		"child is refused":                {"", Request{Caps: all, Child: true, Declared: command.T3}, Deny, command.T3},
+		"deny_above as it is named":       {"policy: 1\ndeny_above: t2", Request{Caps: all, Person: true, Declared: command.T3}, Deny, command.T3},
+		"deny_above t4 refuses nothing":   {"policy: 1\ndeny_above: t4", Request{Caps: all, Declared: command.T4}, Ask, command.T4},
 	} {
 		tc.q.Verb, tc.q.Ref = "execute", hello
 		d := rules(t, tc.policy).Decide(tc.q)
@@ -102,8 +103,8 @@ func TestDecide(t *testing.T) {
 func TestApprovalIsUpToItsTier(t *testing.T) {
 	r := rules(t, "policy: 1\n")
 	now := Subject{Plan: sum, Params: other, In: here}
-	r.Allowed = []Approval{{Ref: hello, Plan: sum, In: here, Params: other, Tier: T2}}
-	for tier, want := range map[Tier]Verdict{T2: Allow, T3: Ask} {
+	r.Allowed = []Approval{{Ref: hello, Plan: sum, In: here, Params: other, Tier: command.T2}}
+	for tier, want := range map[command.Tier]Verdict{command.T2: Allow, command.T3: Ask} {
 		q := Request{Verb: "execute", Ref: hello, Caps: all, Now: now, Declared: tier}
 		if d := r.Decide(q); d.Verdict != want {
 			t.Errorf("%s, approved up to t2: %v (%s), want %v", tier, d.Verdict, d.Reason, want)
@@ -129,8 +130,8 @@ func TestThreadIsHeldToWhatClientsAre(t *testing.T) {
 // one that is for nothing is for nobody.
 func TestApprovalOfNothing(t *testing.T) {
 	r := rules(t, "policy: 1\n")
-	r.Allowed = []Approval{{Ref: hello, Any: true, Tier: T3}}
-	if d := r.Decide(Request{Verb: "execute", Ref: hello, Caps: all, Declared: T2}); d.Verdict != Ask {
+	r.Allowed = []Approval{{Ref: hello, Any: true, Tier: command.T3}}
+	if d := r.Decide(Request{Verb: "execute", Ref: hello, Caps: all, Declared: command.T2}); d.Verdict != Ask {
 		t.Errorf("%v (%s), want to be asked", d.Verdict, d.Reason)
 	}
 }
@@ -138,14 +139,14 @@ func TestApprovalOfNothing(t *testing.T) {
 // The tiers of sub-agents are read over the defaults, and a project can only lower them.
 func TestSubAgentTiers(t *testing.T) {
 	user, err := ParseRules([]byte("policy: 1\nsub_agent_policy: {auto_approve_up_to: t1, deny_above: t1}"))
-	if err != nil || user.SubAgents.AutoApprove != T1 || user.SubAgents.DenyFrom != T2 || user.AutoApprove != T1 || user.DenyFrom != T4 {
+	if err != nil || user.SubAgents.AutoApprove != command.T1 || user.SubAgents.DenyFrom != command.T2 || user.AutoApprove != command.T1 || user.DenyFrom != command.T4 {
 		t.Fatalf("the user's: %+v, %v", user, err)
 	}
-	for text, want := range map[string][2]Tier{
-		"policy: 1\nsub_agent_policy: {auto_approve_up_to: t0}":                 {T0, T2},
-		"policy: 1\nsub_agent_policy: {auto_approve_up_to: t3, deny_above: t4}": {T1, T2},
-		"policy: 1\nsub_agent_policy: {deny_from: t1}":                          {T1, T1},
-		"policy: 1\nauto_approve_up_to: t0":                                     {T1, T2},
+	for text, want := range map[string][2]command.Tier{
+		"policy: 1\nsub_agent_policy: {auto_approve_up_to: t0}":                 {command.T0, command.T2},
+		"policy: 1\nsub_agent_policy: {auto_approve_up_to: t3, deny_above: t4}": {command.T1, command.T2},
+		"policy: 1\nsub_agent_policy: {deny_from: t1}":                          {command.T1, command.T1},
+		"policy: 1\nauto_approve_up_to: t0":                                     {command.T1, command.T2},
 	} {
 		r, err := user.Tighten([]byte(text))
 		if err != nil || r.SubAgents.AutoApprove != want[0] || r.SubAgents.DenyFrom != want[1] {
@@ -218,7 +219,7 @@ func TestTightenNeverLoosens(t *testing.T) {
 		}
 		q := Request{Verb: "execute", Ref: hello, Caps: all, Caller: rapid.SampledFrom([]string{"mcp", "terminal"}).Draw(rt, "caller"),
 			Person: rapid.Bool().Draw(rt, "person"), Child: rapid.Bool().Draw(rt, "child"),
-			Declared: Tier(rapid.IntRange(0, 4).Draw(rt, "declared")), Floor: Tier(rapid.IntRange(0, 2).Draw(rt, "floor"))}
+			Declared: command.Tier(rapid.IntRange(0, 4).Draw(rt, "declared")), Floor: command.Tier(rapid.IntRange(0, 2).Draw(rt, "floor"))}
 		if before, after := user.Decide(q), tight.Decide(q); after.Verdict > before.Verdict {
 			rt.Fatalf("%+v: %v before, %v after", q, before, after)
 		}
@@ -227,8 +228,8 @@ func TestTightenNeverLoosens(t *testing.T) {
 
 func TestExtraPatterns(t *testing.T) {
 	r := rules(t, "policy: 1\ndangerous_patterns:\n  - {pattern: 'make\\s+release', label: release, tier: t3}\n")
-	found := Analyse("make release", nil, r.Patterns)
-	if len(found) != 1 || found[0].Label != "release" || found[0].Tier != T3 {
+	found := command.Analyse("make release", nil, r.Patterns)
+	if len(found) != 1 || found[0].Label != "release" || found[0].Tier != command.T3 {
 		t.Errorf("found %v", found)
 	}
 }
@@ -243,18 +244,17 @@ func FuzzParseRules(f *testing.F) {
 	})
 }
 
-func TestTier(t *testing.T) {
-	for s, want := range map[string]Tier{"t0": T0, "T4": T4} {
-		if got, err := ParseTier(s); got != want || err != nil {
-			t.Errorf("ParseTier(%q) = %v, %v", s, got, err)
+func TestFloor(t *testing.T) {
+	for _, tt := range []struct {
+		primitive, sandbox string
+		want               command.Tier
+	}{
+		{"rye/core/primitives/subprocess", "S2", command.T1},
+		{"rye/core/primitives/subprocess", "S1", command.T2},
+		{"rye/core/primitives/other", "S2", command.T2},
+	} {
+		if got := Floor(tt.primitive, tt.sandbox); got != tt.want {
+			t.Errorf("Floor(%q, %q) = %s, want %s", tt.primitive, tt.sandbox, got, tt.want)
 		}
-	}
-	for _, s := range []string{"", "t5", "t", "4", "t-1", "tt"} {
-		if _, err := ParseTier(s); err == nil {
-			t.Errorf("ParseTier(%q) passed", s)
-		}
-	}
-	if Floor("rye/core/primitives/subprocess", "S2") != T1 || Floor("rye/core/primitives/subprocess", "S1") != T2 || Floor("rye/core/primitives/other", "S2") != T2 {
-		t.Error("Floor")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/rye-os/rye/chain/command"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
@@ -15,22 +16,22 @@ import (
 // Rules is a policy: what the user's policy.yaml says, tightened by what the
 // project's says. The zero value is not a policy; Default is.
 type Rules struct {
-	AutoApprove Tier          // up to here nobody is asked
-	DenyFrom    Tier          // from here on nobody can allow it
+	AutoApprove command.Tier  // up to here nobody is asked
+	DenyFrom    command.Tier  // from here on nobody can allow it
 	Timeout     time.Duration // of a question
 
-	AllowLegacy bool            // RYE OS's signatures may be used
-	RefuseOlder bool            // nothing runs that is older than the newest recorded version
-	RefuseStale bool            // nothing is taken from a registry beyond the time that its checkpoint calls fresh
-	Ages        []Age           // how old published versions must be to be taken anew; all of them hold
-	Unprotected bool            // tools may write a whole project where .ai and .git cannot be kept out; the user's only
-	Deny        Caps            // refused to everybody
-	Callers     map[string]Caps // what a caller by this name holds at most
-	Tools       []ToolRule      // tiers of certain tools
-	Patterns    []Pattern       // further dangerous texts
-	Allowed     []Approval      // remembered approvals; the user's only
-	Elicitation []string        // MCP clients that show an elicitation to a person; the user's only
-	SubAgents   struct{ AutoApprove, DenyFrom Tier }
+	AllowLegacy bool              // RYE OS's signatures may be used
+	RefuseOlder bool              // nothing runs that is older than the newest recorded version
+	RefuseStale bool              // nothing is taken from a registry beyond the time that its checkpoint calls fresh
+	Ages        []Age             // how old published versions must be to be taken anew; all of them hold
+	Unprotected bool              // tools may write a whole project where .ai and .git cannot be kept out; the user's only
+	Deny        Caps              // refused to everybody
+	Callers     map[string]Caps   // what a caller by this name holds at most
+	Tools       []ToolRule        // tiers of certain tools
+	Patterns    []command.Pattern // further dangerous texts
+	Allowed     []Approval        // remembered approvals; the user's only
+	Elicitation []string          // MCP clients that show an elicitation to a person; the user's only
+	SubAgents   struct{ AutoApprove, DenyFrom command.Tier }
 	LeastTier   string // least sandbox: "" or "S0" to "S3"
 	Net         Net
 }
@@ -39,21 +40,14 @@ type Rules struct {
 // rule replaces what the tool and its primitive say, the project's can only raise it.
 type ToolRule struct {
 	ID   string
-	Tier Tier
+	Tier command.Tier
 	set  bool // the user's: replaces
-}
-
-// Pattern is a text that makes a command dangerous wherever it occurs.
-type Pattern struct {
-	Label string
-	Tier  Tier
-	re    *regexp.Regexp
 }
 
 // Default is the policy of somebody who has no file: the README of Ryvos.
 func Default() Rules {
-	r := Rules{AutoApprove: T1, DenyFrom: T4, Timeout: time.Minute}
-	r.SubAgents.AutoApprove, r.SubAgents.DenyFrom = T0, T3
+	r := Rules{AutoApprove: command.T1, DenyFrom: command.T4, Timeout: time.Minute}
+	r.SubAgents.AutoApprove, r.SubAgents.DenyFrom = command.T0, command.T3
 	return r
 }
 
@@ -62,41 +56,41 @@ const MaxFile = 256 << 10
 
 // file is policy.yaml. Absent fields change nothing.
 type file struct {
-	Policy      int                 `yaml:"policy"`
-	Limits      limits              `yaml:",inline"`
-	Timeout     *int                `yaml:"approval_timeout_secs,omitempty"`
-	AllowLegacy *bool               `yaml:"allow_legacy,omitempty"`
-	Older       string              `yaml:"older,omitempty"`   // "refuse"
-	Stale       string              `yaml:"stale,omitempty"`   // "refuse"
-	MinAge      string              `yaml:"min_age,omitempty"` // "7d"
-	AgeExcept   []string            `yaml:"min_age_except,omitempty"`
-	Unprotected string              `yaml:"unprotected,omitempty"` // "allow"
-	Deny        []string            `yaml:"deny,omitempty"`
-	Callers     map[string][]string `yaml:"callers,omitempty"`
-	Tools       map[string]Tier     `yaml:"tool_overrides,omitempty"`
-	Patterns    []patternFile       `yaml:"dangerous_patterns,omitempty"`
-	SubAgents   limits              `yaml:"sub_agent_policy,omitempty"`
-	Sandbox     string              `yaml:"sandbox,omitempty"`
-	Net         *netFile            `yaml:"net,omitempty"`
-	Elicitation []string            `yaml:"elicitation,omitempty"`
-	Allowed     []approvalFile      `yaml:"allowed,omitempty"`
+	Policy      int                     `yaml:"policy"`
+	Limits      limits                  `yaml:",inline"`
+	Timeout     *int                    `yaml:"approval_timeout_secs,omitempty"`
+	AllowLegacy *bool                   `yaml:"allow_legacy,omitempty"`
+	Older       string                  `yaml:"older,omitempty"`   // "refuse"
+	Stale       string                  `yaml:"stale,omitempty"`   // "refuse"
+	MinAge      string                  `yaml:"min_age,omitempty"` // "7d"
+	AgeExcept   []string                `yaml:"min_age_except,omitempty"`
+	Unprotected string                  `yaml:"unprotected,omitempty"` // "allow"
+	Deny        []string                `yaml:"deny,omitempty"`
+	Callers     map[string][]string     `yaml:"callers,omitempty"`
+	Tools       map[string]command.Tier `yaml:"tool_overrides,omitempty"`
+	Patterns    []patternFile           `yaml:"dangerous_patterns,omitempty"`
+	SubAgents   limits                  `yaml:"sub_agent_policy,omitempty"`
+	Sandbox     string                  `yaml:"sandbox,omitempty"`
+	Net         *netFile                `yaml:"net,omitempty"`
+	Elicitation []string                `yaml:"elicitation,omitempty"`
+	Allowed     []approvalFile          `yaml:"allowed,omitempty"`
 }
 
 type patternFile struct {
-	Pattern string `yaml:"pattern"`
-	Label   string `yaml:"label"`
-	Tier    *Tier  `yaml:"tier,omitempty"`
+	Pattern string        `yaml:"pattern"`
+	Label   string        `yaml:"label"`
+	Tier    *command.Tier `yaml:"tier,omitempty"`
 }
 
 // limits are the tiers for everybody, or those for sub-agents.
 type limits struct {
-	AutoApprove *Tier `yaml:"auto_approve_up_to,omitempty"`
-	DenyFrom    *Tier `yaml:"deny_from,omitempty"`
-	DenyAbove   *Tier `yaml:"deny_above,omitempty"` // deny_from in other words: t4, the highest, refuses nothing
+	AutoApprove *command.Tier `yaml:"auto_approve_up_to,omitempty"`
+	DenyFrom    *command.Tier `yaml:"deny_from,omitempty"`
+	DenyAbove   *command.Tier `yaml:"deny_above,omitempty"` // deny_from in other words: t4, the highest, refuses nothing
 }
 
 // or returns what is said here, and for the rest what is given.
-func (l limits) or(autoApprove, denyFrom Tier) (Tier, Tier) {
+func (l limits) or(autoApprove, denyFrom command.Tier) (command.Tier, command.Tier) {
 	if l.AutoApprove != nil {
 		autoApprove = *l.AutoApprove
 	}
@@ -258,11 +252,11 @@ func (f *file) read() (r Rules, err error) {
 		if err != nil || p.Label == "" || p.Pattern == "" {
 			return r, fault.New(fault.Malformed, "policy: dangerous_patterns %q: want a pattern that compiles and a label", words.Brief(p.Pattern))
 		}
-		t := T4
+		t := command.T4
 		if p.Tier != nil {
 			t = *p.Tier
 		}
-		r.Patterns = append(r.Patterns, Pattern{Label: p.Label, Tier: t, re: re})
+		r.Patterns = append(r.Patterns, command.Pattern{Label: p.Label, Tier: t, Match: re})
 	}
 	if r.Elicitation, err = clientNames(f.Elicitation); err != nil {
 		return r, err

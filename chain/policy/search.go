@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rye-os/rye/chain/command"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -18,20 +19,20 @@ func (r Rules) Searching(q Request) (may func(objects.ID) bool, d Decision) {
 	caps := r.held(q)
 	all := caps.Covers(kind) || caps.Covers(whole)
 	if !all && !touches(caps, whole) {
-		return nil, Decision{Deny, T4, "capability", r.missing(q, kind, caps) +
+		return nil, Decision{Deny, command.T4, "capability", r.missing(q, kind, caps) +
 			fmt.Sprintf("; %s or %s would be, and for a part of them %s.<namespace>.*", kind, whole, kind)}
 	}
 	for _, c := range q.Denied {
 		if c.Contains(kind) || c.Contains(whole) {
-			return nil, Decision{Deny, T4, "capability", q.denial(c)}
+			return nil, Decision{Deny, command.T4, "capability", q.denial(c)}
 		}
 	}
 	for _, c := range r.Deny {
 		if c.Contains(kind) || c.Contains(whole) {
-			return nil, Decision{Deny, T4, "deny: " + string(c), fmt.Sprintf("the policy refuses %s to everybody", c)}
+			return nil, Decision{Deny, command.T4, "deny: " + string(c), fmt.Sprintf("the policy refuses %s to everybody", c)}
 		}
 	}
-	d = Decision{Allow, T0, "capability", fmt.Sprintf("%s is held", kind)}
+	d = Decision{Allow, command.T0, "capability", fmt.Sprintf("%s is held", kind)}
 	deny := slices.Concat(r.Deny, q.Denied)
 	if all && !touches(deny, whole) {
 		return nil, d

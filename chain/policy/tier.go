@@ -5,56 +5,24 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rye-os/rye/chain/command"
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
-// Tier says how dangerous an execution is, from T0 (harmless) to T4 (refused).
-type Tier uint8
-
-// The tiers, with what the defaults do about them.
-const (
-	T0 Tier = iota // safe: allowed
-	T1             // low: allowed
-	T2             // medium: asks
-	T3             // high: asks
-	T4             // critical: refused
-)
-
-// String returns "t0" to "t4", as files and messages spell it.
-func (t Tier) String() string { return "t" + string('0'+rune(min(t, T4))) }
-
-// ParseTier accepts t0 to t4 in either case.
-func ParseTier(s string) (Tier, error) {
-	if len(s) == 2 && (s[0] == 't' || s[0] == 'T') && s[1] >= '0' && s[1] <= '4' {
-		return Tier(s[1] - '0'), nil
-	}
-	return 0, fault.New(fault.Malformed, "tier %q: want t0, t1, t2, t3 or t4", words.Brief(s))
-}
-
-// UnmarshalText reads a tier in a file.
-func (t *Tier) UnmarshalText(text []byte) (err error) {
-	*t, err = ParseTier(string(text))
-	return err
-}
-
-// MarshalText writes a tier into a file.
-func (t Tier) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
-
 // Floor returns the least tier of a tool whose chain ends in a primitive, run in a
 // sandbox of the given name ("S2"). What is not known is T2.
-func Floor(primitive, sandbox string) Tier {
+func Floor(primitive, sandbox string) command.Tier {
 	name := primitive[strings.LastIndexByte(primitive, '/')+1:]
 	switch {
 	case name == "subprocess" && sandbox >= "S2" && len(sandbox) == 2:
-		return T1
+		return command.T1
 	case name == "http_client":
-		return T1
+		return command.T1
 	case name == "builtin":
-		return T0
+		return command.T0
 	}
-	return T2
+	return command.T2
 }
 
 // systemPaths are those that every program may read, with or without asking.
@@ -66,26 +34,26 @@ var systemPaths = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", 
 // for every host, and for sockets of the machine. What stays in the project, hosts by name,
 // and silence are T0: the primitive's floor is theirs. project is its absolute path with
 // slashes, "" outside of one.
-func Reach(n objects.Needs, project string) (Tier, string) {
+func Reach(n objects.Needs, project string) (command.Tier, string) {
 	for _, p := range n.Write {
 		if !inProject(p, project) {
-			return T2, "it writes " + p
+			return command.T2, "it writes " + p
 		}
 	}
 	for _, p := range n.Read {
 		if !inProject(p, project) && !slices.ContainsFunc(systemPaths, func(s string) bool { return below(s, p) }) {
-			return T2, "it reads " + p
+			return command.T2, "it reads " + p
 		}
 	}
 	for _, h := range n.Net {
 		switch h {
 		case "*":
-			return T2, "it reaches every host"
+			return command.T2, "it reaches every host"
 		case "unix":
-			return T2, "it reaches sockets of this machine"
+			return command.T2, "it reaches sockets of this machine"
 		}
 	}
-	return T0, ""
+	return command.T0, ""
 }
 
 // inProject reports whether a need's path stays in the project.
@@ -109,7 +77,7 @@ func below(dir, p string) bool {
 
 // Declared reads the tier that an item states about itself; ok is false when it
 // is silent. An item can only raise its tier this way, never lower it.
-func Declared(fields map[string]any) (t Tier, ok bool, err error) {
+func Declared(fields map[string]any) (t command.Tier, ok bool, err error) {
 	v, ok := fields["tier"]
 	if !ok || v == nil {
 		return 0, false, nil
@@ -118,6 +86,6 @@ func Declared(fields map[string]any) (t Tier, ok bool, err error) {
 	if !isText {
 		return 0, false, fault.New(fault.Malformed, "tier: want t0 to t4, have %v", v)
 	}
-	t, err = ParseTier(s)
+	t, err = command.ParseTier(s)
 	return t, err == nil, err
 }

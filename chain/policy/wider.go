@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rye-os/rye/chain/command"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -105,7 +106,7 @@ func coversHost(have, want string) bool {
 func tiers(now, was *objects.Meta) []string {
 	b, ok, err := Declared(was.Fields)
 	if err != nil {
-		b, ok = T4, true // nobody knows what it meant
+		b, ok = command.T4, true // nobody knows what it meant
 	}
 	a, _, aerr := Declared(now.Fields)
 	if ok && (aerr != nil || a < b) {
@@ -161,7 +162,7 @@ func budgeted(now, was map[string]any) (all []string) {
 	return all
 }
 
-// walkWithin reports whether a limit is no larger than another. What is no number has to be
+// within reports whether a limit is no larger than another. What is no number has to be
 // the same.
 func within(now, was any) bool {
 	a, ok1 := number(now)

@@ -90,8 +90,10 @@ var house = []room{
 		"fault internal/place internal/words store", ""},
 	{1, "chain/consent", "did the user agree to these bytes, which nobody signed",
 		"fault objects", ""},
+	{1, "chain/command", "what does this command line do; runs nothing, pure",
+		"fault internal/secrets internal/words objects", mvdansh},
 	{1, "chain/policy", "may this caller do this; decides, never acts",
-		"fault internal/secrets internal/words objects chain/consent", "mvdan.cc/sh"},
+		"fault internal/words objects chain/command chain/consent", ""},
 	{1, "chain/question", "what a person was asked, and what an answer is for; pure",
 		"fault internal/words objects chain/consent", ""},
 	{1, "chain/callback", "what a tool that runs and rye say to each other, line by line",
@@ -112,7 +114,7 @@ var house = []room{
 	{2, "chain/denied", "what a sandbox refused, in words; pure",
 		"internal/secrets internal/words objects chain/primitive", ""},
 	{2, "chain/audit", "what in a text deserves a look before it is followed or run; pure",
-		"internal/words objects chain/policy", ""},
+		"internal/words objects chain/command", ""},
 	{2, "store/space", "a name, through three layers, to one verified item",
 		"fault internal/parallel internal/place internal/words objects objects/extract objects/trust chain/policy stdlib store", xsys},
 	{2, "search", "queries, ranking, the golden set",
@@ -154,7 +156,7 @@ var house = []room{
 	{4, "workspace/internal/back", "answers a tool that calls rye back while it runs",
 		". fault objects chain/callback chain/primitive workspace/internal/session", ""},
 	{4, "workspace/internal/run", "asks the policy and the user about a plan, and runs it",
-		". objects/expr chain/consent chain/denied chain/primitive chain/primitive/builtin chain/primitive/ward chain/primitive/web " + session +
+		". objects/expr chain/command chain/consent chain/denied chain/primitive chain/primitive/builtin chain/primitive/ward chain/primitive/web " + session +
 			" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/back workspace/internal/locks", ""},
 	{4, "workspace/internal/share", "exchanges items with registries",
 		". internal/diff objects/foreign registry registry/resolve store/transport " + session +
@@ -242,6 +244,7 @@ const (
 	sha1cd   = "github.com/pjbgf/sha1cd"
 	xterm    = "golang.org/x/term"
 	xhtml    = "golang.org/x/net/html"
+	mvdansh  = "mvdan.cc/sh"
 	anchored = "github.com/rogpeppe/go-internal/diff"
 	mcpgo    = "github.com/mark3labs/mcp-go"
 	mcpsdk   = "github.com/modelcontextprotocol/go-sdk"
@@ -285,6 +288,7 @@ var never = []struct{ who, whom, because string }{
 	{"internal/cli", "objects/trust", "a face that reaches trust skips policy"},
 	{"internal/cli", "chain/primitive", "a face that reaches a primitive skips policy"},
 	{"stdlib", "", "the standard library gets no bypass: it is data"},
+	{"chain/command", "chain/policy", "what a command line does is the same for every caller"},
 	{"serve/", "workspace", "a face sees the vocabulary and is handed the verbs"},
 	{"agent", "workspace", "an agent sees the vocabulary and is handed the verbs"},
 	{"agent", "store", "an agent that reaches the store skips verification"},
@@ -295,7 +299,7 @@ var never = []struct{ who, whom, because string }{
 // pure rooms are functions of their arguments: no files, network, processes,
 // randomness or clock.
 var (
-	pure      = []string{"internal/clients", "internal/secrets", "internal/words", "objects", "objects/expr", "objects/extract", "objects/trust/token", "chain", "chain/audit", "chain/consent", "chain/policy", "chain/question", "chain/primitive/web/page", "internal/diff"}
+	pure      = []string{"internal/clients", "internal/secrets", "internal/words", "objects", "objects/expr", "objects/extract", "objects/trust/token", "chain", "chain/audit", "chain/command", "chain/consent", "chain/policy", "chain/question", "chain/primitive/web/page", "internal/diff"}
 	effects   = []string{"os", "net", "syscall", "crypto/rand", "math/rand", "log", "io/ioutil", "plugin", "embed"}
 	effectsOK = []string{"net/url", "net/netip"} // parse and compare only
 	clock     = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
@@ -482,6 +486,11 @@ func TestLawBites(t *testing.T) {
 		{"chain", "net/http", false, "pure"},
 		{"chain", "net/url", false, ""},
 		{"chain/policy", "os/exec", false, "pure"},
+		{"chain/policy", "mvdan.cc/sh/v3/syntax", false, "door is chain/command"},
+		{"chain/command", "mvdan.cc/sh/v3/syntax", false, ""},
+		{"chain/command", "os", false, "pure"},
+		{"chain/command", "net/http", false, "pure"},
+		{"chain/command", module + "/chain/policy", false, "never: what a command line does"},
 		{"stdlib", module + "/objects", false, "no bypass"},
 		{"registry", "github.com/go-git/go-git/v5", false, "door is store/gogit"},
 		{"store", "github.com/go-git/go-git/v5", false, "door is store/gogit"},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/chain/command"
 	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/store/records"
@@ -40,7 +41,7 @@ func Allow(ctx context.Context, s *Desk, q rye.AllowRequest) (*rye.ApprovalInfo,
 	if err != nil {
 		return nil, err
 	}
-	if d.Verdict == policy.Deny || d.Tier >= policy.T4 {
+	if d.Verdict == policy.Deny || d.Tier >= command.T4 {
 		return nil, fault.New(fault.Denied, "allow %s: %s", q.Ref, d.Reason)
 	}
 	a := policy.Approval{Ref: plan.Tool().Ref, Plan: subject.Plan, In: subject.In, Any: q.Any, Tier: d.Tier}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/chain/command"
 	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
@@ -33,17 +34,17 @@ func judge(s *Desk, j *job) (policy.Decision, policy.Request, error) {
 	}
 	q.Floor = policy.Floor(string(kind), demanded().String())
 	if f, ok := chain.Served(j.plan); ok {
-		q.Floor = max(q.Floor, policy.Tier(f.Tier))
+		q.Floor = max(q.Floor, command.Tier(f.Tier))
 	}
 	if q.Declared, err = declared(j.plan); err != nil {
 		return policy.Decision{}, q, err
 	}
 	q.Reach, q.Reaches = policy.Reach(reached(j.plan, kind), filepath.ToSlash(s.ProjectDir))
 	if runs {
-		q.Findings = policy.Analyse(j.plan.Script(), j.params.Values, rules.Patterns)
+		q.Findings = command.Analyse(j.plan.Script(), j.params.Values, rules.Patterns)
 	}
 	if !q.Person && kind != chain.HTTP {
-		q.Findings = append(q.Findings, policy.Secrets(j.params.Values, j.plan.Shell())...)
+		q.Findings = append(q.Findings, command.Secrets(j.params.Values, j.plan.Shell())...)
 	}
 	d := rules.Decide(q)
 	if d.Verdict != policy.Ask || len(rules.Allowed) == 0 {
@@ -59,7 +60,7 @@ func judge(s *Desk, j *job) (policy.Decision, policy.Request, error) {
 }
 
 // declared is the highest tier that an item of the chain states.
-func declared(plan *chain.Plan) (most policy.Tier, err error) {
+func declared(plan *chain.Plan) (most command.Tier, err error) {
 	for _, l := range plan.Links {
 		it := l.Verified.Item()
 		t, _, err := policy.Declared(it.Meta.Fields)

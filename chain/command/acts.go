@@ -1,10 +1,12 @@
-package policy
+package command
 
 import (
 	"path"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/rye-os/rye/objects"
 )
 
 // judgeActs judges a program by what it does itself. The long list, of programs that
@@ -535,7 +537,7 @@ func matches(pattern, w string) bool {
 	if !strings.Contains(pattern, "*") {
 		return pattern == w
 	}
-	return len(w) < 256 && glob(pattern, w)
+	return len(w) < 256 && objects.Covers(pattern, w)
 }
 
 var sqlDrop = lazy(`(?i)\b(DROP\s+(TABLE|DATABASE|SCHEMA|USER|ROLE|OWNED)|TRUNCATE(\s+TABLE)?\s+[\w."` + "`" + `]+\s*(CASCADE\s*)?(;|$)|DELETE\s+FROM\s+[\w."` + "`" + `]+\s*(;|$)|FLUSHALL|dropDatabase\s*\(|\.drop\s*\(\s*\)|deleteMany\s*\(\s*(\{\s*\})?\s*\)|DETACH\s+DELETE\s+n\b)`)

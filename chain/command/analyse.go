@@ -1,4 +1,7 @@
-package policy
+// Package command says what a command line does: which dangerous acts stand in it, and of
+// which tier each is. It reads shell text as a shell would, runs nothing, reads nothing but
+// its arguments, and the same arguments always give the same answer.
+package command
 
 import (
 	"maps"
@@ -18,6 +21,13 @@ type Finding struct {
 	Tier  Tier
 	Text  string // the command or words that it was found in, clipped
 	Param string // the parameter that it stands in; "" for the item's own text
+}
+
+// Pattern is a text that makes a command dangerous wherever it occurs.
+type Pattern struct {
+	Label string
+	Tier  Tier
+	Match *regexp.Regexp // what is looked for; never nil
 }
 
 // The bounds of one analysis. A command beyond them is not one that a person could
@@ -144,7 +154,7 @@ func (a *analysis) text(src, param string) {
 		src = src[:maxText]
 	}
 	for _, p := range a.extra {
-		if m := p.re.FindString(src); m != "" {
+		if m := p.Match.FindString(src); m != "" {
 			a.add(p.Label, p.Tier, m)
 		}
 	}
@@ -192,7 +202,7 @@ func (m *machine) script(text string, in value) value {
 
 func (m *machine) patterns(src string) {
 	for _, p := range legacyPatterns() {
-		if found := p.re.FindString(src); found != "" {
+		if found := p.Match.FindString(src); found != "" {
 			m.add(p.Label, p.Tier, found)
 		}
 	}
