@@ -11,7 +11,7 @@ import (
 
 // judgeActs judges a program by what it does itself. The long list, of programs that
 // destroy what somebody keeps, is data: destructive.
-func judgeActs(m *machine, name string, args []value, all string) {
+func (m *machine) judgeActs(name string, args []value, all string) {
 	t := texts(args)
 	if name == "find" || strings.HasPrefix(name, "mkfs") || names("docker podman nerdctl").has(name) {
 		// What looks like --help there may be for another program.
@@ -545,27 +545,27 @@ var sqlShell = lazy(`(?m)(^|;|\s)\s*(\\!|system\s|\.shell\s|\.system\s)\s*(\S.*)
 var sqlComment = lazy(`(?m)--.*$|(?s:/\*.*?\*/)`)
 
 // judgeSQL judges statements that reach a database.
-func judgeSQL(m *machine, text string) {
+func (m *machine) judgeSQL(text string) {
 	m.spend(2 * len(text))
 	text = sqlComment().ReplaceAllString(text, "")
 	if found := sqlDrop().FindString(text); found != "" {
 		m.add("SQL drop", T3, found)
 	}
 	for _, f := range sqlShell().FindAllStringSubmatch(text, 8) {
-		ordered(m, value{text: f[3] + f[4]}, "sql", text, true)
+		m.ordered(value{text: f[3] + f[4]}, "sql", text, true)
 	}
 }
 
 // judgeSQLClient judges what a database client is given: by option, word, file or input.
-func judgeSQLClient(m *machine, args []value, in value) {
-	judgeSQL(m, in.text)
+func (m *machine) judgeSQLClient(args []value, in value) {
+	m.judgeSQL(in.text)
 	for i, v := range args {
 		if i > 0 && (args[i-1].text == "-f" || args[i-1].text == "--file") {
-			judgeSQL(m, m.read(v.text).text)
+			m.judgeSQL(m.files.read(v.text).text)
 			continue
 		}
 		if strings.ContainsAny(v.text, " \t\n.") {
-			judgeSQL(m, v.text)
+			m.judgeSQL(v.text)
 		}
 	}
 }

@@ -11,17 +11,7 @@ import (
 	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
-
-	"github.com/rye-os/rye/internal/words"
 )
-
-// Finding is one dangerous act in a command.
-type Finding struct {
-	Label string // "recursive delete"
-	Tier  Tier
-	Text  string // the command or words that it was found in, clipped
-	Param string // the parameter that it stands in; "" for the item's own text
-}
 
 // Pattern is a text that makes a command dangerous wherever it occurs.
 type Pattern struct {
@@ -81,7 +71,7 @@ func Analyse(script string, params map[string]any, extra []Pattern) []Finding {
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		a.value(name, params[name], 0)
 	}
-	return a.found
+	return a.list
 }
 
 // plainWord reports whether a parameter is one word of letters, digits and what paths are
@@ -95,9 +85,8 @@ func plainWord(v string) bool {
 // An analysis collects what is found in the texts of one call.
 type analysis struct {
 	extra []Pattern
-	found []Finding
-	param string
-	work  int // done so far, for all texts
+	findings
+	work int // done so far, for all texts
 }
 
 func (a *analysis) value(param string, v any, depth int) {
@@ -132,20 +121,6 @@ func (a *analysis) value(param string, v any, depth int) {
 	}
 }
 
-// add notes a finding, once for each label and parameter: the worst.
-func (a *analysis) add(label string, t Tier, text string) {
-	text = words.Brief(strings.Join(strings.Fields(text), " "))
-	for i, f := range a.found {
-		if f.Label == label && f.Param == a.param {
-			if t > f.Tier {
-				a.found[i].Tier, a.found[i].Text = t, text
-			}
-			return
-		}
-	}
-	a.found = append(a.found, Finding{Label: label, Tier: t, Text: text, Param: a.param})
-}
-
 // text judges one text as a script.
 func (a *analysis) text(src, param string) {
 	a.param = param
@@ -160,7 +135,7 @@ func (a *analysis) text(src, param string) {
 	}
 	a.guarded(src, func(m *machine) {
 		m.script(src, value{})
-		judgeUncalled(m)
+		m.judgeUncalled()
 	})
 }
 
@@ -172,7 +147,7 @@ func (a *analysis) guarded(src string, judge func(*machine)) {
 			a.add("cannot be judged", T3, src)
 		}
 	}()
-	judge(&machine{analysis: a, vars: map[string][]value{}, files: map[string]value{}, funcs: map[string]*function{}})
+	judge(&machine{analysis: a, vars: variables{}})
 }
 
 // script judges a text that a shell runs, and returns what it prints. What is no
@@ -227,10 +202,10 @@ func tooOpen(src string) bool {
 
 // spend takes n bytes from what one analysis may cost; false when it is used up,
 // which is a finding.
-func (m *machine) spend(n int) bool {
-	if m.work += n + 1; m.work <= maxWork {
+func (a *analysis) spend(n int) bool {
+	if a.work += n + 1; a.work <= maxWork {
 		return true
 	}
-	m.add("too long to judge", T3, "too much is made of a few words")
+	a.add("too long to judge", T3, "too much is made of a few words")
 	return false
 }

@@ -89,7 +89,7 @@ func judgeCode(m *machine, lang, src string) {
 	}
 	if codeSQL().MatchString(bare) {
 		for _, q := range quoted(src) {
-			judgeSQL(m, q)
+			m.judgeSQL(q)
 		}
 	}
 	if strings.Contains(bare, "dropDatabase") {

@@ -32,28 +32,28 @@ func (m *machine) command(args []value, in value) (out value) {
 			return value{}
 		}
 		if w.name == "ssh" || w.name == "autossh" {
-			judgeSSHOptions(m, args[1:], line(args))
+			m.judgeSSHOptions(args[1:], line(args))
 		}
 		if text, ok := commandText(w.name, args); ok {
-			defer goElsewhere(m, w.name)()
-			return throughSSH(m, w.name, args, in, m.runsText(text, "sh", line(args), in))
+			defer m.goElsewhere(w.name)()
+			return m.throughSSH(w.name, args, in, m.runsText(text, "sh", line(args), in))
 		}
 		if w.name == "ssh" {
-			defer goElsewhere(m, w.name)()
-			judgeNetwork(m, w.name, args[1:], in)
+			defer m.goElsewhere(w.name)()
+			m.judgeNetwork(w.name, args[1:], in)
 			out.from |= fetched
 		}
 		rest := w.unwrap(args[1:])
 		for _, v := range args[1 : len(args)-len(rest)] {
 			if name, text, ok := strings.Cut(v.text, "="); ok && w.assigns() {
-				noteVariable(m, name, value{text, v.from})
+				m.noteVariable(name, value{text, v.from})
 			}
 		}
 		if len(rest) == 0 {
-			return bareWrapper(m, w.name, args, in)
+			return m.bareWrapper(w.name, args, in)
 		}
 		if w.name == "xargs" || w.name == "gxargs" || w.name == "parallel" {
-			rest, in = suppliedWords(m, w.name, args[1:], rest, in), value{}
+			rest, in = m.suppliedWords(w.name, args[1:], rest, in), value{}
 		}
 		args = rest
 	}
@@ -61,16 +61,16 @@ func (m *machine) command(args []value, in value) (out value) {
 }
 
 // throughSSH adds what goes to another machine and comes from it.
-func throughSSH(m *machine, name string, args []value, in, out value) value {
+func (m *machine) throughSSH(name string, args []value, in, out value) value {
 	if name == "ssh" || name == "mosh" {
-		judgeNetwork(m, "ssh", args[1:], in)
+		m.judgeNetwork("ssh", args[1:], in)
 		out.from |= fetched
 	}
 	return out
 }
 
 // bareWrapper is a wrapper without a command: env prints the environment, ssh a shell.
-func bareWrapper(m *machine, name string, args []value, in value) value {
+func (m *machine) bareWrapper(name string, args []value, in value) value {
 	switch name {
 	case "env":
 		return value{from: secret}
@@ -79,7 +79,7 @@ func bareWrapper(m *machine, name string, args []value, in value) value {
 	case "sudo", "su", "busybox", "unshare", "nsenter", "chroot":
 		return m.becomes(in, value{}, "sh", line(args), true)
 	case "parallel":
-		runList(m, in, line(args))
+		m.runList(in, line(args))
 	case "script":
 		return value{from: in.from}
 	}
@@ -87,7 +87,7 @@ func bareWrapper(m *machine, name string, args []value, in value) value {
 }
 
 // goElsewhere marks what runs on another machine, where a home is another home.
-func goElsewhere(m *machine, name string) func() {
+func (m *machine) goElsewhere(name string) func() {
 	before := m.remote
 	m.remote = before || name == "ssh"
 	return func() { m.remote = before }
@@ -104,16 +104,15 @@ func (m *machine) simple(args []value, in value) value {
 		// A word that holds spaces was hidden in quotes: "rm -rf" as one name.
 		return m.runsText(merged(args), "sh", all, value{})
 	case prog.is(spelled):
-		if prog, name = respelled(m, prog.text); name == "" {
+		if prog, name = m.respelled(prog.text); name == "" {
 			return value{}
 		}
 	}
-	if f := m.funcs[prog.text]; f != nil {
+	if f := m.funcs.get(prog.text); f != nil {
 		return m.invoke(f, rest, in)
 	}
-	if a, ok := m.vars["alias "+prog.text]; ok && prog.text != base(a[0].text) {
-		delete(m.vars, "alias "+prog.text)
-		return m.runsText(join(a[0], value{text: " " + line(rest)}), "sh", all, value{})
+	if a, ok := m.vars.alias(prog.text); ok {
+		return m.runsText(join(a, value{text: " " + line(rest)}), "sh", all, value{})
 	}
 	if strings.Contains(prog.text, "/") {
 		if out, ok := m.runsFile(prog.text, "sh", all); ok {
@@ -121,18 +120,18 @@ func (m *machine) simple(args []value, in value) value {
 		}
 	}
 	if shells.has(name) || interpreter(name) {
-		return interpret(m, name, rest, in, all)
+		return m.interpret(name, rest, in, all)
 	}
-	judgeActs(m, name, rest, all)
-	toldToRun(m, name, rest, in, all)
-	judgeNetwork(m, name, rest, in)
-	noteFiles(m, name, rest, in)
+	m.judgeActs(name, rest, all)
+	m.toldToRun(name, rest, in, all)
+	m.judgeNetwork(name, rest, in)
+	m.noteFiles(name, rest, in)
 	return printsOf(m, name, rest, in)
 }
 
 // respelled gives the program that a pattern such as /bin/r? stands for, the most
 // dangerous one first; nobody spells a program so by accident.
-func respelled(m *machine, p string) (value, string) {
+func (m *machine) respelled(p string) (value, string) {
 	pattern := base(p)
 	for _, name := range strings.Fields("rm bash sh dd mkfs curl wget nc ncat python3 python perl cat chmod chown shred cp mv tee base64 git node ruby") {
 		if ok, err := path.Match(pattern, name); ok && err == nil {
@@ -155,9 +154,9 @@ func interpreter(name string) bool {
 }
 
 // interpret judges a shell or interpreter: text in its words, a file, or its input.
-func interpret(m *machine, name string, args []value, in value, all string) value {
+func (m *machine) interpret(name string, args []value, in value, all string) value {
 	if strings.HasPrefix(name, "perl") || strings.HasPrefix(name, "ruby") {
-		judgeInPlace(m, args)
+		m.judgeInPlace(args)
 	}
 	for i := 0; i < len(args); i++ {
 		switch w := args[i].text; {
@@ -168,11 +167,11 @@ func interpret(m *machine, name string, args []value, in value, all string) valu
 			if i+1 >= len(args) {
 				return value{}
 			}
-			return runGiven(m, name, withModules(args, i), in, all)
+			return m.runGiven(name, withModules(args, i), in, all)
 		case inline(name, w) != "":
-			return runGiven(m, name, []value{{text: inline(name, w), from: args[i].from}}, in, all)
+			return m.runGiven(name, []value{{text: inline(name, w), from: args[i].from}}, in, all)
 		case name == "deno" && w == "eval":
-			return runGiven(m, name, nextOperand(args[i+1:]), in, all)
+			return m.runGiven(name, nextOperand(args[i+1:]), in, all)
 		case (name == "deno" || name == "bun") && w == "run":
 		case len(w) > 1 && (w[0] == '-' || w[0] == '+'):
 			if w == "-o" || w == "-O" || w == "+o" || w == "-W" || w == "-X" || w == "-I" {
@@ -182,12 +181,12 @@ func interpret(m *machine, name string, args []value, in value, all string) valu
 				return value{} // reads it, and does nothing
 			}
 			if w == "-m" && !shells.has(name) {
-				return runModule(m, args[i+1:], in, all)
+				return m.runModule(args[i+1:], in, all)
 			}
 		default:
-			saved := m.arguments(args[i+1:])
+			saved := m.vars.arguments(args[i+1:])
 			out, _ := m.runsFile(w, name, all)
-			m.restore(saved)
+			m.vars.restore(saved)
 			return join(out, value{from: in.from & (secret | fetched)})
 		}
 	}
@@ -211,9 +210,9 @@ func withModules(args []value, at int) []value {
 }
 
 // runModule judges python -m: one that serves files serves keys, too.
-func runModule(m *machine, args []value, in value, all string) value {
+func (m *machine) runModule(args []value, in value, all string) value {
 	if len(args) > 0 && args[0].text == "http.server" {
-		for _, v := range append(args[1:], value{text: m.cwd}) {
+		for _, v := range append(args[1:], value{text: m.files.here()}) {
 			if secretPath(v.text) {
 				m.add("secrets leave", T3, all)
 			}
@@ -272,16 +271,16 @@ func inline(name, w string) string {
 }
 
 // runGiven judges a program that stands among the words, with the words behind it.
-func runGiven(m *machine, name string, args []value, in value, all string) value {
+func (m *machine) runGiven(name string, args []value, in value, all string) value {
 	if len(args) == 0 {
 		return value{}
 	}
 	if shells.has(name) {
-		saved := m.arguments(args[min(2, len(args)):])
+		saved := m.vars.arguments(args[min(2, len(args)):])
 		if len(args) > 1 {
 			m.vars["0"] = args[1:2]
 		}
-		defer m.restore(saved)
+		defer m.vars.restore(saved)
 		if args[0].is(listed) && strings.TrimSpace(args[0].text) == "" {
 			m.add("unseen command", T3, all)
 		}
@@ -332,8 +331,8 @@ func (m *machine) becomes(v, in value, lang, all string, direct bool) value {
 
 // runsFile judges a file that becomes a program; false when nothing is known of it.
 func (m *machine) runsFile(p, lang, all string) (value, bool) {
-	at := m.place(p)
-	if v, ok := m.files[at]; ok {
+	at := m.files.place(p)
+	if v, ok := m.files.known(p); ok {
 		if first, _, _ := strings.Cut(v.text, "\n"); strings.HasPrefix(first, "#!") && lang == "sh" {
 			if name := base(lastWord(first)); interpreter(name) {
 				lang = name
@@ -341,11 +340,9 @@ func (m *machine) runsFile(p, lang, all string) (value, bool) {
 		}
 		return m.becomes(v, value{}, lang, all, strings.HasPrefix(at, "/dev/fd/")), true
 	}
-	for _, dir := range m.made {
-		if (at == dir || strings.HasPrefix(at, dir+"/") || dir == ".") && !names("configure gradlew mvnw autogen.sh bootstrap manage.py").has(base(at)) && !path.IsAbs(at) == !path.IsAbs(dir) {
-			m.add("downloaded and run", T3, all)
-			return value{}, true
-		}
+	if m.files.brought(at) && !names("configure gradlew mvnw autogen.sh bootstrap manage.py").has(base(at)) {
+		m.add("downloaded and run", T3, all)
+		return value{}, true
 	}
 	if !shells.has(lang) && (strings.HasPrefix(p, "https://") || strings.HasPrefix(p, "http://")) {
 		m.add("downloaded and run", T3, all)
@@ -400,7 +397,7 @@ func commandText(name string, args []value) (value, bool) {
 
 // suppliedWords gives the command of xargs or parallel with the words that its input,
 // or the list behind :::, adds.
-func suppliedWords(m *machine, name string, own, rest []value, in value) []value {
+func (m *machine) suppliedWords(name string, own, rest []value, in value) []value {
 	mark := ""
 	if name == "parallel" {
 		mark = "{}"
@@ -425,7 +422,7 @@ func suppliedWords(m *machine, name string, own, rest []value, in value) []value
 		case strings.HasPrefix(t, "--replace="):
 			mark = t[len("--replace="):]
 		case t == "-a" && i+1 < len(own):
-			in = m.read(own[i+1].text)
+			in = m.files.read(own[i+1].text)
 		}
 	}
 	in.text, in.from = strings.TrimSpace(in.text), in.from|listed
@@ -434,7 +431,7 @@ func suppliedWords(m *machine, name string, own, rest []value, in value) []value
 	for _, v := range rest {
 		if mark != "" && strings.Contains(v.text, mark) {
 			used = true
-			v = value{replaced(m, v.text, mark, in.text, -1), v.from | in.from}
+			v = value{m.replaced(v.text, mark, in.text, -1), v.from | in.from}
 		}
 		out = append(out, v)
 	}
@@ -454,6 +451,6 @@ func suppliedWords(m *machine, name string, own, rest []value, in value) []value
 }
 
 // runList judges a list of commands, one a line.
-func runList(m *machine, in value, all string) {
+func (m *machine) runList(in value, all string) {
 	m.runsText(in, "sh", all, value{})
 }

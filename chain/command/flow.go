@@ -45,30 +45,27 @@ func secretPath(p string) bool {
 
 // writes notes that a file gets a value, and judges which file it is.
 func (m *machine) writes(p string, v value, more bool) {
-	at := m.place(p)
 	if device(p) {
 		m.add("write to device", T4, "> "+p)
 		return
 	}
-	if proc := m.procs[p]; proc != nil {
+	if proc := m.open.reader(p); proc != nil {
 		m.stmts(proc.Stmts, v)
 		return
 	}
 	m.touches(p, v)
-	if old, ok := m.files[at]; ok && more {
+	if old, ok := m.files.known(p); ok && more {
 		v = join(old, v)
 	}
-	if at != "" && at != "/dev/null" {
-		m.files[at] = v
+	if at := m.files.place(p); at != "" && at != "/dev/null" {
+		m.files.put(p, v)
 	}
 }
 
 // touches judges a file that is written by whether it starts programs or rules the
 // system.
 func (m *machine) touches(p string, v value) {
-	if m.cwd != "" && !path.IsAbs(p) && p != "" {
-		p = m.place(p)
-	}
+	p = m.files.spelled(p)
 	switch {
 	case p == "" || len(p) > 4096:
 	case traces().MatchString(p):
@@ -116,10 +113,10 @@ func valueOf(args []value, options names) (out []value) {
 }
 
 // noteFiles notes the files that a program writes by its own options and operands.
-func noteFiles(m *machine, name string, args []value, in value) {
+func (m *machine) noteFiles(name string, args []value, in value) {
 	switch name {
 	case "cp", "mv", "install", "ln", "rsync", "scp":
-		noteCopies(m, name, args)
+		m.noteCopies(name, args)
 	case "tee", "sponge":
 		for _, v := range operands(args, "") {
 			m.writes(v.text, in, option(texts(args), "a", "--append"))
@@ -131,18 +128,18 @@ func noteFiles(m *machine, name string, args []value, in value) {
 			}
 		}
 	case "sed", "gsed":
-		judgeInPlace(m, args)
+		m.judgeInPlace(args)
 	case "truncate", "ed", "ex", "chattr":
 		for _, v := range operands(args, "-s") {
 			m.touches(v.text, value{})
 		}
 	case "tar", "bsdtar", "unzip", "7z", "7za":
-		noteArchive(m, name, args, in)
+		m.noteArchive(name, args, in)
 	case "zip", "gpg", "openssl", "gzip", "base64", "age":
-		notePacked(m, name, args, in)
+		m.notePacked(name, args, in)
 	case "cd", "pushd":
 		if len(args) > 0 && args[0].text != "" {
-			m.cwd = m.place(args[0].text)
+			m.files.enter(m.files.place(args[0].text))
 		}
 	case "read", "mapfile", "readarray":
 		for _, v := range operands(args, "-p -d -n -t -u") {
@@ -154,7 +151,7 @@ func noteFiles(m *machine, name string, args []value, in value) {
 		}
 	case "set":
 		if i := slices.Index(texts(args), "--"); i >= 0 {
-			m.arguments(args[i+1:])
+			m.vars.arguments(args[i+1:])
 		}
 	case "alias":
 		for _, v := range args {
@@ -173,7 +170,7 @@ func noteFiles(m *machine, name string, args []value, in value) {
 }
 
 // judgeInPlace judges the files that sed -i and perl -i change.
-func judgeInPlace(m *machine, args []value) {
+func (m *machine) judgeInPlace(args []value) {
 	if option(texts(args), "i", "--in-place") {
 		for _, v := range operands(args, "-f --file") {
 			m.touches(v.text, value{})
@@ -181,7 +178,7 @@ func judgeInPlace(m *machine, args []value) {
 	}
 }
 
-func noteCopies(m *machine, name string, args []value) {
+func (m *machine) noteCopies(name string, args []value) {
 	ops := operands(args, "-m -o -g -t -e -i -P --mode --owner --group --rsh --exclude --target-directory -S -F -l")
 	if into := valueOf(args, "--target-directory"); len(into) > 0 {
 		ops = append(ops, into[0])
@@ -191,14 +188,14 @@ func noteCopies(m *machine, name string, args []value) {
 	}
 	to := ops[len(ops)-1].text
 	for _, v := range ops[:len(ops)-1] {
-		content := m.read(v.text)
+		content := m.files.read(v.text)
 		if (name == "scp" || name == "rsync") && strings.Contains(v.text, ":") {
 			content = value{from: fetched}
 			m.writes(path.Join(to, base(v.text[strings.IndexByte(v.text, ':')+1:])), content, false)
 		}
 		if name == "mv" {
 			m.touches(v.text, value{})
-			delete(m.files, m.place(v.text))
+			m.files.remove(v.text)
 			if to == "/dev/null" {
 				m.add("recursive delete", T3, "mv "+v.text+" /dev/null")
 			}
@@ -211,7 +208,7 @@ func noteCopies(m *machine, name string, args []value) {
 		if !strings.Contains(to, ":") && !device(to) {
 			m.writes(to, content, false)
 			if content.from != partial {
-				m.files[m.place(path.Join(to, base(v.text)))] = content // to may be a directory
+				m.files.put(path.Join(to, base(v.text)), content) // to may be a directory
 			}
 		}
 	}
@@ -219,7 +216,7 @@ func noteCopies(m *machine, name string, args []value) {
 
 // noteArchive notes what an archive holds: secrets when it is made, what the network
 // brought when it is opened.
-func noteArchive(m *machine, name string, args []value, in value) {
+func (m *machine) noteArchive(name string, args []value, in value) {
 	flags := ""
 	if len(args) > 0 {
 		flags = strings.TrimLeft(args[0].text, "-")
@@ -236,17 +233,17 @@ func noteArchive(m *machine, name string, args []value, in value) {
 	case name == "unzip", strings.HasPrefix(flags, "x"), strings.Contains(flags, "x") && !strings.Contains(flags, "="), slices.Contains(all, "--extract"):
 		from := in
 		for _, f := range files {
-			from = join(from, m.read(f.text))
+			from = join(from, m.files.read(f.text))
 		}
 		if from.is(fetched) {
 			dir := "."
 			if d := valueOf(args, "-C -d --directory"); len(d) > 0 {
 				dir = d[0].text
 			}
-			m.made = append(m.made, m.place(dir))
+			m.files.fetch(dir)
 		}
 	default:
-		if v := contentsOf(m, args); v.is(secret) {
+		if v := m.files.contents(args); v.is(secret) {
 			for _, f := range files {
 				if f.text != "-" && !secretPath(f.text) {
 					m.writes(f.text, value{from: secret}, false)
@@ -257,8 +254,8 @@ func noteArchive(m *machine, name string, args []value, in value) {
 }
 
 // notePacked notes a secret that is written under another name.
-func notePacked(m *machine, name string, args []value, in value) {
-	v := join(contentsOf(m, args), in)
+func (m *machine) notePacked(name string, args []value, in value) {
+	v := join(m.files.contents(args), in)
 	if !v.is(secret) {
 		return
 	}
@@ -271,24 +268,9 @@ func notePacked(m *machine, name string, args []value, in value) {
 	}
 }
 
-// contentsOf is where the content of the files among some words comes from.
-func contentsOf(m *machine, args []value) (out value) {
-	for _, v := range args {
-		out.from |= v.from & (secret | fetched | unseen | built)
-		t := v.text
-		if i := strings.IndexByte(t, '='); i > 0 && (t[0] == '-' || strings.HasPrefix(t, "if=")) {
-			t = t[i+1:]
-		}
-		if t != "" && t[0] != '-' {
-			out.from |= m.read(t).from &^ partial
-		}
-	}
-	return out
-}
-
 // judgeNetwork judges what a program sends away, and notes what it brings.
-func judgeNetwork(m *machine, name string, args []value, in value) {
-	noteFetched(m, name, args)
+func (m *machine) judgeNetwork(name string, args []value, in value) {
+	m.noteFetched(name, args)
 	if names("nc ncat netcat").has(name) && (option(texts(args), "ec", "--exec") || option(texts(args), "c", "--sh-exec")) {
 		m.add("reverse shell", T4, name+" "+line(args))
 	}
@@ -299,7 +281,7 @@ func judgeNetwork(m *machine, name string, args []value, in value) {
 			}
 		}
 	}
-	sends, words := uploadsOf(m, name, args)
+	sends, words := m.uploadsOf(name, args)
 	if !sends || local(args) {
 		return
 	}
@@ -316,7 +298,7 @@ func judgeNetwork(m *machine, name string, args []value, in value) {
 		}
 	}
 	for _, v := range words {
-		if carries(m, v) {
+		if m.files.carries(v) {
 			m.add("secrets leave", T3, name+" "+line(args))
 			return
 		}
@@ -328,7 +310,7 @@ const identity names = "-i -E -o -O --key --cert --cacert --capath --netrc-file 
 
 // uploadsOf reports whether a program sends away what it is given, and which of its
 // words may hold or name it.
-func uploadsOf(m *machine, name string, args []value) (bool, []value) {
+func (m *machine) uploadsOf(name string, args []value) (bool, []value) {
 	var first, second string
 	if ops := operands(args, "--profile --region -n -m"); len(ops) > 1 {
 		first, second = ops[0].text, ops[1].text
@@ -392,27 +374,6 @@ func uploadsOf(m *machine, name string, args []value) (bool, []value) {
 	return true, out
 }
 
-// carries reports whether a word holds a secret, or names a file that does:
-// file, @file, name=@file, --post-file=file.
-func carries(m *machine, v value) bool {
-	if v.is(secret) {
-		return true
-	}
-	for t := v.text; ; {
-		if end := strings.IndexByte(t, ';'); end > 0 {
-			t = t[:end]
-		}
-		if !strings.ContainsAny(t, " \t\n") && !strings.HasPrefix(t, "http") && m.read(t).is(secret) {
-			return true
-		}
-		i := strings.IndexAny(t, "=@<")
-		if i < 0 {
-			return false
-		}
-		t = t[i+1:]
-	}
-}
-
 // local reports whether every address among some words is this machine.
 func local(args []value) bool {
 	found := false
@@ -432,7 +393,7 @@ func local(args []value) bool {
 }
 
 // noteFetched notes the files that a program fetches.
-func noteFetched(m *machine, name string, args []value) {
+func (m *machine) noteFetched(name string, args []value) {
 	got := value{from: fetched}
 	url := ""
 	for _, v := range args {
@@ -470,7 +431,7 @@ func noteFetched(m *machine, name string, args []value) {
 				if i+2 < len(ops) {
 					dir = ops[i+2].text
 				}
-				m.made = append(m.made, m.place(dir))
+				m.files.fetch(dir)
 			}
 		}
 	case "aws", "gsutil", "gcloud", "rclone", "s3cmd", "mc", "az":

@@ -21,7 +21,7 @@ func printsOf(m *machine, name string, args []value, in value) value {
 	case name == "tee":
 		return in
 	case name == "mktemp":
-		return value{text: "/tmp/mktemp.X" + strconv.Itoa(len(m.files))}
+		return value{text: "/tmp/mktemp.X" + strconv.Itoa(m.files.count())}
 	case name == "find":
 		return value{text: found(texts(args)), from: from}
 	case name == "yes":
@@ -30,10 +30,10 @@ func printsOf(m *machine, name string, args []value, in value) value {
 	data := in
 	if name != "tr" && name != "rev" || len(args) > 2 {
 		for _, v := range operands(args, "") {
-			if f, ok := m.files[m.place(v.text)]; ok {
+			if f, ok := m.files.known(v.text); ok {
 				data = join(data, f)
 			} else if !namers.has(name) {
-				data.from |= m.read(v.text).from
+				data.from |= m.files.read(v.text).from
 			}
 			if !namers.has(name) {
 				data.from |= v.from & (secret | fetched)
@@ -41,7 +41,7 @@ func printsOf(m *machine, name string, args []value, in value) value {
 		}
 	}
 	if !namers.has(name) {
-		data.from |= contentsOf(m, args).from
+		data.from |= m.files.contents(args).from
 	}
 	data.from |= from
 	return transformed(m, name, args, data)
@@ -276,18 +276,18 @@ func substituted(m *machine, t []string, data value) value {
 	case data.text == "" || data.text == ".":
 		data.text = with
 	case old == "^":
-		data.text = clip(with + replaced(m, strings.TrimSuffix(data.text, "\n"), "\n", "\n"+with, -1))
+		data.text = clip(with + m.replaced(strings.TrimSuffix(data.text, "\n"), "\n", "\n"+with, -1))
 	case old == "$":
-		data.text = clip(replaced(m, strings.TrimSuffix(data.text, "\n"), "\n", with+"\n", -1) + with)
+		data.text = clip(m.replaced(strings.TrimSuffix(data.text, "\n"), "\n", with+"\n", -1) + with)
 	case strings.ContainsAny(old, `.*[\+?(|^$`) || strings.ContainsAny(with, `\&`):
 		if whole(data) {
 			data.from |= built
 		}
 		data.text = with + "\n" + data.text
 	case strings.Contains(flags, "g"):
-		data.text = replaced(m, data.text, old, with, -1)
+		data.text = m.replaced(data.text, old, with, -1)
 	default:
-		data.text = replaced(m, data.text, old, with, 1)
+		data.text = m.replaced(data.text, old, with, 1)
 	}
 	return data
 }

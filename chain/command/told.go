@@ -6,7 +6,7 @@ import (
 )
 
 // toldToRun judges what other programs are told to execute.
-func toldToRun(m *machine, name string, args []value, in value, all string) {
+func (m *machine) toldToRun(name string, args []value, in value, all string) {
 	switch name {
 	case "eval":
 		m.runsText(merged(args), "sh", all, value{})
@@ -23,45 +23,45 @@ func toldToRun(m *machine, name string, args []value, in value, all string) {
 			m.runsText(ops[0], "sh", all, value{})
 		}
 	case "find", "fd", "fdfind":
-		judgeFind(m, args, all)
+		m.judgeFind(args, all)
 	case "sed", "gsed":
-		judgeSed(m, args, all)
+		m.judgeSed(args, all)
 	case "awk", "gawk", "mawk", "nawk":
 		if ops := operands(args, "-F -v -f -i"); len(ops) > 0 {
-			judgeAwk(m, ops[0].text, all)
+			m.judgeAwk(ops[0].text, all)
 		}
 	case "make", "gmake":
-		judgeMake(m, args, in, all)
+		m.judgeMake(args, in, all)
 	case "docker", "podman", "nerdctl", "kubectl", "oc", "lxc", "docker-compose":
-		judgeContainer(m, args, in)
+		m.judgeContainer(args, in)
 	case "git":
-		judgeGit(m, args, all)
+		m.judgeGit(args, all)
 	case "at", "batch", "crontab":
-		judgeSchedule(m, name, args, in, all)
+		m.judgeSchedule(name, args, in, all)
 	case "dpkg", "rpm", "apt", "apt-get", "dnf", "yum", "pip", "pip3", "npm", "gem", "installer", "msiexec", "snap", "brew", "go", "dotnet", "java":
 		for _, v := range operands(args, "") {
-			if f, ok := m.files[m.place(v.text)]; ok && f.is(fetched) {
+			if f, ok := m.files.known(v.text); ok && f.is(fetched) {
 				m.add("downloaded and run", T3, all)
 			}
 		}
 	case "vim", "vi", "nvim", "ex", "view", "gdb", "lldb", "emacs", "less", "more", "ftp", "ed":
-		judgeEditor(m, args, in, all)
+		m.judgeEditor(args, in, all)
 	case "tmux", "screen":
-		judgeTerminal(m, args, all)
+		m.judgeTerminal(args, all)
 	}
 	if sqlClients.has(name) {
-		judgeSQLClient(m, args, in)
+		m.judgeSQLClient(args, in)
 	}
 	for _, v := range valueOf(args, commandOptions(name)) {
-		ordered(m, v, name, all, strangers.has(name))
+		m.ordered(v, name, all, strangers.has(name))
 	}
 	for _, v := range valueOf(args, "--checkpoint-action") {
 		if text, ok := strings.CutPrefix(v.text, "exec="); ok {
-			ordered(m, value{text, v.from}, name, all, true)
+			m.ordered(value{text, v.from}, name, all, true)
 		}
 	}
 	if name == "scp" || name == "sftp" {
-		judgeSSHOptions(m, args, all)
+		m.judgeSSHOptions(args, all)
 	}
 }
 
@@ -103,7 +103,7 @@ const strangers names = "rsync tcpdump man tar gtar bsdtar zip sort openvpn"
 
 // ordered judges a command that a program is told to run. A command that is no usual
 // one for that place is noticed for being there.
-func ordered(m *machine, v value, name, all string, strange bool) {
+func (m *machine) ordered(v value, name, all string, strange bool) {
 	text := strings.TrimLeft(strings.TrimPrefix(strings.TrimSpace(v.text), "spawn "), "|-")
 	if text == "" {
 		return
@@ -115,12 +115,12 @@ func ordered(m *machine, v value, name, all string, strange bool) {
 }
 
 // noteVariable judges a variable that tells programs what to run or to load.
-func noteVariable(m *machine, name string, v value) {
+func (m *machine) noteVariable(name string, v value) {
 	switch {
 	case names("PAGER GIT_PAGER MANPAGER EDITOR VISUAL SUDO_EDITOR GIT_EDITOR GIT_SSH_COMMAND GIT_SSH GIT_EXTERNAL_DIFF GIT_ASKPASS SSH_ASKPASS GIT_PROXY_COMMAND LESSOPEN PROMPT_COMMAND RSYNC_RSH MANOPT").has(name):
-		ordered(m, v, name, name+"="+v.text, name != "PROMPT_COMMAND")
+		m.ordered(v, name, name+"="+v.text, name != "PROMPT_COMMAND")
 	case names("LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES BASH_ENV PYTHONSTARTUP PERL5OPT RUBYOPT").has(name) && v.text != "":
-		if f, known := m.files[m.place(v.text)]; strings.HasPrefix(v.text, "/tmp/") || strings.HasPrefix(v.text, "/dev/shm/") || strings.HasPrefix(v.text, "/var/tmp/") || strings.HasPrefix(v.text, ".") || strings.HasPrefix(v.text, "$PWD") || known && f.is(fetched) {
+		if f, known := m.files.known(v.text); strings.HasPrefix(v.text, "/tmp/") || strings.HasPrefix(v.text, "/dev/shm/") || strings.HasPrefix(v.text, "/var/tmp/") || strings.HasPrefix(v.text, ".") || strings.HasPrefix(v.text, "$PWD") || known && f.is(fetched) {
 			m.add("told to run", T3, name+"="+v.text)
 		}
 	case name == "HISTFILE" && (v.text == "/dev/null" || v.text == "" && !v.is(partial)):
@@ -130,7 +130,7 @@ func noteVariable(m *machine, name string, v value) {
 
 // judgeFind judges the commands that find runs, and its own delete. What the next build
 // makes again may go.
-func judgeFind(m *machine, args []value, all string) {
+func (m *machine) judgeFind(args []value, all string) {
 	t := texts(args)
 	name := value{text: found(t)}
 	again := regrowable(name.text)
@@ -147,7 +147,7 @@ func judgeFind(m *machine, args []value, all string) {
 					rest = rest[:j]
 					break
 				}
-				rest[j].text = replaced(m, v.text, "{}", name.text, -1)
+				rest[j].text = m.replaced(v.text, "{}", name.text, -1)
 			}
 			if len(rest) == 0 {
 				continue
@@ -164,7 +164,7 @@ func judgeFind(m *machine, args []value, all string) {
 var sedExec = lazy(`(?m)(?:^|[;{}])\s*(?:\d+|\$|/[^/]*/)?\s*e\s+(\S.*)$`)
 
 // judgeSed judges the e command and the e flag, which execute.
-func judgeSed(m *machine, args []value, all string) {
+func (m *machine) judgeSed(args []value, all string) {
 	scripts := valueOf(args, "-e --expression")
 	if len(scripts) == 0 {
 		if ops := operands(args, "-f --file -l"); len(ops) > 0 {
@@ -173,12 +173,12 @@ func judgeSed(m *machine, args []value, all string) {
 	}
 	for _, s := range scripts {
 		for _, e := range sedExec().FindAllStringSubmatch(s.text, 16) {
-			ordered(m, value{text: e[1]}, "sed", all, true)
+			m.ordered(value{text: e[1]}, "sed", all, true)
 		}
 		for _, part := range strings.Split(s.text, "\n") {
 			if _, with, flags, ok := substitution(strings.TrimLeft(part, "0123456789,$ ")); ok {
 				if flags, _, _ = strings.Cut(flags, ";"); strings.Contains(flags, "e") && strings.Trim(strings.TrimSpace(flags), "gpiIeM0123456789") == "" {
-					ordered(m, value{text: with}, "sed", all, true)
+					m.ordered(value{text: with}, "sed", all, true)
 				}
 			}
 		}
@@ -191,7 +191,7 @@ var (
 )
 
 // judgeAwk judges system(), getline from a command and print into one.
-func judgeAwk(m *machine, src, all string) {
+func (m *machine) judgeAwk(src, all string) {
 	m.spend(len(src))
 	for _, at := range awkSystem().FindAllStringIndex(src, 16) {
 		call := argument(src[at[1]:])
@@ -214,7 +214,7 @@ func judgeAwk(m *machine, src, all string) {
 }
 
 // judgeMake judges recipes that stand in sight.
-func judgeMake(m *machine, args []value, in value, all string) {
+func (m *machine) judgeMake(args []value, in value, all string) {
 	texts := valueOf(args, "--eval -E")
 	files := valueOf(args, "-f --file --makefile")
 	if len(files) == 0 {
@@ -223,7 +223,7 @@ func judgeMake(m *machine, args []value, in value, all string) {
 	for _, f := range files {
 		if f.text == "-" || f.text == "/dev/stdin" {
 			texts = append(texts, in)
-		} else if v, ok := m.files[m.place(f.text)]; ok {
+		} else if v, ok := m.files.known(f.text); ok {
 			texts = append(texts, v)
 		}
 	}
@@ -248,7 +248,7 @@ func judgeMake(m *machine, args []value, in value, all string) {
 const flagsOfRun names = "-d -i -t -it -ti -dit -itd -di -id -P -q -T --rm --detach --interactive --tty --privileged --init --read-only --publish-all --no-healthcheck --quiet --oom-kill-disable --sig-proxy --no-deps --service-ports --build --no-TTY"
 
 // judgeContainer judges the command that docker run, docker exec or kubectl exec runs inside.
-func judgeContainer(m *machine, args []value, in value) {
+func (m *machine) judgeContainer(args []value, in value) {
 	for i, v := range args {
 		if v.text == "--" {
 			m.command(args[i+1:], in)
@@ -286,7 +286,7 @@ func judgeContainer(m *machine, args []value, in value) {
 }
 
 // judgeSchedule judges jobs for later.
-func judgeSchedule(m *machine, name string, args []value, in value, all string) {
+func (m *machine) judgeSchedule(name string, args []value, in value, all string) {
 	t := texts(args)
 	if name != "crontab" {
 		if !slices.Contains(t, "-l") && len(in.text)+int(in.from) > 0 {
@@ -307,7 +307,7 @@ func judgeSchedule(m *machine, name string, args []value, in value, all string) 
 var escapeToShell = lazy(`^[\s:]*(?:silent!?\s+|exec(?:ute)?\s+["']?)?(?:r(?:ead)?\s*)?!\s*(.+)$|^\s*(?:shell|pi|platform shell)\s+(.+)$`)
 
 // judgeEditor judges commands of editors, pagers and debuggers that leave for a shell.
-func judgeEditor(m *machine, args []value, in value, all string) {
+func (m *machine) judgeEditor(args []value, in value, all string) {
 	list := valueOf(args, "-c --cmd -ex -eval -o --eval --batch")
 	for _, v := range args {
 		if text, ok := strings.CutPrefix(v.text, "+"); ok {
@@ -319,7 +319,7 @@ func judgeEditor(m *machine, args []value, in value, all string) {
 	}
 	for _, v := range list {
 		if f := escapeToShell().FindStringSubmatch(v.text); f != nil {
-			ordered(m, value{text: f[1] + f[2]}, "editor", all, true)
+			m.ordered(value{text: f[1] + f[2]}, "editor", all, true)
 		} else if strings.Contains(v.text, "system(") || strings.Contains(v.text, "os.execute") || strings.Contains(v.text, "shell-command") || strings.Contains(v.text, ":py") && strings.Contains(v.text, "import") {
 			for _, q := range quoted(v.text) {
 				m.script(q, value{})
@@ -330,7 +330,7 @@ func judgeEditor(m *machine, args []value, in value, all string) {
 }
 
 // judgeTerminal judges what is typed into another terminal.
-func judgeTerminal(m *machine, args []value, all string) {
+func (m *machine) judgeTerminal(args []value, all string) {
 	for i, v := range args {
 		if strings.ContainsAny(v.text, " \t") {
 			m.runsText(v, "sh", all, value{})
@@ -341,20 +341,20 @@ func judgeTerminal(m *machine, args []value, all string) {
 }
 
 // judgeGit judges what git is told to run by configuration, options and subcommands.
-func judgeGit(m *machine, args []value, all string) {
+func (m *machine) judgeGit(args []value, all string) {
 	for _, c := range valueOf(args, "-c --config --config-env") {
 		if key, text, ok := strings.Cut(c.text, "="); ok {
-			judgeGitSetting(m, key, value{text, c.from}, all)
+			m.judgeGitSetting(key, value{text, c.from}, all)
 		}
 	}
 	ops := operands(args, "-c -C --git-dir --work-tree -b -m --message --author --depth -n --grep")
 	for _, v := range args {
 		if strings.HasPrefix(v.text, "ext::") {
-			ordered(m, value{text: strings.ReplaceAll(strings.TrimPrefix(v.text, "ext::"), "% ", " ")}, "git", all, true)
+			m.ordered(value{text: strings.ReplaceAll(strings.TrimPrefix(v.text, "ext::"), "% ", " ")}, "git", all, true)
 		}
 	}
 	for _, v := range valueOf(args, "--upload-pack --receive-pack --extcmd --open-files-in-pager") {
-		ordered(m, v, "git", all, true)
+		m.ordered(v, "git", all, true)
 	}
 	if len(ops) < 2 {
 		return
@@ -363,7 +363,7 @@ func judgeGit(m *machine, args []value, all string) {
 	switch ops[0].text {
 	case "grep":
 		for _, v := range valueOf(args, "-O") {
-			ordered(m, v, "git", all, true)
+			m.ordered(v, "git", all, true)
 		}
 	case "config":
 		if rest[0].text == "set" {
@@ -373,7 +373,7 @@ func judgeGit(m *machine, args []value, all string) {
 			if key := strings.ToLower(rest[0].text); key == "core.hookspath" {
 				m.add("autostart changed", T3, all)
 			}
-			judgeGitSetting(m, rest[0].text, rest[1], all)
+			m.judgeGitSetting(rest[0].text, rest[1], all)
 		}
 	case "rebase":
 		for _, v := range valueOf(args, "-x --exec") {
@@ -395,22 +395,22 @@ func judgeGit(m *machine, args []value, all string) {
 }
 
 // judgeGitSetting judges a setting whose value git executes.
-func judgeGitSetting(m *machine, key string, v value, all string) {
+func (m *machine) judgeGitSetting(key string, v value, all string) {
 	key = strings.ToLower(key)
 	text, bang := strings.CutPrefix(v.text, "!")
 	runs := names("core.pager core.editor core.sshcommand core.fsmonitor core.askpass core.gitproxy diff.external sequence.editor gpg.program credential.helper").has(key) ||
 		strings.HasPrefix(key, "pager.") || strings.HasPrefix(key, "filter.") && !strings.HasSuffix(key, ".required") || strings.HasSuffix(key, ".textconv") || strings.HasSuffix(key, ".driver") || strings.HasSuffix(key, "tool.cmd")
 	switch {
 	case bang:
-		ordered(m, value{text, v.from}, "git", all, true)
+		m.ordered(value{text, v.from}, "git", all, true)
 	case key == "core.fsmonitor" && (v.text == "true" || v.text == "false"), !runs:
 	case key == "credential.helper" && !strings.ContainsAny(v.text, " /"):
 	default:
-		ordered(m, v, "git", all, true)
+		m.ordered(v, "git", all, true)
 	}
 }
 
-func judgeSSHOptions(m *machine, args []value, all string) {
+func (m *machine) judgeSSHOptions(args []value, all string) {
 	for _, v := range valueOf(args, "-o") {
 		key, text, ok := strings.Cut(v.text, "=")
 		if !ok {
@@ -418,7 +418,7 @@ func judgeSSHOptions(m *machine, args []value, all string) {
 		}
 		switch strings.ToLower(strings.TrimSpace(key)) {
 		case "proxycommand", "localcommand", "knownhostscommand":
-			ordered(m, value{text, v.from}, "ssh", all, true)
+			m.ordered(value{text, v.from}, "ssh", all, true)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func join(a, b value) value {
 }
 
 // replaced is strings.Replace, which may make much of little.
-func replaced(m *machine, s, old, with string, n int) string {
+func (m *machine) replaced(s, old, with string, n int) string {
 	if old == "" || !strings.Contains(s, old) {
 		return s
 	}
@@ -198,15 +198,15 @@ func (m *machine) parts(s *splitter, list []syntax.WordPart, quoted bool) {
 			s.open = true
 			m.parts(s, p.Parts, true)
 		case *syntax.ParamExp:
-			expandInto(m, s, expandParam(m, p), quoted, at(p))
+			m.expandInto(s, m.expandParam(p), quoted, at(p))
 		case *syntax.CmdSubst:
 			v := m.stmts(p.Stmts, value{})
 			v.text = strings.TrimRight(v.text, "\n")
-			expandInto(m, s, []value{v}, quoted, false)
+			m.expandInto(s, []value{v}, quoted, false)
 		case *syntax.ProcSubst:
-			s.lit(value{text: processFile(m, p)})
+			s.lit(value{text: m.processFile(p)})
 		case *syntax.ArithmExp:
-			walkWithin(m, p.X)
+			m.walkWithin(p.X)
 			s.lit(value{text: "1", from: partial})
 		case *syntax.ExtGlob:
 			s.lit(value{text: p.Op.String() + p.Pattern.Value + ")", from: spelled})
@@ -215,7 +215,7 @@ func (m *machine) parts(s *splitter, list []syntax.WordPart, quoted bool) {
 }
 
 // expandInto adds the values of an expansion: "$@" keeps them apart, even in quotes.
-func expandInto(m *machine, s *splitter, list []value, quoted, apart bool) {
+func (m *machine) expandInto(s *splitter, list []value, quoted, apart bool) {
 	for i, v := range list {
 		m.spend(len(v.text))
 		if i > 0 && (apart || !quoted) {
@@ -240,37 +240,14 @@ func at(p *syntax.ParamExp) bool {
 	return ok && w.Lit() == "@"
 }
 
-// lookup gives the values of a variable. HOME is worth knowing for what is deleted
-// there, the others because letters are cut out of them.
-func (m *machine) lookup(name string) ([]value, bool) {
-	if v, ok := m.vars[name]; ok {
-		return v, true
-	}
-	switch name {
-	case "IFS":
-		return []value{{text: " \t\n"}}, true
-	case "HOME":
-		return []value{{text: "~"}}, true
-	case "PWD":
-		return []value{{text: "."}}, true
-	case "TMPDIR":
-		return []value{{text: "/tmp"}}, true
-	case "PATH":
-		return []value{{text: "/usr/bin:/bin"}}, true
-	case "SHELL", "BASH":
-		return []value{{text: "/bin/bash"}}, true
-	}
-	return []value{{from: partial}}, false
-}
-
 // expandParam gives the values of ${...}.
-func expandParam(m *machine, p *syntax.ParamExp) []value {
+func (m *machine) expandParam(p *syntax.ParamExp) []value {
 	if p.Param == nil {
 		return []value{{from: partial}}
 	}
-	list, known := m.lookup(p.Param.Value)
+	list, known := m.vars.lookup(p.Param.Value)
 	if p.Excl && known && len(list) == 1 {
-		list, known = m.lookup(list[0].text)
+		list, known = m.vars.lookup(list[0].text)
 	}
 	if w, ok := p.Index.(*syntax.Word); ok {
 		if i, err := strconv.Atoi(w.Lit()); err == nil {
@@ -286,27 +263,27 @@ func expandParam(m *machine, p *syntax.ParamExp) []value {
 		return []value{{text: "1", from: partial}}
 	}
 	if p.Exp != nil {
-		return expandWith(m, p.Exp, list, known)
+		return m.expandWith(p.Exp, list, known)
 	}
 	if p.Slice == nil && p.Repl == nil {
 		return list
 	}
 	out := make([]value, len(list))
 	for i, v := range list {
-		out[i] = value{editParam(m, p, v.text), v.from}
+		out[i] = value{m.editParam(p, v.text), v.from}
 	}
 	return out
 }
 
 // editParam cuts or replaces, as far as the numbers and words stand in the text.
-func editParam(m *machine, p *syntax.ParamExp, text string) string {
+func (m *machine) editParam(p *syntax.ParamExp, text string) string {
 	if p.Repl != nil {
 		from, to := m.word(p.Repl.Orig).text, m.word(p.Repl.With).text
 		n := 1
 		if p.Repl.All {
 			n = -1
 		}
-		return replaced(m, text, from, to, n)
+		return m.replaced(text, from, to, n)
 	}
 	start, ok := literal(p.Slice.Offset)
 	if !ok {
@@ -332,7 +309,7 @@ func literal(x syntax.ArithmExpr) (int, bool) {
 }
 
 // expandWith gives ${a:-b}, ${a#b} and their like.
-func expandWith(m *machine, e *syntax.Expansion, list []value, known bool) []value {
+func (m *machine) expandWith(e *syntax.Expansion, list []value, known bool) []value {
 	with := m.word(e.Word)
 	edit := func(f func(string) string) []value {
 		out := make([]value, len(list))

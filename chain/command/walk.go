@@ -1,7 +1,6 @@
 package command
 
 import (
-	"path"
 	"slices"
 	"strings"
 
@@ -12,23 +11,14 @@ import (
 // both branches of an if, each loop once for every word that is known.
 type machine struct {
 	*analysis
-	vars  map[string][]value
-	files map[string]value // what the text wrote, and where it came from
-	made  []string         // directories that came from the network
-	procs map[string]*syntax.ProcSubst
-	fds   map[string]bool // descriptors that are network connections
-	funcs map[string]*function
-	order []string // of funcs
+	vars  variables
+	files files
+	open  descriptors
+	funcs functions
 
-	cwd    string
 	remote bool // the commands are for another machine
 	depth  int  // of texts within texts
 	nest   int  // of statements within statements
-}
-
-type function struct {
-	body           *syntax.Stmt
-	called, active bool
 }
 
 // stmts runs statements one after the other and returns what they print.
@@ -61,19 +51,19 @@ func (m *machine) stmt(s *syntax.Stmt, in value) (out value) {
 	if out.text != "" {
 		m.spend(len(out.text))
 	}
-	return redirected(m, s, d, out)
+	return m.redirected(s, d, out)
 }
 
 func (m *machine) cmd(c syntax.Command, in value) (out value) {
 	switch c := c.(type) {
 	case *syntax.CallExpr:
-		return walkCall(m, c, in)
+		return m.walkCall(c, in)
 	case *syntax.Block:
 		return m.stmts(c.Stmts, in)
 	case *syntax.Subshell:
-		cwd := m.cwd
+		cwd := m.files.here()
 		out = m.stmts(c.Stmts, in)
-		m.cwd = cwd
+		m.files.enter(cwd)
 		return out
 	case *syntax.BinaryCmd:
 		out = m.stmt(c.X, in)
@@ -91,7 +81,7 @@ func (m *machine) cmd(c syntax.Command, in value) (out value) {
 		m.stmts(c.Cond, in)
 		return m.stmts(c.Do, in)
 	case *syntax.ForClause:
-		return walkLoop(m, c, in)
+		return m.walkLoop(c, in)
 	case *syntax.CaseClause:
 		m.word(c.Word)
 		for _, i := range c.Items {
@@ -103,7 +93,7 @@ func (m *machine) cmd(c syntax.Command, in value) (out value) {
 	case *syntax.CoprocClause:
 		return m.stmt(c.Stmt, in)
 	case *syntax.FuncDecl:
-		noteFunction(m, c)
+		m.noteFunction(c)
 	case *syntax.DeclClause:
 		for _, a := range c.Args {
 			m.assign(a)
@@ -114,13 +104,13 @@ func (m *machine) cmd(c syntax.Command, in value) (out value) {
 			return value{from: secret} // the environment
 		}
 	default:
-		walkWithin(m, c)
+		m.walkWithin(c)
 	}
 	return value{}
 }
 
 // walkWithin runs the substitutions inside of tests and sums.
-func walkWithin(m *machine, n syntax.Node) {
+func (m *machine) walkWithin(n syntax.Node) {
 	if n == nil {
 		return
 	}
@@ -133,10 +123,10 @@ func walkWithin(m *machine, n syntax.Node) {
 	})
 }
 
-func walkLoop(m *machine, c *syntax.ForClause, in value) (out value) {
+func (m *machine) walkLoop(c *syntax.ForClause, in value) (out value) {
 	iter, ok := c.Loop.(*syntax.WordIter)
 	if !ok {
-		walkWithin(m, c.Loop)
+		m.walkWithin(c.Loop)
 		return m.stmts(c.Do, in)
 	}
 	items := m.fields(iter.Items)
@@ -151,15 +141,12 @@ func walkLoop(m *machine, c *syntax.ForClause, in value) (out value) {
 }
 
 // noteFunction notes a function, and finds the one that only calls itself, twice at a time.
-func noteFunction(m *machine, f *syntax.FuncDecl) {
+func (m *machine) noteFunction(f *syntax.FuncDecl) {
 	if f.Name == nil {
 		return // an anonymous one cannot call itself
 	}
 	name := f.Name.Value
-	if m.funcs[name] == nil {
-		m.order = append(m.order, name)
-	}
-	m.funcs[name] = &function{body: f.Body}
+	m.funcs.define(name, f.Body)
 	calls, background := 0, false
 	syntax.Walk(f.Body, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -183,43 +170,19 @@ func (m *machine) invoke(f *function, args []value, in value) value {
 		return value{}
 	}
 	f.called, f.active = true, true
-	saved := m.arguments(args)
+	saved := m.vars.arguments(args)
 	out := m.stmt(f.body, in)
-	m.restore(saved)
+	m.vars.restore(saved)
 	f.active = false
 	return out
 }
 
-// arguments sets $1 and so on, and returns what they were.
-func (m *machine) arguments(args []value) map[string][]value {
-	saved := map[string][]value{"@": m.vars["@"], "*": m.vars["*"]}
-	m.vars["@"], m.vars["*"] = args, args
-	for i := range 9 {
-		name := string(rune('1' + i))
-		saved[name] = m.vars[name]
-		if delete(m.vars, name); i < len(args) {
-			m.vars[name] = args[i : i+1]
-		}
-	}
-	return saved
-}
-
-func (m *machine) restore(saved map[string][]value) {
-	for name, v := range saved {
-		if delete(m.vars, name); v != nil {
-			m.vars[name] = v
-		}
-	}
-}
-
 // judgeUncalled judges the functions that nothing here calls: somebody may source the text.
-func judgeUncalled(m *machine) {
-	for _, name := range m.order {
-		if f := m.funcs[name]; !f.called {
-			f.called, f.active = true, true
-			m.stmt(f.body, value{})
-			f.active = false
-		}
+func (m *machine) judgeUncalled() {
+	for f := range m.funcs.uncalled() {
+		f.called, f.active = true, true
+		m.stmt(f.body, value{})
+		f.active = false
 	}
 }
 
@@ -244,12 +207,12 @@ func (m *machine) assign(a *syntax.Assign) {
 	}
 	if len(list) > 0 {
 		m.vars[name] = list
-		noteVariable(m, name, list[0])
+		m.noteVariable(name, list[0])
 	}
 }
 
 // walkCall runs one simple command, after noting its assignments.
-func walkCall(m *machine, c *syntax.CallExpr, in value) value {
+func (m *machine) walkCall(c *syntax.CallExpr, in value) value {
 	if len(c.Args) == 0 {
 		for _, a := range c.Assigns {
 			m.assign(a)
@@ -258,23 +221,20 @@ func walkCall(m *machine, c *syntax.CallExpr, in value) value {
 	}
 	for _, a := range c.Assigns {
 		if a.Name != nil && a.Value != nil {
-			noteVariable(m, a.Name.Value, m.word(a.Value))
+			m.noteVariable(a.Name.Value, m.word(a.Value))
 		}
 	}
 	return m.command(m.fields(c.Args), in)
 }
 
 // processFile gives the name that stands for <(commands) or >(commands).
-func processFile(m *machine, p *syntax.ProcSubst) string {
-	name := "/dev/fd/p" + string(rune('0'+len(m.files)%10)) + string(rune('a'+len(m.procs)%26))
+func (m *machine) processFile(p *syntax.ProcSubst) string {
+	name := "/dev/fd/p" + string(rune('0'+m.files.count()%10)) + string(rune('a'+m.open.count()%26))
 	if p.Op == syntax.CmdOut {
-		if m.procs == nil {
-			m.procs = map[string]*syntax.ProcSubst{}
-		}
-		m.procs[name] = p
+		m.open.attach(name, p)
 		return name
 	}
-	m.files[name] = m.stmts(p.Stmts, value{})
+	m.files.put(name, m.stmts(p.Stmts, value{}))
 	return name
 }
 
@@ -305,36 +265,36 @@ func (m *machine) directions(s *syntax.Stmt, in value) directions {
 		case syntax.WordHdoc:
 			d.in = value{to.text + "\n", to.from}
 		case syntax.RdrIn:
-			d.in = m.read(to.text)
+			d.in = m.files.read(to.text)
 			d.fromNet = d.fromNet || connection(to.text)
 		case syntax.DplIn:
-			if m.fds[to.text] {
+			if m.open.connected(to.text) {
 				d.in, d.fromNet, d.resource = value{from: fetched}, true, "descriptor "+to.text
 			}
 		case syntax.DplOut:
-			if m.fds[to.text] {
+			if m.open.connected(to.text) {
 				d.net, d.quiet, d.resource = true, true, "descriptor "+to.text
 			} else if strings.Trim(to.text, "0123456789-") == "" {
 				d.quiet = d.quiet || n == "1"
 			} else {
-				noteOutput(m, &d, to.text, n)
+				m.noteOutput(&d, to.text, n)
 			}
 		default:
 			if r.Op == syntax.RdrInOut {
 				d.fromNet = d.fromNet || connection(to.text)
 			}
 			if connection(to.text) {
-				noteConnection(m, s, r, to.text)
+				m.noteConnection(s, r, to.text)
 			}
 			d.append = r.Op == syntax.AppOut || r.Op == syntax.AppAll
-			noteOutput(m, &d, to.text, n)
+			m.noteOutput(&d, to.text, n)
 		}
 	}
 	return d
 }
 
 // noteOutput notes one file that a statement writes.
-func noteOutput(m *machine, d *directions, to, n string) {
+func (m *machine) noteOutput(d *directions, to, n string) {
 	switch {
 	case connection(to):
 		d.net, d.resource = true, to
@@ -347,24 +307,16 @@ func noteOutput(m *machine, d *directions, to, n string) {
 }
 
 // noteConnection notes exec 5<>/dev/tcp/host/port.
-func noteConnection(m *machine, s *syntax.Stmt, r *syntax.Redirect, to string) {
+func (m *machine) noteConnection(s *syntax.Stmt, r *syntax.Redirect, to string) {
 	if c, ok := s.Cmd.(*syntax.CallExpr); ok && r.N != nil && len(c.Args) == 1 && c.Args[0].Lit() == "exec" {
-		if m.fds == nil {
-			m.fds = map[string]bool{}
-		}
-		m.fds[strings.Trim(r.N.Value, "{}")] = true
+		m.open.connect(strings.Trim(r.N.Value, "{}"))
 	}
 }
 
-// connection reports whether a shell opens a socket for this name.
-func connection(p string) bool {
-	return strings.HasPrefix(p, "/dev/tcp/") || strings.HasPrefix(p, "/dev/udp/")
-}
-
 // redirected puts what a statement printed where its redirections say.
-func redirected(m *machine, s *syntax.Stmt, d directions, out value) value {
+func (m *machine) redirected(s *syntax.Stmt, d directions, out value) value {
 	if d.net || d.fromNet {
-		switch name := programOf(m, s); {
+		switch name := m.programOf(s); {
 		case shells.has(name):
 			m.add("reverse shell", T4, name+" at "+d.resource)
 		case out.is(secret):
@@ -383,7 +335,7 @@ func redirected(m *machine, s *syntax.Stmt, d directions, out value) value {
 }
 
 // programOf is the name of what a statement runs, wrappers taken off.
-func programOf(m *machine, s *syntax.Stmt) string {
+func (m *machine) programOf(s *syntax.Stmt) string {
 	c, ok := s.Cmd.(*syntax.CallExpr)
 	if !ok || len(c.Args) == 0 {
 		return ""
@@ -400,33 +352,4 @@ func programOf(m *machine, s *syntax.Stmt) string {
 		args = w.unwrap(args[1:])
 	}
 	return ""
-}
-
-// read gives what is known of a file's content.
-func (m *machine) read(p string) value {
-	if connection(p) {
-		return value{from: fetched}
-	}
-	if v, ok := m.files[m.place(p)]; ok {
-		return v
-	}
-	v := value{from: partial}
-	if secretPath(p) {
-		v.from |= secret
-	}
-	if documents.has(strings.ToLower(path.Ext(p))) {
-		v.from |= document
-	}
-	return v
-}
-
-// place is a file's name from where the text began, so that two spellings meet.
-func (m *machine) place(p string) string {
-	if p == "" {
-		return ""
-	}
-	if !path.IsAbs(p) && p[0] != '~' {
-		p = path.Join(m.cwd, p)
-	}
-	return path.Clean(p)
 }

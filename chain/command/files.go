@@ -1,0 +1,125 @@
+package command
+
+import (
+	"path"
+	"strings"
+)
+
+// files are the files that a text wrote, as far as they are followed, and where it stands.
+type files struct {
+	held    map[string]value // by place: what a file holds, and where that came from
+	foreign []string         // directories that came from the network
+	cwd     string           // "" where the text began
+}
+
+// place is a file's name from where the text began, so that two spellings meet.
+func (f *files) place(p string) string {
+	if p == "" {
+		return ""
+	}
+	if !path.IsAbs(p) && p[0] != '~' {
+		p = path.Join(f.cwd, p)
+	}
+	return path.Clean(p)
+}
+
+// spelled is a file's name as the text spells it, or its place once the directory changed.
+func (f *files) spelled(p string) string {
+	if f.cwd != "" && !path.IsAbs(p) && p != "" {
+		return f.place(p)
+	}
+	return p
+}
+
+// here is the working directory; "" where the text began.
+func (f *files) here() string { return f.cwd }
+
+// count is how many files the text wrote.
+func (f *files) count() int { return len(f.held) }
+
+// enter changes the working directory.
+func (f *files) enter(dir string) { f.cwd = dir }
+
+// known gives a file that the text wrote; false for every other.
+func (f *files) known(p string) (value, bool) {
+	v, ok := f.held[f.place(p)]
+	return v, ok
+}
+
+// put makes a file hold a value.
+func (f *files) put(p string, v value) {
+	if f.held == nil {
+		f.held = map[string]value{}
+	}
+	f.held[f.place(p)] = v
+}
+
+// remove forgets a file.
+func (f *files) remove(p string) { delete(f.held, f.place(p)) }
+
+// fetch notes a directory that came from the network.
+func (f *files) fetch(dir string) { f.foreign = append(f.foreign, f.place(dir)) }
+
+// brought reports whether a place lies in a directory that came from the network.
+func (f *files) brought(at string) bool {
+	for _, dir := range f.foreign {
+		if (at == dir || strings.HasPrefix(at, dir+"/") || dir == ".") && path.IsAbs(at) == path.IsAbs(dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// read gives what is known of a file's content.
+func (f *files) read(p string) value {
+	if connection(p) {
+		return value{from: fetched}
+	}
+	if v, ok := f.known(p); ok {
+		return v
+	}
+	v := value{from: partial}
+	if secretPath(p) {
+		v.from |= secret
+	}
+	if documents.has(strings.ToLower(path.Ext(p))) {
+		v.from |= document
+	}
+	return v
+}
+
+// carries reports whether a word holds a secret, or names a file that does:
+// file, @file, name=@file, --post-file=file.
+func (f *files) carries(v value) bool {
+	if v.is(secret) {
+		return true
+	}
+	for t := v.text; ; {
+		if end := strings.IndexByte(t, ';'); end > 0 {
+			t = t[:end]
+		}
+		if !strings.ContainsAny(t, " \t\n") && !strings.HasPrefix(t, "http") && f.read(t).is(secret) {
+			return true
+		}
+		i := strings.IndexAny(t, "=@<")
+		if i < 0 {
+			return false
+		}
+		t = t[i+1:]
+	}
+}
+
+// contents is where the content of the files among some words comes from.
+func (f *files) contents(args []value) (out value) {
+	for _, v := range args {
+		out.from |= v.from & (secret | fetched | unseen | built)
+		t := v.text
+		if i := strings.IndexByte(t, '='); i > 0 && (t[0] == '-' || strings.HasPrefix(t, "if=")) {
+			t = t[i+1:]
+		}
+		if t != "" && t[0] != '-' {
+			out.from |= f.read(t).from &^ partial
+		}
+	}
+	return out
+}

@@ -1,0 +1,43 @@
+package command
+
+import (
+	"iter"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// functions are those that a text defines, in its order.
+type functions struct {
+	named map[string]*function
+	order []string
+}
+
+type function struct {
+	body           *syntax.Stmt
+	called, active bool
+}
+
+// define notes a function, in place of one of the same name.
+func (fs *functions) define(name string, body *syntax.Stmt) {
+	if fs.named == nil {
+		fs.named = map[string]*function{}
+	}
+	if fs.named[name] == nil {
+		fs.order = append(fs.order, name)
+	}
+	fs.named[name] = &function{body: body}
+}
+
+// get returns a function, or nil.
+func (fs *functions) get(name string) *function { return fs.named[name] }
+
+// uncalled are the functions that nothing called yet, of those that are defined now.
+func (fs *functions) uncalled() iter.Seq[*function] {
+	return func(yield func(*function) bool) {
+		for _, name := range fs.order {
+			if f := fs.named[name]; !f.called && !yield(f) {
+				return
+			}
+		}
+	}
+}
