@@ -11,33 +11,33 @@ import (
 
 // judgeActs judges a program by what it does itself. The long list, of programs that
 // destroy what somebody keeps, is data: destructive.
-func (m *machine) judgeActs(name string, args []value, all string) {
-	t := texts(args)
-	if name == "find" || strings.HasPrefix(name, "mkfs") || names("docker podman nerdctl").has(name) {
+func (c *call) judgeActs() {
+	t := texts(c.args)
+	if c.name == "find" || strings.HasPrefix(c.name, "mkfs") || names("docker podman nerdctl").has(c.name) {
 		// What looks like --help there may be for another program.
 	} else if only := before(t, "--"); slices.ContainsFunc(only, rehearses) {
 		return
 	}
-	tier, label := act(name, t)
+	tier, label := act(c.name, t)
 	if label == "" {
-		label = destroyed(name, t)
+		label = destroyed(c.name, t)
 		tier = T3
 	}
 	if label != "" {
-		m.add(label, tier, all)
+		c.add(label, tier, c.all)
 	}
-	switch name {
+	switch c.name {
 	case "rm", "unlink", "shred":
-		for _, v := range operands(args, "") {
+		for _, v := range operands(c.args, "") {
 			if traces().MatchString(v.text) {
-				m.add("traces removed", T3, all)
+				c.add("traces removed", T3, c.all)
 			} else if len(v.text) < 4096 && system().MatchString(v.text) {
-				m.add("system file changed", T3, all)
+				c.add("system file changed", T3, c.all)
 			}
 		}
 	case "docker", "podman", "nerdctl", "docker-compose":
 		if wide(t) {
-			m.add("container with the host's powers", T3, all)
+			c.add("container with the host's powers", T3, c.all)
 		}
 	}
 }
@@ -557,15 +557,15 @@ func (m *machine) judgeSQL(text string) {
 }
 
 // judgeSQLClient judges what a database client is given: by option, word, file or input.
-func (m *machine) judgeSQLClient(args []value, in value) {
-	m.judgeSQL(in.text)
-	for i, v := range args {
-		if i > 0 && (args[i-1].text == "-f" || args[i-1].text == "--file") {
-			m.judgeSQL(m.files.read(v.text).text)
+func (c *call) judgeSQLClient() {
+	c.judgeSQL(c.in.text)
+	for i, v := range c.args {
+		if i > 0 && (c.args[i-1].text == "-f" || c.args[i-1].text == "--file") {
+			c.judgeSQL(c.files.read(v.text).text)
 			continue
 		}
 		if strings.ContainsAny(v.text, " \t\n.") {
-			m.judgeSQL(v.text)
+			c.judgeSQL(v.text)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func (m *machine) command(args []value, in value) (out value) {
 			return value{}
 		}
 		if w.name == "ssh" || w.name == "autossh" {
-			m.judgeSSHOptions(args[1:], line(args))
+			(&call{machine: m, name: w.name, args: args[1:], all: line(args)}).judgeSSHOptions()
 		}
 		if text, ok := commandText(w.name, args); ok {
 			defer m.goElsewhere(w.name)()
@@ -40,7 +40,7 @@ func (m *machine) command(args []value, in value) (out value) {
 		}
 		if w.name == "ssh" {
 			defer m.goElsewhere(w.name)()
-			m.judgeNetwork(w.name, args[1:], in)
+			(&call{machine: m, name: w.name, args: args[1:], in: in}).judgeNetwork()
 			out.from |= fetched
 		}
 		rest := w.unwrap(args[1:])
@@ -63,7 +63,7 @@ func (m *machine) command(args []value, in value) (out value) {
 // throughSSH adds what goes to another machine and comes from it.
 func (m *machine) throughSSH(name string, args []value, in, out value) value {
 	if name == "ssh" || name == "mosh" {
-		m.judgeNetwork("ssh", args[1:], in)
+		(&call{machine: m, name: "ssh", args: args[1:], in: in}).judgeNetwork()
 		out.from |= fetched
 	}
 	return out
@@ -91,6 +91,15 @@ func (m *machine) goElsewhere(name string) func() {
 	before := m.remote
 	m.remote = before || name == "ssh"
 	return func() { m.remote = before }
+}
+
+// A call is one program and what it is given.
+type call struct {
+	*machine
+	name string // of the program, without directory
+	args []value
+	in   value  // its input
+	all  string // the whole command, for a finding
 }
 
 // simple judges one command without wrappers.
@@ -122,10 +131,11 @@ func (m *machine) simple(args []value, in value) value {
 	if shells.has(name) || interpreter(name) {
 		return m.interpret(name, rest, in, all)
 	}
-	m.judgeActs(name, rest, all)
-	m.toldToRun(name, rest, in, all)
-	m.judgeNetwork(name, rest, in)
-	m.noteFiles(name, rest, in)
+	c := &call{machine: m, name: name, args: rest, in: in, all: all}
+	c.judgeActs()
+	c.toldToRun()
+	c.judgeNetwork()
+	c.noteFiles()
 	return printsOf(m, name, rest, in)
 }
 
@@ -156,7 +166,7 @@ func interpreter(name string) bool {
 // interpret judges a shell or interpreter: text in its words, a file, or its input.
 func (m *machine) interpret(name string, args []value, in value, all string) value {
 	if strings.HasPrefix(name, "perl") || strings.HasPrefix(name, "ruby") {
-		m.judgeInPlace(args)
+		(&call{machine: m, name: name, args: args}).judgeInPlace()
 	}
 	for i := 0; i < len(args); i++ {
 		switch w := args[i].text; {

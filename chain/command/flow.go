@@ -113,102 +113,102 @@ func valueOf(args []value, options names) (out []value) {
 }
 
 // noteFiles notes the files that a program writes by its own options and operands.
-func (m *machine) noteFiles(name string, args []value, in value) {
-	switch name {
+func (c *call) noteFiles() {
+	switch c.name {
 	case "cp", "mv", "install", "ln", "rsync", "scp":
-		m.noteCopies(name, args)
+		c.noteCopies()
 	case "tee", "sponge":
-		for _, v := range operands(args, "") {
-			m.writes(v.text, in, option(texts(args), "a", "--append"))
+		for _, v := range operands(c.args, "") {
+			c.writes(v.text, c.in, option(texts(c.args), "a", "--append"))
 		}
 	case "dd":
-		for _, v := range args {
+		for _, v := range c.args {
 			if to, ok := strings.CutPrefix(v.text, "of="); ok && !device(to) {
-				m.writes(to, in, false)
+				c.writes(to, c.in, false)
 			}
 		}
 	case "sed", "gsed":
-		m.judgeInPlace(args)
+		c.judgeInPlace()
 	case "truncate", "ed", "ex", "chattr":
-		for _, v := range operands(args, "-s") {
-			m.touches(v.text, value{})
+		for _, v := range operands(c.args, "-s") {
+			c.touches(v.text, value{})
 		}
 	case "tar", "bsdtar", "unzip", "7z", "7za":
-		m.noteArchive(name, args, in)
+		c.noteArchive()
 	case "zip", "gpg", "openssl", "gzip", "base64", "age":
-		m.notePacked(name, args, in)
+		c.notePacked()
 	case "cd", "pushd":
-		if len(args) > 0 && args[0].text != "" {
-			m.files.enter(m.files.place(args[0].text))
+		if len(c.args) > 0 && c.args[0].text != "" {
+			c.files.enter(c.files.place(c.args[0].text))
 		}
 	case "read", "mapfile", "readarray":
-		for _, v := range operands(args, "-p -d -n -t -u") {
-			m.vars[v.text] = []value{{strings.TrimSpace(in.text), in.from}}
+		for _, v := range operands(c.args, "-p -d -n -t -u") {
+			c.vars[v.text] = []value{{strings.TrimSpace(c.in.text), c.in.from}}
 		}
 	case "printf":
-		if len(args) > 2 && args[0].text == "-v" {
-			m.vars[args[1].text] = []value{printed(args[2:])}
+		if len(c.args) > 2 && c.args[0].text == "-v" {
+			c.vars[c.args[1].text] = []value{printed(c.args[2:])}
 		}
 	case "set":
-		if i := slices.Index(texts(args), "--"); i >= 0 {
-			m.vars.arguments(args[i+1:])
+		if i := slices.Index(texts(c.args), "--"); i >= 0 {
+			c.vars.arguments(c.args[i+1:])
 		}
 	case "alias":
-		for _, v := range args {
+		for _, v := range c.args {
 			if n, text, ok := strings.Cut(v.text, "="); ok && n != "" {
-				m.vars["alias "+n] = []value{{text: text}}
+				c.vars["alias "+n] = []value{{text: text}}
 			}
 		}
 	case "unset":
-		for _, v := range args {
+		for _, v := range c.args {
 			if v.text == "HISTFILE" {
-				m.add("traces removed", T3, "unset HISTFILE")
+				c.add("traces removed", T3, "unset HISTFILE")
 			}
-			delete(m.vars, v.text)
+			delete(c.vars, v.text)
 		}
 	}
 }
 
 // judgeInPlace judges the files that sed -i and perl -i change.
-func (m *machine) judgeInPlace(args []value) {
-	if option(texts(args), "i", "--in-place") {
-		for _, v := range operands(args, "-f --file") {
-			m.touches(v.text, value{})
+func (c *call) judgeInPlace() {
+	if option(texts(c.args), "i", "--in-place") {
+		for _, v := range operands(c.args, "-f --file") {
+			c.touches(v.text, value{})
 		}
 	}
 }
 
-func (m *machine) noteCopies(name string, args []value) {
-	ops := operands(args, "-m -o -g -t -e -i -P --mode --owner --group --rsh --exclude --target-directory -S -F -l")
-	if into := valueOf(args, "--target-directory"); len(into) > 0 {
+func (c *call) noteCopies() {
+	ops := operands(c.args, "-m -o -g -t -e -i -P --mode --owner --group --rsh --exclude --target-directory -S -F -l")
+	if into := valueOf(c.args, "--target-directory"); len(into) > 0 {
 		ops = append(ops, into[0])
 	}
-	if len(ops) < 2 || name == "install" && option(texts(args), "d", "--directory") {
+	if len(ops) < 2 || c.name == "install" && option(texts(c.args), "d", "--directory") {
 		return
 	}
 	to := ops[len(ops)-1].text
 	for _, v := range ops[:len(ops)-1] {
-		content := m.files.read(v.text)
-		if (name == "scp" || name == "rsync") && strings.Contains(v.text, ":") {
+		content := c.files.read(v.text)
+		if (c.name == "scp" || c.name == "rsync") && strings.Contains(v.text, ":") {
 			content = value{from: fetched}
-			m.writes(path.Join(to, base(v.text[strings.IndexByte(v.text, ':')+1:])), content, false)
+			c.writes(path.Join(to, base(v.text[strings.IndexByte(v.text, ':')+1:])), content, false)
 		}
-		if name == "mv" {
-			m.touches(v.text, value{})
-			m.files.remove(v.text)
+		if c.name == "mv" {
+			c.touches(v.text, value{})
+			c.files.remove(v.text)
 			if to == "/dev/null" {
-				m.add("recursive delete", T3, "mv "+v.text+" /dev/null")
+				c.add("recursive delete", T3, "mv "+v.text+" /dev/null")
 			}
 		}
 		if to == "." || strings.HasSuffix(to, "/") {
-			m.touches(to, content)
-			m.writes(path.Join(to, base(v.text)), content, false)
+			c.touches(to, content)
+			c.writes(path.Join(to, base(v.text)), content, false)
 			continue
 		}
 		if !strings.Contains(to, ":") && !device(to) {
-			m.writes(to, content, false)
+			c.writes(to, content, false)
 			if content.from != partial {
-				m.files.put(path.Join(to, base(v.text)), content) // to may be a directory
+				c.files.put(path.Join(to, base(v.text)), content) // to may be a directory
 			}
 		}
 	}
@@ -216,37 +216,37 @@ func (m *machine) noteCopies(name string, args []value) {
 
 // noteArchive notes what an archive holds: secrets when it is made, what the network
 // brought when it is opened.
-func (m *machine) noteArchive(name string, args []value, in value) {
+func (c *call) noteArchive() {
 	flags := ""
-	if len(args) > 0 {
-		flags = strings.TrimLeft(args[0].text, "-")
+	if len(c.args) > 0 {
+		flags = strings.TrimLeft(c.args[0].text, "-")
 	}
-	files := valueOf(args, "-f --file")
-	if strings.Contains(flags, "f") && !strings.HasPrefix(args[0].text, "--") && len(args) > 1 {
-		files = append(files, args[1])
+	files := valueOf(c.args, "-f --file")
+	if strings.Contains(flags, "f") && !strings.HasPrefix(c.args[0].text, "--") && len(c.args) > 1 {
+		files = append(files, c.args[1])
 	}
-	if name == "unzip" || strings.HasPrefix(name, "7z") {
-		files = operands(args, "-d -P -o")
+	if c.name == "unzip" || strings.HasPrefix(c.name, "7z") {
+		files = operands(c.args, "-d -P -o")
 	}
-	all := texts(args)
+	all := texts(c.args)
 	switch {
-	case name == "unzip", strings.HasPrefix(flags, "x"), strings.Contains(flags, "x") && !strings.Contains(flags, "="), slices.Contains(all, "--extract"):
-		from := in
+	case c.name == "unzip", strings.HasPrefix(flags, "x"), strings.Contains(flags, "x") && !strings.Contains(flags, "="), slices.Contains(all, "--extract"):
+		from := c.in
 		for _, f := range files {
-			from = join(from, m.files.read(f.text))
+			from = join(from, c.files.read(f.text))
 		}
 		if from.is(fetched) {
 			dir := "."
-			if d := valueOf(args, "-C -d --directory"); len(d) > 0 {
+			if d := valueOf(c.args, "-C -d --directory"); len(d) > 0 {
 				dir = d[0].text
 			}
-			m.files.fetch(dir)
+			c.files.fetch(dir)
 		}
 	default:
-		if v := m.files.contents(args); v.is(secret) {
+		if v := c.files.contents(c.args); v.is(secret) {
 			for _, f := range files {
 				if f.text != "-" && !secretPath(f.text) {
-					m.writes(f.text, value{from: secret}, false)
+					c.writes(f.text, value{from: secret}, false)
 				}
 			}
 		}
@@ -254,52 +254,52 @@ func (m *machine) noteArchive(name string, args []value, in value) {
 }
 
 // notePacked notes a secret that is written under another name.
-func (m *machine) notePacked(name string, args []value, in value) {
-	v := join(m.files.contents(args), in)
+func (c *call) notePacked() {
+	v := join(c.files.contents(c.args), c.in)
 	if !v.is(secret) {
 		return
 	}
-	to := valueOf(args, "-o -out --output")
-	if ops := operands(args, "-P"); name == "zip" && len(ops) > 0 {
+	to := valueOf(c.args, "-o -out --output")
+	if ops := operands(c.args, "-P"); c.name == "zip" && len(ops) > 0 {
 		to = ops[:1]
 	}
 	for _, f := range to {
-		m.writes(f.text, value{from: secret}, false)
+		c.writes(f.text, value{from: secret}, false)
 	}
 }
 
 // judgeNetwork judges what a program sends away, and notes what it brings.
-func (m *machine) judgeNetwork(name string, args []value, in value) {
-	m.noteFetched(name, args)
-	if names("nc ncat netcat").has(name) && (option(texts(args), "ec", "--exec") || option(texts(args), "c", "--sh-exec")) {
-		m.add("reverse shell", T4, name+" "+line(args))
+func (c *call) judgeNetwork() {
+	c.noteFetched()
+	if names("nc ncat netcat").has(c.name) && (option(texts(c.args), "ec", "--exec") || option(texts(c.args), "c", "--sh-exec")) {
+		c.add("reverse shell", T4, c.name+" "+line(c.args))
 	}
-	if name == "socat" {
-		for _, v := range args {
+	if c.name == "socat" {
+		for _, v := range c.args {
 			if up := strings.ToUpper(v.text); strings.HasPrefix(up, "EXEC:") || strings.HasPrefix(up, "SYSTEM:") || strings.HasPrefix(up, "SHELL:") {
-				m.add("reverse shell", T4, "socat "+line(args))
+				c.add("reverse shell", T4, "socat "+line(c.args))
 			}
 		}
 	}
-	sends, words := m.uploadsOf(name, args)
-	if !sends || local(args) {
+	sends, words := c.uploadsOf()
+	if !sends || local(c.args) {
 		return
 	}
-	if in.is(answers) && names("nc ncat netcat socat telnet openssl").has(name) {
-		m.add("reverse shell", T4, "a shell | "+name+" "+line(args))
+	if c.in.is(answers) && names("nc ncat netcat socat telnet openssl").has(c.name) {
+		c.add("reverse shell", T4, "a shell | "+c.name+" "+line(c.args))
 	}
-	if in.is(secret) {
-		m.add("secrets leave", T3, "... | "+name+" "+line(args))
+	if c.in.is(secret) {
+		c.add("secrets leave", T3, "... | "+c.name+" "+line(c.args))
 		return
 	}
-	if names("ftp sftp lftp tftp").has(name) {
-		for _, f := range strings.Fields(in.text) {
+	if names("ftp sftp lftp tftp").has(c.name) {
+		for _, f := range strings.Fields(c.in.text) {
 			words = append(words, value{text: f})
 		}
 	}
 	for _, v := range words {
-		if m.files.carries(v) {
-			m.add("secrets leave", T3, name+" "+line(args))
+		if c.files.carries(v) {
+			c.add("secrets leave", T3, c.name+" "+line(c.args))
 			return
 		}
 	}
@@ -310,53 +310,53 @@ const identity names = "-i -E -o -O --key --cert --cacert --capath --netrc-file 
 
 // uploadsOf reports whether a program sends away what it is given, and which of its
 // words may hold or name it.
-func (m *machine) uploadsOf(name string, args []value) (bool, []value) {
+func (c *call) uploadsOf() (bool, []value) {
 	var first, second string
-	if ops := operands(args, "--profile --region -n -m"); len(ops) > 1 {
+	if ops := operands(c.args, "--profile --region -n -m"); len(ops) > 1 {
 		first, second = ops[0].text, ops[1].text
 	}
-	switch name {
+	switch c.name {
 	case "sftp":
 		return true, nil
 	case "scp", "rsync":
-		ops := operands(args, identity)
+		ops := operands(c.args, identity)
 		if len(ops) < 2 || !strings.Contains(ops[len(ops)-1].text, ":") {
 			return false, nil
 		}
 		return true, ops[:len(ops)-1]
 	case "aws", "gsutil", "gcloud", "rclone", "s3cmd", "mc", "az", "b2":
-		ops := operands(args, "--profile --region --endpoint-url")
+		ops := operands(c.args, "--profile --region --endpoint-url")
 		if !slices.ContainsFunc(ops, func(v value) bool {
 			return names("cp mv sync copy copyto put upload rsync upload-file mirror").has(v.text)
 		}) {
 			return false, nil
 		}
-		if name != "az" && !strings.Contains(ops[len(ops)-1].text, ":") && name != "mc" {
+		if c.name != "az" && !strings.Contains(ops[len(ops)-1].text, ":") && c.name != "mc" {
 			return false, nil
 		}
-		return true, args
+		return true, c.args
 	case "gh":
-		return first == "gist" && second == "create", args
+		return first == "gist" && second == "create", c.args
 	case "openssl":
-		return len(args) > 0 && args[0].text == "s_client", nil
+		return len(c.args) > 0 && c.args[0].text == "s_client", nil
 	case "git":
 		return false, nil
 	case "ssh":
 		var held []value // the other words are about files over there
-		for _, v := range operands(args, "-i -F -o -l -p -L -R -D -J -S -E -c -m -b") {
+		for _, v := range operands(c.args, "-i -F -o -l -p -L -R -D -J -S -E -c -m -b") {
 			if v.is(secret) {
 				held = append(held, v)
 			}
 		}
 		return true, held
 	}
-	if !senders.has(name) {
+	if !senders.has(c.name) {
 		return false, nil
 	}
 	var out []value
-	for i := 0; i < len(args); i++ {
-		t := args[i].text
-		if name == "curl" && t == "-F" {
+	for i := 0; i < len(c.args); i++ {
+		t := c.args[i].text
+		if c.name == "curl" && t == "-F" {
 			continue
 		}
 		if identity.has(t) {
@@ -366,10 +366,10 @@ func (m *machine) uploadsOf(name string, args []value) (bool, []value) {
 		if n, _, ok := strings.Cut(t, "="); ok && identity.has(n) {
 			continue
 		}
-		if strings.HasPrefix(t, "Authorization: ") && args[i].is(secret) {
+		if strings.HasPrefix(t, "Authorization: ") && c.args[i].is(secret) {
 			continue
 		}
-		out = append(out, args[i])
+		out = append(out, c.args[i])
 	}
 	return true, out
 }
@@ -393,52 +393,52 @@ func local(args []value) bool {
 }
 
 // noteFetched notes the files that a program fetches.
-func (m *machine) noteFetched(name string, args []value) {
+func (c *call) noteFetched() {
 	got := value{from: fetched}
 	url := ""
-	for _, v := range args {
+	for _, v := range c.args {
 		if strings.Contains(v.text, "/") && !strings.HasPrefix(v.text, "-") || strings.Contains(v.text, "://") {
 			url = v.text
 		}
 	}
 	file := base(strings.SplitN(url, "?", 2)[0])
-	switch name {
+	switch c.name {
 	case "curl", "wget", "aria2c", "http", "xh", "fetch", "axel":
 		into := "-o --output"
-		if name == "wget" {
+		if c.name == "wget" {
 			into = "-O --output-document"
-		} else if name == "aria2c" {
+		} else if c.name == "aria2c" {
 			into = "-o --out"
 		}
-		to := valueOf(bundled(args, into[1:2]), names(into))
+		to := valueOf(bundled(c.args, into[1:2]), names(into))
 		dir := ""
-		if d := valueOf(args, "-P --directory-prefix -d --dir --output-dir"); len(d) > 0 && name != "curl" {
+		if d := valueOf(c.args, "-P --directory-prefix -d --dir --output-dir"); len(d) > 0 && c.name != "curl" {
 			dir = d[0].text
-		} else if d := valueOf(args, "--output-dir"); len(d) > 0 {
+		} else if d := valueOf(c.args, "--output-dir"); len(d) > 0 {
 			dir = d[0].text
 		}
 		switch {
 		case len(to) > 0 && to[0].text != "-" && to[0].text != "/dev/stdout":
-			m.writes(path.Join(dir, to[0].text), got, false)
-		case len(to) == 0 && url != "" && (name == "wget" || name == "aria2c" || name == "axel" || option(texts(args), "OJ", "--remote-name")):
-			m.writes(path.Join(dir, file), got, false)
+			c.writes(path.Join(dir, to[0].text), got, false)
+		case len(to) == 0 && url != "" && (c.name == "wget" || c.name == "aria2c" || c.name == "axel" || option(texts(c.args), "OJ", "--remote-name")):
+			c.writes(path.Join(dir, file), got, false)
 		}
 	case "git", "gh", "hg", "svn":
-		ops := operands(args, "-b --branch --depth -c -C --config --origin -o -j -R")
+		ops := operands(c.args, "-b --branch --depth -c -C --config --origin -o -j -R")
 		for i, v := range ops {
-			if (v.text == "clone" || v.text == "checkout" && name == "svn") && i+1 < len(ops) {
+			if (v.text == "clone" || v.text == "checkout" && c.name == "svn") && i+1 < len(ops) {
 				dir := strings.TrimSuffix(base(ops[i+1].text), ".git")
 				if i+2 < len(ops) {
 					dir = ops[i+2].text
 				}
-				m.files.fetch(dir)
+				c.files.fetch(dir)
 			}
 		}
 	case "aws", "gsutil", "gcloud", "rclone", "s3cmd", "mc", "az":
-		ops := operands(args, "--profile --region --endpoint-url")
+		ops := operands(c.args, "--profile --region --endpoint-url")
 		if n := len(ops); n > 2 && strings.Contains(ops[n-2].text, ":") && !strings.Contains(ops[n-1].text, ":") && ops[n-1].text != "-" {
-			m.writes(ops[n-1].text, got, false)
-			m.writes(path.Join(ops[n-1].text, base(ops[n-2].text)), got, false)
+			c.writes(ops[n-1].text, got, false)
+			c.writes(path.Join(ops[n-1].text, base(ops[n-2].text)), got, false)
 		}
 	}
 }

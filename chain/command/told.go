@@ -6,62 +6,62 @@ import (
 )
 
 // toldToRun judges what other programs are told to execute.
-func (m *machine) toldToRun(name string, args []value, in value, all string) {
-	switch name {
+func (c *call) toldToRun() {
+	switch c.name {
 	case "eval":
-		m.runsText(merged(args), "sh", all, value{})
+		c.runsText(merged(c.args), "sh", c.all, value{})
 	case "source", ".":
-		if len(args) > 0 {
-			if p := args[0].text; p == "/dev/stdin" || p == "-" {
-				m.becomes(in, value{}, "sh", all, true)
+		if len(c.args) > 0 {
+			if p := c.args[0].text; p == "/dev/stdin" || p == "-" {
+				c.becomes(c.in, value{}, "sh", c.all, true)
 			} else {
-				m.runsFile(p, "sh", all)
+				c.runsFile(p, "sh", c.all)
 			}
 		}
 	case "trap":
-		if ops := operands(args, ""); len(ops) > 1 {
-			m.runsText(ops[0], "sh", all, value{})
+		if ops := operands(c.args, ""); len(ops) > 1 {
+			c.runsText(ops[0], "sh", c.all, value{})
 		}
 	case "find", "fd", "fdfind":
-		m.judgeFind(args, all)
+		c.judgeFind()
 	case "sed", "gsed":
-		m.judgeSed(args, all)
+		c.judgeSed()
 	case "awk", "gawk", "mawk", "nawk":
-		if ops := operands(args, "-F -v -f -i"); len(ops) > 0 {
-			m.judgeAwk(ops[0].text, all)
+		if ops := operands(c.args, "-F -v -f -i"); len(ops) > 0 {
+			c.judgeAwk(ops[0].text, c.all)
 		}
 	case "make", "gmake":
-		m.judgeMake(args, in, all)
+		c.judgeMake()
 	case "docker", "podman", "nerdctl", "kubectl", "oc", "lxc", "docker-compose":
-		m.judgeContainer(args, in)
+		c.judgeContainer()
 	case "git":
-		m.judgeGit(args, all)
+		c.judgeGit()
 	case "at", "batch", "crontab":
-		m.judgeSchedule(name, args, in, all)
+		c.judgeSchedule()
 	case "dpkg", "rpm", "apt", "apt-get", "dnf", "yum", "pip", "pip3", "npm", "gem", "installer", "msiexec", "snap", "brew", "go", "dotnet", "java":
-		for _, v := range operands(args, "") {
-			if f, ok := m.files.known(v.text); ok && f.is(fetched) {
-				m.add("downloaded and run", T3, all)
+		for _, v := range operands(c.args, "") {
+			if f, ok := c.files.known(v.text); ok && f.is(fetched) {
+				c.add("downloaded and run", T3, c.all)
 			}
 		}
 	case "vim", "vi", "nvim", "ex", "view", "gdb", "lldb", "emacs", "less", "more", "ftp", "ed":
-		m.judgeEditor(args, in, all)
+		c.judgeEditor()
 	case "tmux", "screen":
-		m.judgeTerminal(args, all)
+		c.judgeTerminal()
 	}
-	if sqlClients.has(name) {
-		m.judgeSQLClient(args, in)
+	if sqlClients.has(c.name) {
+		c.judgeSQLClient()
 	}
-	for _, v := range valueOf(args, commandOptions(name)) {
-		m.ordered(v, name, all, strangers.has(name))
+	for _, v := range valueOf(c.args, commandOptions(c.name)) {
+		c.ordered(v, c.name, c.all, strangers.has(c.name))
 	}
-	for _, v := range valueOf(args, "--checkpoint-action") {
+	for _, v := range valueOf(c.args, "--checkpoint-action") {
 		if text, ok := strings.CutPrefix(v.text, "exec="); ok {
-			m.ordered(value{text, v.from}, name, all, true)
+			c.ordered(value{text, v.from}, c.name, c.all, true)
 		}
 	}
-	if name == "scp" || name == "sftp" {
-		m.judgeSSHOptions(args, all)
+	if c.name == "scp" || c.name == "sftp" {
+		c.judgeSSHOptions()
 	}
 }
 
@@ -130,32 +130,32 @@ func (m *machine) noteVariable(name string, v value) {
 
 // judgeFind judges the commands that find runs, and its own delete. What the next build
 // makes again may go.
-func (m *machine) judgeFind(args []value, all string) {
-	t := texts(args)
+func (c *call) judgeFind() {
+	t := texts(c.args)
 	name := value{text: found(t)}
 	again := regrowable(name.text)
 	for i, w := range t {
 		switch w {
 		case "-delete":
 			if !again {
-				m.add("recursive delete", T3, all)
+				c.add("recursive delete", T3, c.all)
 			}
 		case "-exec", "-execdir", "-ok", "-okdir", "-x", "-X":
-			rest := slices.Clone(args[i+1:])
+			rest := slices.Clone(c.args[i+1:])
 			for j, v := range rest {
 				if v.text == ";" || v.text == "+" {
 					rest = rest[:j]
 					break
 				}
-				rest[j].text = m.replaced(v.text, "{}", name.text, -1)
+				rest[j].text = c.replaced(v.text, "{}", name.text, -1)
 			}
 			if len(rest) == 0 {
 				continue
 			}
 			if names("rm unlink shred").has(base(rest[0].text)) && !again {
-				m.add("recursive delete", T3, all)
+				c.add("recursive delete", T3, c.all)
 			} else if !again || base(rest[0].text) != "rm" {
-				m.command(rest, value{})
+				c.command(rest, value{})
 			}
 		}
 	}
@@ -164,21 +164,21 @@ func (m *machine) judgeFind(args []value, all string) {
 var sedExec = lazy(`(?m)(?:^|[;{}])\s*(?:\d+|\$|/[^/]*/)?\s*e\s+(\S.*)$`)
 
 // judgeSed judges the e command and the e flag, which execute.
-func (m *machine) judgeSed(args []value, all string) {
-	scripts := valueOf(args, "-e --expression")
+func (c *call) judgeSed() {
+	scripts := valueOf(c.args, "-e --expression")
 	if len(scripts) == 0 {
-		if ops := operands(args, "-f --file -l"); len(ops) > 0 {
+		if ops := operands(c.args, "-f --file -l"); len(ops) > 0 {
 			scripts = ops[:1]
 		}
 	}
 	for _, s := range scripts {
 		for _, e := range sedExec().FindAllStringSubmatch(s.text, 16) {
-			m.ordered(value{text: e[1]}, "sed", all, true)
+			c.ordered(value{text: e[1]}, "sed", c.all, true)
 		}
 		for _, part := range strings.Split(s.text, "\n") {
 			if _, with, flags, ok := substitution(strings.TrimLeft(part, "0123456789,$ ")); ok {
 				if flags, _, _ = strings.Cut(flags, ";"); strings.Contains(flags, "e") && strings.Trim(strings.TrimSpace(flags), "gpiIeM0123456789") == "" {
-					m.ordered(value{text: with}, "sed", all, true)
+					c.ordered(value{text: with}, "sed", c.all, true)
 				}
 			}
 		}
@@ -214,31 +214,31 @@ func (m *machine) judgeAwk(src, all string) {
 }
 
 // judgeMake judges recipes that stand in sight.
-func (m *machine) judgeMake(args []value, in value, all string) {
-	texts := valueOf(args, "--eval -E")
-	files := valueOf(args, "-f --file --makefile")
+func (c *call) judgeMake() {
+	texts := valueOf(c.args, "--eval -E")
+	files := valueOf(c.args, "-f --file --makefile")
 	if len(files) == 0 {
 		files = []value{{text: "Makefile"}, {text: "makefile"}, {text: "GNUmakefile"}}
 	}
 	for _, f := range files {
 		if f.text == "-" || f.text == "/dev/stdin" {
-			texts = append(texts, in)
-		} else if v, ok := m.files.known(f.text); ok {
+			texts = append(texts, c.in)
+		} else if v, ok := c.files.known(f.text); ok {
 			texts = append(texts, v)
 		}
 	}
 	for _, v := range texts {
 		if v.is(fetched | unseen) {
-			m.becomes(value{from: v.from}, value{}, "make", all, true)
+			c.becomes(value{from: v.from}, value{}, "make", c.all, true)
 		}
 		for _, l := range strings.Split(v.text, "\n") {
 			if recipe, ok := strings.CutPrefix(l, "\t"); ok {
-				m.script(strings.ReplaceAll(strings.TrimLeft(recipe, "@-+ "), "$$", "$"), value{})
+				c.script(strings.ReplaceAll(strings.TrimLeft(recipe, "@-+ "), "$$", "$"), value{})
 			} else if _, recipe, ok := strings.Cut(l, ";"); ok {
-				m.script(recipe, value{})
+				c.script(recipe, value{})
 			}
 			if _, call, ok := strings.Cut(l, "$(shell "); ok {
-				m.script(strings.TrimSuffix(call, ")"), value{})
+				c.script(strings.TrimSuffix(call, ")"), value{})
 			}
 		}
 	}
@@ -248,36 +248,36 @@ func (m *machine) judgeMake(args []value, in value, all string) {
 const flagsOfRun names = "-d -i -t -it -ti -dit -itd -di -id -P -q -T --rm --detach --interactive --tty --privileged --init --read-only --publish-all --no-healthcheck --quiet --oom-kill-disable --sig-proxy --no-deps --service-ports --build --no-TTY"
 
 // judgeContainer judges the command that docker run, docker exec or kubectl exec runs inside.
-func (m *machine) judgeContainer(args []value, in value) {
-	for i, v := range args {
+func (c *call) judgeContainer() {
+	for i, v := range c.args {
 		if v.text == "--" {
-			m.command(args[i+1:], in)
+			c.command(c.args[i+1:], c.in)
 			return
 		}
 		if v.text != "run" && v.text != "exec" {
 			continue
 		}
-		for i++; i < len(args); i++ {
-			switch t := args[i].text; {
+		for i++; i < len(c.args); i++ {
+			switch t := c.args[i].text; {
 			case flagsOfRun.has(t), strings.HasPrefix(t, "--") && strings.Contains(t, "="):
 			case strings.HasPrefix(t, "-") && len(t) > 2 && t[1] != '-':
 			case strings.HasPrefix(t, "-"):
 				i++
 			default: // the image or container
-				if slices.ContainsFunc(args[i:], func(v value) bool { return v.text == "--" }) {
-					i = len(args) // kubectl: the command stands behind it
-				} else if i+1 < len(args) {
-					m.command(args[i+1:], in)
+				if slices.ContainsFunc(c.args[i:], func(v value) bool { return v.text == "--" }) {
+					i = len(c.args) // kubectl: the command stands behind it
+				} else if i+1 < len(c.args) {
+					c.command(c.args[i+1:], c.in)
 					return
 				}
 			}
-			if i < len(args) && args[i].text == "--" {
+			if i < len(c.args) && c.args[i].text == "--" {
 				break
 			}
 		}
-		for j, v := range args {
+		for j, v := range c.args {
 			if v.text == "--" {
-				m.command(args[j+1:], in)
+				c.command(c.args[j+1:], c.in)
 				return
 			}
 		}
@@ -286,75 +286,75 @@ func (m *machine) judgeContainer(args []value, in value) {
 }
 
 // judgeSchedule judges jobs for later.
-func (m *machine) judgeSchedule(name string, args []value, in value, all string) {
-	t := texts(args)
-	if name != "crontab" {
-		if !slices.Contains(t, "-l") && len(in.text)+int(in.from) > 0 {
-			m.add("autostart changed", T3, all)
-			m.runsText(in, "sh", all, value{})
+func (c *call) judgeSchedule() {
+	t := texts(c.args)
+	if c.name != "crontab" {
+		if !slices.Contains(t, "-l") && len(c.in.text)+int(c.in.from) > 0 {
+			c.add("autostart changed", T3, c.all)
+			c.runsText(c.in, "sh", c.all, value{})
 		}
 		return
 	}
 	switch {
 	case slices.Contains(t, "-r"):
-		m.add("recursive delete", T3, all)
-	case slices.Contains(t, "-l"), slices.Contains(t, "-e"), len(t) == 0 && in == value{}:
-	case len(t) <= 3 && (slices.Contains(t, "-") || len(t) == 0 || strings.ContainsAny(t[len(t)-1], "./") || in != value{}):
-		m.add("autostart changed", T3, all)
+		c.add("recursive delete", T3, c.all)
+	case slices.Contains(t, "-l"), slices.Contains(t, "-e"), len(t) == 0 && c.in == value{}:
+	case len(t) <= 3 && (slices.Contains(t, "-") || len(t) == 0 || strings.ContainsAny(t[len(t)-1], "./") || c.in != value{}):
+		c.add("autostart changed", T3, c.all)
 	}
 }
 
 var escapeToShell = lazy(`^[\s:]*(?:silent!?\s+|exec(?:ute)?\s+["']?)?(?:r(?:ead)?\s*)?!\s*(.+)$|^\s*(?:shell|pi|platform shell)\s+(.+)$`)
 
 // judgeEditor judges commands of editors, pagers and debuggers that leave for a shell.
-func (m *machine) judgeEditor(args []value, in value, all string) {
-	list := valueOf(args, "-c --cmd -ex -eval -o --eval --batch")
-	for _, v := range args {
+func (c *call) judgeEditor() {
+	list := valueOf(c.args, "-c --cmd -ex -eval -o --eval --batch")
+	for _, v := range c.args {
 		if text, ok := strings.CutPrefix(v.text, "+"); ok {
 			list = append(list, value{text, v.from})
 		}
 	}
-	for _, l := range strings.Split(in.text, "\n") {
-		list = append(list, value{l, in.from})
+	for _, l := range strings.Split(c.in.text, "\n") {
+		list = append(list, value{l, c.in.from})
 	}
 	for _, v := range list {
 		if f := escapeToShell().FindStringSubmatch(v.text); f != nil {
-			m.ordered(value{text: f[1] + f[2]}, "editor", all, true)
+			c.ordered(value{text: f[1] + f[2]}, "editor", c.all, true)
 		} else if strings.Contains(v.text, "system(") || strings.Contains(v.text, "os.execute") || strings.Contains(v.text, "shell-command") || strings.Contains(v.text, ":py") && strings.Contains(v.text, "import") {
 			for _, q := range quoted(v.text) {
-				m.script(q, value{})
+				c.script(q, value{})
 			}
-			m.add("told to run", T3, all)
+			c.add("told to run", T3, c.all)
 		}
 	}
 }
 
 // judgeTerminal judges what is typed into another terminal.
-func (m *machine) judgeTerminal(args []value, all string) {
-	for i, v := range args {
+func (c *call) judgeTerminal() {
+	for i, v := range c.args {
 		if strings.ContainsAny(v.text, " \t") {
-			m.runsText(v, "sh", all, value{})
-		} else if i+1 < len(args) && names("-dm -dmS -S -X -s -t new-session send-keys").has(v.text) && len(args)-i > 2 {
-			m.command(args[i+2:], value{})
+			c.runsText(v, "sh", c.all, value{})
+		} else if i+1 < len(c.args) && names("-dm -dmS -S -X -s -t new-session send-keys").has(v.text) && len(c.args)-i > 2 {
+			c.command(c.args[i+2:], value{})
 		}
 	}
 }
 
 // judgeGit judges what git is told to run by configuration, options and subcommands.
-func (m *machine) judgeGit(args []value, all string) {
-	for _, c := range valueOf(args, "-c --config --config-env") {
-		if key, text, ok := strings.Cut(c.text, "="); ok {
-			m.judgeGitSetting(key, value{text, c.from}, all)
+func (c *call) judgeGit() {
+	for _, v := range valueOf(c.args, "-c --config --config-env") {
+		if key, text, ok := strings.Cut(v.text, "="); ok {
+			c.judgeGitSetting(key, value{text, v.from}, c.all)
 		}
 	}
-	ops := operands(args, "-c -C --git-dir --work-tree -b -m --message --author --depth -n --grep")
-	for _, v := range args {
+	ops := operands(c.args, "-c -C --git-dir --work-tree -b -m --message --author --depth -n --grep")
+	for _, v := range c.args {
 		if strings.HasPrefix(v.text, "ext::") {
-			m.ordered(value{text: strings.ReplaceAll(strings.TrimPrefix(v.text, "ext::"), "% ", " ")}, "git", all, true)
+			c.ordered(value{text: strings.ReplaceAll(strings.TrimPrefix(v.text, "ext::"), "% ", " ")}, "git", c.all, true)
 		}
 	}
-	for _, v := range valueOf(args, "--upload-pack --receive-pack --extcmd --open-files-in-pager") {
-		m.ordered(v, "git", all, true)
+	for _, v := range valueOf(c.args, "--upload-pack --receive-pack --extcmd --open-files-in-pager") {
+		c.ordered(v, "git", c.all, true)
 	}
 	if len(ops) < 2 {
 		return
@@ -362,8 +362,8 @@ func (m *machine) judgeGit(args []value, all string) {
 	rest := ops[1:]
 	switch ops[0].text {
 	case "grep":
-		for _, v := range valueOf(args, "-O") {
-			m.ordered(v, "git", all, true)
+		for _, v := range valueOf(c.args, "-O") {
+			c.ordered(v, "git", c.all, true)
 		}
 	case "config":
 		if rest[0].text == "set" {
@@ -371,25 +371,25 @@ func (m *machine) judgeGit(args []value, all string) {
 		}
 		if len(rest) > 1 {
 			if key := strings.ToLower(rest[0].text); key == "core.hookspath" {
-				m.add("autostart changed", T3, all)
+				c.add("autostart changed", T3, c.all)
 			}
-			m.judgeGitSetting(rest[0].text, rest[1], all)
+			c.judgeGitSetting(rest[0].text, rest[1], c.all)
 		}
 	case "rebase":
-		for _, v := range valueOf(args, "-x --exec") {
-			m.runsText(v, "sh", all, value{})
+		for _, v := range valueOf(c.args, "-x --exec") {
+			c.runsText(v, "sh", c.all, value{})
 		}
 	case "bisect":
 		if rest[0].text == "run" {
-			m.command(args[slices.Index(texts(args), "run")+1:], value{})
+			c.command(c.args[slices.Index(texts(c.args), "run")+1:], value{})
 		}
 	case "submodule":
-		if i := slices.Index(texts(args), "foreach"); i >= 0 {
-			m.runsText(merged(operands(args[i+1:], "")), "sh", all, value{})
+		if i := slices.Index(texts(c.args), "foreach"); i >= 0 {
+			c.runsText(merged(operands(c.args[i+1:], "")), "sh", c.all, value{})
 		}
 	case "filter-branch":
-		for _, v := range valueOf(args, "--tree-filter --index-filter --msg-filter --env-filter --commit-filter --parent-filter") {
-			m.runsText(v, "sh", all, value{})
+		for _, v := range valueOf(c.args, "--tree-filter --index-filter --msg-filter --env-filter --commit-filter --parent-filter") {
+			c.runsText(v, "sh", c.all, value{})
 		}
 	}
 }
@@ -410,15 +410,15 @@ func (m *machine) judgeGitSetting(key string, v value, all string) {
 	}
 }
 
-func (m *machine) judgeSSHOptions(args []value, all string) {
-	for _, v := range valueOf(args, "-o") {
+func (c *call) judgeSSHOptions() {
+	for _, v := range valueOf(c.args, "-o") {
 		key, text, ok := strings.Cut(v.text, "=")
 		if !ok {
 			key, text, _ = strings.Cut(v.text, " ")
 		}
 		switch strings.ToLower(strings.TrimSpace(key)) {
 		case "proxycommand", "localcommand", "knownhostscommand":
-			m.ordered(value{text, v.from}, "ssh", all, true)
+			c.ordered(value{text, v.from}, "ssh", c.all, true)
 		}
 	}
 }
