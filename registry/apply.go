@@ -171,7 +171,7 @@ func follow(s State, op Op, grant uint64) (State, error) {
 	case OpKeyRetire:
 		err = next.retireKey(op)
 	case OpKeyRevoke:
-		err = next.revokeKey(op)
+		err = next.revokeKeys(op)
 	case OpPublish:
 		next.Published += uint64(op.Changes.Count)
 	case OpThreshold:
@@ -291,14 +291,22 @@ func (s *State) addKeys(op Op) error {
 // in one of the states from.
 func changeKey(s *State, op Op, from ...KeyState) (int, error) {
 	i := findKey(s.keys, op.Key)
-	if i < 0 {
-		return i, fault.New(fault.NotFound, "key %s is not a key of %s", op.Key, s.Namespace)
-	}
-	if !slices.Contains(from, s.keys[i].State) {
-		return i, fault.New(fault.Conflict, "key %s is already %s", op.Key, s.keys[i].State)
+	if err := mayEnd(s, i, op.Key, from...); err != nil {
+		return i, err
 	}
 	s.keys = slices.Clone(s.keys)
 	return i, nil
+}
+
+// mayEnd refuses a key that is not there (i is below 0), or in none of the states from.
+func mayEnd(s *State, i int, key objects.Fingerprint, from ...KeyState) error {
+	if i < 0 {
+		return fault.New(fault.NotFound, "key %s is not a key of %s", key, s.Namespace)
+	}
+	if !slices.Contains(from, s.keys[i].State) {
+		return fault.New(fault.Conflict, "key %s is already %s", key, s.keys[i].State)
+	}
+	return nil
 }
 
 // transfer puts other keys in the place of all that are active.
@@ -326,52 +334,6 @@ func (s *State) retireKey(op Op) error {
 			Advise("first rye registry members %s --threshold %d", s.Namespace, left)
 	}
 	return nil
-}
-
-// revokeKey marks a key bad from a position on, and with it the keys that it added since. A
-// key that is revoked already is revoked again only where more of its operations are dropped:
-// a thief who revoked the stolen key would else keep everybody from that.
-func (s *State) revokeKey(op Op) error {
-	from := []KeyState{KeyActive, KeyRetired}
-	if i := findKey(s.keys, op.Key); i >= 0 && s.keys[i].drops(op.DropFrom) {
-		from = append(from, KeyRevoked)
-	}
-	i, err := changeKey(s, op, from...)
-	if err != nil {
-		return err
-	}
-	if op.BadFrom == 0 || op.BadFrom > op.Seq {
-		return fault.New(fault.Malformed, "key %s: bad from %d, want 1 to %d", op.Key, op.BadFrom, op.Seq)
-	}
-	if op.DropFrom != 0 && (op.DropFrom < op.BadFrom || op.DropFrom >= op.Seq) {
-		return fault.New(fault.Malformed, "key %s: drop from %d, want %d to %d", op.Key, op.DropFrom, op.BadFrom, op.Seq-1)
-	}
-	s.spoil(i, op.BadFrom, op)
-	// As many as were needed before agreed to this, so that they may go on with fewer.
-	s.Threshold = max(min(s.Threshold, len(active(s))), 1)
-	return nil
-}
-
-// spoil revokes key i, and every key that it added at or after from.
-func (s *State) spoil(i int, from uint64, op Op) {
-	k := &s.keys[i]
-	without := op.DropFrom
-	if without > 0 {
-		without = max(without, from)
-	}
-	if k.State == KeyRevoked && !k.drops(without) {
-		return
-	}
-	if k.State == KeyRevoked {
-		from = min(from, k.BadFrom)
-	}
-	fp := k.Public.Fingerprint()
-	k.State, k.Since, k.BadFrom, k.DropFrom, k.Reason = KeyRevoked, op.Seq, from, without, op.Reason
-	for j := range s.keys {
-		if o := &s.keys[j]; o.By == fp && o.Added >= from && j != i {
-			s.spoil(j, o.Added, op)
-		}
-	}
 }
 
 // bad reports whether a key that was revoked signed a version too late.

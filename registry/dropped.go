@@ -2,10 +2,12 @@ package registry
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
@@ -51,10 +53,10 @@ func anyDropped(keys []Key) bool {
 // plannedKeys returns the keys of s with what planned operations drop.
 func plannedKeys(s State, ops []Op) []Key {
 	for i, op := range ops {
-		if op.Kind == OpKeyRevoke && op.DropFrom > 0 {
+		if op.Kind == OpKeyRevoke && op.drops() {
 			op.Seq = s.Seq + 1 + uint64(i)
 			after := s
-			if after.revokeKey(op) == nil { // else whoever applies it says why not
+			if after.revokeKeys(op) == nil { // else whoever applies it says why not
 				s.keys = after.keys
 			}
 		}
@@ -64,7 +66,7 @@ func plannedKeys(s State, ops []Op) []Key {
 
 // dropsAny reports whether any of the operations drops others.
 func dropsAny(ops []Op) bool {
-	return slices.ContainsFunc(ops, func(op Op) bool { return op.DropFrom > 0 })
+	return slices.ContainsFunc(ops, func(op Op) bool { return op.drops() })
 }
 
 // A BlockedError says that the catalogue of a namespace cannot be derived from its log: at an
@@ -150,9 +152,12 @@ func mayGo(ctx context.Context, r *Registry, s State, was *Entry) (bool, error) 
 // noteDrops notes which operations that were read drop others.
 func noteDrops(r *Registry, ops []Op) {
 	for i := range ops {
-		if op := &ops[i]; op.DropFrom > 0 {
-			r.drops = append(r.drops, fmt.Sprintf("%s/: operation %d, signed by %s, revoked %s and dropped from the catalogue what it wrote from operation %d on; rye registry log %s shows it",
-				op.Namespace, op.Seq, op.Signer.Fingerprint(), op.Key, op.DropFrom, op.Namespace))
+		op := &ops[i]
+		for _, k := range op.Revocations() {
+			if k.DropFrom > 0 {
+				r.drops = append(r.drops, fmt.Sprintf("%s/: operation %d, signed by %s, revoked %s and dropped from the catalogue what it wrote from operation %d on; rye registry log %s shows it",
+					op.Namespace, op.Seq, op.Signer.Fingerprint(), k.Key, k.DropFrom, op.Namespace))
+			}
 		}
 	}
 }
@@ -184,10 +189,11 @@ func Beyond(ctx context.Context, r *Registry, namespace string) (State, error) {
 	return beyond(ctx, r, toRead, namespace)
 }
 
-// DropsOf fills in from where on a key-revoke drops operations, after a sync: from the first on
-// by that key, or by one that falls with it, at which the catalogue cannot be derived. It
-// returns what is dropped; nothing where all follows. Where an operation by another key does
-// not follow, the error is a BlockedError.
+// DropsOf fills in from where on a key-revoke drops operations, after a sync: of each key that it
+// names, from the first on by that key, or by one that falls with it, at which the catalogue
+// cannot be derived. It returns what is dropped; nothing where all follows. Where an operation by
+// another key does not follow, the error is a BlockedError: neither key is revoked without the
+// other.
 func DropsOf(ctx context.Context, r *Registry, namespace string, op Op) (Op, []Drop, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -195,12 +201,15 @@ func DropsOf(ctx context.Context, r *Registry, namespace string, op Op) (Op, []D
 	if err != nil {
 		return op, nil, err
 	}
-	asked := op.BadFrom
-	if asked == 0 {
-		op.BadFrom = s.Seq + 1
+	asked := op.Revocations()
+	list := slices.Clone(asked)
+	for i := range list {
+		list[i].BadFrom = cmp.Or(list[i].BadFrom, s.Seq+1)
 	}
 	for {
-		x, err := examineAs(ctx, r, s, readVerified(r, s).at, plannedKeys(s, []Op{op}))
+		op = op.naming(list)
+		keys := plannedKeys(s, []Op{op})
+		x, err := examineAs(ctx, r, s, readVerified(r, s).at, keys)
 		if err == nil {
 			drops := slices.DeleteFunc(x.dropped, func(d Drop) bool { return dropped(s.keys, d.By, d.Seq) }) // before
 			for i := range drops {
@@ -213,17 +222,49 @@ func DropsOf(ctx context.Context, r *Registry, namespace string, op Op) (Op, []D
 		if !errors.As(err, &at) {
 			return op, nil, err
 		}
-		next := op
-		next.DropFrom, next.BadFrom = at.Seq, min(op.BadFrom, at.Seq)
-		if !dropped(plannedKeys(s, []Op{next}), at.By, at.Seq) || dropped(plannedKeys(s, []Op{op}), at.By, at.Seq) {
-			return op, nil, err // it is another's
+		i := descent(s.keys, list, at.By)
+		if i < 0 || dropped(keys, at.By, at.Seq) {
+			return op, nil, alsoBlocked(at, list, err)
 		}
-		if asked > next.BadFrom {
-			return op, nil, fault.New(fault.Usage, "revoke key %s from operation %d on: its operation %d does not follow", op.Key, asked, at.Seq).
+		k := &list[i]
+		k.DropFrom, k.BadFrom = at.Seq, min(k.BadFrom, at.Seq)
+		if !dropped(plannedKeys(s, []Op{op.naming(list)}), at.By, at.Seq) {
+			return op, nil, alsoBlocked(at, list, err)
+		}
+		if asked[i].BadFrom > k.BadFrom {
+			return op, nil, fault.New(fault.Usage, "revoke key %s from operation %d on: its operation %d does not follow", k.Key, asked[i].BadFrom, at.Seq).
 				Advise("--from %d", at.Seq)
 		}
-		op = next
 	}
+}
+
+// descent returns which of the named keys a key is, else which is the nearest of those that it
+// came from by way of who added whom; -1 for none.
+func descent(keys []Key, named []KeyRevocation, key objects.Fingerprint) int {
+	for range keys { // so often at most
+		if i := slices.IndexFunc(named, func(k KeyRevocation) bool { return k.Key == key }); i >= 0 {
+			return i
+		}
+		at := findKey(keys, key)
+		if at < 0 {
+			break
+		}
+		key = keys[at].By
+	}
+	return -1
+}
+
+// alsoBlocked says which keys have to be revoked at once, where one that is not named blocks too.
+func alsoBlocked(at *BlockedError, named []KeyRevocation, err error) error {
+	var all []string
+	for _, k := range named {
+		if k.Key == at.By {
+			return err
+		}
+		all = append(all, k.Key.String())
+	}
+	return fault.New(fault.CodeOf(err), "%w", err).
+		Advise("where that key was stolen, too: rye registry revoke-key %s %s %s --reason '...'", at.Namespace, strings.Join(all, " "), at.By)
 }
 
 // String is one line of what a person is asked about.

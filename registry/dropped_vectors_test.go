@@ -36,7 +36,61 @@ func makeDropped(t *testing.T) droppedLog {
 	r.lists[4] = nil // it is hidden
 	r.s.cat = r.without(plannedKeys(r.s, []Op{last})).cat
 	r.do(ada, last)
-	v := droppedLog{Dropped: []uint64{5}, State: r.s.Digest().String(), Files: map[string]string{}}
+	v := droppedOf(t, r, 5)
+	text := messageOf(t, r.raws[len(r.raws)-1])
+	for name, value := range map[string]string{"from nowhere": "0", "from its own position": "7", "from before the key was bad": "3", "not a count": "05"} {
+		v.Wrong = append(v.Wrong, refusal{name, strings.Replace(text, "Rye-Drop-From: 5", "Rye-Drop-From: "+value, 1)})
+	}
+	slices.SortFunc(v.Wrong, func(a, b refusal) int { return strings.Compare(a.Name, b.Name) })
+	return v
+}
+
+// makeSeveral is a log in which one key-revoke names two keys, each of which signed what nobody
+// serves. A third key, which bob added, falls with his.
+func makeSeveral(t *testing.T) droppedLog {
+	ada, bob, cyd, eve := newKey("ada"), newKey("bob"), newKey("cyd"), newKey("eve")
+	r := newRig(t, ClaimsGranted, ada)
+	r.claim(ada)
+	r.do(ada, Op{Kind: OpKeyAdd, Keys: grants(t, r.s, bob, eve)})
+	r.publish(ada, "acme/tool/hi@1.0.0")
+	r.do(bob, Op{Kind: OpKeyAdd, Keys: grants(t, r.s, cyd)}) // 4
+	r.publish(eve, "acme/tool/evil@1.0.0")                   // 5
+	r.publish(cyd, "acme/tool/worse@1.0.0")                  // 6
+	r.publish(ada, "acme/tool/hi@1.1.0")
+	last, err := RevokeOp("laptops lost", KeyRevocation{bob.fp(), 4, 4}, KeyRevocation{eve.fp(), 3, 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.lists[4], r.lists[5] = nil, nil // they are hidden
+	r.s.cat = r.without(plannedKeys(r.s, []Op{last})).cat
+	r.do(ada, last)
+	v := droppedOf(t, r, 5, 6)
+	text := messageOf(t, r.raws[len(r.raws)-1])
+	subject, rest, _ := strings.Cut(text, "Rye-Key: ")
+	first, second, _ := strings.Cut(rest, "Rye-Key: ")
+	one, _, _ := strings.Cut(first, "\n")
+	other, _, _ := strings.Cut(second, "\n")
+	for name, wrong := range map[string]string{
+		"out of order":                   "Rye-Key: " + second + "Rye-Key: " + first,
+		"one key twice":                  "Rye-Key: " + first + "Rye-Key: " + first,
+		"from its own position":          strings.Replace("Rye-Key: "+rest, "Rye-Drop-From: 5", "Rye-Drop-From: 8", 1),
+		"from before the second was bad": strings.Replace("Rye-Key: "+rest, "Rye-Bad-From: 3\nRye-Drop-From: 5", "Rye-Bad-From: 5\nRye-Drop-From: 4", 1),
+		"without the position of a key":  strings.Replace("Rye-Key: "+rest, "Rye-Bad-From: 3\n", "", 1),
+	} {
+		if name == "out of order" { // and no more than that
+			v.Wrong = append(v.Wrong, refusal{name, strings.Replace(subject, one, other, 1) + wrong})
+			continue
+		}
+		v.Wrong = append(v.Wrong, refusal{name, subject + wrong})
+	}
+	v.Wrong = append(v.Wrong, refusal{"a subject of one key", strings.Replace(text, " and 1 more", "", 1)})
+	slices.SortFunc(v.Wrong, func(a, b refusal) int { return strings.Compare(a.Name, b.Name) })
+	return v
+}
+
+// droppedOf returns a log that ends in what drops these positions.
+func droppedOf(t *testing.T, r *rig, positions ...uint64) droppedLog {
+	v := droppedLog{Dropped: positions, State: r.s.Digest().String(), Files: map[string]string{}}
 	for _, raw := range r.roots {
 		v.Root = append(v.Root, string(raw))
 	}
@@ -50,11 +104,6 @@ func makeDropped(t *testing.T) droppedLog {
 	for path, raw := range files {
 		v.Files[path] = string(raw)
 	}
-	text := messageOf(t, r.raws[len(r.raws)-1])
-	for name, value := range map[string]string{"from nowhere": "0", "from its own position": "7", "from before the key was bad": "3", "not a count": "05"} {
-		v.Wrong = append(v.Wrong, refusal{name, strings.Replace(text, "Rye-Drop-From: 5", "Rye-Drop-From: "+value, 1)})
-	}
-	slices.SortFunc(v.Wrong, func(a, b refusal) int { return strings.Compare(a.Name, b.Name) })
 	return v
 }
 
@@ -124,7 +173,7 @@ func checkDropped(t *testing.T, v droppedLog) {
 			}
 		}
 		if err == nil {
-			err = after.revokeKey(op)
+			err = after.revokeKeys(op)
 		}
 		if !fault.Is(err, fault.Malformed) {
 			t.Errorf("dropped: %s: %v, want malformed", w.Name, err)

@@ -39,6 +39,7 @@ const (
 const (
 	MaxItems       = 65536 // versions that it writes
 	maxKeys        = 64
+	maxRevocations = 4 * maxKeys // keys that one key-revoke names: as many as a namespace has
 	maxCheckpoints = 256
 )
 
@@ -65,9 +66,10 @@ type Op struct {
 	Reason   string     // deprecate, yank, revoke, redact, key-revoke
 	Keys     []KeyGrant // claim, key-add, transfer
 	Key      objects.Fingerprint
-	BadFrom  uint64 // key-revoke: the first operation by Key that no longer counts
-	DropFrom uint64 // key-revoke: the first operation by Key that changes nothing of the catalogue; 0: none
-	Void     Voided // void
+	BadFrom  uint64          // key-revoke: the first operation by Key that no longer counts
+	DropFrom uint64          // key-revoke: the first operation by Key that changes nothing of the catalogue; 0: none
+	More     []KeyRevocation // key-revoke: the keys after Key; see RevokeOp
+	Void     Voided          // void
 
 	Threshold int        // threshold; claim, transfer: 0 is one key
 	Terms     Terms      // where others than the signer agree; see Governs
@@ -231,11 +233,7 @@ func (op *Op) trailers(f *fields) {
 		f.value("Rye-Key", fingerprint(&op.Key))
 	case OpKeyRevoke:
 		f.text("Rye-Reason", &op.Reason, MaxReason)
-		f.value("Rye-Key", fingerprint(&op.Key))
-		count(f, "Rye-Bad-From", &op.BadFrom)
-		if op.DropFrom > 0 || f.next("Rye-Drop-From") {
-			count(f, "Rye-Drop-From", &op.DropFrom)
-		}
+		f.revocations(op)
 		if op.Changes.Count > 0 || f.next("Rye-Changes") { // the key may have published nothing
 			changes = func() { f.changes(op) }
 		}
@@ -310,6 +308,29 @@ func (f *fields) grant(k *KeyGrant) {
 	}
 }
 
+// revocations carries the keys of a key-revoke, sorted, each once.
+func (f *fields) revocations(op *Op) {
+	one := func(k *KeyRevocation) {
+		f.value("Rye-Key", fingerprint(&k.Key))
+		count(f, "Rye-Bad-From", &k.BadFrom)
+		if k.DropFrom > 0 || f.next("Rye-Drop-From") {
+			count(f, "Rye-Drop-From", &k.DropFrom)
+		}
+	}
+	first := KeyRevocation{op.Key, op.BadFrom, op.DropFrom}
+	one(&first)
+	op.Key, op.BadFrom, op.DropFrom = first.Key, first.BadFrom, first.DropFrom
+	each(f, "Rye-Key", &op.More, one)
+	before := first
+	for i, k := range op.More {
+		if compareRevoked(before, k) >= 0 || i+1 >= maxRevocations {
+			f.fail(fault.New(fault.Malformed, "key %s: repeated, out of order or one too many", k.Key))
+			return
+		}
+		before = k
+	}
+}
+
 // Subject returns the first line of the message, which makes git log read like
 // a change log.
 func (op *Op) Subject() string {
@@ -320,6 +341,8 @@ func (op *Op) Subject() string {
 		return fmt.Sprintf("threshold %d", op.Threshold)
 	case op.Kind == OpVoid:
 		return fmt.Sprintf("void %d", op.Void.Seq)
+	case len(op.More) > 0:
+		return fmt.Sprintf("%s %s and %d more", op.Kind, op.Key, len(op.More))
 	case op.Kind == OpKeyRetire || op.Kind == OpKeyRevoke:
 		return string(op.Kind) + " " + op.Key.String()
 	case op.Changes.Count == 1:

@@ -252,10 +252,12 @@ func DescribeOp(s State, op Op) []string {
 	case OpKeyRetire:
 		lines = append(lines, "retire "+op.Key.String()+"; what it signed stays good")
 	case OpKeyRevoke:
-		lines = append(lines, fmt.Sprintf("revoke %s from operation %d on", op.Key, op.BadFrom),
-			"what it published from there on, and keys that it added, are revoked with it, for good")
-		if op.DropFrom > 0 {
-			lines = append(lines, fmt.Sprintf("drop from the catalogue what these keys wrote from operation %d on", op.DropFrom))
+		for _, k := range op.Revocations() {
+			lines = append(lines, fmt.Sprintf("revoke %s from operation %d on", k.Key, k.BadFrom),
+				"what it published from there on, and keys that it added, are revoked with it, for good")
+			if k.DropFrom > 0 {
+				lines = append(lines, fmt.Sprintf("drop from the catalogue what these keys wrote from operation %d on", k.DropFrom))
+			}
 		}
 	case OpTransfer:
 		for _, k := range active(&s) {

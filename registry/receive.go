@@ -254,7 +254,7 @@ func (j *judging) apply(ctx context.Context, s State, raw []byte) (State, error)
 	if err != nil {
 		return s, err
 	}
-	if op.DropFrom > 0 {
+	if op.drops() {
 		if s, err = j.without(ctx, s, op); err != nil {
 			return s, err
 		}

@@ -41,6 +41,7 @@ type vectors struct {
 	After     after             `json:"after"`
 	Quorum    quorum            `json:"quorum"`
 	Dropped   droppedLog        `json:"dropped"`
+	Several   droppedLog        `json:"several"`
 }
 
 // after is how Log goes on: malformed operations, and one that voids the first of them. They
@@ -126,6 +127,7 @@ func TestVectors(t *testing.T) {
 	checkAfter(t, v.After, s)
 	checkQuorum(t, v.Quorum)
 	checkDropped(t, v.Dropped)
+	checkDropped(t, v.Several)
 	for item, want := range v.Shards {
 		if got := shardPath(int(shardOf(mustRef(item)))); got != want {
 			t.Errorf("%s is in %s, want %s", item, got, want)
@@ -322,7 +324,7 @@ func makeVectors(t *testing.T) vectors {
 	v.Wrong = wrongs(t, r)
 	v.After = makeAfter(t, r.s, ada)
 	v.Quorum = makeQuorum(t)
-	v.Dropped = makeDropped(t)
+	v.Dropped, v.Several = makeDropped(t), makeSeveral(t)
 	for path, raw := range r.root.Encode() {
 		v.RootFiles[path] = string(raw)
 	}
