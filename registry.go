@@ -435,14 +435,14 @@ type Member struct {
 	Own         bool   `json:"own,omitempty"` // it is one of the user's
 }
 
-// RevokeKeyRequest takes back what a stolen key signed for a namespace.
+// RevokeKeyRequest takes back what stolen keys signed for a namespace: of all of them, or of none.
 type RevokeKeyRequest struct {
 	Registry  string // as in MembersRequest
 	Namespace string
-	Key       string // SHA256:..., or an authorized_keys line
-	From      uint64 // the first operation by it that does not count; 0 is the next one
+	Keys      []string // each SHA256:..., or an authorized_keys line; at least one
+	From      uint64   // the first operation by each that does not count; 0 is the next one
 	Reason    string
-	Drop      bool   // drops what the key wrote and can be read, where it has to
+	Drop      bool   // drops what the keys wrote and can be read, where it has to
 	Out       string // as in MembersRequest
 	DryRun    bool
 }

@@ -128,7 +128,7 @@ func (g Registry) Members(ctx context.Context, c rye.Caller, q rye.MembersReques
 	return do(ctx, c, "registry.members", in(g.project, g.share), govern.Members, q)
 }
 
-// RevokeKey takes back what a key signed for a namespace from a position on, for every
+// RevokeKey takes back what keys signed for a namespace from a position on, for every
 // reader.
 func (g Registry) RevokeKey(ctx context.Context, c rye.Caller, q rye.RevokeKeyRequest) (*rye.MembersReport, error) {
 	return do(ctx, c, "registry.revokekey", in(g.project, g.share), govern.RevokeKey, q)

@@ -187,26 +187,28 @@ before they follow. The whole history is verified first.`,
 func registryRevokeKey() *spec {
 	var q rye.RevokeKeyRequest
 	return &spec{
-		name: "revoke-key", args: "<namespace> <key>",
-		short: "Take back what a stolen key signed for a namespace, as a member",
+		name: "revoke-key", args: "<namespace> <key…>",
+		short: "Take back what stolen keys signed for a namespace, as a member",
 		long: `Everything that the key published from an operation on, and every key that it added
 there, is revoked with it, for good and for every reader. What lies before stays. rye
 registry log has the positions; by default only what is yet to come is refused.
 
 Where the key signed what does not follow, or what no host serves, its operations from there on
-are dropped: their versions leave the catalogue, and what was marked is as it was before. A key
-that the root grants the namespace to becomes a member first.`,
-		examples: "rye registry revoke-key acme SHA256:… --reason 'laptop stolen'\nrye registry revoke-key acme SHA256:… --from 12 --reason 'laptop stolen' --dry-run",
+are dropped: their versions leave the catalogue, and what was marked is as it was before. Several
+stolen keys are named together: one whose operation does not follow keeps you from revoking
+another alone. All of them are revoked, or none. A key that the root grants the namespace to
+becomes a member first.`,
+		examples: "rye registry revoke-key acme SHA256:… --reason 'laptop stolen'\nrye registry revoke-key acme SHA256:… --from 12 --reason 'laptop stolen' --dry-run\nrye registry revoke-key acme SHA256:… SHA256:… --reason 'laptops stolen' --drop",
 		exits:    sharing,
 		flags: []cli.Flag{registryName(&q.Registry),
-			&cli.Uint64Flag{Name: "from", Destination: &q.From, Usage: "the first `operation` by the key that does not count (default the next)"},
+			&cli.Uint64Flag{Name: "from", Destination: &q.From, Usage: "the first `operation` by each key that does not count (default the next)"},
 			&cli.StringFlag{Name: "reason", Destination: &q.Reason, Usage: "`why`, for everybody who meets the key (required)"},
 			&cli.BoolFlag{Name: "drop", Destination: &q.Drop, Usage: "drop operations that can be read, too, where it has to be"},
 			proposalFile(&q.Out), dryRun(&q.DryRun)},
-		min: 2, max: 2,
+		min: 2, max: many,
 		run: func(t *task) (err error) {
 			q.Namespace = t.args[0]
-			if q.Key, err = t.publicKey(t.args[1]); err != nil {
+			if q.Keys, err = t.publicKeys(t.args[1:]); err != nil {
 				return err
 			}
 			if q.Out != "" {

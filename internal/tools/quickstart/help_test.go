@@ -251,7 +251,8 @@ var ended = []struct {
 	{3, "names a key, a registry or a ceremony that only its reader has", []string{
 		"rye registry add ./registry.git --name acme --scope acme --identity sha256:…", "rye registry remove sha256:… --everywhere --dry-run",
 		"rye registry members acme --retire SHA256:… --dry-run", "rye registry revoke-key acme SHA256:… --reason 'laptop stolen'",
-		"rye registry revoke-key acme SHA256:… --from 12 --reason 'laptop stolen' --dry-run", "rye registry root approve registry-root-3.txt",
+		"rye registry revoke-key acme SHA256:… --from 12 --reason 'laptop stolen' --dry-run",
+		"rye registry revoke-key acme SHA256:… SHA256:… --reason 'laptops stolen' --drop", "rye registry root approve registry-root-3.txt",
 		"rye registry root commit registry-root-3.txt", "rye registry root remove SHA256:…", "rye registry root remove SHA256:… --threshold 1",
 		"RYE_KEY=work rye registry root approve registry-root-3.txt", "rye trust pin SHA256:… --namespace acme --space project", "rye trust unpin SHA256:…",
 		"rye trust unpin Bob --namespace tools", "rye trust deny sha256:… --share", "rye trust forget SHA256:…",

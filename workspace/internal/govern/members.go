@@ -39,7 +39,7 @@ func Members(ctx context.Context, s *share.Desk, q rye.MembersRequest) (*rye.Mem
 	return m.report("listed"), nil
 }
 
-// RevokeKey takes back what a key signed for a namespace from a position on.
+// RevokeKey takes back what keys signed for a namespace from a position on.
 func RevokeKey(ctx context.Context, s *share.Desk, q rye.RevokeKeyRequest) (*rye.MembersReport, error) {
 	if strings.TrimSpace(q.Reason) == "" {
 		return nil, fault.New(fault.Usage, "registry revoke-key: say why: every reader is told").Advise("--reason '...'")
@@ -49,17 +49,27 @@ func RevokeKey(ctx context.Context, s *share.Desk, q rye.RevokeKeyRequest) (*rye
 		return nil, err
 	}
 	defer m.reg.Close()
-	key, err := m.keyNamed(q.Key)
+	var keys []registry.KeyRevocation
+	for _, text := range q.Keys {
+		key, err := m.keyNamed(text)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, registry.KeyRevocation{Key: key.Public.Fingerprint(), BadFrom: q.From})
+	}
+	op, err := registry.RevokeOp(q.Reason, keys...)
 	if err != nil {
 		return nil, err
 	}
-	op := registry.Op{Kind: registry.OpKeyRevoke, Key: key.Public.Fingerprint(), BadFrom: q.From, Reason: q.Reason}
 	op, drops, err := registry.DropsOf(ctx, m.reg, m.state.Namespace, op)
 	if err != nil {
 		return nil, err
 	}
-	lines := []string{fmt.Sprintf("revoke %s from operation %d of %s on: %s", op.Key, op.BadFrom, m.state.Namespace, words.Brief(q.Reason)),
-		"what it published from there on, and keys that it added, are revoked with it, for good"}
+	var lines []string
+	for _, k := range op.Revocations() {
+		lines = append(lines, fmt.Sprintf("revoke %s from operation %d of %s on: %s", k.Key, k.BadFrom, m.state.Namespace, words.Brief(q.Reason)),
+			"what it published from there on, and keys that it added, are revoked with it, for good")
+	}
 	lines = append(lines, dropLines(drops)...)
 	if err := m.askDrops(ctx, q, op, drops); err != nil {
 		return nil, err
@@ -99,8 +109,17 @@ func (m *members) askDrops(ctx context.Context, q rye.RevokeKeyRequest, op regis
 	if len(readable) == 0 || q.Drop || q.DryRun {
 		return nil
 	}
+	first, whose := m.state.Seq, "the key"
+	for _, k := range op.Revocations() {
+		if k.DropFrom > 0 {
+			first = min(first, k.DropFrom)
+		}
+	}
+	if len(op.More) > 0 {
+		whose = "the keys"
+	}
 	return m.s.Ask(ctx, rye.Question{Topic: "drop operations of " + m.state.Namespace, Lines: dropLines(readable), Person: true,
-		Text: fmt.Sprintf("The log of %s cannot be followed from operation %d on. Drop what the key wrote from there on?", m.state.Namespace, op.DropFrom),
+		Text: fmt.Sprintf("The log of %s cannot be followed from operation %d on. Drop what %s wrote from there on?", m.state.Namespace, first, whose),
 		Mend: fault.Advice("look with --dry-run, then the same with --drop")})
 }
 
@@ -351,6 +370,9 @@ func (m *members) change(ctx context.Context, ops []registry.Op, lines []string,
 	after, err := registry.ChangeKeys(ctx, m.reg, ns, share.By(m.s, key), true, ops...)
 	if err != nil {
 		return nil, mayNotChange(err, m.state, key.Public())
+	}
+	if !slices.ContainsFunc(after.Keys(), func(k registry.Key) bool { return k.State == registry.KeyActive }) {
+		lines = append(lines, "no active key is left: only a key that the root grants "+ns+"/ to may write to it then")
 	}
 	status := "would-change"
 	if !dry {
