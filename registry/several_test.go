@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
 )
 
 // twoThieves makes acme with two members, bob and eve, whose keys are stolen. Each thief wrote what
@@ -138,4 +140,156 @@ func TestTwoThievesBlockNoRevocation(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestForgedRevocations: a member gains nothing by naming several keys. One revocation that may not
+// stand takes all with it, and what other keys wrote is not dropped.
+func TestForgedRevocations(t *testing.T) {
+	for name, tt := range map[string]struct {
+		more      func(bob objects.Fingerprint) []KeyRevocation
+		text      func(string) string
+		threshold bool
+		why       string
+	}{
+		"a member alone where two must agree": {threshold: true, why: "1 of 2 keys"},
+		"one key that is no member's":         {more: func(objects.Fingerprint) []KeyRevocation { return []KeyRevocation{{newKey("who").fp(), 1, 0}} }, why: "is not a key of acme"},
+		"one drop from a position to come":    {more: func(bob objects.Fingerprint) []KeyRevocation { return []KeyRevocation{{bob, 5, 7}} }, why: "drop from 7"},
+		"one drop from before it was bad":     {more: func(bob objects.Fingerprint) []KeyRevocation { return []KeyRevocation{{bob, 6, 5}} }, why: "drop from 5, want 6"},
+		"one key twice":                       {text: twice, why: "repeated, out of order"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, h, m, bob := blocking(t)
+			if tt.threshold {
+				if err := changeKeys(w, w.machine(t), By{Signer: w.ada}, Op{Kind: OpThreshold, Threshold: 2}); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				w.publish(w.machine(t), w.ada, "acme/knowledge/c@1.0.0") // 5
+			}
+			w.sync(m, "acme")
+			list := []KeyRevocation{{w.ada.fp(), 5, 5}}
+			switch {
+			case tt.more != nil:
+				list = append(list, tt.more(bob.fp())...)
+			case tt.text == nil:
+				list = append(list, KeyRevocation{bob.fp(), 5, 5})
+			}
+			op, err := RevokeOp("mine now", list...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.write(forgery{s: h.state(), by: bob, op: op, text: tt.text}, nil)
+			m.skips(t, w, tt.why)
+			if s := h.state(); anyDropped(s.keys) || len(active(&s)) != 2 {
+				t.Errorf("it had effect: %+v", s.keys)
+			}
+		})
+	}
+	t.Run("from operations of another", func(t *testing.T) {
+		w, h, m, bob := blocking(t)
+		pub, eve := w.machine(t), newKey("eve")
+		if err := changeKeys(w, pub, By{Signer: w.ada}, Op{Kind: OpKeyAdd, Keys: grants(t, h.state(), eve)}); err != nil {
+			t.Fatal(err)
+		}
+		w.publish(pub, w.ada, "acme/knowledge/c@1.0.0") // 6
+		w.publish(pub, bob, "acme/knowledge/d@1.0.0")   // 7
+		w.publish(pub, w.ada, "acme/knowledge/e@1.0.0") // 8
+		w.sync(m, "acme")
+		w.look(m)
+		op, err := RevokeOp("mine now", KeyRevocation{bob.fp(), 5, 6}, KeyRevocation{eve.fp(), 5, 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := changeKeys(w, pub, By{Signer: eve}, op); err != nil { // who revokes itself, too
+			t.Fatal(err)
+		}
+		for who, m := range map[string]*machine{"who saw all": m, "who reads it anew": w.machine(t)} {
+			w.sync(m, "acme")
+			for _, item := range []string{"acme/knowledge/c", "acme/knowledge/e"} {
+				if _, err := m.Select(mustRef(item), mustRange("*")); err != nil {
+					t.Errorf("%s: what another member published: %v", who, err)
+				}
+			}
+			_, err := m.Select(mustRef("acme/knowledge/d"), mustRange("*"))
+			wantCode(t, err, fault.NotFound)
+			if s, err := Examine(w.ctx, m.Registry, "acme"); err != nil || s.Digest() != h.state().Digest() {
+				t.Errorf("%s: %v", who, err)
+			}
+		}
+	})
+}
+
+// twice repeats the one revocation of a message.
+func twice(message string) string {
+	subject, rest, _ := strings.Cut(message, "\n\n")
+	head, more, _ := strings.Cut(rest, "Rye-Key: ")
+	one, changes, _ := strings.Cut(more, "Rye-Changes: ")
+	return subject + " and 1 more\n\n" + head + "Rye-Key: " + one + "Rye-Key: " + one + "Rye-Changes: " + changes
+}
+
+// TestRevocationsInAnyOrder: which key is named first makes no difference, nor whether one that
+// falls with another is named.
+func TestRevocationsInAnyOrder(t *testing.T) {
+	ada, bob, cyd, dan := newKey("ada"), newKey("bob"), newKey("cyd"), newKey("dan")
+	r := newRig(t, ClaimsGranted, ada)
+	r.claim(ada)
+	r.do(ada, Op{Kind: OpKeyAdd, Keys: grants(t, r.s, bob)})
+	r.do(bob, Op{Kind: OpKeyAdd, Keys: grants(t, r.s, cyd)}) // 3
+	r.do(cyd, Op{Kind: OpKeyAdd, Keys: grants(t, r.s, dan)}) // 4
+	for range 4 {
+		r.do(ada, Op{Kind: OpVoid, Void: Voided{Seq: 2, Sum: r.s.Tip}})
+	}
+	list := []KeyRevocation{{dan.fp(), 8, 8}, {bob.fp(), 3, 7}, {cyd.fp(), 6, 6}}
+	want := map[objects.Fingerprint][2]uint64{bob.fp(): {3, 7}, cyd.fp(): {3, 6}, dan.fp(): {4, 6}}
+	for _, order := range [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+		var some []KeyRevocation
+		for _, i := range order {
+			some = append(some, list[i])
+		}
+		s := r.s
+		if err := s.revokeKeys(Op{Kind: OpKeyRevoke, Seq: 9, Reason: "stolen"}.naming(some)); err != nil {
+			t.Fatal(err)
+		}
+		for fp, w := range want {
+			if k, _ := s.Key(fp); k.State != KeyRevoked || k.BadFrom != w[0] || k.DropFrom != w[1] {
+				t.Errorf("order %d: %s is bad from %d, dropped from %d; want %d", order, fp, k.BadFrom, k.DropFrom, w)
+			}
+		}
+	}
+}
+
+// TestRevokeOp: keys are sorted, none is named twice.
+func TestRevokeOp(t *testing.T) {
+	var list []KeyRevocation
+	for _, name := range []string{"ada", "bob", "cyd", "eve"} {
+		list = append(list, KeyRevocation{Key: newKey(name).fp(), BadFrom: 1})
+	}
+	op, err := RevokeOp("lost", list...)
+	if got := op.Revocations(); err != nil || len(got) != 4 || !slices.IsSortedFunc(got, compareRevoked) {
+		t.Errorf("RevokeOp = %v, %v", got, err)
+	}
+	for name, list := range map[string][]KeyRevocation{"no key": nil, "one key twice": append(list, list[0]), "too many": make([]KeyRevocation, maxRevocations+1)} {
+		_, err := RevokeOp("lost", list...)
+		if !fault.Is(err, fault.Usage) {
+			t.Errorf("RevokeOp of %s: %v", name, err)
+		}
+	}
+}
+
+// TestTwoThievesAndTheRoot: a key that the root grants the namespace to revokes both, in one push.
+func TestTwoThievesAndTheRoot(t *testing.T) {
+	w, h, old, bob, eve, bad := twoThieves(t, hideState)
+	rescue := newKey("rescue")
+	h.rootOp(w.root, RootOp{Kind: OpGrant, Namespace: "acme", Genesis: h.state().Genesis, Keys: []trust.PublicKey{rescue.pub}})
+	m := w.machine(t)
+	op, _ := w.revoking(t, m, bob, eve)
+	join := Op{Kind: OpKeyAdd, Keys: []KeyGrant{{Public: rescue.pub}}}
+	s, err := ChangeKeys(w.ctx, m.Registry, "acme", By{Signer: rescue}, false, join, op)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old = old.reopen(w, func(o *Options) { o.AcceptOwners = map[string]uint64{"acme": s.Owners} })
+	w.publish(m, rescue, "acme/knowledge/next@1.0.0")
+	w.allReach(t, h, old, bad)
 }
