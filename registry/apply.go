@@ -27,7 +27,9 @@ func Apply(s State, op Op) (State, error) {
 	if err != nil {
 		return State{}, inOperation(s, op, err)
 	}
-	next.Kept, next.cat = op.Kept, openCatalogue(op.State, s.from)
+	if !fromOutside(&s, &op) {
+		next.Kept, next.cat = op.Kept, openCatalogue(op.State, s.from)
+	}
 	return next, nil
 }
 
@@ -70,7 +72,9 @@ func applyRead(s State, op Op, changes []byte) (State, error) {
 	if kept != op.Kept {
 		return State{}, fault.New(fault.Integrity, "keeps its state in %s, which is %s", op.Kept, kept)
 	}
-	next.Kept = kept
+	if !fromOutside(&s, &op) {
+		next.Kept = kept
+	}
 	return next, nil
 }
 
@@ -153,6 +157,9 @@ func (s State) judge(op Op) (State, error) {
 func follow(s State, op Op, grant uint64) (State, error) {
 	var err error
 	next := s
+	if fromOutside(&s, &op) {
+		return past(s, Position{op.Seq, op.ID, op.Sum}), nil
+	}
 	next.last = Position{op.Seq, op.ID, op.Sum}
 	next = past(next, next.last)
 	next.Root, next.Time = op.Root, op.Time
@@ -251,6 +258,12 @@ func (s State) authority(op Op) (grant uint64, err error) {
 		return 0, fault.New(fault.Untrusted, "key %s was %s and cannot bring itself back", fp, s.keys[i].State)
 	}
 	return 0, fault.New(fault.Revoked, "signed by %s, which was %s at operation %d", fp, s.keys[i].State, s.keys[i].Since)
+}
+
+// fromOutside reports whether an operation is a void by a key that is no member's. The state after
+// it is the one before: no member could revoke that key for a state that does not follow.
+func fromOutside(s *State, op *Op) bool {
+	return op.Kind == OpVoid && findKey(s.keys, op.Signer.Fingerprint()) < 0
 }
 
 func adds(op Op, fp objects.Fingerprint) bool {

@@ -203,7 +203,7 @@ func (j *judging) stateOf(ctx context.Context, ns string, tip store.OID) (State,
 		return s, err
 	}
 	op, err := parseOp(raw, false)
-	if err != nil { // it is malformed, and was there before pushes were judged
+	if err != nil || op.Kind == OpVoid { // of these the state is not believed, nor of what is malformed and was there before
 		return j.replay(ctx, s, tip)
 	}
 	at, err := stateAt(j.load, op)

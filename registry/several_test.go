@@ -293,3 +293,36 @@ func TestTwoThievesAndTheRoot(t *testing.T) {
 	w.publish(m, rescue, "acme/knowledge/next@1.0.0")
 	w.allReach(t, h, old, bad)
 }
+
+// TestVoidByTheRootBlocksNothing: a key that the root grants the namespace to, and that is no member's,
+// can sign a void and nothing else. Whatever state that names, the state is the one before.
+func TestVoidByTheRootBlocksNothing(t *testing.T) {
+	nowhere := addressOf([]byte("nowhere"))
+	for name, spoil := range map[string]func(*Op){
+		"a hidden state":               func(op *Op) { op.State, op.Kept = nowhere, nowhere.ID },
+		"a commit that keeps no state": func(op *Op) { op.Kept = nowhere.ID },
+		"nothing wrong":                nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, h, old, bob := blocking(t)
+			thief := newKey("thief")
+			h.rootOp(w.root, RootOp{Kind: OpGrant, Namespace: "acme", Genesis: h.state().Genesis, Keys: []trust.PublicKey{thief.pub}})
+			s := h.state()
+			h.write(forgery{s: s, by: thief, op: Op{Kind: OpVoid, Void: Voided{s.Seq, s.Tip}}}, spoil)
+			seen, owner := w.machine(t), w.machine(t)
+			w.sync(seen, "acme")
+			if got, err := seen.reopen(w, nil).View("acme"); err != nil || got.Seq != s.Seq+1 || got.Digest() != s.Digest() {
+				t.Fatalf("at %d, %v; want the state of %d", got.Seq, err, s.Seq)
+			}
+			if err := changeKeys(w, owner, By{Signer: w.ada}, Op{Kind: OpKeyRevoke, Key: bob.fp(), BadFrom: 5, Reason: "stolen"}); err != nil {
+				t.Fatal(err)
+			}
+			w.publish(owner, w.ada, "acme/knowledge/next@1.0.0")
+			w.allReach(t, h, old, nil)
+			if got, err := Rebuild(w.ctx, owner.Registry, By{Signer: w.ada}, "acme", false); err != nil {
+				t.Errorf("rebuilt: %v, %v", got, err)
+			}
+		})
+	}
+}
