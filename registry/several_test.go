@@ -326,3 +326,26 @@ func TestVoidByTheRootBlocksNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestDropsOfTheSecondKey: of two keys that are revoked at once, only the second blocks.
+func TestDropsOfTheSecondKey(t *testing.T) {
+	w, h, old, bob := blocking(t)
+	eve := newKey("eve")
+	if bob.fp().String() > eve.fp().String() {
+		bob, eve = eve, bob
+	}
+	if err := changeKeys(w, w.machine(t), By{Signer: w.ada}, Op{Kind: OpKeyAdd, Keys: grants(t, h.state(), newKey("eve"))}); err != nil {
+		t.Fatal(err)
+	}
+	h.write(forgery{s: h.state(), by: eve, op: publishOp(h.content(eve, "acme/knowledge/evil@1.0.0", "evil"))}, hideState)
+	bad := []Op{h.tipOp()}
+	owner := w.machine(t)
+	op, _ := w.revoking(t, owner, eve, bob)
+	if op.DropFrom != 0 || len(op.More) != 1 || op.More[0].DropFrom != 6 {
+		t.Errorf("drops %+v, want what the second key wrote from 6 on", op.Revocations())
+	}
+	if err := changeKeys(w, owner, By{Signer: w.ada}, op); err != nil {
+		t.Fatal(err)
+	}
+	w.allReach(t, h, old, bad)
+}
