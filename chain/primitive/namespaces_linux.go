@@ -2,6 +2,7 @@ package primitive
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -69,8 +70,8 @@ func startCaged(c *Call, env []string, files []*os.File) (process, []string, err
 			err = cp.tell(given)
 		}
 	}
-	if err == nil {
-		err = cp.ready(c)
+	if err == nil || errors.Is(err, unix.EPIPE) { // a rye-cage that has ended wrote why
+		err = cmp.Or(cp.ready(c), err)
 	}
 	if err == nil {
 		go cp.listen()
