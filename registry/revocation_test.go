@@ -64,6 +64,31 @@ func TestRevokedKeyTakesTheKeysItAdded(t *testing.T) {
 	}
 }
 
+// TestRevokedEarlierWithItsAdder: a key that was revoked falls again, from the position at which
+// it was added, with the key that added it.
+func TestRevokedEarlierWithItsAdder(t *testing.T) {
+	w, _, m := attacked(t)
+	pub, bob, eve := w.machine(t), newKey("bob"), newKey("eve")
+	w.sync(pub, "acme")
+	addKey(t, w, pub, w.ada, bob)
+	added := addKey(t, w, pub, bob, eve)
+	w.publish(pub, eve, "acme/knowledge/d@1.0.0")
+	revoke := func(k *testKey, from uint64) {
+		t.Helper()
+		if err := changeKeys(w, pub, By{Signer: w.ada}, Op{Kind: OpKeyRevoke, Key: k.fp(), BadFrom: from, Reason: "stolen"}); err != nil {
+			t.Fatal(err)
+		}
+		w.sync(m, "acme")
+	}
+	revoke(eve, added+2)
+	if _, err := m.Select(mustRef("acme/knowledge/d"), mustRange("*")); err != nil {
+		t.Fatalf("published before the position: %v", err)
+	}
+	revoke(bob, added)
+	_, err := m.Select(mustRef("acme/knowledge/d"), mustRange("*"))
+	wantCode(t, err, fault.Revoked)
+}
+
 // TestRevokedAuthor: a version falls with the key that wrote it, whoever published it.
 func TestRevokedAuthor(t *testing.T) {
 	w, _, m := attacked(t)

@@ -95,15 +95,18 @@ func (s *State) revokeKeys(op Op) error {
 func (s *State) spoil(falls []KeyRevocation, op Op) {
 	for _, i := range byDescent(s.keys) {
 		k, f := &s.keys[i], falls[i]
-		if f.BadFrom == 0 || k.State == KeyRevoked && !k.drops(f.DropFrom) {
+		if f.BadFrom == 0 || k.State == KeyRevoked && f.BadFrom >= k.BadFrom && !k.drops(f.DropFrom) {
 			continue
 		}
-		from := f.BadFrom
+		from, drop := f.BadFrom, f.DropFrom
 		if k.State == KeyRevoked {
 			from = min(from, k.BadFrom)
+			if k.DropFrom > 0 {
+				drop = earliest(drop, k.DropFrom)
+			}
 		}
 		fp := k.Public.Fingerprint()
-		k.State, k.Since, k.BadFrom, k.DropFrom, k.Reason = KeyRevoked, op.Seq, from, f.DropFrom, op.Reason
+		k.State, k.Since, k.BadFrom, k.DropFrom, k.Reason = KeyRevoked, op.Seq, from, drop, op.Reason
 		for j := range s.keys {
 			if o := &s.keys[j]; o.By == fp && o.Added >= from && j != i {
 				falls[j].fallsWith(f, o.Added)
