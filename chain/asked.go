@@ -99,12 +99,12 @@ func digestJSON(v any) objects.Digest {
 }
 
 // SandboxOf returns what a plan may reach when it runs with in. It needs no RunDir.
-func SandboxOf(p *Plan, in Inputs) (primitive.Sandbox, error) { return p.sandbox(in) }
+func (p *Plan) SandboxOf(in Inputs) (primitive.Sandbox, error) { return p.sandbox(in) }
 
 // Limits are what a run of the plan may use up, in words.
 func Limits(p *Plan) []string {
 	l := LimitsOf(p)
-	if l.Time = timeoutOf(p); l.Time == 0 {
+	if l.Time = p.timeoutOf(); l.Time == 0 {
 		l.Time = primitive.DefaultTimeout
 	}
 	return []string{l.String()}
@@ -113,7 +113,7 @@ func Limits(p *Plan) []string {
 // Unsigned says what of a plan's program no signature and no digest of the plan covers: a
 // parameter that is run as a program, and files of the project that are. To agree to such
 // a plan with any parameters would be to agree to every program.
-func Unsigned(p *Plan, with Interpreter) (why []string) {
+func (p *Plan) Unsigned(with Interpreter) (why []string) {
 	if shell := p.Shell(); shell != "" {
 		return []string{"the parameter " + shell + " is a program"}
 	}
@@ -123,7 +123,7 @@ func Unsigned(p *Plan, with Interpreter) (why []string) {
 	if p.Primitive() != Subprocess {
 		return why
 	}
-	if names := fromParams(p, p.config.command); len(names) > 0 {
+	if names := p.fromParams(p.config.command); len(names) > 0 {
 		why = append(why, "its program is a parameter: "+strings.Join(names, ", "))
 	}
 	for _, t := range append([]string{p.config.command}, p.config.args...) {
@@ -131,12 +131,12 @@ func Unsigned(p *Plan, with Interpreter) (why []string) {
 			why = append(why, "it is given a file of the project: "+t)
 		}
 	}
-	return append(why, paramProgram(p)...)
+	return append(why, p.paramProgram()...)
 }
 
 // paramProgram says that an interpreter is given a parameter where it looks for its
 // program: before any file that was verified.
-func paramProgram(p *Plan) []string {
+func (p *Plan) paramProgram() []string {
 	if p.config.interpreter == nil && !runsPrograms(p.config.command) {
 		return nil
 	}
@@ -149,7 +149,7 @@ func paramProgram(p *Plan) []string {
 		if p.config.text != nil && strings.Contains(t, "{command}") {
 			return nil // the tool's own text
 		}
-		if names := fromParams(p, t); len(names) > 0 {
+		if names := p.fromParams(t); len(names) > 0 {
 			return []string{"its interpreter is given a parameter as program: " + strings.Join(names, ", ")}
 		}
 	}
@@ -170,7 +170,7 @@ var placeholder = regexp.MustCompile(`\$?\{([^{}]*)\}`)
 
 // fromParams returns the names in a template that a caller's parameters can fill: those
 // that are neither variables of the plan nor of the environment.
-func fromParams(p *Plan, template string) (names []string) {
+func (p *Plan) fromParams(template string) (names []string) {
 	own := p.variables(Inputs{})
 	for _, m := range placeholder.FindAllStringSubmatch(template, -1) {
 		if _, ok := own[m[1]]; !ok && m[0][0] != '$' && expr.IsName(m[1]) {

@@ -27,10 +27,10 @@ func TestUnsigned(t *testing.T) {
 		path, text := yamlTool("acme/x", c.executor, c.config+"\n")
 		w.add(objects.Project, path, text)
 		p := w.plan("acme/x")
-		if got := strings.Join(Unsigned(p, Interpreter{}), "; "); got != c.want {
+		if got := strings.Join(p.Unsigned(Interpreter{}), "; "); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
-		if got := Unsigned(p, Interpreter{Path: "/p/.venv/bin/python", Sum: objects.DigestOf(nil)}); len(got) == 0 {
+		if got := p.Unsigned(Interpreter{Path: "/p/.venv/bin/python", Sum: objects.DigestOf(nil)}); len(got) == 0 {
 			t.Errorf("%s, with an interpreter of the project: nothing is said", name)
 		}
 	}

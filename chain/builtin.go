@@ -18,11 +18,11 @@ func (p *Plan) Function() string { return p.function }
 func (p *Plan) Shell() string { return builtin.Shell(p.function) }
 
 // Starts reports whether a plan's function runs a program of the system.
-func Starts(p *Plan) bool { return builtin.Starts(p.function) }
+func (p *Plan) Starts() bool { return builtin.Starts(p.function) }
 
 // Served reports whether a plan's function acts in the process that was asked, instead of one
 // of its own, and what that is.
-func Served(p *Plan) (f builtin.Served, ok bool) { return builtin.ServedOf(p.function) }
+func (p *Plan) Served() (f builtin.Served, ok bool) { return builtin.ServedOf(p.function) }
 
 // ours refuses a chain with an item that is not the library's where it names a function that
 // is served. Such a function has no sandbox around it, and what its caller may do is said by

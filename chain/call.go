@@ -398,7 +398,7 @@ func below(path, dir string) bool {
 }
 
 // WritesAll reports whether a plan's items declare that they write the whole project.
-func WritesAll(p *Plan) bool {
+func (p *Plan) WritesAll() bool {
 	n := p.config.needs
 	return n.Declared && slices.ContainsFunc(n.Write, func(w string) bool { return path.Clean(w) == "." })
 }

@@ -18,7 +18,7 @@ func LimitsOf(p *Plan) (all objects.Limits) {
 
 // timeoutOf is how long a run may take: the smaller of what its configuration and its limits
 // say; 0 where neither does.
-func timeoutOf(p *Plan) time.Duration {
+func (p *Plan) timeoutOf() time.Duration {
 	limit := LimitsOf(p).Time
 	if limit == 0 || p.config.timeout > 0 && p.config.timeout < limit {
 		limit = p.config.timeout
@@ -29,7 +29,7 @@ func timeoutOf(p *Plan) time.Duration {
 // limit gives a call what the plan's items state.
 func limit(c *primitive.Call, p *Plan) {
 	l := LimitsOf(p)
-	c.Timeout, c.MaxOutput = timeoutOf(p), int(l.Output)
+	c.Timeout, c.MaxOutput = p.timeoutOf(), int(l.Output)
 	c.Sandbox.Limits = primitive.Limits{
 		CPU:    int64((l.CPU + time.Second - 1) / time.Second), // the kernel counts whole seconds
 		Memory: l.Memory, File: l.File, Procs: l.Processes, Temp: l.Temp,

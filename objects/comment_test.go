@@ -16,7 +16,7 @@ func TestCommentBlock(t *testing.T) {
 			continue
 		}
 		it, err := objects.Parse("tools/a/x"+ext, []byte("#!/bin/sh\n"+block+"\nrest\n"))
-		if err != nil || it.Meta.Version != "1.0.0" || !it.Meta.Needs.Declared || len(objects.Validate(it)) > 0 {
+		if err != nil || it.Meta.Version != "1.0.0" || !it.Meta.Needs.Declared || len(it.Validate()) > 0 {
 			t.Errorf("%s: %v, %+v from\n%s", ext, err, it, block)
 		}
 	}

@@ -22,8 +22,8 @@ const (
 // knew no such field, so in what it signed another form is a field like any other; it
 // has to be mended before the item is signed anew (Validate). A config item is free in
 // its fields.
-func depsOf(p *parser) (map[string]string, error) {
-	deps, err := strictDeps(p)
+func (p *parser) depsOf() (map[string]string, error) {
+	deps, err := p.strictDeps()
 	if err != nil && p.ref.Kind == Config {
 		return nil, nil
 	}
@@ -34,7 +34,7 @@ func depsOf(p *parser) (map[string]string, error) {
 	return deps, err
 }
 
-func strictDeps(p *parser) (map[string]string, error) {
+func (p *parser) strictDeps() (map[string]string, error) {
 	fields, err := p.mapping("deps")
 	if err != nil || len(fields) == 0 {
 		return nil, err
@@ -80,7 +80,7 @@ func checkDep(name, rng string) error {
 
 // depsElement reads <deps><dep item="acme/tool/hello" range="^1.2"/></deps>. A range that
 // is not said is any.
-func depsElement(p *parser, e *element) error {
+func (p *parser) depsElement(e *element) error {
 	deps := map[string]any{}
 	for _, k := range e.kids {
 		item, named := k.get("item")
@@ -94,7 +94,7 @@ func depsElement(p *parser, e *element) error {
 		case k.name == "dep" && named && !twice && len(k.kids) == 0 && k.content() == "" && !slices.ContainsFunc(k.attrs, func(a attr) bool { return !known(a) }):
 			deps[item] = rng
 		case p.ryeOS:
-			return p.set("deps", tree(e), e.off)
+			return p.set("deps", e.tree(), e.off)
 		case twice:
 			return p.bad(p.at(k.off), "xml: deps: %s is named twice", words.Brief(item))
 		default:
@@ -102,7 +102,7 @@ func depsElement(p *parser, e *element) error {
 		}
 	}
 	if len(e.kids) == 0 && (e.content() != "" || len(e.attrs) > 0) {
-		return p.set("deps", tree(e), e.off)
+		return p.set("deps", e.tree(), e.off)
 	}
 	return p.set("deps", deps, e.off)
 }

@@ -89,7 +89,7 @@ func (p *parser) rootFields(root *element, m *Meta) error {
 		case "inputs":
 			err = p.inputs(k)
 		case "outputs":
-			err = listed(p, k, "outputs", "output", func(k *element) any { return k.values("description") })
+			err = p.listed(k, "outputs", "output", func(k *element) any { return k.values("description") })
 		case "model", "model_class", "limits", "permissions", "hooks", "deps":
 			_, err = p.special(k)
 		}
@@ -97,7 +97,7 @@ func (p *parser) rootFields(root *element, m *Meta) error {
 			return err
 		}
 		if k.name != "metadata" && k.name != "permissions" && k.name != "hooks" {
-			m.Actions = actions(k, m.Actions)
+			m.Actions = k.actions(m.Actions)
 		}
 	}
 	return nil
@@ -116,7 +116,7 @@ func (p *parser) metadata(e *element, described bool) error {
 		}
 		var v any = k.content()
 		if len(k.kids) > 0 {
-			v = tree(k)
+			v = k.tree()
 		}
 		if old, ok := p.fields[k.name].(string); ok && v == any(old) {
 			continue
@@ -138,16 +138,16 @@ func (p *parser) special(k *element) (bool, error) {
 	case "permissions":
 		return true, p.permissions(k)
 	case "hooks":
-		return true, listed(p, k, "hooks", "", hookOf)
+		return true, p.listed(k, "hooks", "", hookOf)
 	case "deps":
-		return true, depsElement(p, k)
+		return true, p.depsElement(k)
 	}
 	return false, nil
 }
 
 // listed reads the children of a name as a list, every child for no name, and notes where
 // each stands.
-func listed(p *parser, e *element, field, name string, read func(*element) any) error {
+func (p *parser) listed(e *element, field, name string, read func(*element) any) error {
 	list := []any{}
 	for _, k := range e.kids {
 		if name != "" && k.name != name {
@@ -161,7 +161,7 @@ func listed(p *parser, e *element, field, name string, read func(*element) any) 
 
 // hookOf reads <hook id event><condition path op value/><action action>text</action></hook>.
 func hookOf(k *element) any {
-	h := tree(k)
+	h := k.tree()
 	m, _ := h.(map[string]any)
 	if does, ok := m["action"].(map[string]any); ok && does["content"] != nil && does["text"] == nil {
 		does["text"] = does["content"]
@@ -285,7 +285,7 @@ func (p *parser) inputs(e *element) error {
 }
 
 // actions collects the action elements of e and all below it.
-func actions(e *element, into []Action) []Action {
+func (e *element) actions(into []Action) []Action {
 	if verbs[e.name] {
 		a := Action{Primary: e.name, Attrs: map[string]string{}, Params: map[string]string{}}
 		for _, at := range e.attrs {
@@ -303,20 +303,20 @@ func actions(e *element, into []Action) []Action {
 		into = append(into, a)
 	}
 	for _, k := range e.kids {
-		into = actions(k, into)
+		into = k.actions(into)
 	}
 	return into
 }
 
 // tree returns an element as data: attributes by name, text as "content",
 // children by name (several of one name as a list), named ones by their name.
-func tree(e *element) any {
+func (e *element) tree() any {
 	if s := e.content(); s != "" && len(e.attrs) == 0 && len(e.kids) == 0 {
 		return s
 	}
 	m := e.values("content")
 	for _, k := range e.kids {
-		v := tree(k)
+		v := k.tree()
 		switch old := m[k.name].(type) {
 		case nil:
 			m[k.name] = v

@@ -61,7 +61,7 @@ func TestDocsExamples(t *testing.T) {
 		for _, b := range indented(t, "item.md") {
 			if strings.HasPrefix(b, prefix) {
 				it, err := objects.Parse(path, []byte(b))
-				if err != nil || len(objects.Validate(it)) > 0 {
+				if err != nil || len(it.Validate()) > 0 {
 					t.Fatalf("the example %s of item.md: %v", path, err)
 				}
 				return it

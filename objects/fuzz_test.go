@@ -122,7 +122,7 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 		lines := 2 + bytes.Count(raw, []byte("\n"))
-		for _, p := range objects.Validate(it) {
+		for _, p := range it.Validate() {
 			if p.Line > lines || p.Rule == "" || p.Mend == "" {
 				t.Fatalf("problem %+v of %d lines", p, lines)
 			}

@@ -44,7 +44,7 @@ func TestParseLinear(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			raw := []byte(tt.head + strings.Repeat(tt.unit, size/len(tt.unit)) + tt.tail)
 			if it, err := objects.Parse(tt.path, raw); err == nil {
-				objects.Validate(it)
+				it.Validate()
 			}
 		})
 	}

@@ -15,7 +15,7 @@ func problems(t *testing.T, path, text string) string {
 		t.Fatalf("%s: %v", text, err)
 	}
 	var all []string
-	for _, p := range objects.Validate(it) {
+	for _, p := range it.Validate() {
 		all = append(all, p.String()+" ("+p.Mend+")")
 	}
 	return strings.Join(all, "; ")
@@ -64,7 +64,7 @@ func TestMisspeltLimitsInPython(t *testing.T) {
 		}
 	}
 	it, err := objects.Parse("tools/acme/x.py", []byte(head+"__tier__ = 't3'\n"))
-	if err != nil || it.Meta.Fields["tier"] != "t3" || len(objects.Validate(it)) > 0 {
+	if err != nil || it.Meta.Fields["tier"] != "t3" || len(it.Validate()) > 0 {
 		t.Errorf("__tier__ is dropped: %+v, %v", it, err)
 	}
 }

@@ -154,7 +154,7 @@ func (m *Manifest) Members(read func(path string) ([]byte, error)) ([]*Item, err
 		if err != nil {
 			return nil, err
 		}
-		if it, err := Parse(p, raw); err == nil && len(Validate(it)) == 0 {
+		if it, err := Parse(p, raw); err == nil && len(it.Validate()) == 0 {
 			all = append(all, it)
 		}
 	}

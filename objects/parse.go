@@ -35,7 +35,7 @@ func Parse(path string, raw []byte) (*Item, error) {
 	if len(body) != len(raw) {
 		p.gap = gapLine(raw, body)
 	}
-	if err := checkBody(p); err != nil {
+	if err := p.checkBody(); err != nil {
 		return nil, err
 	}
 	if err := p.parse(&it.Meta); err != nil {
@@ -105,7 +105,7 @@ func (p *parser) badField(name, format string, args ...any) *fault.Error {
 }
 
 // checkBody refuses text that no dialect may hold.
-func checkBody(p *parser) error {
+func (p *parser) checkBody() error {
 	if i := invalidUTF8(p.body); i >= 0 {
 		m := p.at(i)
 		return p.bad(m, "byte 0x%02X is not UTF-8 text", p.body[i])
@@ -134,7 +134,7 @@ func (p *parser) parse(m *Meta) error {
 	case Knowledge:
 		known = knowledgeFields
 		if m.EntryType, err = p.text("entry_type"); p.dialect == dialectSkill {
-			known, err = skillFields, skillMeta(p, m)
+			known, err = skillFields, p.skillMeta(m)
 		}
 	case Config:
 		m.Config = p.fields
@@ -164,7 +164,7 @@ func (p *parser) read(m *Meta) error {
 		return p.readDirective(m)
 	case Knowledge:
 		if IsSkill(p.path) {
-			return readSkill(p, m)
+			return p.readSkill(m)
 		}
 		if p.ext == ".md" {
 			return p.readMarkdown(m)
@@ -251,7 +251,7 @@ func (p *parser) common(m *Meta) error {
 	if m.Tags, err = p.list("tags"); err != nil {
 		return err
 	}
-	m.Deps, err = depsOf(p)
+	m.Deps, err = p.depsOf()
 	return err
 }
 

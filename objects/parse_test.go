@@ -66,7 +66,7 @@ func TestParseGood(t *testing.T) {
 			Legacy   string
 			Meta     objects.Meta
 			Problems []objects.Problem
-		}{it.Ref.String(), legacy, it.Meta, objects.Validate(it)})
+		}{it.Ref.String(), legacy, it.Meta, it.Validate()})
 		if err != nil {
 			t.Fatal(err)
 		}

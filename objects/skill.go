@@ -27,7 +27,7 @@ func IsSkill(p string) bool {
 }
 
 // readSkill reads the front matter that a skill must have.
-func readSkill(p *parser, m *Meta) error {
+func (p *parser) readSkill(m *Meta) error {
 	done, err := p.readFrontMatter(m)
 	if err == nil && !done {
 		err = p.bad(mark{1, 0}, "a skill begins with front matter: --- in line 1")
@@ -38,7 +38,7 @@ func readSkill(p *parser, m *Meta) error {
 
 // skillMeta reads what only skills have. The name that it calls itself is its title; the
 // version stands in its metadata, if anywhere.
-func skillMeta(p *parser, m *Meta) error {
+func (p *parser) skillMeta(m *Meta) error {
 	var err error
 	if m.Title, err = p.text("name"); err != nil {
 		return err
@@ -58,7 +58,7 @@ func skillMeta(p *parser, m *Meta) error {
 
 // checkSkill checks what a skill cannot be used without. What else the specification asks for
 // is for its author: SkillFaults tells it, and refuses nothing.
-func checkSkill(v *validator) {
+func (v *validator) checkSkill() {
 	v.need("name", v.it.Meta.Title, v.it.Ref.ID.Name())
 	v.need("description", v.it.Meta.Description, "what it does, and when to use it")
 	v.apparent()

@@ -98,7 +98,7 @@ func (p *parser) needs(m *Meta) error {
 				n.Net, err = p.stringList("needs", v)
 			}
 		case "rye":
-			n.Rye, err = callsBack(p, v)
+			n.Rye, err = p.callsBack(v)
 		case "sandbox":
 			if n.Sandbox, _ = v.(string); n.Sandbox != "S1" && n.Sandbox != "S2" && n.Sandbox != "S3" {
 				err = p.badField("needs", "sandbox: want S1, S2 or S3")
@@ -120,7 +120,7 @@ const maxCallsBack = 32
 // callsBack reads with which capabilities a tool calls rye back (docs/format/callback.md):
 // those of the four verbs for items, each named. What a tool may do is read by a person, so no
 // pattern stands for a verb.
-func callsBack(p *parser, v any) ([]string, error) {
+func (p *parser) callsBack(v any) ([]string, error) {
 	all, err := p.stringList("needs", v)
 	if err != nil {
 		return nil, err

@@ -14,10 +14,10 @@ import (
 // Validate returns what the rules of the item's kind have against it, in the
 // order of the file; nil when there is nothing. An item with problems may be
 // read, shown and mended, but not signed. docs/format/item.md lists the rules.
-func Validate(it *Item) []Problem {
+func (it *Item) Validate() []Problem {
 	v := &validator{it: it}
 	if it.dialect == dialectSkill {
-		checkSkill(v)
+		v.checkSkill()
 		return v.problems
 	}
 	v.common()

@@ -28,7 +28,7 @@ func (a Again) times() float64 { return (1 + a.Fit) * (1 + a.Pairs) * (1 + a.Aim
 
 // lookAgain raises the best by what their names, titles and descriptions say.
 func (r *ranking) lookAgain(q *Query) error {
-	s := sight{r: r, words: map[string]int{}, aim: aim(q)}
+	s := sight{r: r, words: map[string]int{}, aim: q.aim()}
 	for i, g := range r.groups {
 		if g.common || g.never || g.docs == 0 { // not by its forms: those may be of hidden items
 			continue
@@ -139,7 +139,7 @@ func (s *sight) read(text string, has, pairs *uint64) float64 {
 
 // aim is which kinds of items the form of a question asks for: who asks what, why or which
 // wants to know something, and who says what is to be done wants something that does it.
-func aim(q *Query) string {
+func (q *Query) aim() string {
 	if len(q.leaves) < 3 || !plain(q.root) {
 		return ""
 	}

@@ -69,7 +69,7 @@ func benchmark(b *testing.B, query string, layers []Layer, o Options) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		r, err := Rank(context.Background(), q, layers, o)
+		r, err := q.Rank(context.Background(), layers, o)
 		if err != nil {
 			b.Fatal(err)
 		}

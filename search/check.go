@@ -19,7 +19,7 @@ type checker struct {
 	scanner scanner
 }
 
-func newChecker(l *leaf, stem func(string) string) *checker {
+func (l *leaf) newChecker(stem func(string) string) *checker {
 	c := &checker{leaf: l, stem: stem, anchor: -1}
 	if l.wild {
 		c.pattern = foldPattern(l.text)

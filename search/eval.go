@@ -99,7 +99,7 @@ func (m *meaning) leafSet(l *leaf) (docSet, error) {
 	if err := m.others(l, b); err != nil {
 		return nil, err
 	}
-	c := newChecker(l, m.o.Stem)
+	c := l.newChecker(m.o.Stem)
 	for d := range m.size {
 		if !b.has(d) {
 			continue

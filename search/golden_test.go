@@ -264,7 +264,7 @@ func ask(t *testing.T, gq goldenQuery, layers []Layer, o Options) (at, hits int,
 			layers[i].Visible = func(d int) bool { return inScope(idOf(layers, Hit{Layer: i, Doc: d}), gq.Scope) }
 		}
 	}
-	got, err := Rank(context.Background(), q, layers, o)
+	got, err := q.Rank(context.Background(), layers, o)
 	if err != nil {
 		t.Errorf("%q: %v", gq.Query, err)
 		return 0, 0, 0

@@ -51,7 +51,7 @@ func rank(t failer, query string, o Options, layers ...Layer) *Ranking {
 	if err != nil {
 		t.Fatalf("Parse(%q): %v", query, err)
 	}
-	r, err := Rank(context.Background(), q, layers, o)
+	r, err := q.Rank(context.Background(), layers, o)
 	if err != nil {
 		t.Fatalf("Rank(%q): %v", query, err)
 	}
@@ -167,7 +167,7 @@ func FuzzParse(f *testing.F) {
 		if len(q.leaves) > MaxTerms || len(s) > MaxQuery {
 			t.Fatalf("%d words of %d bytes are accepted", len(q.leaves), len(s))
 		}
-		r, err := Rank(context.Background(), q, []Layer{layer}, Options{Stem: stem})
+		r, err := q.Rank(context.Background(), []Layer{layer}, Options{Stem: stem})
 		if err != nil {
 			t.Fatalf("Rank(%q): %v", s, err)
 		}

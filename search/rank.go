@@ -51,7 +51,7 @@ type form struct {
 // Rank returns what a query means, best first. Where no word of it is known, the nearest are
 // taken instead, and what they find is a guess. An error is of a source, of ctx, or of a query
 // that means more than can be looked at.
-func Rank(ctx context.Context, q *Query, layers []Layer, o Options) (*Ranking, error) {
+func (q *Query) Rank(ctx context.Context, layers []Layer, o Options) (*Ranking, error) {
 	r := &ranking{ground: newGround(ctx, layers, o), whys: map[int]*Why{}}
 	n := r.size
 	r.sure, r.best, r.score, r.matched = newDocSet(n), make([]float32, n), make([]float32, n), make([]float32, n)

@@ -71,7 +71,7 @@ func TestLayersAlike(t *testing.T) {
 		hidden.Visible = func(d int) bool { return d < n }
 		var got [3]string
 		for i, layers := range [][]Layer{one, three, {hidden}} {
-			r, err := Rank(context.Background(), q, layers, o)
+			r, err := q.Rank(context.Background(), layers, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,7 +138,7 @@ func TestWhy(t *testing.T) {
 		if err != nil || q.Every() {
 			return
 		}
-		r, err := Rank(context.Background(), q, []Layer{layerOf(docs, 0)}, o)
+		r, err := q.Rank(context.Background(), []Layer{layerOf(docs, 0)}, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -273,7 +273,7 @@ func TestTooMuchText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = Rank(context.Background(), q, []Layer{layer}, Options{Stem: stem}); !fault.Is(err, fault.Limit) {
+	if _, err = q.Rank(context.Background(), []Layer{layer}, Options{Stem: stem}); !fault.Is(err, fault.Limit) {
 		t.Errorf("%v", err)
 	}
 }
@@ -292,7 +292,7 @@ func TestPhrasesByBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := newChecker(q.leaves[0], stem)
+		c := q.leaves[0].newChecker(stem)
 		fast, slow := c.find(text), c.scan(text)
 		if (fast == nil) != (slow == nil) || fast != nil && (fast.end > len(text) || squeeze(text[fast.start:fast.end]) == "") {
 			t.Fatalf("%s in %q: %v by bytes, %v by words", query, text, fast, slow)

@@ -48,7 +48,7 @@ func (a *Analyzer) Terms(d *Doc) []Term {
 	for _, w := range a.Weights {
 		a.addField(sum, w, d.field(w.Field))
 	}
-	for _, name := range wholes(d) {
+	for _, name := range d.wholes() {
 		sum[wholeTerm+name] = 1
 	}
 	if d.Runs {
@@ -118,7 +118,7 @@ func (a *Analyzer) stem(word string) string {
 }
 
 // wholes are the names that a person may type in full.
-func wholes(d *Doc) (names []string) {
+func (d *Doc) wholes() (names []string) {
 	_, id, _ := strings.Cut(d.ID, ":")
 	last := id[strings.LastIndexByte(id, '/')+1:]
 	for _, text := range []string{d.ID, id, last, d.field("name"), d.field("title")} {

@@ -40,7 +40,7 @@ func items(t *testing.T) map[objects.Ref]*objects.Item {
 
 func TestItemsAreValid(t *testing.T) {
 	for ref, it := range items(t) {
-		for _, p := range objects.Validate(it) {
+		for _, p := range it.Validate() {
 			t.Errorf("%s line %d: %s (%s)", it.Path, p.Line, p.Rule, p.Mend)
 		}
 		if ref.ID.Namespace() != "rye" {

@@ -157,7 +157,7 @@ func (r *Repo) understand(dir string, answer []byte) (*Quarantine, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := newQuarantine(r, dir, file, sum, ids)
+	q := r.newQuarantine(dir, file, sum, ids)
 	q.linked = linked
 	for _, f := range strings.Fields(string(rest)) {
 		id, err := ParseOID(f)

@@ -73,7 +73,7 @@ func (w *wholeness) ref(name string) (b BrokenRef, err error) {
 		if b.At, b.Why, err = w.at(name, moves); err != nil {
 			return b, err
 		}
-		b.text = refText(w.r, name)
+		b.text = w.r.refText(name)
 	}
 	moved := b.Why != nil || name == "HEAD"
 	if !moved {
@@ -130,7 +130,7 @@ func existed(moves []Move) bool {
 
 // refText is what the file of a ref holds, and packed-refs for it: what two looks at one
 // ref are compared by.
-func refText(r *Repo, name string) string {
+func (r *Repo) refText(name string) string {
 	text, _ := r.files.read(name, maxRefFile)
 	packed, _ := r.packedRefID(name)
 	return string(text) + "\x00" + packed.String()
@@ -138,7 +138,7 @@ func refText(r *Repo, name string) string {
 
 // BrokenPacks reads every pack and every index, and returns what is wrong with each that is
 // not what was written there, whether or not another file holds the same objects.
-func BrokenPacks(ctx context.Context, r *Repo) (wrong []error, err error) {
+func (r *Repo) BrokenPacks(ctx context.Context) (wrong []error, err error) {
 	list, err := r.files.readDir(r.disk.name("pack"))
 	if isMissing(err) {
 		return nil, nil

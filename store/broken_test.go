@@ -40,7 +40,7 @@ func wantMended(t *testing.T, r *Repo, emptied OID, want map[string]OID) {
 		if got[b.Name] = b.To; b.Why == nil {
 			t.Errorf("%s: nothing is wrong with it", b.Name)
 		}
-		must(t, MendRef(t.Context(), r, b))
+		must(t, r.MendRef(t.Context(), b))
 	}
 	for name, id := range want {
 		if got[name] != id {
@@ -143,7 +143,7 @@ func TestMendRefHasNowhereToGo(t *testing.T) {
 		t.Fatalf("BrokenRefs = %+v", all)
 	}
 	before := logFile(t, r, testHead)
-	if err := MendRef(t.Context(), r, all[i]); !fault.Is(err, fault.Integrity) {
+	if err := r.MendRef(t.Context(), all[i]); !fault.Is(err, fault.Integrity) {
 		t.Errorf("MendRef = %v", err)
 	}
 	if logFile(t, r, testHead) != before {
@@ -170,7 +170,7 @@ func TestMendRefIsCareful(t *testing.T) {
 			continue
 		}
 		var said *fault.Error
-		if err := MendRef(t.Context(), r, b); !errors.As(err, &said) || said.Code != fault.Conflict {
+		if err := r.MendRef(t.Context(), b); !errors.As(err, &said) || said.Code != fault.Conflict {
 			t.Errorf("MendRef of what moved = %v", err)
 		}
 	}
@@ -226,7 +226,7 @@ func TestMendRefAtEveryStep(t *testing.T) {
 			return errors.New("no room")
 		}
 		for _, b := range all {
-			if err := MendRef(t.Context(), r, b); err == nil && steps < at {
+			if err := r.MendRef(t.Context(), b); err == nil && steps < at {
 				done = true
 			}
 		}
@@ -237,7 +237,7 @@ func TestMendRefAtEveryStep(t *testing.T) {
 		all, err = BrokenRefs(t.Context(), r)
 		must(t, err)
 		for _, b := range all {
-			if err := MendRef(t.Context(), r, b); err != nil {
+			if err := r.MendRef(t.Context(), b); err != nil {
 				t.Fatalf("step %d, once more: %v", at, err)
 			}
 		}

@@ -50,7 +50,7 @@ func OpenCache(ctx context.Context, dir string) (*Repo, error) {
 	}
 	run := bootID()
 	if was, _ := r.files.read(bootName, 1<<10); run == "" || string(was) != run {
-		if err = sound(ctx, r); err == nil {
+		if err = r.sound(ctx); err == nil {
 			err = r.noteBoot(run)
 		}
 		if err != nil {
@@ -100,7 +100,7 @@ func (r *Repo) noteBoot(run string) error {
 
 // sound reads every file of a repository. What lost its end, or its content, is an Integrity
 // error.
-func sound(ctx context.Context, r *Repo) error {
+func (r *Repo) sound(ctx context.Context) error {
 	torn := func(what string, why error) error {
 		return fault.New(fault.Integrity, "%s is damaged: %w", what, why)
 	}

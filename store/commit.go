@@ -100,15 +100,15 @@ func ParseCommit(raw []byte) (*Commit, error) {
 		return nil, err
 	}
 	var err error
-	if c.Author, err = parseStamp(&p, "author"); err != nil {
+	if c.Author, err = p.parseStamp("author"); err != nil {
 		return nil, err
 	}
-	if c.Committer, err = parseStamp(&p, "committer"); err != nil {
+	if c.Committer, err = p.parseStamp("committer"); err != nil {
 		return nil, err
 	}
 	c.sigFrom = p.at
 	if v, ok := p.header(signatureHeader(Format(c.Tree.n))); ok {
-		if c.Signature, err = parseContinued(&p, v); err != nil {
+		if c.Signature, err = p.parseContinued(v); err != nil {
 			return nil, err
 		}
 	}
@@ -154,10 +154,10 @@ func commitLinks(raw []byte) (tree OID, parents []OID, when int64, err error) {
 	if err := c.parseLinks(&p); err != nil {
 		return OID{}, nil, 0, err
 	}
-	if _, err := parseStamp(&p, "author"); err != nil {
+	if _, err := p.parseStamp("author"); err != nil {
 		return OID{}, nil, 0, err
 	}
-	st, err := parseStamp(&p, "committer")
+	st, err := p.parseStamp("committer")
 	if err != nil {
 		return OID{}, nil, 0, err
 	}
@@ -165,7 +165,7 @@ func commitLinks(raw []byte) (tree OID, parents []OID, when int64, err error) {
 }
 
 // parseContinued reads the continuation lines of a header whose first line is v.
-func parseContinued(p *lines, v []byte) (string, error) {
+func (p *lines) parseContinued(v []byte) (string, error) {
 	if len(v) == 0 {
 		return "", fault.New(fault.Malformed, "parse commit: empty signature")
 	}
@@ -183,7 +183,7 @@ func parseContinued(p *lines, v []byte) (string, error) {
 }
 
 // parseStamp reads one author or committer header with the rules of git fsck.
-func parseStamp(p *lines, name string) (Stamp, error) {
+func (p *lines) parseStamp(name string) (Stamp, error) {
 	v, ok := p.header(name)
 	if !ok {
 		return Stamp{}, fault.New(fault.Malformed, "parse commit: no %s header where it belongs", name)

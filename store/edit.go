@@ -51,7 +51,7 @@ func (r *Repo) Edit(ctx context.Context, ref string, changes []Change, o CommitO
 	}
 	at := func(OID) (*edit, error) { return e, nil }
 	if slices.ContainsFunc(changes, func(c Change) bool { return c.Was != nil }) {
-		at = func(base OID) (*edit, error) { return stillTrue(r, base, changes) }
+		at = func(base OID) (*edit, error) { return r.stillTrue(base, changes) }
 	}
 	if err := CheckRefName(ref); err != nil {
 		return OID{}, err
@@ -129,7 +129,7 @@ func (r *Repo) editLocked(ctx context.Context, ref string, at func(base OID) (*e
 }
 
 // stillTrue returns the edit of the changes that base is as they want it.
-func stillTrue(r *Repo, base OID, changes []Change) (*edit, error) {
+func (r *Repo) stillTrue(base OID, changes []Change) (*edit, error) {
 	var all []Change
 	for _, c := range changes {
 		if c.Was != nil {
@@ -192,7 +192,7 @@ func (r *Repo) publish(ctx context.Context, objs []object, tx *refTx) (err error
 	if err := tx.move(); err != nil || len(objs) > maxLooseEdit { // a new pack is protected
 		return err
 	}
-	return writeLost(r, objs)
+	return r.writeLost(objs)
 }
 
 // publishLoose writes a few objects as files of their own. All files, that of the

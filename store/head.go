@@ -10,7 +10,7 @@ import (
 // git init chose a name before anything was there, and git clone checks out nothing of a
 // repository whose HEAD dangles. It reports whether HEAD moved. A detached HEAD, and one
 // whose branch is there, stay.
-func AdoptHead(ctx context.Context, r *Repo, branch string) (moved bool, err error) {
+func (r *Repo) AdoptHead(ctx context.Context, branch string) (moved bool, err error) {
 	if err := CheckRefName(branch); err != nil {
 		return false, err
 	}
@@ -42,5 +42,5 @@ func writeHead(r *Repo, branch string) (err error) {
 	if err := tx.holdFiles(); err != nil {
 		return err
 	}
-	return moveBack(tx, "HEAD")
+	return tx.moveBack("HEAD")
 }

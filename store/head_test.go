@@ -19,10 +19,10 @@ func TestAdoptHead(t *testing.T) {
 	}
 	defer r.Close()
 	ctx := t.Context()
-	if moved, err := store.AdoptHead(ctx, r, "refs/heads/main"); moved || !fault.Is(err, fault.NotFound) {
+	if moved, err := r.AdoptHead(ctx, "refs/heads/main"); moved || !fault.Is(err, fault.NotFound) {
 		t.Errorf("to a branch that is not there: %v, %v", moved, err)
 	}
-	if _, err := store.AdoptHead(ctx, r, "main"); err == nil {
+	if _, err := r.AdoptHead(ctx, "main"); err == nil {
 		t.Error("to no name of a ref")
 	}
 	b := r.NewBatch()
@@ -45,7 +45,7 @@ func TestAdoptHead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if moved, err := store.AdoptHead(ctx, r, "refs/heads/main"); !moved || err != nil {
+	if moved, err := r.AdoptHead(ctx, "refs/heads/main"); !moved || err != nil {
 		t.Errorf("%v, %v", moved, err)
 	}
 	if head, err := r.Head(); head != "refs/heads/main" || err != nil {
@@ -54,13 +54,13 @@ func TestAdoptHead(t *testing.T) {
 	if err := r.Swap(ctx, "refs/heads/other", store.OID{}, id, "test"); err != nil {
 		t.Fatal(err)
 	}
-	if moved, err := store.AdoptHead(ctx, r, "refs/heads/other"); moved || err != nil {
+	if moved, err := r.AdoptHead(ctx, "refs/heads/other"); moved || err != nil {
 		t.Errorf("away from a branch that is there: %v, %v", moved, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "HEAD"), []byte(id.String()+"\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if moved, err := store.AdoptHead(ctx, r, "refs/heads/other"); moved || err != nil {
+	if moved, err := r.AdoptHead(ctx, "refs/heads/other"); moved || err != nil {
 		t.Errorf("a detached HEAD: %v, %v", moved, err)
 	}
 	if _, err := os.Lstat(filepath.Join(dir, "HEAD.lock")); err == nil {

@@ -38,7 +38,7 @@ const (
 var idxMagic = []byte{0xff, 't', 'O', 'c', 0, 0, 0, 2}
 
 // openIdx opens an index and checks that its parts fit its size.
-func openIdx(in *files, name string, f Format) (*idxFile, error) {
+func (in *files) openIdx(name string, f Format) (*idxFile, error) {
 	file, err := in.open(name)
 	if err != nil {
 		return nil, err

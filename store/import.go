@@ -58,7 +58,7 @@ func (r *Repo) Import(ctx context.Context, pack io.Reader, lim Limits) (*Quarant
 		r.files.removeAll(dir)
 		return nil, fault.Wrap(err, "import pack")
 	}
-	q := newQuarantine(r, dir, im.out.path, im.sum, im.names())
+	q := r.newQuarantine(dir, im.out.path, im.sum, im.names())
 	q.outside, q.linked = im.links.rest(q.in)
 	return q, nil
 }

@@ -7,9 +7,9 @@ import (
 
 // IDs returns the ids of all objects of a repository, reachable or not, each once, sorted.
 // It holds them in memory: one of a million objects takes some 40 MB.
-func IDs(ctx context.Context, r *Repo) ([]OID, error) {
+func (r *Repo) IDs(ctx context.Context) ([]OID, error) {
 	for range maxScans {
-		ids, err := listIDs(ctx, r.disk)
+		ids, err := r.disk.listIDs(ctx)
 		if err == nil {
 			slices.SortFunc(ids, OID.Compare)
 			return slices.Compact(ids), nil
@@ -23,7 +23,7 @@ func IDs(ctx context.Context, r *Repo) ([]OID, error) {
 
 // listIDs lists what is loose and then what is packed: who packs removes files last. A pack that
 // went meanwhile is an error that isMissing knows.
-func listIDs(ctx context.Context, d *diskObjects) ([]OID, error) {
+func (d *diskObjects) listIDs(ctx context.Context) ([]OID, error) {
 	ids, err := d.looseIDs()
 	if err != nil {
 		return nil, err

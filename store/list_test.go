@@ -36,12 +36,12 @@ func TestIDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.SortFunc(want, OID.Compare)
-	if got, err := IDs(ctx, r); err != nil || !slices.Equal(got, want) {
+	if got, err := r.IDs(ctx); err != nil || !slices.Equal(got, want) {
 		t.Errorf("IDs: %v, %v; want %v", got, err, want)
 	}
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := IDs(cancelled, r); err != context.Canceled {
+	if _, err := r.IDs(cancelled); err != context.Canceled {
 		t.Errorf("after it was cancelled: %v", err)
 	}
 }

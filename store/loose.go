@@ -23,7 +23,7 @@ func loosePath(objects string, id OID) string {
 const maxLooseHeader = 32
 
 // readLooseHeader reads "type size\0" from the inflated stream.
-func readLooseHeader(in *inflater) (Type, int64, error) {
+func (in *inflater) readLooseHeader() (Type, int64, error) {
 	var head [maxLooseHeader]byte
 	for i := range head {
 		if _, err := io.ReadFull(in.z, head[i:i+1]); err != nil {
@@ -58,7 +58,7 @@ func readLoose(r io.Reader, limit int64, statOnly bool) (t Type, size int64, dat
 	if err := in.start(); err != nil {
 		return 0, 0, nil, err
 	}
-	t, size, err = readLooseHeader(in)
+	t, size, err = in.readLooseHeader()
 	if err != nil || statOnly {
 		return t, size, nil, err
 	}

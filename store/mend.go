@@ -17,18 +17,18 @@ const lostName = "rye.lost"
 // log, under the locks that git takes for it. What it takes out it appends to rye.lost
 // first; no object is touched. When the ref was moved since BrokenRefs looked:
 // fault.Conflict.
-func MendRef(ctx context.Context, r *Repo, b BrokenRef) error {
+func (r *Repo) MendRef(ctx context.Context, b BrokenRef) error {
 	if !b.Mendable() {
 		return fault.New(fault.Integrity, "mend ref %s: no position in its log is whole", b.Name)
 	}
-	err := r.retryLocked(ctx, func() error { return mendLocked(r, b) })
+	err := r.retryLocked(ctx, func() error { return r.mendLocked(b) })
 	if err != nil {
 		return fault.Wrap(err, "mend ref %s", b.Name)
 	}
 	return nil
 }
 
-func mendLocked(r *Repo, b BrokenRef) (err error) {
+func (r *Repo) mendLocked(b BrokenRef) (err error) {
 	tx := &refTx{r: r}
 	defer tx.end(&err)
 	value := b.To.String() + "\n"
@@ -41,18 +41,18 @@ func mendLocked(r *Repo, b BrokenRef) (err error) {
 	if err := tx.holdFiles(path.Join(logsName, b.Name)); err != nil {
 		return err
 	}
-	if b.Name != "HEAD" && refText(r, b.Name) != b.text {
+	if b.Name != "HEAD" && r.refText(b.Name) != b.text {
 		return fault.New(fault.Conflict, "it was moved meanwhile").Mend("rye fsck")
 	}
 	if err := checkValue(r.disk, Update{b.Name, b.At, b.To}); err != nil {
 		return err
 	}
-	text, lost, err := wholeMoves(r, b)
+	text, lost, err := r.wholeMoves(b)
 	if err == nil {
-		err = keepLost(r, b, lost)
+		err = r.keepLost(b, lost)
 	}
 	if err == nil && b.MovesBack() {
-		err = moveBack(tx, b.Name)
+		err = tx.moveBack(b.Name)
 	}
 	if err != nil || lost == "" {
 		return err
@@ -65,7 +65,7 @@ func mendLocked(r *Repo, b BrokenRef) (err error) {
 }
 
 // moveBack gives the prepared file, the first, the name of the ref.
-func moveBack(tx *refTx, name string) error {
+func (tx *refTx) moveBack(name string) error {
 	if err := tx.renameRef(name); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func moveBack(tx *refTx, name string) error {
 
 // wholeMoves splits the log of a ref into what stays and what is taken out: the moves to
 // positions that are not whole. A move from such a position is one from nowhere.
-func wholeMoves(r *Repo, b BrokenRef) (text []byte, lost string, err error) {
+func (r *Repo) wholeMoves(b BrokenRef) (text []byte, lost string, err error) {
 	all, err := r.files.read(logName(b.Name), maxRefLog)
 	if isMissing(err) {
 		return nil, "", nil
@@ -105,7 +105,7 @@ func wholeMoves(r *Repo, b BrokenRef) (text []byte, lost string, err error) {
 }
 
 // keepLost appends what is taken out, and where the ref was, to rye.lost, durably.
-func keepLost(r *Repo, b BrokenRef, lost string) error {
+func (r *Repo) keepLost(b BrokenRef, lost string) error {
 	if b.MovesBack() {
 		line, err := encodeMove(r.format, Move{b.At, b.To, mover.At(time.Now()), "fsck --repair"})
 		if err != nil {

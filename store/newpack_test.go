@@ -45,7 +45,7 @@ func TestPackOfANewName(t *testing.T) {
 			t.Errorf("%q, %v", got, err)
 		}
 	}
-	wrong, err := BrokenPacks(t.Context(), r)
+	wrong, err := r.BrokenPacks(t.Context())
 	if must(t, err); len(wrong) > 0 {
 		t.Error(wrong)
 	}

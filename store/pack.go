@@ -51,7 +51,7 @@ func (p *pack) open(whole bool) error {
 		return p.err
 	}
 	if p.idx == nil {
-		x, err := openIdx(p.files, p.path+".idx", p.format)
+		x, err := p.files.openIdx(p.path+".idx", p.format)
 		if err != nil {
 			return p.failed(err)
 		}

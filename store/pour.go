@@ -75,7 +75,7 @@ func (d *diskObjects) pourLoose(id OID, to *onceWriter) (Type, int64, error) {
 	if err := in.start(); err != nil {
 		return 0, 0, err
 	}
-	t, size, err := readLooseHeader(in)
+	t, size, err := in.readLooseHeader()
 	if err != nil {
 		return 0, 0, err
 	}

@@ -187,7 +187,7 @@ func mendAll(t *testing.T, r *Repo) int {
 		if !b.Mendable() {
 			t.Fatalf("%s: %v, and no position is whole", b.Name, b.Why)
 		}
-		must(t, MendRef(t.Context(), r, b))
+		must(t, r.MendRef(t.Context(), b))
 	}
 	return len(all)
 }

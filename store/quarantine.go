@@ -36,7 +36,7 @@ type packSource struct {
 }
 
 // newQuarantine takes over dir and the ids, each given once.
-func newQuarantine(r *Repo, dir, path string, sum []byte, ids []OID) *Quarantine {
+func (r *Repo) newQuarantine(dir, path string, sum []byte, ids []OID) *Quarantine {
 	q := &Quarantine{r: r, dir: dir, path: path, sum: sum, ids: ids, in: setOf(ids)}
 	slices.SortFunc(q.ids, OID.Compare)
 	q.src = &packSource{p: &pack{files: r.files, path: path, format: r.format}}

@@ -160,7 +160,7 @@ func open(dir string, allowed func(uid int) bool) (*Repo, error) {
 		return nil, fault.New(fault.Denied, "%w", &OwnerError{dir, uid}).
 			Advise("where user %d is you as well: sudo chown -R %d %s", uid, os.Geteuid(), dir)
 	}
-	r, err := openIn(f)
+	r, err := f.openIn()
 	if err != nil {
 		f.close()
 		return nil, err
@@ -169,7 +169,7 @@ func open(dir string, allowed func(uid int) bool) (*Repo, error) {
 }
 
 // openIn opens a repository whose directory is open.
-func openIn(f *files) (*Repo, error) {
+func (f *files) openIn() (*Repo, error) {
 	text, err := f.read("config", maxConfig)
 	if isMissing(err) || err != nil && isNotDir(err) {
 		return nil, notFound("open repository %s", f.dir)

@@ -29,7 +29,7 @@ func checkValue(d *diskObjects, u Update) error {
 	if u.New.IsZero() || u.New == u.Old {
 		return nil
 	}
-	t, err := typeNow(d, u.New)
+	t, err := d.typeNow(u.New)
 	switch {
 	case isMissing(err):
 		return fault.New(fault.Integrity, "%w", &vanishedError{u.Name, u.New}).
@@ -44,7 +44,7 @@ func checkValue(d *diskObjects, u Update) error {
 
 // typeNow returns the type of an object that is on disk now. A pack that was opened can
 // still be read when it is gone, so the packs are listed anew.
-func typeNow(d *diskObjects, id OID) (t Type, err error) {
+func (d *diskObjects) typeNow(id OID) (t Type, err error) {
 	loose := func() error {
 		f, err := d.files.open(d.loose(id))
 		if err != nil {
@@ -72,12 +72,12 @@ func typeNow(d *diskObjects, id OID) (t Type, err error) {
 
 // writeLost writes those of some objects again that are not on disk any more. The caller
 // holds the write lock.
-func writeLost(r *Repo, objs []object) error {
+func (r *Repo) writeLost(objs []object) error {
 	lost := slices.DeleteFunc(slices.Clone(objs), func(o object) bool {
 		if r.disk.hasLoose(o.id) {
 			return true
 		}
-		_, err := typeNow(r.disk, o.id)
+		_, err := r.disk.typeNow(o.id)
 		return err == nil
 	})
 	if len(lost) == 0 {

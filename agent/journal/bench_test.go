@@ -71,7 +71,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 	must(b, j.Close())
 	for b.Loop() {
-		j, err := journal.Open(context.Background(), l, journal.Options{})
+		j, err := l.Open(context.Background(), journal.Options{})
 		must(b, err)
 		must(b, j.Close())
 	}

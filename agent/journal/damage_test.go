@@ -31,7 +31,7 @@ func small(t *testing.T) (l *journal.Lease, file string, raw []byte) {
 }
 
 func open(l *journal.Lease, accept bool) (j *journal.Journal, seen []string, err error) {
-	j, err = journal.Open(context.Background(), l, journal.Options{
+	j, err = l.Open(context.Background(), journal.Options{
 		Visit:  func(r journal.Record) error { seen = append(seen, text(r)); return nil },
 		Now:    func() time.Time { return start },
 		Accept: accept,

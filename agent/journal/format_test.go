@@ -212,7 +212,7 @@ func TestSyncFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Release()
-	j, err := Create(l)
+	j, err := l.Create()
 	if err != nil {
 		t.Fatal(err)
 	}

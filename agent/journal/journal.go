@@ -72,7 +72,7 @@ type Options struct {
 
 // Create makes the journal of a new thread, in the directory whose lease is held. Where there
 // is one already it is fault.Conflict.
-func Create(l *Lease) (*Journal, error) {
+func (l *Lease) Create() (*Journal, error) {
 	root, err := openDir(l.dir)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func Create(l *Lease) (*Journal, error) {
 // it was visited, and nothing is changed unless o.Accept says that it may be cut off. A record
 // of a type that this rye does not know is fault.Malformed. Memory is bounded by the longest
 // record. Where there is no journal the error is fault.NotFound.
-func Open(ctx context.Context, l *Lease, o Options) (*Journal, error) {
+func (l *Lease) Open(ctx context.Context, o Options) (*Journal, error) {
 	root, err := openDir(l.dir)
 	if err != nil {
 		return nil, err

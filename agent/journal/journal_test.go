@@ -52,7 +52,7 @@ func take(tb testing.TB, dir string) *journal.Lease {
 func create(tb testing.TB, dir string) (*journal.Lease, *journal.Journal) {
 	tb.Helper()
 	l := take(tb, dir)
-	j, err := journal.Create(l)
+	j, err := l.Create()
 	must(tb, err)
 	tb.Cleanup(func() { j.Close() })
 	return l, j
@@ -103,7 +103,7 @@ func text(r journal.Record) string {
 // reopen opens the journal again.
 func reopen(tb testing.TB, l *journal.Lease, o journal.Options) *journal.Journal {
 	tb.Helper()
-	j, err := journal.Open(context.Background(), l, o)
+	j, err := l.Open(context.Background(), o)
 	must(tb, err)
 	tb.Cleanup(func() { j.Close() })
 	return j
@@ -143,7 +143,7 @@ func TestAppendAndOpen(t *testing.T) {
 			t.Errorf("Line of record %d is not in the file: %s", r.Seq, line)
 		}
 	}
-	if _, err := journal.Create(l); !fault.Is(err, fault.Conflict) {
+	if _, err := l.Create(); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a second Create: %v", err)
 	}
 }
@@ -287,7 +287,7 @@ func TestOnlyPlainFiles(t *testing.T) {
 	file, other := filepath.Join(dir, "journal.jsonl"), filepath.Join(t.TempDir(), "journal.jsonl")
 	must(t, os.Rename(file, other))
 	must(t, os.Symlink(other, file))
-	if _, err := journal.Open(context.Background(), l, journal.Options{}); !fault.Is(err, fault.Malformed) {
+	if _, err := l.Open(context.Background(), journal.Options{}); !fault.Is(err, fault.Malformed) {
 		t.Errorf("a link for a journal: %v", err)
 	}
 	if _, _, err := journal.Read(context.Background(), dir, nil); !fault.Is(err, fault.Malformed) {
@@ -352,12 +352,12 @@ func TestVisitStops(t *testing.T) {
 	add(t, j, warn("a"), false)
 	must(t, j.Close())
 	stop := func(journal.Record) error { return errStop }
-	if _, err := journal.Open(context.Background(), l, journal.Options{Visit: stop}); !errors.Is(err, errStop) {
+	if _, err := l.Open(context.Background(), journal.Options{Visit: stop}); !errors.Is(err, errStop) {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errStop)
-	if _, err := journal.Open(ctx, l, journal.Options{}); !errors.Is(err, errStop) {
+	if _, err := l.Open(ctx, journal.Options{}); !errors.Is(err, errStop) {
 		t.Error(err)
 	}
 }

@@ -33,7 +33,7 @@ func childFills(dir string) error {
 	if err != nil {
 		return err
 	}
-	j, err := journal.Create(l)
+	j, err := l.Create()
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func childAppends(dir string) error {
 	if err != nil {
 		return err
 	}
-	j, err := journal.Open(context.Background(), l, journal.Options{})
+	j, err := l.Open(context.Background(), journal.Options{})
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func childPaces(dir string) error {
 	if err != nil {
 		return err
 	}
-	j, err := journal.Create(l)
+	j, err := l.Create()
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func TestKilledWriter(t *testing.T) {
 		var seen int64
 		l, err := journal.Take(dir, time.Now())
 		must(t, err)
-		j, err := journal.Open(context.Background(), l, journal.Options{Visit: func(r journal.Record) error {
+		j, err := l.Open(context.Background(), journal.Options{Visit: func(r journal.Record) error {
 			if seen++; r.Seq != seen || r.Type == "warning" && !strings.HasPrefix(text(r), fmt.Sprint(seen)) {
 				t.Errorf("record %d stands in the place of %d", r.Seq, seen)
 			}

@@ -62,11 +62,11 @@ func length(v starlark.Value) (int64, error) {
 // operator is x op y.
 func operator(op syntax.Token) *starlark.Builtin {
 	return starlark.NewBuiltin(op.String(), func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-		return binary(meterOf(t), op, args[0], args[1])
+		return meterOf(t).binary(op, args[0], args[1])
 	})
 }
 
-func binary(m *meter, op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
+func (m *meter) binary(op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
 	if err := m.operation(op, x, y); err != nil {
 		return nil, err
 	}
@@ -256,7 +256,7 @@ func update(t *starlark.Thread, op syntax.Token, x, y starlark.Value) (starlark.
 		}
 	}
 	if taking == "" {
-		return binary(meterOf(t), op, x, y)
+		return meterOf(t).binary(op, x, y)
 	}
 	method, err := attribute(meterOf(t), x, taking)
 	if err == nil {

@@ -317,7 +317,7 @@ func TestStandardIsAnItem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if bad := objects.Validate(it); len(bad) > 0 || it.Meta.ToolType != "loop" || it.Meta.Version == "" || len(it.Meta.Unknown) > 0 {
+	if bad := it.Validate(); len(bad) > 0 || it.Meta.ToolType != "loop" || it.Meta.Version == "" || len(it.Meta.Unknown) > 0 {
 		t.Errorf("problems %v, type %q, version %q, unknown %v", bad, it.Meta.ToolType, it.Meta.Version, it.Meta.Unknown)
 	}
 }

@@ -95,17 +95,17 @@ func Parse(id string, doc map[string]any) (*Provider, error) {
 	r := &reader{id: words.Brief(id)}
 	g := r.group("", doc)
 	p := &Provider{ID: id}
-	readEndpoint(p, g.group("endpoint"))
-	readRequest(p, g.group("request"))
-	readCaching(p, g.group("caching"))
-	readStream(p, g.group("stream"))
-	readEcho(p, g.group("echo"))
-	readFinish(p, g.group("finish"))
-	readUsage(p, g.group("usage"))
-	readErrors(p, g.group("errors"))
-	readModels(p, g)
-	readFallback(p, g.group("fallback"))
-	readRetry(p, g.group("retry"))
+	p.readEndpoint(g.group("endpoint"))
+	p.readRequest(g.group("request"))
+	p.readCaching(g.group("caching"))
+	p.readStream(g.group("stream"))
+	p.readEcho(g.group("echo"))
+	p.readFinish(g.group("finish"))
+	p.readUsage(g.group("usage"))
+	p.readErrors(g.group("errors"))
+	p.readModels(g)
+	p.readFallback(g.group("fallback"))
+	p.readRetry(g.group("retry"))
 	g.end()
 	if r.err != nil {
 		return nil, r.err
@@ -113,7 +113,7 @@ func Parse(id string, doc map[string]any) (*Provider, error) {
 	return p, nil
 }
 
-func readEndpoint(p *Provider, g *group) {
+func (p *Provider) readEndpoint(g *group) {
 	e := &p.endpoint
 	base := g.text("base_url")
 	e.path = g.text("path")
@@ -127,7 +127,7 @@ func readEndpoint(p *Provider, g *group) {
 			g.fail("headers."+words.Brief(name), "%s", why)
 		}
 	}
-	readAuth(p, g.group("auth"))
+	p.readAuth(g.group("auth"))
 	var wrong string
 	if e.base, wrong = parseBase(base, p.Secret != ""); wrong != "" {
 		g.fail("base_url", "%s", wrong)
@@ -140,7 +140,7 @@ func readEndpoint(p *Provider, g *group) {
 	g.end()
 }
 
-func readAuth(p *Provider, g *group) {
+func (p *Provider) readAuth(g *group) {
 	e := &p.endpoint
 	e.auth = g.oneOf("type", "none", "header", "bearer", "query", "none")
 	e.name = g.text("name")
@@ -211,7 +211,7 @@ func hostOf(u *url.URL) string {
 	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-func readRequest(p *Provider, g *group) {
+func (p *Provider) readRequest(g *group) {
 	q := &p.request
 	q.encoder = g.oneOf("encoder", "", anthropicMessages, openaiChat)
 	if q.encoder == "" {
@@ -245,7 +245,7 @@ func (g *group) reserved(name string, ms members, p *Provider) {
 	}
 }
 
-func readCaching(p *Provider, g *group) {
+func (p *Provider) readCaching(g *group) {
 	c := &p.caching
 	c.mode = g.oneOf("mode", "none", "none", "implicit", "breakpoints", "key")
 	for _, at := range g.texts("at", true) {
@@ -282,7 +282,7 @@ func readCaching(p *Provider, g *group) {
 	g.end()
 }
 
-func readStream(p *Provider, g *group) {
+func (p *Provider) readStream(g *group) {
 	d := g.oneOf("decoder", p.request.encoder, anthropicMessages, openaiChat)
 	if d != p.request.encoder {
 		g.fail("decoder", "%s does not read the answers to %s", d, p.request.encoder)
@@ -291,7 +291,7 @@ func readStream(p *Provider, g *group) {
 	g.end()
 }
 
-func readEcho(p *Provider, g *group) {
+func (p *Provider) readEcho(g *group) {
 	blocks, fields := g.texts("blocks", true), g.texts("fields", true)
 	p.echo = blocks
 	switch {
@@ -314,7 +314,7 @@ func readEcho(p *Provider, g *group) {
 // stops are the words that an item may map to; failed makes the answer a failure.
 var stops = []string{StopEnd, StopCalls, StopLength, StopRefusal, StopFilter, StopPause, "failed"}
 
-func readFinish(p *Provider, g *group) {
+func (p *Provider) readFinish(g *group) {
 	p.finish = map[string]string{}
 	for _, word := range sortedKeys(g.m) {
 		p.finish[word] = g.oneOf(word, "", stops...)
@@ -324,7 +324,7 @@ func readFinish(p *Provider, g *group) {
 // maxFallback bounds the models that one question may be put to, besides its own.
 const maxFallback = 8
 
-func readFallback(p *Provider, g *group) {
+func (p *Provider) readFallback(g *group) {
 	p.fallback = map[string][]string{}
 	for _, class := range sortedKeys(g.m) {
 		if !slices.Contains(classes, class) {
@@ -345,7 +345,7 @@ func readFallback(p *Provider, g *group) {
 	}
 }
 
-func readRetry(p *Provider, g *group) {
+func (p *Provider) readRetry(g *group) {
 	p.retry = Retry{
 		Attempts: int(g.whole("attempts", 4, 1, 20)),
 		Base:     seconds(g.number("base", 1, 0.001, 600)),
@@ -387,7 +387,7 @@ type after struct {
 
 var afterForms = []string{"seconds", "milliseconds", "date", "duration", "unix"}
 
-func readErrors(p *Provider, g *group) {
+func (p *Provider) readErrors(g *group) {
 	e := &p.errors
 	for i, v := range g.list("rules", false) {
 		r := g.r.group(fmt.Sprintf("%s.rules.%d", g.path, i), v)

@@ -85,11 +85,11 @@ const toolNames = `^[a-zA-Z0-9_-]{1,64}$`
 
 var modelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$`)
 
-func readModels(p *Provider, g *group) {
+func (p *Provider) readModels(g *group) {
 	seen := map[string]bool{}
 	for i, v := range g.list("models", false) {
 		sub := g.r.group(fmt.Sprintf("models.%d", i), v)
-		m := readModel(p, sub, true)
+		m := p.readModel(sub, true)
 		for _, name := range append([]string{m.ID}, m.Aliases...) {
 			if seen[name] {
 				sub.fail("id", "%q is listed twice", name)
@@ -99,20 +99,20 @@ func readModels(p *Provider, g *group) {
 		p.Models = append(p.Models, m)
 	}
 	if g.m["others"] != nil {
-		m := readModel(p, g.group("others"), false)
+		m := p.readModel(g.group("others"), false)
 		p.others = &m
 	} else if g.get("others"); len(p.Models) == 0 {
 		g.fail("models", "want a model, or others")
 	}
 	if w := g.group("worst"); g.m["worst"] != nil {
-		p.worst = &prices{bands: []band{readBand(w, 0)}}
+		p.worst = &prices{bands: []band{w.readBand(0)}}
 		w.end()
 	}
-	checkPrices(p, g)
+	p.checkPrices(g)
 }
 
 // checkPrices refuses an item by which nothing bounds what a call costs.
-func checkPrices(p *Provider, g *group) {
+func (p *Provider) checkPrices(g *group) {
 	known, unknown := p.worst != nil, p.others != nil && p.others.prices == nil
 	for _, m := range p.Models {
 		known, unknown = known || m.prices != nil, unknown || m.prices == nil
@@ -122,7 +122,7 @@ func checkPrices(p *Provider, g *group) {
 	}
 }
 
-func readModel(p *Provider, g *group, named bool) Model {
+func (p *Provider) readModel(g *group, named bool) Model {
 	m := Model{
 		Context:   g.whole("context", 0, 1, 1e9),
 		MaxOutput: g.whole("max_output", 0, 1, 1e9),
@@ -160,7 +160,7 @@ func readModel(p *Provider, g *group, named bool) Model {
 		}
 	}
 	if g.m["prices"] != nil {
-		m.prices = readPrices(g.group("prices"))
+		m.prices = g.group("prices").readPrices()
 		m.Priced = true
 	} else {
 		g.get("prices")

@@ -43,17 +43,17 @@ func buckets(u rye.Usage) [6]int64 {
 	return [6]int64{u.Input, u.CacheRead, u.CacheWrite, u.CacheLong, u.Output, u.Reasoning}
 }
 
-func readPrices(g *group) *prices {
+func (g *group) readPrices() *prices {
 	out := &prices{}
 	g.text("since")
-	out.bands = append(out.bands, readBand(g, 0))
+	out.bands = append(out.bands, g.readBand(0))
 	for i, v := range g.list("long", false) {
 		sub := g.r.group(fmt.Sprintf("%s.long.%d", g.path, i), v)
 		above := sub.whole("above", 0, 1, 1e9)
 		if above <= out.bands[len(out.bands)-1].above {
 			sub.fail("above", "want more than the one before")
 		}
-		out.bands = append(out.bands, readBand(sub, above))
+		out.bands = append(out.bands, sub.readBand(above))
 		sub.end()
 	}
 	g.end()
@@ -62,7 +62,7 @@ func readPrices(g *group) *prices {
 
 // readBand reads six prices. What is not said costs what is nearest to it: read from a
 // cache or into one as read anew, reasoning as output.
-func readBand(g *group, above int64) band {
+func (g *group) readBand(above int64) band {
 	b := band{above: above}
 	for i, name := range bucketNames {
 		s := g.text(name)

@@ -19,7 +19,7 @@ type usageMap struct {
 	cost   string    // of an amount in dollars; "" for none
 }
 
-func readUsage(p *Provider, g *group) {
+func (p *Provider) readUsage(g *group) {
 	u := &p.usage
 	for i, name := range bucketNames {
 		u.paths[i] = g.text(name)

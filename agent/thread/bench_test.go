@@ -25,7 +25,7 @@ func longAgo(tb testing.TB, turns int) string {
 		tb.Fatal(err)
 	}
 	defer lease.Release()
-	j, err := journal.Create(lease)
+	j, err := lease.Create()
 	if err != nil {
 		tb.Fatal(err)
 	}

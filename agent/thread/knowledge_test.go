@@ -45,7 +45,7 @@ func FuzzQuoted(f *testing.F) {
 		if err != nil {
 			t.Fatalf("the entry cannot be read: %v\n%q", err, got)
 		}
-		if problems := objects.Validate(it); len(problems) > 0 || it.Signature != nil {
+		if problems := it.Validate(); len(problems) > 0 || it.Signature != nil {
 			t.Errorf("%v", problems)
 		}
 	})

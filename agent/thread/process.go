@@ -237,9 +237,9 @@ func (p *scribe) openJournal(ctx context.Context, accept bool) (err error) {
 	if b, err := p.o.Record.Branch(ctx, recorder, p.d.ID); err == nil {
 		p.h.branched = b.Turns - 1 // the last is compared with the branch
 	} // else all turns are put there, and what is there already is passed over
-	p.j, err = journal.Open(ctx, p.lease, journal.Options{Visit: p.h.add, Now: p.o.Now, Accept: accept})
+	p.j, err = p.lease.Open(ctx, journal.Options{Visit: p.h.add, Now: p.o.Now, Accept: accept})
 	if fault.Is(err, fault.NotFound) {
-		p.j, err = journal.Create(p.lease)
+		p.j, err = p.lease.Create()
 	}
 	if err != nil {
 		return err

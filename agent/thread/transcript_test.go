@@ -28,7 +28,7 @@ func transcriptOf(t testing.TB, records ...[2]any) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := journal.Create(l)
+	j, err := l.Create()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func (s *Shelf) found(t testing.TB, query string, v View) (hits []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := search.Rank(t.Context(), q, []search.Layer{s.Layer(part, v)}, search.Options{Stem: s.o.Stem})
+	r, err := q.Rank(t.Context(), []search.Layer{s.Layer(part, v)}, search.Options{Stem: s.o.Stem})
 	if err != nil {
 		t.Fatal(err)
 	}

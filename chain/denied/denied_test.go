@@ -81,8 +81,8 @@ func TestDenied(t *testing.T) {
 		}
 		item := "#!/bin/sh\n# version: 1.0.0\n# description: X\n# executor_id: a/b\n# category: acme\n# " + tc.need + "\ntrue\n"
 		it, err := objects.Parse("tools/acme/x.sh", []byte(item))
-		if err == nil && strings.HasPrefix(tc.need, "needs") && (!it.Meta.Needs.Declared || objects.Validate(it) != nil) {
-			err = fmt.Errorf("%+v, %v", it.Meta.Needs, objects.Validate(it))
+		if err == nil && strings.HasPrefix(tc.need, "needs") && (!it.Meta.Needs.Declared || it.Validate() != nil) {
+			err = fmt.Errorf("%+v, %v", it.Meta.Needs, it.Validate())
 		}
 		if err != nil {
 			t.Errorf("%s: an item cannot state %s: %v", tc.said, tc.need, err)

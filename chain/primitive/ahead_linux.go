@@ -36,7 +36,7 @@ func Ahead() {
 		if cp != nil {
 			cp.early = true
 			ahead.cage = cp
-			time.AfterFunc(unwanted, func() { dismiss(cp) })
+			time.AfterFunc(unwanted, func() { cp.dismiss() })
 		}
 	}()
 }
@@ -52,7 +52,7 @@ var ahead struct {
 }
 
 // dismiss ends one that nobody wanted.
-func dismiss(cp *cagedProcess) {
+func (cp *cagedProcess) dismiss() {
 	ahead.Lock()
 	mine := ahead.cage == cp
 	if mine {
@@ -65,7 +65,7 @@ func dismiss(cp *cagedProcess) {
 }
 
 // cageFor returns a rye-cage for a call: the one that waits, or a new one.
-func cageFor(c *Call) (*cagedProcess, error) {
+func (c *Call) cageFor() (*cagedProcess, error) {
 	uid, gid := actor(&c.Sandbox)
 	if uid != unix.Getuid() || c.fresh {
 		return startCage(uid, gid)

@@ -59,7 +59,7 @@ func startCaged(c *Call, env []string, files []*os.File) (process, []string, err
 	if o.Handed {
 		given = append(given, tree)
 	}
-	cp, err := cageFor(c)
+	cp, err := c.cageFor()
 	if err != nil {
 		return nil, nil, err
 	}

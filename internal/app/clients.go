@@ -14,12 +14,12 @@ import (
 )
 
 // Clients returns the machine and the person as the files of MCP clients see them.
-func Clients(a *App) *files.Host {
+func (a *App) Clients() *files.Host {
 	h := &files.Host{
 		Machine: clients.Machine{OS: runtime.GOOS, Home: a.home, Getenv: a.getenv},
 		Project: a.Project,
 		State:   a.State,
-		Rye:     startedAs(a),
+		Rye:     a.startedAs(),
 		Lookup:  a.lookup,
 		Ask:     a.consent,
 		Dir: func(dir string) bool {
@@ -37,7 +37,7 @@ func Clients(a *App) *files.Host {
 // finds it, which stays when it is updated, if that leads here and nobody but the user can
 // change where it leads; else where it lies. What lies in the project is not asked: what
 // runs there could put another program in its place.
-func startedAs(a *App) string {
+func (a *App) startedAs() string {
 	self, err := os.Executable()
 	if err != nil {
 		return frontName
@@ -52,7 +52,7 @@ func startedAs(a *App) string {
 
 // clientChecks says which MCP clients know rye, and which of them know another one.
 func clientChecks(a *App) (all []rye.DoctorCheck) {
-	states, err := files.States(a.Caller, Clients(a))
+	states, err := files.States(a.Caller, a.Clients())
 	if err != nil {
 		return nil // within a run there is nothing to say
 	}

@@ -4,7 +4,7 @@ import "path/filepath"
 
 // Pushed returns the repository that git runs a hook in, and where it keeps what was pushed
 // until the hook agreed; both are "" outside of a hook.
-func Pushed(a *App) (repo, objects string) {
+func (a *App) Pushed() (repo, objects string) {
 	if repo = a.getenv("GIT_DIR"); repo == "" {
 		return "", ""
 	}

@@ -10,17 +10,17 @@ import (
 // Settings lists what variables of the environment set, or leave at its default.
 func Settings(a *App) []rye.Setting {
 	all := []rye.Setting{
-		variable(a, "key", "default", "RYE_KEY"),
-		variable(a, "user", a.User, "RYE_USER", "USER_SPACE"),
+		a.variable("key", "default", "RYE_KEY"),
+		a.variable("user", a.User, "RYE_USER", "USER_SPACE"),
 		color(a),
 	}
 	for _, name := range interpreterNames {
-		all = append(all, variable(a, strings.ToLower(strings.TrimPrefix(name, "RYE_")), "", name))
+		all = append(all, a.variable(strings.ToLower(strings.TrimPrefix(name, "RYE_")), "", name))
 	}
 	for _, place := range []struct{ name, path, variable string }{
 		{"config-dir", a.Config, "XDG_CONFIG_HOME"}, {"data-dir", a.Data, "XDG_DATA_HOME"}, {"state-dir", a.State, "XDG_STATE_HOME"}, {"cache-dir", a.Cache, "XDG_CACHE_HOME"},
 	} {
-		s := variable(a, place.name, place.path, place.variable)
+		s := a.variable(place.name, place.path, place.variable)
 		s.Value = place.path
 		all = append(all, s)
 	}
@@ -30,13 +30,13 @@ func Settings(a *App) []rye.Setting {
 // color is the setting of colours. Any value of its variable turns them off, so that none turns
 // them on.
 func color(a *App) rye.Setting {
-	s := variable(a, "color", map[bool]string{true: "on", false: "off"}[a.Screen.Color && !a.NoColor], "NO_COLOR")
+	s := a.variable("color", map[bool]string{true: "on", false: "off"}[a.Screen.Color && !a.NoColor], "NO_COLOR")
 	s.Change = fault.Advice("without colours: export NO_COLOR=1; with colours, on a terminal: unset NO_COLOR")
 	return s
 }
 
 // variable is the setting that the first of some variables makes which is set.
-func variable(a *App, setting, otherwise string, names ...string) rye.Setting {
+func (a *App) variable(setting, otherwise string, names ...string) rye.Setting {
 	s := rye.Setting{Name: setting, Value: otherwise, Origin: "default", Change: fault.Advice("export %s=<value>", names[0])}
 	for _, name := range names {
 		if v := a.getenv(name); v != "" {

@@ -9,7 +9,7 @@ import (
 )
 
 // printMoved prints what is new about one item that was installed, or would be.
-func printMoved(p *printer, rep *rye.InstallReport, name string) {
+func (p *printer) printMoved(rep *rye.InstallReport, name string) {
 	i := slices.IndexFunc(rep.Changes, func(c rye.Change) bool { return c.Name == name && c.Version != "" })
 	if i < 0 {
 		return
@@ -44,7 +44,7 @@ func printMoved(p *printer, rep *rye.InstallReport, name string) {
 		say("uses no more: %s", listed(c.DepsGone))
 	}
 	if len(c.Diff) > 0 {
-		printHunks(p, "a/"+name, "b/"+name, c.Diff)
+		p.printHunks("a/"+name, "b/"+name, c.Diff)
 	}
 }
 

@@ -24,7 +24,7 @@ question that nobody answers ends by itself.`,
 		examples: "rye approve\nrye approve 01kdyq3v8zj4w2n6p0r5s7t9ax\nrye approve --json",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Auth, fault.Denied},
 		max:      1,
-		run:      func(t *task) error { return answerQuestion(t, false) },
+		run:      func(t *task) error { return t.answerQuestion(false) },
 	}
 }
 
@@ -36,11 +36,11 @@ func denyCommand() *spec {
 		examples: "rye deny\nrye deny 01kdyq3v8zj4w2n6p0r5s7t9ax",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Auth, fault.Denied},
 		max:      1,
-		run:      func(t *task) error { return answerQuestion(t, true) },
+		run:      func(t *task) error { return t.answerQuestion(true) },
 	}
 }
 
-func answerQuestion(t *task, no bool) error {
+func (t *task) answerQuestion(no bool) error {
 	if len(t.args) == 0 {
 		return answerRows(t, bare(t.openQuestions), none, "open question", func(q rye.OpenQuestion) []any {
 			return []any{q.ID, q.Caller, bold(prose(q.Topic)), q.Directory, "until " + localTime(q.Expires)}

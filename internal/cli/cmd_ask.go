@@ -43,7 +43,7 @@ is read from standard input. Ctrl-C cancels the thread.`,
 			if q.Prompt, err = t.prompt(); err != nil {
 				return err
 			}
-			return ask(t, q)
+			return t.ask(q)
 		},
 	}
 }
@@ -66,7 +66,7 @@ func (t *task) prompt() (string, error) {
 	return string(raw), err
 }
 
-func ask(t *task, q rye.StartRequest) error {
+func (t *task) ask(q rye.StartRequest) error {
 	info, err := t.threads.Start(t.ctx, t.env.Caller, q)
 	if err != nil {
 		return err

@@ -40,9 +40,9 @@ A finding of a text can be accepted, with a reason, by the signed item config:lo
 			case t.out.json:
 				err = cmp.Or(each(t.out, rep.Findings, nil), each(t.out, rep.Accepted, nil))
 			case ci:
-				printFindings(t.out, rep)
+				t.out.printFindings(rep)
 			default:
-				printAudit(t.out, rep)
+				t.out.printAudit(rep)
 			}
 			high := countHigh(rep.Findings)
 			if err != nil || !ci || high == 0 {
@@ -64,7 +64,7 @@ func countHigh(all []rye.AuditFinding) (n int) {
 }
 
 // printFindings prints lines for machines, as compilers do: where, how grave, which rule.
-func printFindings(p *printer, rep *rye.AuditReport) {
+func (p *printer) printFindings(rep *rye.AuditReport) {
 	for _, f := range rep.Findings {
 		p.exactf("%s: %s: %s: %s%s\n", where(f), f.Severity, f.Rule, prose(f.Says), prose(prefixed(": ", f.Excerpt)))
 	}
@@ -79,7 +79,7 @@ func where(f rye.AuditFinding) prose {
 	return prose(at)
 }
 
-func printAudit(p *printer, rep *rye.AuditReport) {
+func (p *printer) printAudit(rep *rye.AuditReport) {
 	for _, f := range rep.Findings {
 		mark := faint(f.Severity)
 		switch f.Severity {

@@ -40,7 +40,7 @@ func bundleVerify() *spec {
 			if b == nil {
 				return refused
 			}
-			err := t.out.show(b, func() { printBundleVerdict(t.out, b) })
+			err := t.out.show(b, func() { t.out.printBundleVerdict(b) })
 			if err == nil && refused != nil {
 				err = someFailed(b.Code, 1, 1, "failed verification")
 			}
@@ -61,7 +61,7 @@ func bundleInspect() *spec {
 			if b == nil {
 				return refused
 			}
-			return t.out.show(b, func() { printBundle(t.out, b) }) // why it is refused is part of it
+			return t.out.show(b, func() { t.out.printBundle(b) }) // why it is refused is part of it
 		},
 	}
 }
@@ -80,19 +80,19 @@ func bundleList() *spec {
 	}
 }
 
-func printBundleVerdict(p *printer, b *rye.BundleInfo) {
+func (p *printer) printBundleVerdict(b *rye.BundleInfo) {
 	if b.Error == "" {
 		p.resultf(false, "%s    %s %s  %s\n", good("ok"), refOfBundle(b.ID), b.Version, faint(b.Signer))
 		return
 	}
 	p.printf("%s  %s: %s\n", bad("FAIL"), refOfBundle(b.ID), prose(b.Error))
-	printBundleDifferences(p, b)
+	p.printBundleDifferences(b)
 	if !b.Hint.IsZero() {
 		p.infof("rye: hint: %s", b.Hint)
 	}
 }
 
-func printBundleDifferences(p *printer, b *rye.BundleInfo) {
+func (p *printer) printBundleDifferences(b *rye.BundleInfo) {
 	for _, l := range [...]struct {
 		word  string
 		paths []string
@@ -103,11 +103,11 @@ func printBundleDifferences(p *printer, b *rye.BundleInfo) {
 	}
 }
 
-func printBundle(p *printer, b *rye.BundleInfo) {
+func (p *printer) printBundle(b *rye.BundleInfo) {
 	p.printf("%s  %s\n", bold(refOfBundle(b.ID)), stateStyle(b.State))
 	p.fields(9, "why", prose(b.Error), "version", b.Version, "space", b.Space, "path", b.Path,
 		"signer", b.Signer, "signed at", b.SignedAt, "sha256", b.SHA256)
-	printBundleDifferences(p, b)
+	p.printBundleDifferences(b)
 	var rows [][]any
 	for _, f := range b.Files {
 		what := ""

@@ -12,7 +12,6 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/app"
 	"github.com/rye-os/rye/internal/clients"
 	"github.com/rye-os/rye/internal/clients/files"
 	"github.com/rye-os/rye/internal/words"
@@ -54,7 +53,7 @@ At a terminal you are asked whether the client shows you the questions of server
 does, rye asks through it what your policy wants you to be asked.`,
 		examples: "rye mcp install\nrye mcp install claude-code\nrye mcp install cursor vscode --scope project\nrye mcp install claude-desktop -C ./site --project ./shop\nrye mcp install codex --dry-run\nrye mcp install codex --http http://127.0.0.1:7777/mcp --token-file -",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Auth, fault.Denied, fault.Malformed, fault.Limit},
-		flags: append(clientFlags(&o, "replace an entry called rye that is not rye's, and keep a copy of the file"),
+		flags: append(o.clientFlags("replace an entry called rye that is not rye's, and keep a copy of the file"),
 			repeated("project", &o.projects, "`directory` of another project that calls may name; repeatable"),
 			&cli.BoolFlag{Name: "here", Destination: &o.here, Usage: "serve the project that you are in now, wherever the client starts rye"},
 			&cli.StringFlag{Name: "http", Destination: &o.http, Usage: "the `address` of a running rye mcp serve that is called instead"},
@@ -63,9 +62,9 @@ does, rye asks through it what your policy wants you to be asked.`,
 		max: many,
 		run: func(t *task) error {
 			if len(t.args) == 0 {
-				return listClients(t)
+				return t.listClients()
 			}
-			return eachClient(t, o, tell)
+			return t.eachClient(o, tell)
 		},
 	}
 }
@@ -80,13 +79,13 @@ the file is what it was then, byte for byte; one that rye made goes. With --scop
 client's answers do not count as yours any more (elicitation in policy.yaml).`,
 		examples: "rye mcp uninstall claude-code\nrye mcp uninstall cursor --scope project --dry-run",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Auth, fault.Denied, fault.Malformed, fault.Limit},
-		flags:    clientFlags(&o, "take out an entry called rye that is not rye's, too, and keep a copy of the file"),
+		flags:    o.clientFlags("take out an entry called rye that is not rye's, too, and keep a copy of the file"),
 		min:      1, max: many,
-		run: func(t *task) error { return eachClient(t, o, untell) },
+		run: func(t *task) error { return t.eachClient(o, untell) },
 	}
 }
 
-func clientFlags(o *clientOptions, force string) []cli.Flag {
+func (o *clientOptions) clientFlags(force string) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "scope", Destination: &o.scope, Usage: "whose `file`: user or project"},
 		&cli.BoolFlag{Name: "force", Destination: &o.Force, Usage: force},
@@ -95,7 +94,7 @@ func clientFlags(o *clientOptions, force string) []cli.Flag {
 }
 
 // eachClient does one thing for each client that is named.
-func eachClient(t *task, o clientOptions, do func(*task, clientOptions) error) error {
+func (t *task) eachClient(o clientOptions, do func(*task, clientOptions) error) error {
 	if o.Scope = clients.Scope(o.scope); o.Scope != clients.User && o.Scope != clients.Project {
 		return fault.New(fault.Usage, "%s: --scope %q: want user or project", subject(t.name), words.Brief(o.scope))
 	}
@@ -127,11 +126,11 @@ func eachClient(t *task, o clientOptions, do func(*task, clientOptions) error) e
 }
 
 func tell(t *task, o clientOptions) (err error) {
-	h := app.Clients(t.env)
+	h := t.env.Clients()
 	if o.http != "" {
-		o.Server, err = called(t, o)
+		o.Server, err = t.called(o)
 	} else {
-		o.Server, err = started(t, o, h.Rye)
+		o.Server, err = t.started(o, h.Rye)
 	}
 	if err != nil {
 		return err
@@ -140,21 +139,21 @@ func tell(t *task, o clientOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := t.out.show(rep, func() { printClient(t.out, rep) }); err != nil || o.DryRun {
+	if err := t.out.show(rep, func() { t.out.printClient(rep) }); err != nil || o.DryRun {
 		return err
 	}
 	if found := h.Lookup("rye"); o.Scope == clients.Project && o.http == "" && found != h.Rye {
 		t.out.infof("rye: typing rye does not start this program here, and %s will do as typing does; see rye doctor", o.Client.Title)
 	}
-	return askOfQuestions(t, o.Client)
+	return t.askOfQuestions(o.Client)
 }
 
 func untell(t *task, o clientOptions) error {
-	rep, err := files.Uninstall(t.ctx, t.env.Caller, app.Clients(t.env), o.Request)
+	rep, err := files.Uninstall(t.ctx, t.env.Caller, t.env.Clients(), o.Request)
 	if err != nil {
 		return err
 	}
-	if err := t.out.show(rep, func() { printClient(t.out, rep) }); err != nil || o.DryRun || o.Scope != clients.User || o.Client.Calls == "" {
+	if err := t.out.show(rep, func() { t.out.printClient(rep) }); err != nil || o.DryRun || o.Scope != clients.User || o.Client.Calls == "" {
 		return err
 	}
 	told, err := t.w.Policy().Elicitation(t.ctx, t.env.Caller, rye.ElicitationRequest{Client: o.Client.Calls, Forget: true})
@@ -165,7 +164,7 @@ func untell(t *task, o clientOptions) error {
 }
 
 // started is the server that a client starts.
-func started(t *task, o clientOptions, program string) (s clients.Server, err error) {
+func (t *task) started(o clientOptions, program string) (s clients.Server, err error) {
 	if o.token != "" {
 		return s, fault.New(fault.Usage, "%s: --token-file is for --http", subject(t.name)).With(helpFor(t.name))
 	}
@@ -192,7 +191,7 @@ func started(t *task, o clientOptions, program string) (s clients.Server, err er
 
 // called is the server that a client calls. A token that rye mcp token makes would come from
 // here, too: it is a text, and nothing below asks where it is from.
-func called(t *task, o clientOptions) (s clients.Server, err error) {
+func (t *task) called(o clientOptions) (s clients.Server, err error) {
 	if len(o.projects) > 0 || o.here {
 		return s, fault.New(fault.Usage, "%s --http: the projects of a server are said where it is started", subject(t.name)).Advise("leave --project and --here out")
 	}
@@ -204,7 +203,7 @@ func called(t *task, o clientOptions) (s clients.Server, err error) {
 		s.Var = tokenVar
 		return s, o.Client.CanCall(true)
 	}
-	if s.Token, err = tokenIn(t, o.token); err != nil {
+	if s.Token, err = t.tokenIn(o.token); err != nil {
 		return s, err
 	}
 	return s, o.Client.CanCall(false)
@@ -232,7 +231,7 @@ func address(text string) error {
 const maxToken = 4096
 
 // tokenIn reads a token: one line of visible ASCII, as a header carries it.
-func tokenIn(t *task, name string) (string, error) {
+func (t *task) tokenIn(name string) (string, error) {
 	in, err := t.input(name)
 	if err != nil {
 		if os.IsNotExist(err) {
@@ -251,7 +250,7 @@ func tokenIn(t *task, name string) (string, error) {
 
 // askOfQuestions lists the client as one that shows questions to a person, when a person at
 // the terminal says so. No flag says it.
-func askOfQuestions(t *task, c clients.Client) error {
+func (t *task) askOfQuestions(c clients.Client) error {
 	if c.Calls == "" || t.out.json || !t.screen.InTTY || !t.screen.ErrTTY {
 		return nil
 	}
@@ -262,7 +261,7 @@ func askOfQuestions(t *task, c clients.Client) error {
 	return err
 }
 
-func printClient(p *printer, r *files.Report) {
+func (p *printer) printClient(r *files.Report) {
 	word := r.Status
 	if r.DryRun && len(r.Changes) > 0 {
 		word = map[string]string{"installed": "would install", "updated": "would update", "removed": "would remove"}[r.Status]
@@ -279,8 +278,8 @@ func printClient(p *printer, r *files.Report) {
 }
 
 // listClients shows the clients of this machine, and those that know rye.
-func listClients(t *task) error {
-	states, err := files.States(t.env.Caller, app.Clients(t.env))
+func (t *task) listClients() error {
+	states, err := files.States(t.env.Caller, t.env.Clients())
 	if err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func completeCommand() *spec {
 		short: "Print what could stand where the last word stands",
 		alone: true,
 		run: func(t *task) error {
-			for _, c := range candidates(t, t.args) {
+			for _, c := range t.candidates(t.args) {
 				t.out.printf("%s\n", c)
 			}
 			return nil
@@ -99,7 +99,7 @@ func completeCommand() *spec {
 }
 
 // candidates returns what the last of words could become.
-func candidates(t *task, words []string) []string {
+func (t *task) candidates(words []string) []string {
 	if len(words) == 0 {
 		words = []string{""}
 	}
@@ -108,7 +108,7 @@ func candidates(t *task, words []string) []string {
 	tree := commands()
 	before, err := split(tree, global, words[:len(words)-1])
 	if err != nil {
-		return fitting(flagWords(t, tree, words[:len(words)-1]), "", last)
+		return fitting(t.flagWords(tree, words[:len(words)-1]), "", last)
 	}
 	var inv invocation
 	if _, err := inv.descend(tree, before); err != nil {
@@ -132,7 +132,7 @@ func candidates(t *task, words []string) []string {
 				all = append(all, s.name)
 			}
 		}
-		all = append(all, argumentWords(t, inv)...)
+		all = append(all, t.argumentWords(inv)...)
 	}
 	return fitting(all, "", last)
 }
@@ -148,7 +148,7 @@ func fitting(all []string, prefix, last string) (fit []string) {
 }
 
 // argumentWords returns refs where refs are wanted, and the words of closed lists.
-func argumentWords(t *task, inv invocation) []string {
+func (t *task) argumentWords(inv invocation) []string {
 	if len(inv.path) == 0 {
 		return nil
 	}
@@ -163,7 +163,7 @@ func argumentWords(t *task, inv invocation) []string {
 	case s.name == "new", s.name == "list" && len(inv.path) == 1:
 		return kindsOf(inv)
 	case inv.path[0].name == "thread" && strings.HasPrefix(s.args, "<id>"):
-		return threadWords(t)
+		return t.threadWords()
 	case !strings.Contains(s.args, "ref"):
 		return nil
 	}
@@ -183,7 +183,7 @@ func argumentWords(t *task, inv invocation) []string {
 
 // threadWords are the ids of the newest threads. The engine knows them: it answers instead of
 // the front.
-func threadWords(t *task) (ids []string) {
+func (t *task) threadWords() (ids []string) {
 	if t.parts.Threads == nil {
 		t.exit, _ = app.HandoffCommand(t.screen, t.argv)
 		return nil

@@ -26,7 +26,7 @@ hosts that may be spoken to without encryption; an empty value takes one back.`,
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Denied, fault.Malformed},
 		max:      2,
 		run: func(t *task) error {
-			all, err := settings(t)
+			all, err := t.settings()
 			if err != nil {
 				return err
 			}
@@ -34,15 +34,15 @@ hosts that may be spoken to without encryption; an empty value takes one back.`,
 			case 0:
 				return rows(t.out, all, func(s rye.Setting) []any { return []any{bold(s.Name), s.Value, faint(prose(s.Origin))} })
 			case 1:
-				return printSetting(t, all, t.args[0])
+				return t.printSetting(all, t.args[0])
 			}
-			return set(t, all, t.args[0], t.args[1])
+			return t.set(all, t.args[0], t.args[1])
 		},
 	}
 }
 
 // settings are those of the environment, of the project, and of the configuration of threads.
-func settings(t *task) ([]rye.Setting, error) {
+func (t *task) settings() ([]rye.Setting, error) {
 	all := app.Settings(t.env)
 	project, err := t.w.Upkeep().Settings(t.ctx, t.env.Caller)
 	if err != nil {
@@ -80,7 +80,7 @@ func settingNamed(all []rye.Setting, name string) (rye.Setting, error) {
 	return rye.Setting{}, err.Advise("rye config")
 }
 
-func printSetting(t *task, all []rye.Setting, name string) error {
+func (t *task) printSetting(all []rye.Setting, name string) error {
 	s, err := settingNamed(all, name)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func printSetting(t *task, all []rye.Setting, name string) error {
 }
 
 // set sets what can be set, and says of the rest how that is done.
-func set(t *task, all []rye.Setting, name, value string) error {
+func (t *task) set(all []rye.Setting, name, value string) error {
 	s, err := settingNamed(all, name)
 	if name == "namespace" || strings.HasPrefix(name, "author.") || name == "http.plain" {
 		done, err := t.w.Upkeep().Set(t.ctx, t.env.Caller, rye.SetRequest{Name: name, Value: value})

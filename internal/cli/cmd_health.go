@@ -143,7 +143,7 @@ itself is marked and not followed.`,
 			if t.out.json {
 				return each(t.out, rep.Lines, nil)
 			}
-			printTree(t.out, rep.Lines)
+			t.out.printTree(rep.Lines)
 			if rep.More {
 				t.out.infof("there is more below")
 			}
@@ -162,7 +162,7 @@ var (
 
 // printTree draws lines as a tree; what is no terminal gets ASCII. A line that is too long is
 // cut, so that the tree stays one.
-func printTree(p *printer, lines []rye.TreeLine) {
+func (p *printer) printTree(lines []rye.TreeLine) {
 	tw := written
 	if p.tty {
 		tw = drawn

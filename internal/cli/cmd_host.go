@@ -5,7 +5,6 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/app"
 )
 
 // maxPush bounds what git tells a hook about a push, in bytes.
@@ -28,7 +27,7 @@ network; rye itself, pushing to a directory, runs no hooks.`,
 		examples: "rye registry hook",
 		exits:    sharing,
 		run: func(t *task) error {
-			repo, objects := app.Pushed(t.env)
+			repo, objects := t.env.Pushed()
 			if repo == "" {
 				return fault.New(fault.Usage, "registry hook: git runs this, with GIT_DIR set").Advise("see rye registry hook --help")
 			}

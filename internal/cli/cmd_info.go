@@ -40,7 +40,7 @@ namespace have one name, acme/ is the namespace.`,
 			if err != nil {
 				return t.meantHere(q.Name, err)
 			}
-			return t.out.show(rep, func() { printPublished(t.out, rep) })
+			return t.out.show(rep, func() { t.out.printPublished(rep) })
 		},
 	}
 }
@@ -65,7 +65,7 @@ func (t *task) meantHere(name string, err error) error {
 	return fault.New(fault.NotFound, "%w", err).Advise("rye show %s", ref)
 }
 
-func printPublished(p *printer, r *rye.Published) {
+func (p *printer) printPublished(r *rye.Published) {
 	switch {
 	case r.Item != "":
 		p.printf("%s  %s\n", bold(r.Item), r.Registry)
@@ -75,10 +75,10 @@ func printPublished(p *printer, r *rye.Published) {
 	default:
 		p.printf("%s  %s\n", bold(r.Registry), r.URL)
 		p.fields(9, "id", r.ID, "claims", r.Claims, "threshold", fmt.Sprint(r.Threshold))
-		printFields(p, 9, "root", r.Roots)
+		p.printFields(9, "root", r.Roots)
 	}
 	for i := range r.Versions {
-		printVersion(p, &r.Versions[i])
+		p.printVersion(&r.Versions[i])
 	}
 	var list [][]any
 	for _, it := range r.Items {
@@ -89,11 +89,11 @@ func printPublished(p *printer, r *rye.Published) {
 		own := map[bool]string{true: ", yours"}[m.Own]
 		p.printf("  key  %s  %s since operation %d%s\n", m.Fingerprint, m.State, m.Added, prose(own))
 	}
-	printNamespaces(p, r.Namespaces)
-	printAge(p, r)
+	p.printNamespaces(r.Namespaces)
+	p.printAge(r)
 }
 
-func printFields(p *printer, width int, head string, all []string) {
+func (p *printer) printFields(width int, head string, all []string) {
 	for _, text := range all {
 		p.field(width, head, text)
 	}
@@ -111,7 +111,7 @@ func versionStatus(status, reason string) style {
 	return bad(text)
 }
 
-func printVersion(p *printer, v *rye.PublishedVersion) {
+func (p *printer) printVersion(v *rye.PublishedVersion) {
 	var notes []string
 	if v.Locked {
 		notes = append(notes, "locked here")
@@ -132,7 +132,7 @@ func printVersion(p *printer, v *rye.PublishedVersion) {
 		"  sha256", v.SHA256, "  depends on", prose(strings.Join(deps, ", ")), "  needs", prose(v.Needs), "  capabilities", prose(v.Caps))
 }
 
-func printNamespaces(p *printer, all []rye.PublishedNamespace) {
+func (p *printer) printNamespaces(all []rye.PublishedNamespace) {
 	var list [][]any
 	for _, n := range all {
 		state := "never read here"
@@ -151,7 +151,7 @@ func printNamespaces(p *printer, all []rye.PublishedNamespace) {
 func notAccepted(accepted bool) string { return map[bool]string{false: "not accepted here"}[accepted] }
 
 // printAge says how far an answer may be believed to be the newest.
-func printAge(p *printer, r *rye.Published) {
+func (p *printer) printAge(r *rye.Published) {
 	switch {
 	case r.Contacted:
 		p.infof("%s was asked just now%s", r.Registry, prose(prefixed("; its last operation is of ", r.Dated)))
@@ -172,19 +172,19 @@ func printAge(p *printer, r *rye.Published) {
 }
 
 // fetchCatalogues brings what registries offer, and prints how far that came.
-func fetchCatalogues(t *task, q rye.CatalogueRequest) error {
+func (t *task) fetchCatalogues(q rye.CatalogueRequest) error {
 	all, err := t.w.Registry().Catalogue(t.ctx, t.env.Caller, q)
 	if err != nil && len(all) == 0 {
 		return err
 	}
-	perr := each(t.out, all, func(p *printer, i rye.CatalogueInfo) { printCatalogue(p, &i) })
+	perr := each(t.out, all, func(p *printer, i rye.CatalogueInfo) { p.printCatalogue(&i) })
 	if err == nil {
 		t.out.infof("%s; rye search <words> --registry", words.Plural(len(all), "catalogue"))
 	}
 	return cmp.Or(perr, err)
 }
 
-func printCatalogue(p *printer, i *rye.CatalogueInfo) {
+func (p *printer) printCatalogue(i *rye.CatalogueInfo) {
 	if i.Error != "" {
 		p.printf("%s  %s\n", bad("FAIL"), prose(strings.TrimSpace(words.Quote(i.Registry)+" "+words.Quote(i.Namespace))+": "+i.Error))
 		return
@@ -206,7 +206,7 @@ func printCatalogue(p *printer, i *rye.CatalogueInfo) {
 }
 
 // printOffer prints an item that a registry offers.
-func printOffer(p *printer, h *rye.Hit) {
+func (p *printer) printOffer(h *rye.Hit) {
 	o := h.Offer
 	var notes []string
 	if o.Status != "ok" {
@@ -221,7 +221,7 @@ func printOffer(p *printer, h *rye.Hit) {
 	// What rye says stands before what a publisher says, who could imitate it.
 	p.resultf(h.Why != nil, "%.2f%s  %s  %s  %s%s  %s\n", h.Score, mark(h.Guess, false), o.Item, o.Registry, h.Version, prose(prefixed("  [", closed(notes))), h.Description)
 	if h.Why != nil {
-		printWhy(p, h.Why)
+		p.printWhy(h.Why)
 	}
 }
 

@@ -44,12 +44,12 @@ nothing follows an address later.`,
 			&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Destination: &q.Force, Usage: "replace what is there; a copy stays in history"},
 		),
 		min: 1, max: many,
-		run: func(t *task) error { return runAdd(t, q, from) },
+		run: func(t *task) error { return t.runAdd(q, from) },
 	}
 }
 
-func runAdd(t *task, q rye.AddRequest, from rye.InstallRequest) error {
-	paths, names, urls, err := sortAdd(t, t.args)
+func (t *task) runAdd(q rye.AddRequest, from rye.InstallRequest) error {
+	paths, names, urls, err := t.sortAdd(t.args)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func runAdd(t *task, q rye.AddRequest, from rye.InstallRequest) error {
 		requests = append(requests, rye.AddRequest{URL: url, As: q.As, Entry: q.Entry, DryRun: q.DryRun, Force: q.Force})
 	}
 	for _, q := range requests {
-		if err := answerEach(t, t.w.Add, q, func(p *printer, rep rye.AddReport) { printAdded(p, added, q.DryRun, &rep) }); err != nil {
+		if err := answerEach(t, t.w.Add, q, func(p *printer, rep rye.AddReport) { p.printAdded(added, q.DryRun, &rep) }); err != nil {
 			return err
 		}
 	}
@@ -76,12 +76,12 @@ func runAdd(t *task, q rye.AddRequest, from rye.InstallRequest) error {
 		return nil
 	}
 	from.Names, from.DryRun = names, q.DryRun
-	return install(t, from)
+	return t.install(from)
 }
 
 // sortAdd tells files from names of registries and addresses of repositories. What
 // parses as a name is one, unless it is spelled as a path.
-func sortAdd(t *task, args []string) (paths, names, urls []string, err error) {
+func (t *task) sortAdd(args []string) (paths, names, urls []string, err error) {
 	for _, arg := range args {
 		switch {
 		case isGitURL(arg):
@@ -121,7 +121,7 @@ func isName(s string) bool {
 }
 
 // printAdded says what became of one item.
-func printAdded(p *printer, did outcome, dry bool, rep *rye.AddReport) {
+func (p *printer) printAdded(did outcome, dry bool, rep *rye.AddReport) {
 	if rep.Why != "" {
 		p.infof("passed over %s: %s", rep.Path, prose(rep.Why))
 		return
@@ -163,7 +163,7 @@ func eachRef[Q any](t *task, run verb[Q, *rye.AddReport], did outcome, dry bool,
 		}
 	}
 	for _, ref := range refs {
-		err := answer(t, run, request(ref, dry), func(p *printer, rep *rye.AddReport) { printAdded(p, did, dry, rep) })
+		err := answer(t, run, request(ref, dry), func(p *printer, rep *rye.AddReport) { p.printAdded(did, dry, rep) })
 		if err != nil {
 			return err
 		}

@@ -39,7 +39,7 @@ func keyNew() *spec {
 		max: 1, arg: &q.Name,
 		run: func(t *task) (err error) {
 			if protect {
-				if q.Passphrase, err = newPassphrase(t); err != nil {
+				if q.Passphrase, err = t.newPassphrase(); err != nil {
 					return err
 				}
 			}
@@ -57,7 +57,7 @@ func printKeyMade(p *printer, k *rye.KeyInfo) {
 
 // newPassphrase asks twice. It comes from a terminal and from nowhere else: not
 // from a file, not from the environment.
-func newPassphrase(t *task) ([]byte, error) {
+func (t *task) newPassphrase() ([]byte, error) {
 	first, err := t.env.ReadSecret(t.ctx, "new passphrase")
 	if err != nil {
 		return nil, err
@@ -163,11 +163,11 @@ For a key that was stolen, say rye trust deny as well.`,
 		},
 		max: 1, arg: &q.Name,
 		run: func(t *task) error {
-			q.Ask = func() ([]byte, error) { return newPassphrase(t) }
+			q.Ask = func() ([]byte, error) { return t.newPassphrase() }
 			q.Also = t.paths(q.Also)
 			rep, err := t.w.Keys().Rotate(t.ctx, t.env.Caller, q)
 			if rep != nil && (err == nil || rep.New != "") {
-				if perr := t.out.show(rep, func() { printRotation(t.out, rep, err == nil) }); perr != nil {
+				if perr := t.out.show(rep, func() { t.out.printRotation(rep, err == nil) }); perr != nil {
 					return perr
 				}
 			}
@@ -176,7 +176,7 @@ For a key that was stolen, say rye trust deny as well.`,
 	}
 }
 
-func printRotation(p *printer, rep *rye.KeyRotation, done bool) {
+func (p *printer) printRotation(rep *rye.KeyRotation, done bool) {
 	p.printf("old  %s\n", rep.Old)
 	switch {
 	case rep.DryRun:
@@ -224,7 +224,7 @@ func keyPassphrase() *spec {
 		max:      1, arg: &q.Name,
 		run: func(t *task) error {
 			if !remove {
-				q.Ask = func() ([]byte, error) { return newPassphrase(t) }
+				q.Ask = func() ([]byte, error) { return t.newPassphrase() }
 			}
 			return answer(t, t.w.Keys().SetPassphrase, q, func(p *printer, k *rye.KeyInfo) {
 				if k.Protected {
@@ -275,12 +275,12 @@ func keyShow() *spec {
 		flags:    []cli.Flag{&cli.BoolFlag{Name: "ssh", Destination: &ssh, Usage: "as one line of an authorized_keys file"}},
 		max:      1, arg: &q.Name,
 		run: func(t *task) error {
-			return answer(t, t.w.Keys().Show, q, func(p *printer, k *rye.KeyInfo) { printKey(p, k, ssh) })
+			return answer(t, t.w.Keys().Show, q, func(p *printer, k *rye.KeyInfo) { p.printKey(k, ssh) })
 		},
 	}
 }
 
-func printKey(p *printer, k *rye.KeyInfo, ssh bool) {
+func (p *printer) printKey(k *rye.KeyInfo, ssh bool) {
 	if ssh {
 		p.printf("%s\n", k.SSH)
 		return

@@ -29,7 +29,7 @@ taken. With three files it is a merge driver, and git need not ask:
 		},
 		max: 3,
 		run: func(t *task) error {
-			if err := lockSides(t, &q); err != nil {
+			if err := t.lockSides(&q); err != nil {
 				return err
 			}
 			return answerAlways(t, t.w.Locks().Merge, q, func(p *printer, rep *rye.LockMergeReport, ok bool) {
@@ -46,7 +46,7 @@ taken. With three files it is a merge driver, and git need not ask:
 
 // lockSides reads the three locks: the files that git hands to a merge driver, or
 // what git keeps in its index while a merge is unfinished.
-func lockSides(t *task, q *rye.LockMergeRequest) error {
+func (t *task) lockSides(q *rye.LockMergeRequest) error {
 	sides := []*[]byte{&q.Base, &q.Ours, &q.Theirs}
 	switch len(t.args) {
 	case 3:

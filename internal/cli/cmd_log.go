@@ -39,7 +39,7 @@ change is shown line by line, in the unified format.`,
 				}
 				p.printf("%s  %s  %s  %s\n", warning(short(e.Commit)), e.When, e.Author, e.Subject)
 				for _, c := range e.Changes {
-					printChange(p, c)
+					p.printChange(c)
 				}
 			})
 		},
@@ -55,7 +55,7 @@ func short(id string) string { return id[:min(12, len(id))] }
 
 // printChange prints what a commit changed in a file, as patch(1) reads it. A file that was
 // only renamed has no hunks.
-func printChange(p *printer, c rye.FileChange) {
+func (p *printer) printChange(c rye.FileChange) {
 	if len(c.Lines) == 0 && c.From != "" && c.To != "" && c.From != c.To {
 		p.printf("%s\n", bold(prose("renamed "+words.Quote(c.From)+" to "+words.Quote(c.To))))
 		return
@@ -66,7 +66,7 @@ func printChange(p *printer, c rye.FileChange) {
 		}
 		return prefix + path
 	}
-	printHunks(p, name("a/", c.From), name("b/", c.To), c.Lines)
+	p.printHunks(name("a/", c.From), name("b/", c.To), c.Lines)
 }
 
 func blameCommand() *spec {

@@ -58,7 +58,7 @@ func printVerdict(p *printer, v rye.VerifyResult) {
 	for _, c := range v.Checks {
 		p.printf("      %s  %s: %s\n", checkMark(c), c.Name, prose(c.Text))
 	}
-	printMistakes(p, v.Mistakes)
+	p.printMistakes(v.Mistakes)
 	p.hint(v.Hint)
 	p.warn(v.Warning)
 }
@@ -83,21 +83,21 @@ func statusCommand() *spec {
 		flags:    []cli.Flag{&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &all, Usage: "each item, those that are signed and recorded too"}},
 		run: func(t *task) error {
 			collectFrom(untilGarbage)
-			sum, err := survey(t, all)
+			sum, err := t.survey(all)
 			if err != nil {
 				return err
 			}
 			if t.out.json {
 				return each(t.out, sum.Items, nil)
 			}
-			printStatus(t.out, sum)
+			t.out.printStatus(sum)
 			return nil
 		},
 	}
 }
 
 // survey is Survey, or the same with every item in it.
-func survey(t *task, all bool) (*rye.Survey, error) {
+func (t *task) survey(all bool) (*rye.Survey, error) {
 	if !all {
 		return t.w.Survey(t.ctx, t.env.Caller)
 	}
@@ -109,7 +109,7 @@ func survey(t *task, all bool) (*rye.Survey, error) {
 	return sum, err
 }
 
-func printStatus(p *printer, sum *rye.Survey) {
+func (p *printer) printStatus(sum *rye.Survey) {
 	var rows [][]any
 	for i := range sum.Items {
 		it := &sum.Items[i]
@@ -122,7 +122,7 @@ func printStatus(p *printer, sum *rye.Survey) {
 		parts = append(parts, fmt.Sprintf("%d %s", sum.Count[s], s))
 	}
 	p.infof("%s%s", words.Plural(n, "item"), prose(prefixed(": ", strings.Join(parts, ", "))))
-	printDependencies(p, sum)
+	p.printDependencies(sum)
 	for _, text := range sum.Ignored {
 		p.infof("%s", text)
 	}
@@ -222,17 +222,17 @@ A configuration counts as every space says, the project's over the user's over t
 		min: 1, max: 2, ref: &q.Ref,
 		run: func(t *task) error {
 			if resolved {
-				return showResolved(t, q)
+				return t.showResolved(q)
 			}
 			if t.env.Back != nil && !q.All {
-				return answer(t, t.env.Back.Load, rye.LoadRequest{Ref: q.Ref}, func(p *printer, res *rye.LoadResult) { printItem(p, res.ItemInfo) })
+				return answer(t, t.env.Back.Load, rye.LoadRequest{Ref: q.Ref}, func(p *printer, res *rye.LoadResult) { p.printItem(res.ItemInfo) })
 			}
 			n := 0
 			return answerEach(t, t.w.Show, q, func(p *printer, it rye.ItemInfo) {
 				if n++; n > 1 {
 					p.printf("\n")
 				}
-				printItem(p, it)
+				p.printItem(it)
 			})
 		},
 	}
@@ -240,7 +240,7 @@ A configuration counts as every space says, the project's over the user's over t
 
 // showResolved prints a configuration as it counts, with a comment for each item that it
 // was merged from.
-func showResolved(t *task, q rye.ShowRequest) error {
+func (t *task) showResolved(q rye.ShowRequest) error {
 	if q.Ref.Kind != objects.Config || q.All {
 		return fault.New(fault.Usage, "show %s --resolved: it is for one configuration, and without --all", q.Ref)
 	}
@@ -276,7 +276,7 @@ func yamlOf(v map[string]any) ([]byte, error) {
 	return text, nil
 }
 
-func printItem(p *printer, it rye.ItemInfo) {
+func (p *printer) printItem(it rye.ItemInfo) {
 	p.printf("%s  %s\n", bold(it.Ref), stateStyle(it.State))
 	path := it.Path
 	if it.Origin != "" {
@@ -289,15 +289,15 @@ func printItem(p *printer, it rye.ItemInfo) {
 	for _, name := range sortedKeys(it.Fields) {
 		p.field(11, name, it.Fields[name])
 	}
-	printParams(p, "parameters", it.Params)
-	printParams(p, "outputs", it.Outputs)
-	printList(p, "permissions", it.Permissions)
-	printList(p, "hooks", it.Hooks)
+	p.printParams("parameters", it.Params)
+	p.printParams("outputs", it.Outputs)
+	p.printList("permissions", it.Permissions)
+	p.printList("hooks", it.Hooks)
 	p.warn(it.Warning)
 }
 
 // printList prints texts below one heading, one a line.
-func printList(p *printer, head string, all []string) {
+func (p *printer) printList(head string, all []string) {
 	for _, text := range all {
 		p.field(11, head, text)
 		head = ""
@@ -305,7 +305,7 @@ func printList(p *printer, head string, all []string) {
 }
 
 // printParams lists what an item takes or returns, one value a line.
-func printParams(p *printer, head string, params []rye.ParamInfo) {
+func (p *printer) printParams(head string, params []rye.ParamInfo) {
 	for i, x := range params {
 		if i > 0 {
 			head = ""

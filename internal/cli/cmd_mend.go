@@ -25,7 +25,7 @@ func mcpCommand() *spec {
 		if t.env.Offline {
 			args = append(args, "--offline")
 		}
-		more, err := listenArgs(t, &listen)
+		more, err := t.listenArgs(&listen)
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func doctorCommand() *spec {
 			if err != nil {
 				return err
 			}
-			return printChecks(t, append(checks, t.env.Checks(t.ctx)...), fault.Failed)
+			return t.printChecks(append(checks, t.env.Checks(t.ctx)...), fault.Failed)
 		},
 	}
 }
@@ -119,7 +119,7 @@ next rye sign.`,
 			if q.DryRun {
 				return nil
 			}
-			return printChecks(t, rep.Checks, fault.CodeOf(err)) // err is the first of their errors
+			return t.printChecks(rep.Checks, fault.CodeOf(err)) // err is the first of their errors
 		},
 	}
 }
@@ -163,7 +163,7 @@ come together. Records of directories that are gone are counted, and removed onl
 	}
 }
 
-func printChecks(t *task, checks []rye.DoctorCheck, code fault.Code) error {
+func (t *task) printChecks(checks []rye.DoctorCheck, code fault.Code) error {
 	print := func(p *printer, c rye.DoctorCheck) {
 		if c.OK {
 			p.resultf(false, "%s  %s: %s\n", good("ok"), prose(c.Name), prose(c.Text))

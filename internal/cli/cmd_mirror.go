@@ -22,7 +22,7 @@ of them: one that shows another history is refused (15), and both operations are
 }
 
 // mirrorArgs reads <registry> <url>.
-func mirrorArgs(t *task, q *rye.MirrorRequest) {
+func (t *task) mirrorArgs(q *rye.MirrorRequest) {
 	q.Registry = t.args[0]
 	if len(t.args) > 1 {
 		q.URL = t.remote(t.args[1])
@@ -41,7 +41,7 @@ where others of the project are asked before they use it: rye trust.`,
 		flags:    []cli.Flag{dryRun(&q.DryRun)},
 		min:      2, max: 2,
 		run: func(t *task) error {
-			mirrorArgs(t, &q)
+			t.mirrorArgs(&q)
 			return answer(t, t.w.Registry().Mirrors().Add, q, printMirrors)
 		},
 	}
@@ -69,7 +69,7 @@ func mirrorRemove() *spec {
 		flags:    []cli.Flag{dryRun(&q.DryRun)},
 		min:      2, max: 2,
 		run: func(t *task) error {
-			mirrorArgs(t, &q)
+			t.mirrorArgs(&q)
 			return answer(t, t.w.Registry().Mirrors().Remove, q, printMirrors)
 		},
 	}

@@ -110,7 +110,7 @@ may go to when no person typed them.`,
 				return fault.New(fault.Usage, "policy allow --forget: what?").With(fault.Advice("%s; what the tool itself may: rye policy forget %s", strings.Join(again, " "), q.Ref))
 			}
 			if params != "" || len(pairs.Value()) > 0 {
-				if q.Params, err = parameters(t, params, pairs.Value()); err != nil {
+				if q.Params, err = t.parameters(params, pairs.Value()); err != nil {
 					return err
 				}
 			}

@@ -40,15 +40,15 @@ metadata.timings in it says where its milliseconds went.
 		},
 		min: 1, max: 2, ref: &q.Ref,
 		run: func(t *task) (err error) {
-			if q.Params, err = parameters(t, params, pairs.Value()); err != nil {
+			if q.Params, err = t.parameters(params, pairs.Value()); err != nil {
 				return err
 			}
-			return runExecute(t, q)
+			return t.runExecute(q)
 		},
 	}
 }
 
-func runExecute(t *task, q rye.ExecuteRequest) error {
+func (t *task) runExecute(q rye.ExecuteRequest) error {
 	live := &liveOutput{out: t.out.stream(), err: t.out.streamErr()}
 	if !t.out.json {
 		q.Stdout, q.Stderr = live.stdout, live.stderr
@@ -57,7 +57,7 @@ func runExecute(t *task, q rye.ExecuteRequest) error {
 	res, err := t.verbs().Execute(t.ctx, t.env.Caller, q)
 	live.flush()
 	if res != nil {
-		if perr := t.out.show(res, func() { printRun(t.out, res, live.any) }); perr != nil {
+		if perr := t.out.show(res, func() { t.out.printRun(res, live.any) }); perr != nil {
 			return perr
 		}
 	}
@@ -89,7 +89,7 @@ func (l *liveOutput) flush() {
 }
 
 // printTaken names what a run left that other programs would run by themselves.
-func printTaken(p *printer, all []rye.TakenInfo) {
+func (p *printer) printTaken(all []rye.TakenInfo) {
 	for _, t := range all {
 		need := prose("")
 		if t.Need != "" {
@@ -103,7 +103,7 @@ func printTaken(p *printer, all []rye.TakenInfo) {
 }
 
 // printReach prints what a run would reach.
-func printReach(p *printer, r *rye.Reach) {
+func (p *printer) printReach(r *rye.Reach) {
 	for _, f := range [...]struct{ name, value string }{{"needs", r.Needs}, {"limits", r.Limits}, {"sandbox", r.Sandbox}} {
 		if f.value != "" {
 			p.printf("  %-11s  %s\n", f.name, prose(f.value))
@@ -115,7 +115,7 @@ func printReach(p *printer, r *rye.Reach) {
 }
 
 // printRun prints what was not shown while it ran.
-func printRun(p *printer, res *rye.ExecuteResult, shown bool) {
+func (p *printer) printRun(res *rye.ExecuteResult, shown bool) {
 	switch {
 	case res.Status == "validation_passed":
 		p.printf("%s:%s would run\n", res.Type, res.ItemID)
@@ -123,7 +123,7 @@ func printRun(p *printer, res *rye.ExecuteResult, shown bool) {
 			p.printf("  %s  %s  %s\n", l.ItemID, l.Space, faint(l.Integrity))
 		}
 		if r := res.Metadata.Reach; r != nil {
-			printReach(p, r)
+			p.printReach(r)
 		}
 	case res.Type == "tool" && !shown:
 		p.content(dataText(res.Data))
@@ -149,7 +149,7 @@ func printRun(p *printer, res *rye.ExecuteResult, shown bool) {
 		}
 	}
 	p.warn(res.Metadata.Warnings...)
-	printTaken(p, res.Metadata.Taken)
+	p.printTaken(res.Metadata.Taken)
 	for _, l := range res.Chain {
 		if l.State == objects.Legacy {
 			p.infof("rye: %s is legacy: RYE OS's signature does not cover all of it, and your policy lets it count", l.ItemID)
@@ -212,10 +212,10 @@ const maxParams = 16 << 20
 
 // parameters joins --params and every -p into one JSON object. A name that is
 // given twice is refused: which one was meant?
-func parameters(t *task, given string, pairs []string) (json.RawMessage, error) {
+func (t *task) parameters(given string, pairs []string) (json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	if given != "" {
-		raw, err := readParams(t, given)
+		raw, err := t.readParams(given)
 		if err != nil {
 			return nil, err
 		}
@@ -229,7 +229,7 @@ func parameters(t *task, given string, pairs []string) (json.RawMessage, error) 
 	for _, pair := range pairs {
 		name, value, err := parsePair(pair)
 		if err != nil {
-			return nil, fault.Wrap(err, "execute").With(rightPair(t, err, pair))
+			return nil, fault.Wrap(err, "execute").With(t.rightPair(err, pair))
 		}
 		if _, twice := all[name]; twice {
 			return nil, fault.New(fault.Usage, "parameter %q is given twice", words.Brief(name))
@@ -240,7 +240,7 @@ func parameters(t *task, given string, pairs []string) (json.RawMessage, error) 
 }
 
 // rightPair is the hint for a parameter that cannot be read.
-func rightPair(t *task, err error, pair string) fault.Hint {
+func (t *task) rightPair(err error, pair string) fault.Hint {
 	if h := fault.HintOf(err); !h.IsZero() {
 		return h
 	}
@@ -262,7 +262,7 @@ func parsePair(pair string) (string, json.RawMessage, error) {
 	return name, text, err
 }
 
-func readParams(t *task, given string) ([]byte, error) {
+func (t *task) readParams(given string) ([]byte, error) {
 	name := given
 	if file, ok := strings.CutPrefix(given, "@"); ok {
 		name = t.path(file)

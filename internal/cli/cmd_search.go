@@ -54,7 +54,7 @@ func searchCommand() *spec {
 			if err != nil {
 				return err
 			}
-			return printFound(t.out, res)
+			return t.out.printFound(res)
 		},
 	}
 }
@@ -78,7 +78,7 @@ func ofRegistries(t *task, q *rye.SearchRequest, only string) error {
 }
 
 // printFound prints the hits, and beside them what there is to say about all of them.
-func printFound(p *printer, res *rye.SearchResult) error {
+func (p *printer) printFound(res *rye.SearchResult) error {
 	for _, note := range res.Notes {
 		p.infof("rye: %s", prose(note))
 	}
@@ -103,16 +103,16 @@ func printFound(p *printer, res *rye.SearchResult) error {
 
 func printHit(p *printer, h rye.Hit) {
 	if h.Offer != nil {
-		printOffer(p, &h)
+		p.printOffer(&h)
 		return
 	}
 	p.resultf(len(h.Lines) > 0, "%.2f%s  %s  %s  %s  %s\n", h.Score, mark(h.Guess, h.Partly), h.Ref, h.Space, h.Version, h.Description)
-	printLines(p, h.Lines, h.Why)
+	p.printLines(h.Lines, h.Why)
 }
 
 func printTurn(p *printer, h rye.TurnHit) {
 	p.resultf(len(h.Lines) > 0, "%.2f%s  %s  turn %d  %s  %s  %s\n", h.Score, mark(h.Guess, h.Partly), h.Thread, h.Turn, h.Directive, statusStyle(h.Status), localTime(h.Time))
-	printLines(p, h.Lines, h.Why)
+	p.printLines(h.Lines, h.Why)
 }
 
 // mark says behind a score what there is to know about a hit.
@@ -126,16 +126,16 @@ func mark(guess, partly bool) (s prose) {
 	return s
 }
 
-func printLines(p *printer, lines []rye.Line, why *rye.HitWhy) {
+func (p *printer) printLines(lines []rye.Line, why *rye.HitWhy) {
 	for _, l := range lines {
 		p.printf("      %s\n", faint(prose(fmt.Sprintf("%d: %s", l.Number, l.Text))))
 	}
 	if why != nil {
-		printWhy(p, why)
+		p.printWhy(why)
 	}
 }
 
-func printWhy(p *printer, w *rye.HitWhy) {
+func (p *printer) printWhy(w *rye.HitWhy) {
 	for _, x := range w.Words {
 		p.printf("      %.2f  %s, by %s, %s\n", x.Amount, x.Word, x.Form, x.Kind)
 	}

@@ -139,13 +139,13 @@ to allow content/<namespace> to be set back. Everything is verified first.`,
 		run: func(t *task) error {
 			return answer(t, t.w.Registry().Rebuild, q, func(p *printer, c *rye.RegistryCheck) {
 				p.resultf(q.DryRun, "%s  content/%s\n", rebuilt.mark(q.DryRun), c.Namespace)
-				printCheck(p, c)
+				p.printCheck(c)
 			})
 		},
 	}
 }
 
-func printCheck(p *printer, c *rye.RegistryCheck) {
+func (p *printer) printCheck(c *rye.RegistryCheck) {
 	p.printf("  verified  %s: %d operations, %d versions, %d fetched", c.Namespace, c.Operations, c.Versions, c.Fetched)
 	if c.Threshold > 1 {
 		p.printf(", %d keys must agree", c.Threshold)
@@ -215,7 +215,7 @@ func printRegistry(p *printer, info *rye.RegistryInfo) {
 		p.printf("  seen    %s at %d\n", ns, info.Seen[ns])
 	}
 	for i := range info.Checked {
-		printCheck(p, &info.Checked[i])
+		p.printCheck(&info.Checked[i])
 	}
 	for _, w := range info.Warnings {
 		p.infof("%s", prose(w))
@@ -298,7 +298,7 @@ to believe nothing of it.`,
 			switch {
 			case catalogue:
 				q.Namespaces = t.args
-				return fetchCatalogues(t, q)
+				return t.fetchCatalogues(q)
 			case len(t.args) > 0:
 				return fault.New(fault.Usage, "fetch: it takes no namespaces without --catalogue").Advise("rye fetch --catalogue %s", strings.Join(quoted(t.args), " "))
 			case q.Registry != "":
@@ -323,7 +323,7 @@ func pullCommand() *spec {
 			if len(t.args) > 0 {
 				return fault.New(fault.Usage, "pull: it takes no items").Advise("rye add %s", strings.Join(quoted(t.args), " "))
 			}
-			return install(t, q)
+			return t.install(q)
 		},
 	}
 }
@@ -342,7 +342,7 @@ a new tool along, or is signed by others: that takes --accept-needs and --accept
 		max:      many,
 		run: func(t *task) error {
 			q.Names = t.args
-			return install(t, q)
+			return t.install(q)
 		},
 	}
 }
@@ -357,7 +357,7 @@ func accepting(q *rye.InstallRequest) []cli.Flag {
 }
 
 // install is add, pull and update of registry items.
-func install(t *task, q rye.InstallRequest) error {
+func (t *task) install(q rye.InstallRequest) error {
 	return answer(t, t.w.Registry().Install, q, func(p *printer, rep *rye.InstallReport) {
 		for _, i := range rep.Installed {
 			version := i.Version
@@ -365,7 +365,7 @@ func install(t *task, q rye.InstallRequest) error {
 				version = i.Was + " -> " + i.Version
 			}
 			p.resultf(rep.DryRun, "%s  %s@%s  %s\n", installed.mark(rep.DryRun), i.Name, version, faint(prose("by "+words.Quote(i.Author)+" from "+words.Quote(i.Registry))))
-			printMoved(p, rep, i.Name)
+			p.printMoved(rep, i.Name)
 			if i.Was != "" && !rep.DryRun {
 				p.infof("see what changed: rye diff %s", i.Name)
 			}

@@ -44,7 +44,7 @@ then its signer and its text are shown, and you are asked.`,
 			if rep == nil {
 				return err
 			}
-			if perr := t.out.show(rep, func() { printSign(t.out, rep) }); perr != nil {
+			if perr := t.out.show(rep, func() { t.out.printSign(rep) }); perr != nil {
 				return perr
 			}
 			if rep.Failed > 0 {
@@ -55,7 +55,7 @@ then its signer and its text are shown, and you are asked.`,
 	}
 }
 
-func printSign(p *printer, rep *rye.SignReport) {
+func (p *printer) printSign(rep *rye.SignReport) {
 	var past []string // left, for it stands behind the record
 	for _, r := range rep.Results {
 		if r.Status == "passed over" && r.Error == "" {
@@ -72,15 +72,15 @@ func printSign(p *printer, rep *rye.SignReport) {
 			dry := r.Status == "would-sign"
 			p.resultf(dry, "%s  %s\n", good(r.Status), r.Ref)
 			if dry || !p.quiet {
-				printReplaced(p, r.Replaces)
-				printBundleChanges(p, r.Members)
+				p.printReplaced(r.Replaces)
+				p.printBundleChanges(r.Members)
 			}
 			continue
 		}
 		if len(r.Mistakes) > 0 {
 			p.printf("%s  %s\n", bad(r.Status), r.Ref)
-			printMistakes(p, r.Mistakes)
-			printPaste(p, r.Paste)
+			p.printMistakes(r.Mistakes)
+			p.printPaste(r.Paste)
 			continue
 		}
 		p.printf("%s  %s: %s\n", bad(r.Status), r.Ref, prose(r.Error))
@@ -99,7 +99,7 @@ func printSign(p *printer, rep *rye.SignReport) {
 }
 
 // printBundleChanges names the files of a bundle that are not as they were signed before.
-func printBundleChanges(p *printer, all []objects.MemberChange) {
+func (p *printer) printBundleChanges(all []objects.MemberChange) {
 	for _, m := range all {
 		what := ""
 		if m.Executable {
@@ -111,7 +111,7 @@ func printBundleChanges(p *printer, all []objects.MemberChange) {
 
 // printMistakes shows what is wrong with a file: where, which field, the rule that
 // it breaks, the line itself, and what to write instead.
-func printMistakes(p *printer, all []rye.Mistake) {
+func (p *printer) printMistakes(all []rye.Mistake) {
 	for _, m := range all {
 		place := words.Quote(m.Path)
 		if m.Line > 0 {
@@ -135,7 +135,7 @@ func printMistakes(p *printer, all []rye.Mistake) {
 }
 
 // printPaste shows the metadata that a file without any could begin with.
-func printPaste(p *printer, text string) {
+func (p *printer) printPaste(text string) {
 	if text != "" {
 		p.printf("    to begin with, put this into the file:\n\n")
 		p.example(strings.TrimRight(text, "\n") + "\n\n")
@@ -143,7 +143,7 @@ func printPaste(p *printer, text string) {
 }
 
 // printReplaced shows what the signature of RYE OS had left out: it is signed now.
-func printReplaced(p *printer, r *rye.Replaced) {
+func (p *printer) printReplaced(r *rye.Replaced) {
 	if r == nil {
 		return
 	}

@@ -61,28 +61,28 @@ A limit given here can only narrow what the directive and the configuration allo
 		},
 		min: 1, max: 2, ref: &q.Ref,
 		run: func(t *task) (err error) {
-			if q.Params, err = parameters(t, params, pairs.Value()); err != nil {
+			if q.Params, err = t.parameters(params, pairs.Value()); err != nil {
 				return err
 			}
 			if q.Limits.Spend, err = dollars(spend); err != nil {
 				return err
 			}
-			return startThread(t, q, follow, wait)
+			return t.startThread(q, follow, wait)
 		},
 	}
 }
 
-func startThread(t *task, q rye.StartRequest, follow, wait bool) error {
+func (t *task) startThread(q rye.StartRequest, follow, wait bool) error {
 	info, err := t.threads.Start(t.ctx, t.env.Caller, q)
 	if err != nil {
 		return err
 	}
 	switch {
 	case follow && !q.DryRun:
-		return followThread(t, rye.FollowRequest{ID: info.ID, Live: true, Follow: true})
+		return t.followThread(rye.FollowRequest{ID: info.ID, Live: true, Follow: true})
 	case wait && !q.DryRun:
 		t.out.infof("rye: thread %s", info.ID)
-		return waitThread(t, rye.WaitRequest{ID: info.ID})
+		return t.waitThread(rye.WaitRequest{ID: info.ID})
 	}
 	return t.out.show(info, func() {
 		if q.DryRun {
@@ -90,7 +90,7 @@ func startThread(t *task, q rye.StartRequest, follow, wait bool) error {
 		} else {
 			t.out.printf("%s  %s\n", good("started"), info.ID)
 		}
-		printAllowed(t.out, info)
+		t.out.printAllowed(info)
 	})
 }
 
@@ -105,7 +105,7 @@ func count(name string, into *int64, usage string) cli.Flag {
 }
 
 // printAllowed says what a thread may do and spend.
-func printAllowed(p *printer, info *rye.ThreadInfo) {
+func (p *printer) printAllowed(info *rye.ThreadInfo) {
 	l := info.Limits
 	p.printf("  at most      %s, %d tokens, %s, %s\n", l.Spend.String(), l.Tokens, words.Plural(int(l.Turns), "turn"), time.Duration(l.Duration*int64(time.Second)).String())
 	for i, c := range info.Allowed {
@@ -191,7 +191,7 @@ func printThread(p *printer, i *rye.ThreadInfo) {
 	if i.Uncertain > 0 {
 		p.printf("  of that      %s for calls of which nobody knows the cost\n", i.Uncertain.String())
 	}
-	printAllowed(p, i)
+	p.printAllowed(i)
 	if i.Branch != "" {
 		p.printf("  branch       %s\n", i.Branch)
 	}
@@ -215,7 +215,7 @@ func threadLog() *spec {
 		flags:    eventFlags(&q),
 		run: func(t *task) error {
 			q.ID = t.args[0]
-			return followThread(t, q)
+			return t.followThread(q)
 		},
 	}
 }
@@ -230,7 +230,7 @@ func threadFollow() *spec {
 		flags:    eventFlags(&q),
 		run: func(t *task) error {
 			q.ID = t.args[0]
-			return followThread(t, q)
+			return t.followThread(q)
 		},
 	}
 }
@@ -242,8 +242,8 @@ func eventFlags(q *rye.FollowRequest) []cli.Flag {
 	}
 }
 
-func followThread(t *task, q rye.FollowRequest) error {
-	visit := newThreadView(t.out).event
+func (t *task) followThread(q rye.FollowRequest) error {
+	visit := t.out.newThreadView().event
 	if t.out.json || q.Events {
 		q.Events = true
 		visit = func(e rye.Event) error {
@@ -285,12 +285,12 @@ func threadWait() *spec {
 		flags:    []cli.Flag{&cli.Float64Flag{Name: "seconds", Destination: &q.Seconds, Usage: "wait at most `n` seconds"}},
 		run: func(t *task) error {
 			q.ID = t.args[0]
-			return waitThread(t, q)
+			return t.waitThread(q)
 		},
 	}
 }
 
-func waitThread(t *task, q rye.WaitRequest) error {
+func (t *task) waitThread(q rye.WaitRequest) error {
 	if q.Seconds < 0 {
 		return fault.New(fault.Usage, "--seconds %v: want 0 or more", q.Seconds)
 	}
@@ -421,7 +421,7 @@ as unknown.`,
 				return err
 			}
 			if follow {
-				return followThread(t, rye.FollowRequest{ID: info.ID, From: info.Seq + 1, Live: true, Follow: true})
+				return t.followThread(rye.FollowRequest{ID: info.ID, From: info.Seq + 1, Live: true, Follow: true})
 			}
 			return t.out.show(info, func() { t.out.resultf(false, "%s  %s\n", statusStyle(info.Status), info.ID) })
 		},
@@ -456,7 +456,7 @@ key: read it before others do (--dry-run prints it), since models take it for yo
 			}
 			switch {
 			case k.id != "":
-				return exportKnowledge(t, q, k)
+				return t.exportKnowledge(q, k)
 			case canonical && jsonl:
 				return fault.New(fault.Usage, "thread export: --canonical or --jsonl, not both")
 			case canonical:

@@ -24,7 +24,7 @@ func listenFlags(l *app.Reach) []cli.Flag {
 }
 
 // listenArgs are the flags again, for the engine.
-func listenArgs(t *task, l *app.Reach) (args []string, err error) {
+func (t *task) listenArgs(l *app.Reach) (args []string, err error) {
 	if l.Addr == "" {
 		if l.Cert+l.Key != "" || l.Proxied || len(l.Hosts)+len(l.Origins) > 0 {
 			return nil, fault.New(fault.Usage, "--tls-cert, --tls-key, --behind-proxy, --host and --origin go with --http").Advise("for clients on this machine: --http 127.0.0.1:8765")
@@ -64,7 +64,7 @@ questions nor threads.`,
 			{
 				name: "add", args: "<client>", min: 1, max: 1,
 				short: "Make a token", examples: "rye mcp token add laptop", exits: tokenExits,
-				run: func(t *task) error { return giveToken(t, "add", bearer.File.Add) },
+				run: func(t *task) error { return t.giveToken("add", bearer.File.Add) },
 			},
 			{
 				name: "list", aliases: []string{"ls"},
@@ -77,7 +77,7 @@ questions nor threads.`,
 				long: `The token before counts for another 24 hours, so that the client can be told the new one
 meanwhile. One that somebody else has is taken away: rye mcp token remove.`,
 				examples: "rye mcp token rotate laptop", exits: tokenExits,
-				run: func(t *task) error { return giveToken(t, "rotate", bearer.File.Rotate) },
+				run: func(t *task) error { return t.giveToken("rotate", bearer.File.Rotate) },
 			},
 			{
 				name: "remove", aliases: []string{"rm"}, args: "<client>", min: 1, max: 1,
@@ -91,15 +91,15 @@ meanwhile. One that somebody else has is taken away: rye mcp token remove.`,
 var tokenExits = []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Auth, fault.Denied, fault.Malformed, fault.Limit}
 
 // tokens returns the file of tokens, for a caller who may use it: a person.
-func tokens(t *task, verb string) (bearer.File, error) {
+func (t *task) tokens(verb string) (bearer.File, error) {
 	if err := t.env.Caller.May("mcp.token."+verb, time.Now()); err != nil {
 		return "", err
 	}
 	return app.TokenFile(t.env)
 }
 
-func giveToken(t *task, verb string, do func(bearer.File, context.Context, string, time.Time) (*bearer.Made, error)) error {
-	f, err := tokens(t, verb)
+func (t *task) giveToken(verb string, do func(bearer.File, context.Context, string, time.Time) (*bearer.Made, error)) error {
+	f, err := t.tokens(verb)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ type tokenInfo struct {
 }
 
 func listTokens(t *task) error {
-	f, err := tokens(t, "list")
+	f, err := t.tokens("list")
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func listTokens(t *task) error {
 }
 
 func removeToken(t *task) error {
-	f, err := tokens(t, "remove")
+	f, err := t.tokens("remove")
 	if err != nil {
 		return err
 	}

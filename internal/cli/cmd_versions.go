@@ -152,11 +152,11 @@ func printDiff(p *printer, d rye.ItemDiff) {
 	if d.Deleted {
 		now = "/dev/null"
 	}
-	printHunks(p, old, now, d.Lines)
+	p.printHunks(old, now, d.Lines)
 }
 
 // printHunks prints hunks in the unified format, below the names of their files.
-func printHunks(p *printer, old, now string, lines []string) {
+func (p *printer) printHunks(old, now string, lines []string) {
 	p.exactf("%s\n%s\n", bold(prose("--- "+words.Quote(old))), bold(prose("+++ "+words.Quote(now))))
 	for _, l := range lines {
 		switch {

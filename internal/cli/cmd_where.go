@@ -48,19 +48,19 @@ rye where --move ../old-name`,
 				return err
 			}
 			if name := t.arg(0); name != "" {
-				return printPlace(t, rep, name)
+				return t.printPlace(rep, name)
 			}
 			if t.out.json {
 				return t.out.object(rep)
 			}
-			printWhere(t.out, rep, q)
+			t.out.printWhere(rep, q)
 			return nil
 		},
 	}
 }
 
 // printPlace prints one path.
-func printPlace(t *task, rep *rye.WhereReport, name string) error {
+func (t *task) printPlace(rep *rye.WhereReport, name string) error {
 	for i, path := range placesOf(rep) {
 		if placeNames[i] != name {
 			continue
@@ -89,7 +89,7 @@ func nowhere(rep *rye.WhereReport, name string) error {
 	return fault.New(fault.NotFound, "where %s: nowhere; HOME is not set", name)
 }
 
-func printWhere(p *printer, rep *rye.WhereReport, q rye.WhereRequest) {
+func (p *printer) printWhere(rep *rye.WhereReport, q rye.WhereRequest) {
 	if rep.Moved != nil {
 		p.resultf(rep.DryRun, "took over the record that was made for %s\n", rep.Moved.Path)
 	}

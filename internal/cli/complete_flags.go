@@ -8,7 +8,7 @@ import (
 )
 
 // flagWords returns what the flag that words end with can be followed by.
-func flagWords(t *task, tree []*spec, words []string) []string {
+func (t *task) flagWords(tree []*spec, words []string) []string {
 	flag := strings.TrimLeft(words[len(words)-1], "-")
 	before, err := split(tree, globalFlags(t.flags), words[:len(words)-1])
 	if err != nil {
@@ -41,7 +41,7 @@ func flagValues(t *task, inv invocation, before []word, flag string) []string {
 	case "kind":
 		return kindsOf(inv)
 	case "param", "p":
-		return paramWords(t, before)
+		return t.paramWords(before)
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ func kindsOf(inv invocation) (kinds []string) {
 
 // paramWords returns "name=" for each parameter of the item that is named before, without
 // those that were given.
-func paramWords(t *task, before []word) (params []string) {
+func (t *task) paramWords(before []word) (params []string) {
 	if t.open() != nil {
 		return nil
 	}

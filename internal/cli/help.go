@@ -20,10 +20,10 @@ func helpCommand() *spec {
 		alone:    true,
 		run: func(t *task) error {
 			if len(t.args) == 1 && t.args[0] == "exit-codes" {
-				return printExitCodes(t)
+				return t.printExitCodes()
 			}
 			if text := aboutTopic(t.args); text != "" {
-				return t.out.show(map[string]string{"topic": t.args[0], "text": text}, func() { printTopic(t.out, text) })
+				return t.out.show(map[string]string{"topic": t.args[0], "text": text}, func() { t.out.printTopic(text) })
 			}
 			var path []*spec
 			level := commands()
@@ -35,18 +35,18 @@ func helpCommand() *spec {
 				path = append(path, s)
 				level = s.subs
 			}
-			return printHelp(t, path)
+			return t.printHelp(path)
 		},
 	}
 }
 
-func printExitCodes(t *task) error {
+func (t *task) printExitCodes() error {
 	return rows(t.out, exitMeanings(), func(e Exit) []any { return []any{prose(fmt.Sprintf("%3d", e.Status)), e.Code, prose(e.When)} })
 }
 
 // printHelp shows the help of the command at the end of path, or the overview.
 // It was asked for, so it is a result.
-func printHelp(t *task, path []*spec) error {
+func (t *task) printHelp(path []*spec) error {
 	if len(path) == 0 {
 		t.out.page(overview(Tree()))
 		return nil

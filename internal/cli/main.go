@@ -58,9 +58,9 @@ func run(ctx context.Context, args []string, s *app.Screen, parts Parts) (exit i
 	t := &task{ctx: ctx, flags: &g, screen: s, out: out, exit: -1, argv: args, parts: parts}
 	switch {
 	case inv.help:
-		err = printHelp(t, inv.path)
+		err = t.printHelp(inv.path)
 	default:
-		err = dispatch(t, inv)
+		err = t.dispatch(inv)
 	}
 	if ferr := out.flush(); err == nil && ferr != nil {
 		err = fault.New(fault.Failed, "write to standard output: %w", ferr)
@@ -81,7 +81,7 @@ func crash(r any) error {
 // dispatch lets urfave/cli parse the arranged arguments of one command. It is
 // shown only the path to that command and the flags that were given, because building the
 // rest costs time that every start would pay.
-func dispatch(t *task, inv invocation) error {
+func (t *task) dispatch(inv invocation) error {
 	a := &cli.App{
 		Name:                      "rye",
 		HideHelp:                  true,
@@ -90,7 +90,7 @@ func dispatch(t *task, inv invocation) error {
 		Writer:                    t.screen.Err(), // it prints only mistakes
 		ErrWriter:                 t.screen.Err(),
 		ExitErrHandler:            func(*cli.Context, error) {},
-		Action:                    func(*cli.Context) error { return printHelp(t, nil) },
+		Action:                    func(*cli.Context) error { return t.printHelp(nil) },
 	}
 	into := &a.Commands
 	for i, s := range inv.path {

@@ -22,8 +22,8 @@ func TestTerminalIsSafe(t *testing.T) {
 		var out, errs bytes.Buffer
 		p := &printer{out: bufio.NewWriter(&out), err: &errs, tty: true, errs: true, color: color}
 		rows(p, []rye.ItemInfo{it}, itemRow)
-		printItem(p, it)
-		printStatus(p, &rye.Survey{Items: []rye.ItemInfo{{Ref: nasty, State: "older", Why: nasty}}})
+		p.printItem(it)
+		p.printStatus(&rye.Survey{Items: []rye.ItemInfo{{Ref: nasty, State: "older", Why: nasty}}})
 		p.content(nasty)
 		p.stream().Write([]byte(nasty))
 		p.infof("%s", nasty)
@@ -123,7 +123,7 @@ func TestParameters(t *testing.T) {
 		{`[1]`, nil, ""}, {`null`, nil, ""}, {`{`, nil, ""},
 		{"", []string{"name"}, ""}, {"", []string{"=x"}, ""}, {"", []string{"n:=three"}, ""}, {"", []string{"a=1", "a=2"}, ""},
 	} {
-		got, err := parameters(&task{}, c.given, c.pairs)
+		got, err := (&task{}).parameters(c.given, c.pairs)
 		if c.want == "" {
 			if fault.CodeOf(err) != "usage" {
 				t.Errorf("parameters(%q, %q) = %s, %v, want a usage error", c.given, c.pairs, got, err)

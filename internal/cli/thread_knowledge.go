@@ -35,7 +35,7 @@ type made struct {
 
 // exportKnowledge makes a knowledge entry of a thread, as rye add and rye sign would of a file:
 // it replaces nothing unless it is told to, and the key is its person's.
-func exportKnowledge(t *task, q rye.ExportRequest, k knowledgeFlags) error {
+func (t *task) exportKnowledge(q rye.ExportRequest, k knowledgeFlags) error {
 	ref, err := objects.ParseRef("knowledge:" + strings.TrimPrefix(k.id, "knowledge:"))
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ type threadView struct {
 	shown string  // of this answer's words, as they came
 }
 
-func newThreadView(p *printer) *threadView { return &threadView{p: p, out: p.speech()} }
+func (p *printer) newThreadView() *threadView { return &threadView{p: p, out: p.speech()} }
 
 // payload holds the members of the records that are shown.
 type payload struct {

@@ -84,7 +84,7 @@ func topicOf(name string) string {
 	return ""
 }
 
-func printTopic(p *printer, text string) {
+func (p *printer) printTopic(text string) {
 	if p.columns > 0 && p.columns < helpColumns {
 		text = joined(text)
 	}

@@ -18,7 +18,7 @@ func (p *printer) warn(all ...string) {
 
 // printDependencies says in one line how many dependencies want attention, as far as is known
 // without network.
-func printDependencies(p *printer, sum *rye.Survey) {
+func (p *printer) printDependencies(sum *rye.Survey) {
 	var parts []string
 	if n := sum.Outdated; n > 0 {
 		parts = append(parts, dependencies(n)+" outdated")

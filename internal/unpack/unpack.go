@@ -55,7 +55,7 @@ func Read(data []byte) ([]File, error) {
 	case isZip(data):
 		err = readZip(b, data)
 	case isGzip(data):
-		err = readGzip(b, data)
+		err = b.readGzip(data)
 	case isTar(data):
 		err = readTar(b, bytes.NewReader(data))
 	default:
@@ -76,7 +76,7 @@ type box struct {
 	files   []File
 }
 
-func readGzip(b *box, data []byte) error {
+func (b *box) readGzip(data []byte) error {
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return fault.New(fault.Malformed, "archive: %w", err)
@@ -118,9 +118,9 @@ func readTar(b *box, r io.Reader) error {
 		case tar.TypeXGlobalHeader:
 			continue
 		case tar.TypeDir:
-			err = enter(b, h.Name, true)
+			err = b.enter(h.Name, true)
 		case tar.TypeReg:
-			err = take(b, h.Name, h.Size, t)
+			err = b.take(h.Name, h.Size, t)
 		default:
 			err = fault.New(fault.Malformed, "archive: %q is a link or a device; only files and directories are taken", words.Brief(h.Name))
 		}
@@ -147,7 +147,7 @@ func zipEntry(b *box, f *zip.File) error {
 	mode := f.Mode()
 	switch {
 	case strings.HasSuffix(f.Name, "/") || mode.IsDir():
-		return enter(b, f.Name, true)
+		return b.enter(f.Name, true)
 	case !mode.IsRegular():
 		return fault.New(fault.Malformed, "archive: %q is a link or a device; only files and directories are taken", words.Brief(f.Name))
 	case f.Flags&1 != 0:
@@ -158,7 +158,7 @@ func zipEntry(b *box, f *zip.File) error {
 		return damaged(err)
 	}
 	defer r.Close()
-	return take(b, f.Name, int64(min(f.UncompressedSize64, 1<<62)), r)
+	return b.take(f.Name, int64(min(f.UncompressedSize64, 1<<62)), r)
 }
 
 // damaged is why an archive cannot be read further.
@@ -170,8 +170,8 @@ func damaged(err error) error {
 }
 
 // take reads one file. What it says of its size is believed as far as it is too much.
-func take(b *box, name string, size int64, r io.Reader) error {
-	if err := enter(b, name, false); err != nil {
+func (b *box) take(name string, size int64, r io.Reader) error {
+	if err := b.enter(name, false); err != nil {
 		return err
 	}
 	if size > MaxFile {
@@ -192,7 +192,7 @@ func take(b *box, name string, size int64, r io.Reader) error {
 }
 
 // enter checks the path of an entry, and that no other has it.
-func enter(b *box, name string, dir bool) error {
+func (b *box) enter(name string, dir bool) error {
 	if b.entries++; b.entries > MaxEntries {
 		return fault.New(fault.Limit, "archive: more than %d entries", MaxEntries)
 	}
@@ -206,7 +206,7 @@ func enter(b *box, name string, dir bool) error {
 	if strings.Count(p, "/") >= MaxDepth {
 		return fault.New(fault.Limit, "archive: %q is deeper than %d names", words.Brief(name), MaxDepth)
 	}
-	return claim(b, p, dir)
+	return b.claim(p, dir)
 }
 
 func checkPath(name string) error {
@@ -229,7 +229,7 @@ func checkPath(name string) error {
 
 // claim notes a path and the directories above it. Two files of one path, two spellings
 // that differ in case only, and a file where a directory is, are refused.
-func claim(b *box, p string, dir bool) error {
+func (b *box) claim(p string, dir bool) error {
 	for end := len(p); end > 0; end = strings.LastIndexByte(p[:end], '/') {
 		what := p[:end]
 		if dir || end < len(p) {

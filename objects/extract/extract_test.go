@@ -77,7 +77,7 @@ func TestShippedSayWhatRyeDoes(t *testing.T) {
 			got.Description != want.Description || got.Category != want.Category {
 			t.Errorf("%s is listed as %+v, want %+v", it.Path, got, want)
 		}
-		have := objects.Validate(it)
+		have := it.Validate()
 		for _, p := range r.Validate(it) {
 			if !slices.ContainsFunc(have, func(h objects.Problem) bool { return h.Field == p.Field }) {
 				t.Errorf("%s: only the extractor finds %v", it.Path, p)
@@ -340,7 +340,7 @@ func TestDocsExamples(t *testing.T) {
 			b.WriteString(strings.TrimPrefix(line, "    "))
 		}
 		it := item(t, path, b.String())
-		if ps := objects.Validate(it); len(ps) > 0 {
+		if ps := it.Validate(); len(ps) > 0 {
 			t.Errorf("the example %s: %v", path, ps)
 		}
 		return rules(t, path, b.String())
@@ -391,7 +391,7 @@ func FuzzExtractor(f *testing.F) {
 			return
 		}
 		for _, it := range items[k] {
-			have, more := objects.Validate(it), r.Validate(it)
+			have, more := it.Validate(), r.Validate(it)
 			if got := extract.Merge(have, more); len(got) < len(have) {
 				t.Fatalf("%s lost problems", it.Path)
 			}

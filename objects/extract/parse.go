@@ -66,7 +66,7 @@ func read(it *objects.Item) (*Rules, []objects.Problem) {
 	p.sources(r)
 	p.weights(r)
 	p.schema(r)
-	r.more = moreFields(r)
+	r.more = r.moreFields()
 	sort.SliceStable(p.problems, func(i, j int) bool { return p.problems[i].Line < p.problems[j].Line })
 	return r, p.problems
 }
@@ -290,7 +290,7 @@ func (p *reader) weights(r *Rules) {
 }
 
 // moreFields lists what lists must keep besides what they have for every item.
-func moreFields(r *Rules) []string {
+func (r *Rules) moreFields() []string {
 	seen := map[string]bool{}
 	for name := range r.sources {
 		seen[name] = true

@@ -67,7 +67,7 @@ func Read(t Tree, w Wish) ([]Found, []Passed, error) {
 		part(r)
 	}
 	if len(r.found) == 0 {
-		if err := programs(r); err != nil {
+		if err := r.programs(); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -76,7 +76,7 @@ func Read(t Tree, w Wish) ([]Found, []Passed, error) {
 			r.pass = append(r.pass, Passed{f.Path, leftover(f.Path)})
 		}
 	}
-	if err := rename(r); err != nil {
+	if err := r.rename(); err != nil {
 		return nil, nil, err
 	}
 	slices.SortFunc(r.found, func(a, b Found) int { return cmp.Compare(a.Ref.String(), b.Ref.String()) })
@@ -99,7 +99,7 @@ func leftover(p string) string {
 
 // rename gives one thing the id that was asked for. Two segments and more are an id, one is
 // a namespace for everything.
-func rename(r *reading) error {
+func (r *reading) rename() error {
 	if r.wish.As == "" {
 		return nil
 	}

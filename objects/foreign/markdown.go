@@ -120,7 +120,7 @@ func commands(r *reading) {
 		if r.used[f.Path] || path.Ext(f.Path) != ".md" {
 			continue
 		}
-		base, what, rest := commandPlace(r, f.Path)
+		base, what, rest := r.commandPlace(f.Path)
 		if what == "" {
 			continue
 		}
@@ -133,7 +133,7 @@ func commands(r *reading) {
 			parts = append([]string{mainly(base)}, parts...)
 		}
 		r.used[f.Path] = true
-		if err := command(r, f, what, strings.Join(parts, "/")); err != nil {
+		if err := r.command(f, what, strings.Join(parts, "/")); err != nil {
 			r.refuse(f.Path, err)
 		}
 	}
@@ -141,7 +141,7 @@ func commands(r *reading) {
 
 // commandPlace tells a command or an agent by its place: the plugin that it is of, what it
 // is, and its path below there.
-func commandPlace(r *reading, p string) (plugin, what, rest string) {
+func (r *reading) commandPlace(p string) (plugin, what, rest string) {
 	for _, kind := range []struct{ dir, what string }{{"commands", "command"}, {"agents", "agent"}} {
 		if _, rest, ok := strings.Cut("/"+p, "/.claude/"+kind.dir+"/"); ok {
 			return "", kind.what, rest
@@ -151,7 +151,7 @@ func commandPlace(r *reading, p string) (plugin, what, rest string) {
 			continue
 		}
 		root = strings.TrimPrefix(root, "/")
-		if name, ok := pluginAt(r, root); ok {
+		if name, ok := r.pluginAt(root); ok {
 			return name, kind.what, rest
 		}
 		if r.tree.Name == ".claude" && root == "" {
@@ -162,7 +162,7 @@ func commandPlace(r *reading, p string) (plugin, what, rest string) {
 }
 
 // pluginAt returns the name of the plugin whose root a folder is.
-func pluginAt(r *reading, root string) (string, bool) {
+func (r *reading) pluginAt(root string) (string, bool) {
 	p := path.Join(root, ".claude-plugin/plugin.json")
 	for _, f := range r.tree.Files {
 		if f.Path != p {
@@ -182,7 +182,7 @@ func pluginAt(r *reading, root string) (string, bool) {
 // positional are the parameters of a command.
 var positional = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$(ARGUMENTS|[1-9])\b`) })
 
-func command(r *reading, f File, what, name string) error {
+func (r *reading) command(f File, what, name string) error {
 	id, err := r.id(name)
 	if err != nil {
 		return err
@@ -237,7 +237,7 @@ func rules(r *reading) {
 			continue
 		}
 		r.used[f.Path] = true
-		if err := rule(r, f, name); err != nil {
+		if err := r.rule(f, name); err != nil {
 			r.refuse(f.Path, err)
 		}
 	}
@@ -255,7 +255,7 @@ func ruleName(tree, p string) (string, bool) {
 	return mainly(strings.TrimSuffix(path.Base(p), ext)), true
 }
 
-func rule(r *reading, f File, name string) error {
+func (r *reading) rule(f File, name string) error {
 	id, err := r.id(name)
 	if err != nil {
 		return err
@@ -287,7 +287,7 @@ func (r *reading) keep(found Found, ext, text string) error {
 	if err != nil {
 		return err
 	}
-	if ps := objects.Validate(it); len(ps) > 0 {
+	if ps := it.Validate(); len(ps) > 0 {
 		return invalid(ps[0])
 	}
 	found.Files = []File{{Path: p, Data: []byte(text)}}

@@ -61,20 +61,20 @@ func interpreter(data []byte) string {
 
 // programs takes a folder of programs in: as one package where one of its files is its
 // entry, else each script at its top as a tool of its own.
-func programs(r *reading) error {
+func (r *reading) programs() error {
 	entry := r.wish.Entry
 	if entry == "" {
-		entry = mainFile(r)
+		entry = r.mainFile()
 	}
 	if entry != "" {
-		return program(r, entry)
+		return r.program(entry)
 	}
 	for _, f := range r.tree.Files {
 		if _, ok := languageOf(f); !ok || strings.Contains(f.Path, "/") {
 			continue
 		}
 		r.used[f.Path] = true
-		if err := script(r, f); err != nil {
+		if err := r.script(f); err != nil {
 			r.refuse(f.Path, err)
 		}
 	}
@@ -83,7 +83,7 @@ func programs(r *reading) error {
 
 // mainFile returns the one file at the top that is called main, or the one script at the
 // top of a folder that has others below; "" where there is no such file, or more than one.
-func mainFile(r *reading) string {
+func (r *reading) mainFile() string {
 	var mains, scripts []string
 	deep := false
 	for _, f := range r.tree.Files {
@@ -108,7 +108,7 @@ func mainFile(r *reading) string {
 }
 
 // program takes a folder as one package with an entry. The entry is called main there.
-func program(r *reading, entry string) error {
+func (r *reading) program(entry string) error {
 	if r.wish.Kind != "" && r.wish.Kind != string(objects.Tool) {
 		return fault.New(fault.Usage, "add: a folder with an entry is a tool, and no %s", words.Brief(r.wish.Kind)).Advise("leave out --kind")
 	}
@@ -161,7 +161,7 @@ func entryFile(f File, dir string) (File, []string, error) {
 }
 
 // script takes one file as a tool.
-func script(r *reading, f File) error {
+func (r *reading) script(f File) error {
 	l, known := languageOf(f)
 	ext := path.Ext(f.Path)
 	if _, plain := languages[ext]; known && !plain {
@@ -212,7 +212,7 @@ func described(p string, data []byte, l language, known bool) (File, []string, e
 	}
 	it, err = objects.Parse(p, out)
 	if err == nil {
-		if ps := objects.Validate(it); len(ps) > 0 {
+		if ps := it.Validate(); len(ps) > 0 {
 			err = invalid(ps[0])
 		}
 	}
@@ -270,7 +270,7 @@ func Lone(t Tree, w Wish) (found Found, ok bool, err error) {
 		if it, err := objects.Parse(objects.Ref{Kind: objects.Tool, ID: "x/x"}.Path(path.Ext(f.Path)), f.Data); err == nil && len(it.Meta.Fields) > 0 {
 			return found, false, nil
 		}
-		if err := script(r, f); err != nil {
+		if err := r.script(f); err != nil {
 			return found, false, err
 		}
 	}

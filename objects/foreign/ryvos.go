@@ -36,7 +36,7 @@ func ryvosSkills(r *reading) {
 		if path.Base(f.Path) != "skill.toml" || r.used[f.Path] {
 			continue
 		}
-		if err := ryvos(r, f); err != nil {
+		if err := r.ryvos(f); err != nil {
 			r.refuse(f.Path, err)
 			for _, f := range r.below(path.Dir(f.Path)) {
 				r.used[f.Path] = true
@@ -45,7 +45,7 @@ func ryvosSkills(r *reading) {
 	}
 }
 
-func ryvos(r *reading, f File) error {
+func (r *reading) ryvos(f File) error {
 	var s ryvosSkill
 	if err := toml.Unmarshal(f.Data, &s); err != nil {
 		return fault.New(fault.Malformed, "%w", err)
@@ -70,7 +70,7 @@ func ryvos(r *reading, f File) error {
 	if err != nil {
 		return err
 	}
-	if ps := objects.Validate(it); len(ps) > 0 {
+	if ps := it.Validate(); len(ps) > 0 {
 		return invalid(ps[0])
 	}
 	found := Found{Ref: objects.Ref{Kind: objects.Tool, ID: id}, What: "Ryvos skill", From: path.Dir(f.Path), Dir: dir, Lost: s.lost()}

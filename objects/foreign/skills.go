@@ -64,7 +64,7 @@ func skills(r *reading) {
 			continue
 		}
 		from := path.Dir(f.Path)
-		if err := skill(r, from, f); err != nil {
+		if err := r.skill(from, f); err != nil {
 			r.refuse(f.Path, err)
 			for _, f := range r.below(from) {
 				r.used[f.Path] = true
@@ -73,7 +73,7 @@ func skills(r *reading) {
 	}
 }
 
-func skill(r *reading, from string, f File) error {
+func (r *reading) skill(from string, f File) error {
 	folder := r.dirName(from)
 	id, dir, err := r.packageDir(folder)
 	if err != nil {
@@ -83,7 +83,7 @@ func skill(r *reading, from string, f File) error {
 	if err != nil {
 		return err
 	}
-	if ps := objects.Validate(it); len(ps) > 0 {
+	if ps := it.Validate(); len(ps) > 0 {
 		return invalid(ps[0])
 	}
 	found := Found{Ref: objects.Ref{Kind: objects.Knowledge, ID: id}, What: "Agent Skill", From: from, Dir: dir}

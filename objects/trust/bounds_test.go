@@ -109,7 +109,7 @@ func TestBoundsOfItems(t *testing.T) {
 			return func() error {
 				it, err := objects.Parse(path, raw)
 				if err == nil {
-					objects.Validate(it)
+					it.Validate()
 					_, err = Verify(it, inA, st)
 				}
 				return err

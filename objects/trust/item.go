@@ -54,7 +54,7 @@ func maySign(it *objects.Item, in Scope) error {
 	if err := sameAsParsed(it); err != nil {
 		return err
 	}
-	if ps := objects.Validate(it); len(ps) > 0 {
+	if ps := it.Validate(); len(ps) > 0 {
 		p := ps[0]
 		return fault.New(fault.Malformed, "sign %s: %s line %d: %s (%d problems)", it.Ref, it.Path, p.Line, p.Rule, len(ps)).
 			Advise("%s", p.Mend)

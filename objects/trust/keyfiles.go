@@ -6,9 +6,9 @@ import "github.com/rye-os/rye/objects"
 // returns the path of the file that holds a key, "" for none. It is asked only when an item
 // names a key that is not known, and must be safe for concurrent use. What it finds makes
 // nothing believed.
-func KeyFiles(s *Store, find func(objects.Fingerprint) (path string)) { s.keyFile = find }
+func (s *Store) KeyFiles(find func(objects.Fingerprint) (path string)) { s.keyFile = find }
 
-func keyFileOf(s *Store, fp objects.Fingerprint) string {
+func (s *Store) keyFileOf(fp objects.Fingerprint) string {
 	if s.keyFile == nil {
 		return ""
 	}

@@ -202,7 +202,7 @@ func (e Elsewhere) String() string {
 // RevokedElsewhere returns those of the contents in use whose bytes were revoked where the
 // revocation does not reach them. It refuses nothing. Where nothing is revoked uses is not
 // asked.
-func RevokedElsewhere(s *Store, uses iter.Seq[Use]) (all []Elsewhere, err error) {
+func (s *Store) RevokedElsewhere(uses iter.Seq[Use]) (all []Elsewhere, err error) {
 	if len(s.revokedBy) == 0 && !slices.ContainsFunc(s.denials, func(d Denial) bool { return d.Registry != "" }) {
 		return nil, nil
 	}

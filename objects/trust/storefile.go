@@ -356,7 +356,7 @@ func Update(path string, change func(*Store) error) error {
 
 // Ensure is Update for a change that has usually been made before: where it changes nothing
 // of a store as that was loaded, its file is neither locked nor read.
-func Ensure(s *Store, change func(*Store) error) error {
+func (s *Store) Ensure(change func(*Store) error) error {
 	try := &Store{path: s.path, read: s.read, fresh: s.fresh, own: slices.Clone(s.own), pins: slices.Clone(s.pins), grants: slices.Clone(s.grants),
 		registries: slices.Clone(s.registries), bound: maps.Clone(s.bound), denials: slices.Clone(s.denials), allowLegacy: s.allowLegacy,
 		known: s.known, denied: s.denied, granted: s.granted, scopes: s.scopes, keyFile: s.keyFile,

@@ -204,7 +204,7 @@ func (e *examination) forgotten(name string) error {
 	if _, known := e.st.known[e.it.Signature.Key]; known {
 		return nil
 	}
-	path := keyFileOf(e.st, e.it.Signature.Key)
+	path := e.st.keyFileOf(e.it.Signature.Key)
 	if path == "" {
 		return nil
 	}

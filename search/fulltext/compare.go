@@ -25,7 +25,7 @@ func (d *difference) many(listed int) bool {
 }
 
 // compare compares an index with a listing, which are sorted alike. nil is an index of nothing.
-func compare(h *handle, l *search.Listing) *difference {
+func (h *handle) compare(l *search.Listing) *difference {
 	d := &difference{}
 	if h == nil {
 		for i := range l.Len {

@@ -100,7 +100,7 @@ func (x *Index) read(ctx context.Context, y *layer, h *handle, l *search.Listing
 	if l.Same != nil && h != nil && last.same == l.Same && last.h == h {
 		return last.d, last.mem, nil
 	}
-	d := compare(h, l)
+	d := h.compare(l)
 	fresh, err := y.analyse(ctx, l, d.fresh, h != nil)
 	if err != nil {
 		return nil, search.Part{}, err

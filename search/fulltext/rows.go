@@ -103,13 +103,13 @@ func parseRows(raw []byte) (*rows, error) {
 		}
 		at += rowHeader + len(r.path(i))
 	}
-	if last := rowsHeader + sizeOfRows(r); last != len(raw) {
+	if last := rowsHeader + r.sizeOfRows(); last != len(raw) {
 		return nil, damagedRows("bytes after the last row")
 	}
 	return r, nil
 }
 
-func sizeOfRows(r *rows) (n int) {
+func (r *rows) sizeOfRows() (n int) {
 	for i := range r.at {
 		n += rowHeader + len(r.path(i))
 	}

@@ -168,7 +168,7 @@ func contentOf(o plumbing.EncodedObject) ([]byte, error) {
 
 // IterEncodedObjects iterates over all objects of a type, reachable or not.
 func (s *Storage) IterEncodedObjects(t plumbing.ObjectType) (storer.EncodedObjectIter, error) {
-	ids, err := store.IDs(s.ctx, s.repo)
+	ids, err := s.repo.IDs(s.ctx)
 	if err != nil {
 		return nil, err
 	}

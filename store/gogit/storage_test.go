@@ -349,7 +349,7 @@ func TestHostilePacks(t *testing.T) {
 	if err := to.Close(); err != nil {
 		t.Errorf("nothing at all: %v; go-git has a word for that itself", err)
 	}
-	if ids, err := store.IDs(context.Background(), w.Repo); err != nil || len(ids) > 0 {
+	if ids, err := w.Repo.IDs(context.Background()); err != nil || len(ids) > 0 {
 		t.Errorf("%d objects stayed, %v", len(ids), err)
 	}
 }

@@ -28,7 +28,7 @@ func missing(f Finding, code fault.Code, format string, args ...any) error {
 // weaker item must not answer because somebody took the file away: that is refused, unless
 // the user's own git lacks it too, which is what a switch of branches leaves. Then ok is
 // false, or the finding is that of the lock. Every other stays as it is.
-func Settle(ctx context.Context, s *Stack, f Finding) (_ Finding, ok bool, err error) {
+func (s *Stack) Settle(ctx context.Context, f Finding) (_ Finding, ok bool, err error) {
 	if f.State != objects.Absent || f.Manifest || !f.Blob.IsZero() { // a file that is there lacks its manifest
 		return f, true, nil
 	}
@@ -41,7 +41,7 @@ func Settle(ctx context.Context, s *Stack, f Finding) (_ Finding, ok bool, err e
 		return f, false, err
 	}
 	if weaker == "" {
-		f.Err = missing(f, fault.NotFound, "recorded in the %s space%s, but its file %s is gone", f.Space, lastBy(ctx, l, f.Ref), f.Path)
+		f.Err = missing(f, fault.NotFound, "recorded in the %s space%s, but its file %s is gone", f.Space, l.lastBy(ctx, f.Ref), f.Path)
 		return f, true, nil
 	}
 	lacks, why := lacks(s, f)
@@ -49,7 +49,7 @@ func Settle(ctx context.Context, s *Stack, f Finding) (_ Finding, ok bool, err e
 		return s.inLock(f.Ref)
 	}
 	f.Err = missing(f, fault.Integrity, "recorded in the %s space%s, but its file %s is gone, and %s would answer in its place (%s)",
-		f.Space, lastBy(ctx, l, f.Ref), f.Path, weaker, why)
+		f.Space, l.lastBy(ctx, f.Ref), f.Path, weaker, why)
 	return f, true, nil
 }
 
@@ -85,7 +85,7 @@ func weakerOf(ctx context.Context, s *Stack, f Finding) (string, error) {
 }
 
 // lastBy says who recorded an item last, and when; "" when that cannot be told.
-func lastBy(ctx context.Context, l *Layer, ref objects.Ref) (says string) {
+func (l *Layer) lastBy(ctx context.Context, ref objects.Ref) (says string) {
 	c, err := l.tip()
 	if c == nil || err != nil {
 		return ""

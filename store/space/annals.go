@@ -38,7 +38,7 @@ func (a *annals) of(ctx context.Context, l *Layer, from *store.Commit, sub subje
 		return versionsOf(ctx, l, from.ID, sub)
 	}
 	if a.names == nil {
-		names, err := readAnnals(ctx, l, from.ID)
+		names, err := l.readAnnals(ctx, from.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -73,7 +73,7 @@ func keyOf(p string) string {
 }
 
 // readAnnals follows the record once, newest first, and notes every change of every name.
-func readAnnals(ctx context.Context, l *Layer, from store.OID) (map[string]*versions, error) {
+func (l *Layer) readAnnals(ctx context.Context, from store.OID) (map[string]*versions, error) {
 	n := notes{names: map[string]*versions{}, live: map[string]bool{}, known: map[string]bool{}}
 	var line []*store.Commit // from the newest that is not noted yet
 	err := l.repo.Log(ctx, from, func(c *store.Commit) error {

@@ -74,7 +74,7 @@ func TestAnnals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		names, err := readAnnals(t.Context(), l, c.ID)
+		names, err := l.readAnnals(t.Context(), c.ID)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -136,7 +136,7 @@ func (s *Stack) verifyCover(ctx context.Context, l *Layer, c *Cover, raw []byte,
 	}
 	sub := subject{name: "bundle " + string(m.ID), path: c.Dir + "/" + objects.ManifestName, item: m.Item(), parse: parseManifestItem}
 	if !c.Recorded {
-		if c.Past, err = pastOf(ctx, s, l, sub); err != nil {
+		if c.Past, err = s.pastOf(ctx, l, sub); err != nil {
 			return err
 		}
 	}
@@ -193,7 +193,7 @@ func (s *Stack) judgeCovered(f *Finding, l *Layer, c *Cover, raw []byte, parsed 
 		return // its own line decides
 	}
 	if parsed == nil {
-		if ps := objects.Validate(f.Item); len(ps) > 0 {
+		if ps := f.Item.Validate(); len(ps) > 0 {
 			parsed = errors.New(ps[0].String())
 		}
 	}
@@ -387,7 +387,7 @@ func (l *Layer) Foreign(ctx context.Context) ([]string, error) {
 }
 
 // IsFolder reports whether the working tree has a directory at p.
-func IsFolder(l *Layer, p string) bool {
+func (l *Layer) IsFolder(p string) bool {
 	if l.load() != nil || l.root == nil {
 		return false
 	}

@@ -84,12 +84,12 @@ func (c *catalogue) finish(b []byte, n int) []byte {
 // storable reports whether a row belongs into the catalogue of a space on disk: its file was
 // read (or is missing), and its verdict is about that file alone.
 func storable(r *Row) bool {
-	return fits(r) && (!r.Blob.IsZero() || r.State == objects.Absent)
+	return r.fits() && (!r.Blob.IsZero() || r.State == objects.Absent)
 }
 
 // fits reports whether a catalogue can hold a row: it has a ref, is not too long, and has
 // nothing for which there is no place.
-func fits(r *Row) bool {
+func (r *Row) fits() bool {
 	n := catRow + 64
 	for _, s := range r.texts() {
 		n += 4 + len(*s)

@@ -35,13 +35,13 @@ const (
 // Record of the layer finishes what was committed; until then, or until every file changed,
 // the record reads as before.
 // The first line of the message names the change for people.
-func Change(ctx context.Context, l *Layer, files, record []store.Change, o store.CommitOptions) (store.OID, error) {
+func (l *Layer) Change(ctx context.Context, files, record []store.Change, o store.CommitOptions) (store.OID, error) {
 	unlock, err := alone(ctx, l)
 	if err != nil {
 		return store.OID{}, err
 	}
 	defer unlock()
-	w, err := plan(l, files, record, words.Brief(words.FirstLine(o.Message)))
+	w, err := l.plan(files, record, words.Brief(words.FirstLine(o.Message)))
 	if err != nil {
 		return store.OID{}, err
 	}
@@ -81,7 +81,7 @@ func alone(ctx context.Context, l *Layer) (unlock func(), err error) {
 // Finish finishes the change that a killed process left, or drops it where it was not
 // committed. It returns the name of what was finished; "" for nothing.
 func Finish(ctx context.Context, l *Layer) (what string, err error) {
-	if what, err := Unfinished(l); what == "" || err != nil {
+	if what, err := l.Unfinished(); what == "" || err != nil {
 		return "", err
 	}
 	unlock, err := place.Lock(ctx, filepath.Join(l.Store, intentLock))
@@ -94,11 +94,11 @@ func Finish(ctx context.Context, l *Layer) (what string, err error) {
 
 // Unfinished returns the name of the change that was begun and has not ended, because its
 // process was killed or is at it; "" for none.
-func Unfinished(l *Layer) (what string, err error) {
+func (l *Layer) Unfinished() (what string, err error) {
 	if err := l.load(); err != nil {
 		return "", err
 	}
-	w, err := begun(l)
+	w, err := l.begun()
 	if w == nil || err != nil {
 		return "", err
 	}
@@ -133,7 +133,7 @@ func finish(l *Layer) (what string, err error) {
 
 // begun reads the beginning of the intent, with the file that changes last; nil where there
 // is none.
-func begun(l *Layer) (*work, error) {
+func (l *Layer) begun() (*work, error) {
 	if l.repo == nil {
 		return nil, nil
 	}
@@ -163,7 +163,7 @@ func begun(l *Layer) (*work, error) {
 // before returns the commit by which files are to be judged, instead of that of the ref, and
 // whether there is one: that before a change whose files have not all changed.
 func before(l *Layer) (tip store.OID, ok bool, err error) {
-	w, err := begun(l)
+	w, err := l.begun()
 	if w == nil || err != nil {
 		return tip, false, err
 	}
@@ -260,12 +260,12 @@ func recordedAt(l *Layer, paths []changing) (all []content, tip store.OID, err e
 	}
 	c, err := l.repo.Commit(tip)
 	if err != nil {
-		return nil, tip, damaged(l, err)
+		return nil, tip, l.damaged(err)
 	}
 	for i := range paths {
 		e, err := l.repo.Lookup(c.Tree, paths[i].path)
 		if err != nil && !errors.Is(err, store.ErrNotExist) {
-			return nil, tip, damaged(l, err)
+			return nil, tip, l.damaged(err)
 		}
 		all[i] = contentOf(e.ID)
 	}
@@ -273,7 +273,7 @@ func recordedAt(l *Layer, paths []changing) (all []content, tip store.OID, err e
 }
 
 // plan looks at what stands where something is to change.
-func plan(l *Layer, files, record []store.Change, what string) (*work, error) {
+func (l *Layer) plan(files, record []store.Change, what string) (*work, error) {
 	w := &work{l: l, what: what}
 	for _, c := range files {
 		f := changing{path: c.Path, after: vacant, data: c.Data}
@@ -408,7 +408,7 @@ func (w *work) syncNames() error {
 	for i := range w.files {
 		names[i].Path = w.files[i].path
 	}
-	return SyncNames(w.l, names...)
+	return w.l.SyncNames(names...)
 }
 
 // put brings each file that stands as it was before to what it is to be, or back. One that
@@ -440,7 +440,7 @@ func (w *work) putFile(f *changing, to content, raw []byte, back bool) (err erro
 	}
 	if raw == nil {
 		if raw, err = w.l.repo.Blob(to.id(), MaxItem); err != nil {
-			return damaged(w.l, err)
+			return w.l.damaged(err)
 		}
 	}
 	if err := w.l.Write(f.path, raw, WaitFile); err != nil || !back {

@@ -24,11 +24,11 @@ func halfway(t *testing.T) *Layer {
 	l := &Layer{Space: objects.Project, Dir: filepath.Join(t.TempDir(), ".ai"), Store: filepath.Join(t.TempDir(), "store.git")}
 	t.Cleanup(func() { l.Close() })
 	ctx := context.Background()
-	if _, err := Change(ctx, l, []store.Change{{Path: oldPath, Data: []byte("old")}}, []store.Change{{Path: oldPath, Data: []byte("old")}}, commitNow("add")); err != nil {
+	if _, err := l.Change(ctx, []store.Change{{Path: oldPath, Data: []byte("old")}}, []store.Change{{Path: oldPath, Data: []byte("old")}}, commitNow("add")); err != nil {
 		t.Fatal(err)
 	}
 	changes := []store.Change{{Path: oldPath, Delete: true}, {Path: newPath, Data: []byte("new")}}
-	w, err := plan(l, changes, changes, "move")
+	w, err := l.plan(changes, changes, "move")
 	if err == nil {
 		err = w.stage(ctx)
 	}
@@ -63,7 +63,7 @@ func TestInterruptedReadsAsBefore(t *testing.T) {
 	if blob, err := l.RecordedBlob(oldPath); err != nil || blob != l.BlobID([]byte("old")) {
 		t.Errorf("halfway the record holds %v, %v at the old place", blob, err)
 	}
-	if what, err := Unfinished(l); what != "move" || err != nil {
+	if what, err := l.Unfinished(); what != "move" || err != nil {
 		t.Errorf("Unfinished() = %q, %v, want move", what, err)
 	}
 	if _, err := l.Record(t.Context(), []store.Change{{Path: "knowledge/acme/third.md", Data: nil}}, commitNow("third")); err != nil {
@@ -108,7 +108,7 @@ func TestInterruptedBeforeTheCommit(t *testing.T) {
 	if old, new := files(t, l); old != "old" || new != "" {
 		t.Errorf("the files hold %q and %q", old, new)
 	}
-	if what, err := Unfinished(l); what != "" || err != nil {
+	if what, err := l.Unfinished(); what != "" || err != nil {
 		t.Errorf("Unfinished() = %q, %v", what, err)
 	}
 }

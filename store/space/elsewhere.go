@@ -53,7 +53,7 @@ func (o *Other) read(ctx context.Context) error {
 		default:
 			if o.names = readNames(o.Index, tip); o.names == nil {
 				o.names = &names{tip: tip, fresh: true}
-				o.names.all, o.err = readAnnals(ctx, o.l, tip)
+				o.names.all, o.err = o.l.readAnnals(ctx, tip)
 			}
 		}
 		if o.err != nil {
@@ -107,7 +107,7 @@ func pastElsewhere(ctx context.Context, s *Stack, l *Layer, sub subject, recorde
 			continue
 		}
 		if recorded {
-			after, err := recordedAfter(ctx, s, l, sub, h.changed)
+			after, err := s.recordedAfter(ctx, l, sub, h.changed)
 			if err != nil {
 				return nil, err
 			}
@@ -144,13 +144,13 @@ func (o *Other) past(s *Stack, l *Layer, sub subject, h *versions) (*Past, error
 
 // recordedAfter reports whether this directory's record took in what it holds under the name
 // of sub after a time.
-func recordedAfter(ctx context.Context, s *Stack, l *Layer, sub subject, t time.Time) (bool, error) {
+func (s *Stack) recordedAfter(ctx context.Context, l *Layer, sub subject, t time.Time) (bool, error) {
 	c, err := l.tip()
 	if c == nil || err != nil {
 		return false, err
 	}
 	h, err := s.annals[l.Space].of(ctx, l, c, sub)
-	return err == nil && h.changed.After(t), damaged(l, err)
+	return err == nil && h.changed.After(t), l.damaged(err)
 }
 
 // NoEffect calls visit with the item and the key of each item that was removed there by keys

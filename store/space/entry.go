@@ -11,7 +11,7 @@ type Entry struct {
 }
 
 // EntryOf returns that of row i of k, without making the row.
-func EntryOf(k *Look, i int) Entry {
+func (k *Look) EntryOf(i int) Entry {
 	e := k.u.order[i]
 	if e < 0 {
 		r := &k.u.rows[-1-e]

@@ -57,7 +57,7 @@ func (s *Stack) findExtractors(ctx context.Context, from objects.Space) (*extrac
 			}
 			f, ok, err := s.In(ctx, l.Space, extract.Ref(k))
 			if ok && err == nil {
-				f, ok, err = Settle(ctx, s, f)
+				f, ok, err = s.Settle(ctx, f)
 			}
 			if err != nil {
 				return nil, err
@@ -146,5 +146,5 @@ func (l *Layer) mayHold(dir string) (bool, error) {
 	if errors.Is(err, store.ErrNotExist) {
 		return false, nil
 	}
-	return err == nil, damaged(l, err)
+	return err == nil, l.damaged(err)
 }

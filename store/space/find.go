@@ -130,7 +130,7 @@ func (s *Stack) FindFrom(ctx context.Context, at objects.Space, ref objects.Ref)
 	for sp := at; sp >= objects.System; sp-- {
 		f, ok, err := s.In(ctx, sp, ref)
 		if ok && err == nil {
-			f, ok, err = Settle(ctx, s, f)
+			f, ok, err = s.Settle(ctx, f)
 		}
 		if err != nil {
 			return Found{}, err
@@ -235,7 +235,7 @@ func (s *Stack) inLock(ref objects.Ref) (Finding, bool, error) {
 	if !ok {
 		return inPackage(s, ref)
 	}
-	if p := LockedPackage(s, ref); p != nil {
+	if p := s.LockedPackage(ref); p != nil {
 		return p.Finding(), true, nil
 	}
 	f := Finding{Ref: ref, State: objects.Signed}

@@ -44,7 +44,7 @@ func (l *Layer) Fsck(ctx context.Context) (*Checked, error) {
 	f.Dir = l.repo.Dir()
 	f.head()
 	f.refs()
-	f.mend = sync.OnceValue(func() fault.Hint { return mend(ctx, f.l) })
+	f.mend = sync.OnceValue(func() fault.Hint { return f.l.mend(ctx) })
 	if err := f.objects(ctx); err != nil {
 		return &f.Checked, err
 	}
@@ -175,7 +175,7 @@ func (f *fsck) read(o toRead) store.Type {
 
 // packs reads all packs, for one that is broken may hold nothing that is not elsewhere too.
 func (f *fsck) packs(ctx context.Context) error {
-	wrong, err := store.BrokenPacks(ctx, f.l.repo)
+	wrong, err := f.l.repo.BrokenPacks(ctx)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -303,7 +303,7 @@ func (f *fsck) limits(ctx context.Context) error {
 
 // mend is what mends a store of which something is missing or damaged: a way back, where
 // its logs know one.
-func mend(ctx context.Context, l *Layer) fault.Hint {
+func (l *Layer) mend(ctx context.Context) fault.Hint {
 	all, err := store.BrokenRefs(ctx, l.repo)
 	own := func(b store.BrokenRef) bool { return !strings.HasPrefix(b.Name, "refs/rye/") }
 	switch {

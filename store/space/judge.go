@@ -107,7 +107,7 @@ func (s *Stack) judgeBytes(ctx context.Context, l *Layer, p string, ref objects.
 func standing(ctx context.Context, s *Stack, l *Layer, f *Finding, cover *Cover) (err error) {
 	sub := subject{name: f.Ref.String(), ref: f.Ref, path: f.Path, item: f.Item, parse: objects.Parse}
 	if !f.Recorded {
-		f.Past, err = pastOf(ctx, s, l, sub)
+		f.Past, err = s.pastOf(ctx, l, sub)
 	}
 	if err == nil && (f.Past == nil || f.Past.verdict() == nil) {
 		var p *Past
@@ -191,12 +191,12 @@ func (l *Layer) recordedAt(at *moment, p string) (store.OID, error) {
 	if errors.Is(err, store.ErrNotExist) {
 		return store.OID{}, nil
 	}
-	return e.ID, damaged(l, err)
+	return e.ID, l.damaged(err)
 }
 
 // HistoryOf is store.Reader.History for an item: entries are the files that the
 // record held under ref after the commit, usually one, none where it held none.
 func (l *Layer) HistoryOf(ctx context.Context, from store.OID, ref objects.Ref, visit func(c *store.Commit, held []store.Entry) error) error {
-	dir := FolderOf(l, ref)
+	dir := l.FolderOf(ref)
 	return l.repo.Histories(ctx, from, dir, holds(dir, ref), visit)
 }

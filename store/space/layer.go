@@ -170,7 +170,7 @@ func (l *Layer) tip() (*store.Commit, error) {
 	if err == nil {
 		l.last.Store(c)
 	}
-	return c, damaged(l, err)
+	return c, l.damaged(err)
 }
 
 // lost is the error for a ref that is not there although its log says that it moved:
@@ -202,7 +202,7 @@ func repair() fault.Hint { return fault.Command("rye fsck --repair") }
 
 // damaged turns "no such object" into damage: what a ref reaches has to be there,
 // and an item whose record cannot be read is not an item that nobody recorded.
-func damaged(l *Layer, err error) error {
+func (l *Layer) damaged(err error) error {
 	if fault.Is(err, fault.Limit) {
 		return fault.New(fault.Limit, "the record of the %s space holds more than can be looked at: %v", l.Space, err).With(l.anew())
 	}

@@ -63,7 +63,7 @@ func libraryFile(s *Stack, system *System, set *extract.Set) (file string, key o
 func writeLibrary(file string, key objects.Digest, rows []Row) {
 	b := newCatalogue(320 * len(rows))
 	for i := range rows {
-		if !fits(&rows[i]) {
+		if !rows[i].fits() {
 			return
 		}
 		b = appendRow(b, &rows[i], seenFile{})

@@ -85,7 +85,7 @@ func (l *Layer) list(ctx context.Context) ([]folder, error) {
 	for depth := 1; len(dirs) > 0; depth++ {
 		level := make([]folder, len(dirs))
 		err := parallel.Each(ctx, len(dirs), func(i int) error {
-			level[i] = readFolder(l.at, dirs[i], depth, room)
+			level[i] = l.at.readFolder(dirs[i], depth, room)
 			return room.full()
 		})
 		if err != nil {
@@ -101,7 +101,7 @@ func (l *Layer) list(ctx context.Context) ([]folder, error) {
 }
 
 // readFolder lists one folder, as far as there is room. A missing one is empty.
-func readFolder(x *beneath, dir string, depth int, room *room) folder {
+func (x *beneath) readFolder(dir string, depth int, room *room) folder {
 	fd := folder{path: dir}
 	err := x.list(dir, func(name []byte, typ fs.FileMode, st stamp) bool {
 		if !room.take(st.size) {

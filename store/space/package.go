@@ -38,7 +38,7 @@ type packages struct {
 
 // LockedPackage returns the package that the lock pins by a ref like bundle:acme/kit; nil
 // where it pins none.
-func LockedPackage(s *Stack, ref objects.Ref) *Package {
+func (s *Stack) LockedPackage(ref objects.Ref) *Package {
 	if s.Locked == nil || ref.Kind != objects.Bundle {
 		return nil
 	}
@@ -67,7 +67,7 @@ func PackageOf(s *Stack, ref objects.Ref) (*Package, error) {
 	if !in {
 		return nil, nil
 	}
-	p := LockedPackage(s, of)
+	p := s.LockedPackage(of)
 	if p == nil || p.m == nil {
 		return p, nil
 	}
@@ -223,7 +223,7 @@ func (p *Package) verified(s *Stack, rel string, raw []byte) (*objects.Item, tru
 		return nil, v, err
 	}
 	it := v.Item()
-	if ps := objects.Validate(it); len(ps) > 0 {
+	if ps := it.Validate(); len(ps) > 0 {
 		return it, trust.Verified{}, fault.New(fault.Malformed, "%s: a file of package %s, and no item: %s", it.Ref, p.Ref, ps[0].String())
 	}
 	if it.Signature == nil && it.Legacy == nil {
@@ -304,11 +304,11 @@ func pinnedTwice(ref objects.Ref, p *Package, err error) error {
 
 // Occupied returns what answers to a ref that a package would bring: a file of the project,
 // or another item that the lock pins; "" for nothing. No two packages have one ref.
-func Occupied(ctx context.Context, s *Stack, ref objects.Ref) (string, error) {
+func (s *Stack) Occupied(ctx context.Context, ref objects.Ref) (string, error) {
 	if s.Project == nil {
 		return "", nil
 	}
-	if dir := ref.PackageDir(); dir != "" && IsFolder(s.Project, dir) {
+	if dir := ref.PackageDir(); dir != "" && s.Project.IsFolder(dir) {
 		return ".ai/" + dir, nil
 	}
 	f, ok, err := s.inLayer(ctx, s.Project, ref)
@@ -330,7 +330,7 @@ func Occupied(ctx context.Context, s *Stack, ref objects.Ref) (string, error) {
 // PackagesIn returns the packages among the refs that a lock pins, sorted.
 func PackagesIn(s *Stack, refs []objects.Ref) (all []*Package) {
 	for _, ref := range refs {
-		if p := LockedPackage(s, ref); p != nil {
+		if p := s.LockedPackage(ref); p != nil {
 			all = append(all, p)
 		}
 	}

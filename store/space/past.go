@@ -132,14 +132,14 @@ func (s subject) signedAfter(t time.Time) bool {
 // pastOf returns how a validly signed file stands behind the record, nil when it does not:
 // it was never recorded, and it was signed after all that is. Only signed_at orders; what
 // a version calls itself counts for nothing.
-func pastOf(ctx context.Context, s *Stack, l *Layer, sub subject) (*Past, error) {
+func (s *Stack) pastOf(ctx context.Context, l *Layer, sub subject) (*Past, error) {
 	c, err := l.tip()
 	if c == nil || err != nil {
 		return nil, err
 	}
 	h, err := s.annals[l.Space].of(ctx, l, c, sub)
 	if err != nil || len(h.versions) == 0 && h.removed.IsZero() {
-		return nil, damaged(l, err)
+		return nil, l.damaged(err)
 	}
 	seen := h.holds(l.BlobID(sub.item.Raw))
 	newest, err := h.newest(s, l, s.Scope(l), sub)
@@ -213,7 +213,7 @@ func (h *versions) holds(blob store.OID) bool {
 // versionsOf reads which contents the record held under the name of sub.
 func versionsOf(ctx context.Context, l *Layer, from store.OID, sub subject) (*versions, error) {
 	h, first := &versions{}, true
-	err := heldAs(ctx, l, from, sub, func(c *store.Commit, held []store.Entry) error {
+	err := l.heldAs(ctx, from, sub, func(c *store.Commit, held []store.Entry) error {
 		if first {
 			h.changed = c.Committer.Time()
 		}
@@ -234,7 +234,7 @@ func versionsOf(ctx context.Context, l *Layer, from store.OID, sub subject) (*ve
 // heldAs calls visit for each commit, newest first, after which the record held something
 // else under the name of sub than it did before, with what it then held: the files of an
 // item, whatever their extensions, or the one manifest.
-func heldAs(ctx context.Context, l *Layer, from store.OID, sub subject, visit func(*store.Commit, []store.Entry) error) error {
+func (l *Layer) heldAs(ctx context.Context, from store.OID, sub subject, visit func(*store.Commit, []store.Entry) error) error {
 	if sub.ref.Kind != "" {
 		return l.HistoryOf(ctx, from, sub.ref, visit)
 	}
@@ -252,7 +252,7 @@ func (h *versions) readAll(l *Layer) error {
 		v := &h.versions[i]
 		raw, err := l.repo.Blob(v.blob, MaxItem)
 		if err != nil {
-			return damaged(l, err)
+			return l.damaged(err)
 		}
 		v.raw = raw
 		if _, sig, _, err := objects.Split(v.path, raw); err == nil && sig != nil {
@@ -284,7 +284,7 @@ func (h *versions) newest(s *Stack, l *Layer, in trust.Scope, sub subject) (*ver
 }
 
 // EverHeld reports whether the record holds, or ever held, a file of ref with these bytes.
-func EverHeld(ctx context.Context, l *Layer, ref objects.Ref, raw []byte) (bool, error) {
+func (l *Layer) EverHeld(ctx context.Context, ref objects.Ref, raw []byte) (bool, error) {
 	c, err := l.tip()
 	if c == nil || err != nil {
 		return false, err
@@ -296,5 +296,5 @@ func EverHeld(ctx context.Context, l *Layer, ref objects.Ref, raw []byte) (bool,
 		}
 		return nil
 	})
-	return found, damaged(l, err)
+	return found, l.damaged(err)
 }

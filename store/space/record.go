@@ -141,7 +141,7 @@ func (l *Layer) stems(tree store.OID, dir string) (map[string][]string, error) {
 			all[f.Name[:dot]] = append(all[f.Name[:dot]], f.Name)
 		}
 	}
-	return all, damaged(l, err)
+	return all, l.damaged(err)
 }
 
 // Recorded calls visit for every file that the layer's ref holds.
@@ -150,7 +150,7 @@ func (l *Layer) Recorded(ctx context.Context, visit func(p string, blob store.OI
 	if c == nil || err != nil {
 		return err
 	}
-	return damaged(l, l.repo.Walk(ctx, c.Tree, func(p string, e store.Entry) error {
+	return l.damaged(l.repo.Walk(ctx, c.Tree, func(p string, e store.Entry) error {
 		if e.IsDir() {
 			return nil
 		}
@@ -190,7 +190,7 @@ func (l *Layer) Ever(ctx context.Context, visit func(p string, blob store.OID) e
 	if err == nil && next != nil {
 		err = diff(store.OID{})
 	}
-	return damaged(l, err)
+	return l.damaged(err)
 }
 
 // Tip returns the recorded commit's id, zero when nothing is recorded.
@@ -232,7 +232,7 @@ func (l *Layer) pathIn(tree store.OID, ref objects.Ref) (string, error) {
 				return p, nil
 			}
 			if err != nil && !errors.Is(err, store.ErrNotExist) {
-				return "", damaged(l, err)
+				return "", l.damaged(err)
 			}
 		}
 	}
@@ -240,7 +240,7 @@ func (l *Layer) pathIn(tree store.OID, ref objects.Ref) (string, error) {
 		return "", nil
 	}
 	for _, dir := range foldersOf(ref) {
-		if p, err := toolIn(l, tree, dir, ref); p != "" || err != nil {
+		if p, err := l.toolIn(tree, dir, ref); p != "" || err != nil {
 			return p, err
 		}
 	}
@@ -248,7 +248,7 @@ func (l *Layer) pathIn(tree store.OID, ref objects.Ref) (string, error) {
 }
 
 // toolIn returns the path that a recorded tree holds in a folder for a tool in any language.
-func toolIn(l *Layer, tree store.OID, dir string, ref objects.Ref) (string, error) {
+func (l *Layer) toolIn(tree store.OID, dir string, ref objects.Ref) (string, error) {
 	e, err := l.repo.Lookup(tree, dir)
 	if errors.Is(err, store.ErrNotExist) || err == nil && !e.IsDir() {
 		return "", nil
@@ -258,7 +258,7 @@ func toolIn(l *Layer, tree store.OID, dir string, ref objects.Ref) (string, erro
 	}
 	held, err := l.repo.FilesIn(e.ID, holds(dir, ref))
 	if err != nil || len(held) == 0 {
-		return "", damaged(l, err)
+		return "", l.damaged(err)
 	}
 	return dir + "/" + held[0].Name, nil
 }
@@ -280,7 +280,7 @@ func holds(dir string, ref objects.Ref) func(name []byte) bool {
 
 // FolderOf returns the folder whose history is that of ref: that of its kind, unless the
 // newest tree or the working tree holds it as a member of a bundle.
-func FolderOf(l *Layer, ref objects.Ref) string {
+func (l *Layer) FolderOf(ref objects.Ref) string {
 	dir := path.Dir(ref.Path(""))
 	if ref.MemberFolder() == "" {
 		return dir
@@ -319,14 +319,14 @@ func (l *Layer) lastBefore(ctx context.Context, from store.OID, ref objects.Ref)
 		return err
 	})
 	if err != nil || p == "" {
-		return "", nil, damaged(l, err)
+		return "", nil, l.damaged(err)
 	}
 	e, err := l.repo.Lookup(tree, p)
 	if err != nil {
 		return "", nil, err
 	}
 	raw, err = l.repo.Blob(e.ID, MaxItem)
-	return p, raw, damaged(l, err)
+	return p, raw, l.damaged(err)
 }
 
 // Holds reports whether the record holds these very bytes at p.
@@ -390,7 +390,7 @@ func (l *Layer) Version(ctx context.Context, ref objects.Ref, at string) (id sto
 	if err == nil {
 		raw, err = l.repo.Blob(e.ID, MaxItem)
 	}
-	return c.ID, p, raw, damaged(l, err)
+	return c.ID, p, raw, l.damaged(err)
 }
 
 // commitAt finds a commit of the record by the beginning of its id.
@@ -413,7 +413,7 @@ func (l *Layer) commitAt(ctx context.Context, at string) (*store.Commit, error) 
 	}
 	switch {
 	case err != nil:
-		return nil, damaged(l, err)
+		return nil, l.damaged(err)
 	case len(found) == 0:
 		return nil, fault.New(fault.NotFound, "commit %s: not in the record of the %s space", at, l.Space).Advise("rye log")
 	case len(found) > 1:

@@ -112,7 +112,7 @@ func TestSweepTemps(t *testing.T) {
 	l := &Layer{Dir: dir}
 	defer l.Close()
 	for i, dry := range []bool{true, false, false} {
-		if n, err := SweepTemps(t.Context(), l, time.Now(), dry); err != nil || n != [...]int{2, 2, 0}[i] {
+		if n, err := l.SweepTemps(t.Context(), time.Now(), dry); err != nil || n != [...]int{2, 2, 0}[i] {
 			t.Errorf("sweep %d: %d, %v", i, n, err)
 		}
 	}
@@ -138,11 +138,11 @@ func TestSweepWaitsForAChange(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if n, err := SweepTemps(ctx, l, later, false); !errors.Is(err, context.DeadlineExceeded) {
+	if n, err := l.SweepTemps(ctx, later, false); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("sweep beside a change: %d, %v", n, err)
 	}
 	unlock()
-	if n, err := SweepTemps(t.Context(), l, later, false); n != 1 || err != nil {
+	if n, err := l.SweepTemps(t.Context(), later, false); n != 1 || err != nil {
 		t.Errorf("sweep after it: %d, %v", n, err)
 	}
 }

@@ -21,7 +21,7 @@ const tempAge = time.Minute
 // SweepTemps removes the working files that were being written when their process died:
 // regular files whose names begin with TempPrefix. It waits for a change of the layer that
 // another process makes. It returns how many, and with dryRun only counts them.
-func SweepTemps(ctx context.Context, l *Layer, now time.Time, dryRun bool) (n int, err error) {
+func (l *Layer) SweepTemps(ctx context.Context, now time.Time, dryRun bool) (n int, err error) {
 	if err := l.load(); err != nil {
 		return 0, err
 	}
@@ -32,7 +32,7 @@ func SweepTemps(ctx context.Context, l *Layer, now time.Time, dryRun bool) (n in
 		}
 		defer unlock()
 	}
-	found, err := temps(ctx, l, now.Add(-tempAge))
+	found, err := l.temps(ctx, now.Add(-tempAge))
 	for _, p := range found {
 		if !dryRun {
 			if err := l.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -45,7 +45,7 @@ func SweepTemps(ctx context.Context, l *Layer, now time.Time, dryRun bool) (n in
 }
 
 // temps lists those files of before a moment.
-func temps(ctx context.Context, l *Layer, before time.Time) (all []string, err error) {
+func (l *Layer) temps(ctx context.Context, before time.Time) (all []string, err error) {
 	folders, err := l.list(ctx)
 	if err != nil || l.root == nil {
 		return nil, err

@@ -38,7 +38,7 @@ func WaitFor(n int) Wait {
 var testOnlySynced func(p string)
 
 // SyncNames makes names durable: that the files of changes were written, or are gone.
-func SyncNames(l *Layer, changes ...store.Change) error {
+func (l *Layer) SyncNames(changes ...store.Change) error {
 	if err := l.load(); err != nil || l.root == nil {
 		return err
 	}

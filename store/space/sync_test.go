@@ -60,7 +60,7 @@ func TestWriteIsDurable(t *testing.T) {
 			t.Errorf("Write(%d) synced %q, want %q", tc.wait, s, tc.want)
 		}
 	}
-	if err := SyncNames(l, store.Change{Path: p}, store.Change{Path: "tools/acme/other.sh"}); err != nil {
+	if err := l.SyncNames(store.Change{Path: p}, store.Change{Path: "tools/acme/other.sh"}); err != nil {
 		t.Fatal(err)
 	}
 	if s := got(); !slices.Equal(s, []string{"tools/acme with it"}) {
@@ -73,7 +73,7 @@ func removeFiles(l *Layer, c store.Change) error {
 	if err := l.Remove(c.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return SyncNames(l, c)
+	return l.SyncNames(c)
 }
 
 // What was removed is gone on the disk, too, whatever became of its folder.

@@ -59,7 +59,7 @@ func (w *Watch) Look(ctx context.Context, s *Stack, l *Layer) (*Look, error) {
 	case !w.used: // maybe it stays the only one
 	case !w.tree.holds(folders):
 		w.tree.close()
-		w.tree = watchTree(l, folders) // for the next look: this one began without
+		w.tree = l.watchTree(folders) // for the next look: this one began without
 	case u.began >= began.UnixNano(): // not a listing that was begun before the system was asked
 		w.seen, w.key, w.tip, w.when = k, u.key, u.tip, began
 	}

@@ -23,8 +23,8 @@ const told = unix.IN_MODIFY | unix.IN_ATTRIB | unix.IN_CLOSE_WRITE | unix.IN_CRE
 	unix.IN_MOVED_FROM | unix.IN_MOVED_TO | unix.IN_DELETE_SELF | unix.IN_MOVE_SELF | unix.IN_ONLYDIR
 
 // watchTree watches the .ai directory of a layer and folders in it; nil where that cannot be.
-func watchTree(l *Layer, folders []folder) *treeWatch {
-	if l.root == nil || len(folders) > maxWatched || !tells(l) {
+func (l *Layer) watchTree(folders []folder) *treeWatch {
+	if l.root == nil || len(folders) > maxWatched || !l.tells() {
 		return nil
 	}
 	top, err := l.root.Stat(".")
@@ -55,7 +55,7 @@ func watchTree(l *Layer, folders []folder) *treeWatch {
 }
 
 // tells reports whether all changes of the file system are made by this machine.
-func tells(l *Layer) bool {
+func (l *Layer) tells() bool {
 	var st unix.Statfs_t
 	if unix.Fstatfs(int(l.at.top.Fd()), &st) != nil {
 		return false

@@ -5,7 +5,7 @@ package space
 // treeWatch is nothing here: every look asks about every file.
 type treeWatch struct{}
 
-func watchTree(*Layer, []folder) *treeWatch   { return nil }
+func (*Layer) watchTree([]folder) *treeWatch  { return nil }
 func (t *treeWatch) quiet(*Layer) bool        { return false }
 func (t *treeWatch) holds(list []folder) bool { return false }
 func (t *treeWatch) close()                   {}

@@ -67,7 +67,7 @@ const advertLimit = 1 << 20
 
 // readAdvert reads the advertisement of service. Refs whose name is not under
 // one of the prefixes are dropped while reading; no prefix keeps all.
-func readAdvert(p *pktReader, service string, prefixes []string) (*advert, error) {
+func (p *pktReader) readAdvert(service string, prefixes []string) (*advert, error) {
 	kind, line, err := p.line()
 	if err != nil {
 		return nil, eofIsSilence(err)

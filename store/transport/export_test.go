@@ -12,4 +12,4 @@ func SaidOf(raw []byte, piece int) string {
 }
 
 // Silent reports whether git need not be asked what it was told.
-func Silent(o Options) bool { return silent(&o) }
+func Silent(o Options) bool { return o.silent() }

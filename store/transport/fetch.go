@@ -154,7 +154,7 @@ func (a *advert) sameFormat(f store.Format) error {
 // encode writes the fetch command of version 2. It asks for everything in one
 // round: what the caller has is known, so there is nothing to negotiate.
 func (f *fetching) encode(w *pktWriter) {
-	encodeCommand(w, "fetch", f.a.caps)
+	w.encodeCommand("fetch", f.a.caps)
 	w.linef("ofs-delta")
 	if len(f.have) > 0 && !f.o.NoThin {
 		w.linef("thin-pack")

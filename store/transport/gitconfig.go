@@ -109,10 +109,10 @@ func (o *Options) variable(name string) (value string) {
 
 // readGitSettings asks git what the user told it. Without git there is only what the
 // environment says.
-func readGitSettings(o *Options) *gitSettings {
+func (o *Options) readGitSettings() *gitSettings {
 	g := &gitSettings{o: o, http: map[string][]string{}}
 	out := ""
-	if !silent(o) {
+	if !o.silent() {
 		out, _ = runGit(context.Background(), o, gitConfigWait, "", "config", "-z", "--includes", "--list")
 	}
 	for entry := range strings.SplitSeq(out, "\x00") {
@@ -147,7 +147,7 @@ var spoken = [][]byte{[]byte("[url"), []byte("[http"), []byte("sshcommand"), []b
 // silent reports whether no file that git would read can say anything of what is looked for:
 // then git, which takes two milliseconds to say so, need not be asked. Where git is not the
 // system's own, its first file may be anywhere, and it is asked.
-func silent(o *Options) bool {
+func (o *Options) silent() bool {
 	if o.Git == "" {
 		return true
 	}

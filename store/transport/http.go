@@ -37,7 +37,7 @@ type httpDialer struct {
 	lengths bool // the server takes no body of unknown size
 }
 
-func newHTTPDialer(r *Remote) *httpDialer {
+func (r *Remote) newHTTPDialer() *httpDialer {
 	d := &net.Dialer{Timeout: r.o.Connect}
 	u := url.URL{Scheme: r.t.scheme, Host: r.t.hostPort(), Path: strings.TrimSuffix(r.t.path, "/")}
 	return &httpDialer{r: r, base: u.String(), client: &http.Client{
@@ -312,7 +312,7 @@ func (s *httpSession) round(ctx context.Context, q *request) (*pktReader, error)
 			}
 			return nil, ended
 		}
-		if b.size < 0 && ctx.Err() == nil && refusesChunks(ctx, b, resp, err) {
+		if b.size < 0 && ctx.Err() == nil && b.refusesChunks(ctx, resp, err) {
 			make, s.d.lengths = q.spool, true
 			continue
 		}
@@ -337,7 +337,7 @@ func (s *httpSession) round(ctx context.Context, q *request) (*pktReader, error)
 // it, but handed nothing on to its program, answers with nothing, or that it failed: should
 // it have acted after all, then the second push is refused, for the refs are not any more
 // where it wants them.
-func refusesChunks(ctx context.Context, b *body, resp *http.Response, err error) bool {
+func (b *body) refusesChunks(ctx context.Context, resp *http.Response, err error) bool {
 	if err != nil {
 		return !b.whole.Load()
 	}

@@ -57,9 +57,9 @@ func passes(err error) bool {
 }
 
 // begin opens a conversation and reads what the server says first.
-func begin(ctx context.Context, r *Remote, service string, version int, prefixes []string) (session, *advert, error) {
+func (r *Remote) begin(ctx context.Context, service string, version int, prefixes []string) (session, *advert, error) {
 	for try := range r.o.Tries {
-		s, a, err := beginOnce(ctx, r, service, version, prefixes)
+		s, a, err := r.beginOnce(ctx, service, version, prefixes)
 		if err == nil || r.t.scheme == "file" || !passes(err) || try+1 == r.o.Tries {
 			return s, a, err
 		}
@@ -76,12 +76,12 @@ func begin(ctx context.Context, r *Remote, service string, version int, prefixes
 	panic("unreachable")
 }
 
-func beginOnce(ctx context.Context, r *Remote, service string, version int, prefixes []string) (session, *advert, error) {
+func (r *Remote) beginOnce(ctx context.Context, service string, version int, prefixes []string) (session, *advert, error) {
 	s, err := r.dial.open(ctx, service, version)
 	if err != nil {
 		return nil, nil, err
 	}
-	a, err := readAdvert(s.advert(), service, prefixes)
+	a, err := s.advert().readAdvert(service, prefixes)
 	if err != nil {
 		s.Close()
 		return nil, nil, err

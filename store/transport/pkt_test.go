@@ -157,7 +157,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Add([]byte(pktString("unpack ok\n", "ok refs/heads/x\n", "ng refs/heads/y non-fast-forward\n", "0000")))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		p := newPktReader(bytes.NewReader(in))
-		a, err := readAdvert(p, uploadPack, []string{"refs/heads/"})
+		a, err := p.readAdvert(uploadPack, []string{"refs/heads/"})
 		if err == nil {
 			for name := range a.refs {
 				if !validRef(name) || !strings.HasPrefix(name, "refs/heads/") {
@@ -165,7 +165,7 @@ func FuzzAnswers(f *testing.F) {
 				}
 			}
 		}
-		if refs, head, err := readLsRefs(p, nil); err == nil {
+		if refs, head, err := p.readLsRefs(nil); err == nil {
 			for name := range refs {
 				if name != "HEAD" && !validRef(name) {
 					t.Fatalf("kept ref %q", name)
@@ -180,7 +180,7 @@ func FuzzAnswers(f *testing.F) {
 		fe.sections(newPktReader(bytes.NewReader(in)))
 		fe.acks0(newPktReader(bytes.NewReader(in)))
 		pu := &pushing{r: r, updates: []Update{{Name: "refs/heads/x"}}}
-		if pu.judge(readReport(newPktReader(bytes.NewReader(in)))) == nil && !bytes.Contains(in, []byte("ok refs/heads/x")) {
+		if pu.judge(newPktReader(bytes.NewReader(in)).readReport()) == nil && !bytes.Contains(in, []byte("ok refs/heads/x")) {
 			t.Fatal("push believed without an ok")
 		}
 	})

@@ -86,7 +86,7 @@ func (r *Remote) receive(ctx context.Context) (session, *advert, error) {
 	r.ready = nil
 	r.drop() // a host may serve few at a time, and counts both
 	if k == nil {
-		return begin(ctx, r, receivePack, 0, nil)
+		return r.begin(ctx, receivePack, 0, nil)
 	}
 	if st, ok := k.session.(*stream); ok {
 		st.resume(ctx)
@@ -235,11 +235,11 @@ func (p *pushing) common(a *advert) []store.OID {
 // report reads what the remote did: "unpack ok", then ok or ng for each ref.
 func (p *pushing) report(in *pktReader) error {
 	if !p.caps.has("side-band-64k") {
-		return p.judge(readReport(in))
+		return p.judge(in.readReport())
 	}
 	p.words.to = p.r.o.Progress
 	d := &demux{p: in, words: p.words.add, limit: p.r.o.MaxAdvert}
-	rep, err := readReport(newPktReader(d))
+	rep, err := newPktReader(d).readReport()
 	if _, rest := io.Copy(io.Discard, d); err == nil || d.err != io.EOF && fault.CodeOf(rest) != fault.Failed {
 		err = rest
 	}
@@ -254,8 +254,8 @@ type outcome struct {
 	why    string
 }
 
-func readReport(in *pktReader) (rep outcome, err error) {
-	kind, line, err := in.line()
+func (p *pktReader) readReport() (rep outcome, err error) {
+	kind, line, err := p.line()
 	if err != nil || kind != pktData {
 		return rep, malformedReport(err)
 	}
@@ -264,7 +264,7 @@ func readReport(in *pktReader) (rep outcome, err error) {
 		return rep, malformedReport(nil)
 	}
 	rep.done = map[string]bool{}
-	err = in.list(pktFlush, 2*updateMax, io.EOF, func(line string) error {
+	err = p.list(pktFlush, 2*updateMax, io.EOF, func(line string) error {
 		if name, ok := strings.CutPrefix(line, "ok "); ok {
 			rep.done[name] = true
 		} else if rest, ok := strings.CutPrefix(line, "ng "); ok && rep.ref == "" {

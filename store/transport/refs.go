@@ -31,12 +31,12 @@ func (r *Remote) listOnce(ctx context.Context, prefixes []string) (map[string]st
 		return a.refs, a.head, nil
 	}
 	q := &request{limit: r.o.MaxAdvert}
-	encodeLsRefs(q.packets(), a.caps, prefixes)
+	q.packets().encodeLsRefs(a.caps, prefixes)
 	var refs map[string]store.OID
 	var head string
 	p, err := s.round(ctx, q)
 	if err == nil {
-		refs, head, err = readLsRefs(p, prefixes)
+		refs, head, err = p.readLsRefs(prefixes)
 	}
 	if err != nil {
 		s.Close()
@@ -86,16 +86,16 @@ func isStream(s session) bool {
 	return is
 }
 
-func encodeCommand(w *pktWriter, command string, c caps) {
-	w.linef("command=%s", command)
+func (p *pktWriter) encodeCommand(command string, c caps) {
+	p.linef("command=%s", command)
 	for _, own := range c.ours() {
-		w.linef("%s", own)
+		p.linef("%s", own)
 	}
-	w.delim()
+	p.delim()
 }
 
-func encodeLsRefs(w *pktWriter, c caps, prefixes []string) {
-	encodeCommand(w, "ls-refs", c)
+func (w *pktWriter) encodeLsRefs(c caps, prefixes []string) {
+	w.encodeCommand("ls-refs", c)
 	w.linef("symrefs")
 	for _, p := range prefixes {
 		w.linef("ref-prefix %s", p)
@@ -104,7 +104,7 @@ func encodeLsRefs(w *pktWriter, c caps, prefixes []string) {
 }
 
 // readLsRefs reads lines "<id> <name>[ <attribute>]..." up to the flush.
-func readLsRefs(p *pktReader, prefixes []string) (refs map[string]store.OID, head string, err error) {
+func (p *pktReader) readLsRefs(prefixes []string) (refs map[string]store.OID, head string, err error) {
 	refs = map[string]store.OID{}
 	malformed := fault.New(fault.Network, "read refs of remote: not a list of refs")
 	err = p.list(pktFlush, advertLimit, malformed, func(line string) error {

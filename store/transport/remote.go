@@ -155,7 +155,7 @@ func dialFor(address string, o Options, push bool) (*Remote, error) {
 	}
 	switch r.t.scheme {
 	case "http", "https":
-		r.dial = newHTTPDialer(r)
+		r.dial = r.newHTTPDialer()
 	case "git":
 		r.dial = &tcpDialer{r}
 	case "ssh":
@@ -176,7 +176,7 @@ func (r *Remote) heed(address string, push bool) error {
 	if r.t.scheme == "file" {
 		return nil
 	}
-	g := readGitSettings(&r.o)
+	g := r.o.readGitSettings()
 	if to := g.instead(address, push); to != address {
 		clean, given := cutCredential(to)
 		t, err := parseTarget(clean)
@@ -287,7 +287,7 @@ func (r *Remote) reading(ctx context.Context, f func() error) error {
 
 // upload returns a session of upload-pack and what the server said first.
 func (r *Remote) upload(ctx context.Context, prefixes []string) (session, *advert, error) {
-	return begin(ctx, r, uploadPack, 2, prefixes)
+	return r.begin(ctx, uploadPack, 2, prefixes)
 }
 
 // Head returns the branch that the remote's HEAD points at, or "" when the
@@ -309,7 +309,7 @@ func (r *Remote) RefsToPush(ctx context.Context, prefixes ...string) (refs map[s
 	}
 	err = r.do(ctx, "list refs of", func(ctx context.Context) error {
 		r.drop()
-		s, a, err := begin(ctx, r, receivePack, 0, nil)
+		s, a, err := r.begin(ctx, receivePack, 0, nil)
 		if err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ func FuzzRequests(f *testing.F) {
 	f.Add([]byte(pktString("want "+id+" multi_ack_detailed side-band-64k", "deepen 1", "0000", "have "+id, "done")))
 	f.Add([]byte(pktString(zero+" "+id+" refs/heads/x\x00 report-status atomic side-band-64k", id+" "+zero+" refs/heads/y", "0000") + "PACK"))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		if cmd, err := readCommand(newPktReader(bytes.NewReader(in))); err == nil {
+		if cmd, err := newPktReader(bytes.NewReader(in)).readCommand(); err == nil {
 			n := &needs{}
 			for _, a := range cmd.args {
 				if n.arg(a) != nil {
@@ -29,10 +29,10 @@ func FuzzRequests(f *testing.F) {
 				t.Fatalf("%+v", n)
 			}
 		}
-		readNeeds0(newPktReader(bytes.NewReader(in)))
-		if o, err := readOrders(newPktReader(bytes.NewReader(in)), store.SHA1); err == nil && o != nil {
+		newPktReader(bytes.NewReader(in)).readNeeds0()
+		if o, err := newPktReader(bytes.NewReader(in)).readOrders(store.SHA1); err == nil && o != nil {
 			again := encodeOrders(o)
-			o2, err := readOrders(newPktReader(bytes.NewReader(again)), store.SHA1)
+			o2, err := newPktReader(bytes.NewReader(again)).readOrders(store.SHA1)
 			if err != nil || len(o2.updates) != len(o.updates) {
 				t.Fatalf("read again: %v", err)
 			}

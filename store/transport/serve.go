@@ -168,7 +168,7 @@ type command struct {
 const argMax = 2*wantMax + 1000
 
 // readCommand reads a request of version 2; io.EOF when the client has left.
-func readCommand(p *pktReader) (*command, error) {
+func (p *pktReader) readCommand() (*command, error) {
 	cmd := &command{}
 	inArgs := false
 	for n := 0; ; n++ {
@@ -203,7 +203,7 @@ func readCommand(p *pktReader) (*command, error) {
 // commands answers requests of version 2 until the client leaves.
 func (c *conversation) commands(ctx context.Context) error {
 	for {
-		cmd, err := readCommand(c.in)
+		cmd, err := c.in.readCommand()
 		if err != nil {
 			return err
 		}

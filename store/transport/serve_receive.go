@@ -30,7 +30,7 @@ func (o *orders) news() (ids []store.OID) {
 
 // readOrders reads commands "<old> <new> <name>", with capabilities behind the
 // first, up to the flush. It returns nil when the client wants nothing.
-func readOrders(p *pktReader, f store.Format) (*orders, error) {
+func (p *pktReader) readOrders(f store.Format) (*orders, error) {
 	o := &orders{}
 	malformed := fault.New(fault.Malformed, "request is not a list of commands")
 	err := p.list(pktFlush, updateMax, malformed, func(line string) error {
@@ -90,7 +90,7 @@ func parseOrder(line string, f store.Format) (u Update, err error) {
 
 // receive takes a push: commands, then a pack unless all of them delete.
 func (c *conversation) receive(ctx context.Context) error {
-	o, err := readOrders(c.in, c.repo.Format())
+	o, err := c.in.readOrders(c.repo.Format())
 	if err != nil || o == nil {
 		return err
 	}
@@ -103,31 +103,31 @@ func (c *conversation) receive(ctx context.Context) error {
 		return nil
 	}
 	if o.band == 0 {
-		return report(c.w, o, unpack, refused)
+		return c.w.report(o, unpack, refused)
 	}
-	err = report(&pktWriter{w: &bandWriter{p: c.w, band: bandData, size: o.band}}, o, unpack, refused)
+	err = (&pktWriter{w: &bandWriter{p: c.w, band: bandData, size: o.band}}).report(o, unpack, refused)
 	c.w.flush()
 	return err
 }
 
-func report(w *pktWriter, o *orders, unpack error, refused []string) error {
+func (p *pktWriter) report(o *orders, unpack error, refused []string) error {
 	if unpack != nil {
-		w.linef("unpack %s", refusal(unpack))
+		p.linef("unpack %s", refusal(unpack))
 	} else {
-		w.linef("unpack ok")
+		p.linef("unpack ok")
 	}
 	for i, u := range o.updates {
 		switch {
 		case unpack != nil:
-			w.linef("ng %s unpacker error", u.Name)
+			p.linef("ng %s unpacker error", u.Name)
 		case refused[i] != "":
-			w.linef("ng %s %s", u.Name, cleanText(refused[i]))
+			p.linef("ng %s %s", u.Name, cleanText(refused[i]))
 		default:
-			w.linef("ok %s", u.Name)
+			p.linef("ok %s", u.Name)
 		}
 	}
-	w.flush()
-	return w.err
+	p.flush()
+	return p.err
 }
 
 // obey takes the objects into quarantine, checks them and every command, and
@@ -187,7 +187,7 @@ func (c *conversation) adoptHead(ctx context.Context, o *orders, refused []strin
 		}
 	}
 	if branch != "" && c.s.keep == "" {
-		store.AdoptHead(ctx, c.repo, branch)
+		c.repo.AdoptHead(ctx, branch)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // upload0 answers one request of protocol versions 0 and 1: wants, then haves in
 // rounds until "done".
 func (c *conversation) upload0(ctx context.Context) error {
-	n, err := readNeeds0(c.in)
+	n, err := c.in.readNeeds0()
 	if err != nil || n == nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (c *conversation) upload0(ctx context.Context) error {
 
 // readNeeds0 reads the wants of versions 0 and 1, with capabilities behind the
 // first, up to the flush. It returns nil when the client wants nothing.
-func readNeeds0(p *pktReader) (*needs, error) {
+func (p *pktReader) readNeeds0() (*needs, error) {
 	n, first := &needs{}, true
 	malformed := fault.New(fault.Malformed, "request is not a list of lines")
 	err := p.list(pktFlush, argMax, malformed, func(line string) error {

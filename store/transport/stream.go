@@ -31,7 +31,7 @@ type stream struct {
 
 // newStream ties a connection to ctx: when the operation ends early, closing
 // the connection wakes whoever waits for it.
-func newStream(ctx context.Context, r *Remote, in io.Reader, w io.Writer, closer func() error) *stream {
+func (r *Remote) newStream(ctx context.Context, in io.Reader, w io.Writer, closer func() error) *stream {
 	s := &stream{r: r, in: &boundedReader{ctx: ctx, r: in, left: r.o.MaxAdvert}, w: &watchedWriter{ctx, w}, closer: closer}
 	s.p = newPktReader(s.in)
 	s.resume(ctx)
@@ -108,7 +108,7 @@ func (d *tcpDialer) open(ctx context.Context, service string, version int) (sess
 	if err != nil {
 		return nil, err
 	}
-	s := newStream(ctx, d.r, c, c, c.Close)
+	s := d.r.newStream(ctx, c, c, c.Close)
 	hello := service + " " + t.path + "\x00host=" + t.hostPort() + "\x00"
 	if version > 0 {
 		hello += fmt.Sprintf("\x00version=%d\x00", version)
@@ -179,7 +179,7 @@ func (d *sshDialer) open(ctx context.Context, service string, version int) (sess
 		return nil, err
 	}
 	p := &sshProcess{cmd: cmd, out: out}
-	return newStream(ctx, d.r, &sshReader{in: in, p: p, said: said}, out, p.end), nil
+	return d.r.newStream(ctx, &sshReader{in: in, p: p, said: said}, out, p.end), nil
 }
 
 // sshProcess ends its program once: politely first, then by killing it.
@@ -259,7 +259,7 @@ func (d *localDialer) open(ctx context.Context, service string, version int) (se
 		toClient.CloseWithError(err)
 		fromClient.CloseWithError(err)
 	}()
-	s := newStream(ctx, d.r, fromServer, toServer, func() error {
+	s := d.r.newStream(ctx, fromServer, toServer, func() error {
 		cancel()
 		toServer.Close()
 		fromServer.Close()

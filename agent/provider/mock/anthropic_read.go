@@ -62,7 +62,7 @@ func anthropicPrompt(n node) (*prompt, *problem) {
 	if err := p.readAnthropicMessages(messages, s); err != nil {
 		return nil, err
 	}
-	if keep, there, err := cacheControl(m); err != nil {
+	if keep, there, err := m.cacheControl(); err != nil {
 		return nil, err
 	} else if there {
 		s.all[len(s.all)-1].write = keep
@@ -111,7 +111,7 @@ func checkThinking(n node, request *members, most int64) *problem {
 }
 
 // cacheControl reads the member cache_control of an object.
-func cacheControl(m *members) (keep string, there bool, _ *problem) {
+func (m *members) cacheControl() (keep string, there bool, _ *problem) {
 	n, there := m.get("cache_control")
 	if !there {
 		return "", false, nil
@@ -145,7 +145,7 @@ func (p *prompt) readAnthropicTools(n node, s *summing) *problem {
 		}
 		p.tools = append(p.tools, name)
 		schema := m.need("input_schema")
-		keep, _, err := cacheControl(m)
+		keep, _, err := m.cacheControl()
 		if m.wrong == nil {
 			m.wrong = checkSchema(schema)
 		}
@@ -211,7 +211,7 @@ func readSystem(n node, s *summing) (string, *problem) {
 		m.needText("type")
 		m.oneOf("type", "text")
 		texts = append(texts, m.needText("text"))
-		keep, _, err := cacheControl(m)
+		keep, _, err := m.cacheControl()
 		if m.wrong == nil {
 			m.wrong = err
 		}
@@ -312,7 +312,7 @@ func (a *anthropicTalk) block(n node, out *message) (text, keep string, _ *probl
 		err = m.wrong
 	}
 	if err == nil && slices.Contains(read.members, "cache_control") {
-		keep, _, err = cacheControl(m)
+		keep, _, err = m.cacheControl()
 	}
 	return text, keep, err
 }

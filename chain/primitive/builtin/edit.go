@@ -85,7 +85,7 @@ func editLines(ctx context.Context, in Input) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, err := splice(old, spans)
+	now, err := old.splice(spans)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func editLines(ctx context.Context, in Input) (any, error) {
 	if err := s.commit(ctx); err != nil {
 		return nil, err
 	}
-	return editAnswer{Success: true, Path: p.rel, Changes: show(now, spans), Lines: len(now.lines), Bytes: len(now.raw), Version: now.sum}, nil
+	return editAnswer{Success: true, Path: p.rel, Changes: now.show(spans), Lines: len(now.lines), Bytes: len(now.raw), Version: now.sum}, nil
 }
 
 // unchanged reads the file once more, just before it is replaced: an editor may have
@@ -192,16 +192,16 @@ func (t *text) like(at int, content string) [][]byte {
 
 // splice applies changes that are sorted and do not overlap. A file whose last line
 // had no end keeps having none.
-func splice(old *text, spans []span) (*text, error) {
+func (t *text) splice(spans []span) (*text, error) {
 	var lines [][]byte
 	at := 0
 	for _, s := range spans {
-		lines = append(lines, old.lines[at:s.from]...)
+		lines = append(lines, t.lines[at:s.from]...)
 		lines = append(lines, s.lines...)
 		at = s.to
 	}
-	lines = append(lines, old.lines[at:]...)
-	if n := len(lines); n > 0 && !bytes.HasSuffix(old.raw, []byte("\n")) {
+	lines = append(lines, t.lines[at:]...)
+	if n := len(lines); n > 0 && !bytes.HasSuffix(t.raw, []byte("\n")) {
 		lines = slices.Clone(lines)
 		lines[n-1], _ = cut(lines[n-1])
 	}
@@ -214,8 +214,8 @@ func splice(old *text, spans []span) (*text, error) {
 }
 
 // show gives the places of the changes in the new text.
-func show(now *text, spans []span) []edited {
-	ids := now.ids()
+func (t *text) show(spans []span) []edited {
+	ids := t.ids()
 	room, shift := maxReadBytes, 0
 	out := make([]edited, len(spans))
 	for _, s := range spans {
@@ -223,8 +223,8 @@ func show(now *text, spans []span) []edited {
 		e := edited{Line: from + 1, Removed: s.to - s.from, Added: len(s.lines)}
 		shift += e.Added - e.Removed
 		var b strings.Builder
-		for i := max(from-2, 0); i < min(from+e.Added+2, len(now.lines)) && room > 0; i++ {
-			body, _ := cut(now.lines[i])
+		for i := max(from-2, 0); i < min(from+e.Added+2, len(t.lines)) && room > 0; i++ {
+			body, _ := cut(t.lines[i])
 			text, _ := clip(body, maxReadChars)
 			l := strconv.Itoa(i+1) + "\t" + ids[i] + "\t" + text + "\n"
 			if room -= len(l); room >= 0 {

@@ -158,7 +158,7 @@ func (e *ending) became(n *node) bool {
 		return false
 	}
 	if l.more {
-		l.entries = probe(e.d, n)
+		l.entries = e.d.probe(n)
 	}
 	for _, in := range l.entries {
 		if m := markOf(in.name); m != 0 && was&m == 0 {

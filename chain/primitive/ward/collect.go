@@ -150,7 +150,7 @@ func (c *collector) targets(of []thing) {
 			c.target(c.d.abs(t.path), t.kind)
 		case fold(name) != ".git":
 		case t.file():
-			if to := gitFile(c.d, t.path); to != "" {
+			if to := c.d.gitFile(t.path); to != "" {
 				c.target(to, gitDirectory)
 				if common := commonDir(to); common != "" {
 					c.target(common, gitDirectory)
@@ -164,7 +164,7 @@ func (c *collector) targets(of []thing) {
 
 // hooks collects where else the hooks of a repository lie.
 func (c *collector) hooks(git string) {
-	for _, to := range hooksOf(c.d, git) {
+	for _, to := range c.d.hooksOf(git) {
 		c.target(to, "git hooks")
 	}
 }

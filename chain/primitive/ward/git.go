@@ -169,7 +169,7 @@ func (d *disk) small(rel string) string {
 }
 
 // gitFile returns the absolute path of the directory that a .git file leads to, or "".
-func gitFile(d *disk, rel string) string {
+func (d *disk) gitFile(rel string) string {
 	to, ok := strings.CutPrefix(d.small(rel), "gitdir:")
 	to = strings.TrimSpace(to)
 	if !ok || to == "" {
@@ -206,7 +206,7 @@ func from(dir, to string) string {
 
 // hooksOf returns where else a repository's hooks lie: at the end of a link, and where its
 // config says. This config was here before the run, so it is read in the widest sense.
-func hooksOf(d *disk, git string) []string {
+func (d *disk) hooksOf(git string) []string {
 	var out []string
 	if st, err := d.stat(join(git, "hooks")); err == nil && st.link() {
 		out = append(out, d.abs(join(git, "hooks")))
@@ -222,7 +222,7 @@ func hooksOf(d *disk, git string) []string {
 
 // submodules returns the .git of each submodule that .gitmodules lists: these are found
 // however many directories there are.
-func submodules(d *disk) []string {
+func (d *disk) submodules() []string {
 	var out []string
 	for line := range strings.Lines(d.small(".gitmodules")) {
 		key, value, ok := strings.Cut(line, "=")

@@ -202,7 +202,7 @@ func (w *walker) into(n *node) {
 	known := n.kids
 	if n.more = l.more; n.more {
 		w.missed.place(n.path, tooMany)
-		l.entries = append(l.entries, probe(w.d, n)...)
+		l.entries = append(l.entries, w.d.probe(n)...)
 	}
 	n.fill(l.entries, w.after && !cut)
 	if n.more {
@@ -272,7 +272,7 @@ func (n *node) has(rule string) bool {
 }
 
 // probe asks a directory with too many entries for every name that matters.
-func probe(d *disk, n *node) []entry {
+func (d *disk) probe(n *node) []entry {
 	var out []entry
 	ask := func(name string) {
 		if st, err := d.stat(join(n.path, name)); err == nil {

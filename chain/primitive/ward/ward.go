@@ -87,7 +87,7 @@ func Look(ctx context.Context, o Options) (*Ward, error) {
 	if err := walk.look(w.tree); err != nil {
 		return nil, err
 	}
-	w.links = submodules(d)
+	w.links = d.submodules()
 	c := &collector{d: d, write: w.write, missed: &w.missed}
 	c.tree(w.tree)
 	c.all(w.links, gitDirectory)

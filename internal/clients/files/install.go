@@ -142,11 +142,11 @@ func once(ctx context.Context, h *Host, f file, q Request, work func(file, []byt
 			return nil, false, err
 		}
 	}
-	return commit(ctx, h, f, q, raw, e, out, rep)
+	return h.commit(ctx, f, q, raw, e, out, rep)
 }
 
 // commit writes a file, if it still is what was read.
-func commit(ctx context.Context, h *Host, f file, q Request, raw []byte, e entry, out result, rep *Report) (*Report, bool, error) {
+func (h *Host) commit(ctx context.Context, f file, q Request, raw []byte, e entry, out result, rep *Report) (*Report, bool, error) {
 	dir := filepath.Join(h.State, "clients")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, false, fault.New(fault.Failed, "make %s: %w", dir, err)

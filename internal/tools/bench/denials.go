@@ -67,7 +67,7 @@ func denied(keeps bool, args ...string) func(*bench, int) (side, side, error) {
 		}
 		file := filepath.Join(dir, ".ai", objects.TakenFile)
 		b.undo = append(b.undo, func() error { return os.Remove(file) })
-		text, err := deniedLines(b, dir)
+		text, err := b.deniedLines(dir)
 		command := func(text []byte, keeps bool) side {
 			return func() (cost, error) {
 				all := filepath.Join(b.dir, ".local", "share", "rye", "projects")
@@ -86,7 +86,7 @@ func denied(keeps bool, args ...string) func(*bench, int) (side, side, error) {
 }
 
 // deniedLines denies contents that are nowhere, by the key that signs in the project.
-func deniedLines(b *bench, dir string) ([]byte, error) {
+func (b *bench) deniedLines(dir string) ([]byte, error) {
 	path, _, err := b.benchKey()
 	if err != nil {
 		return nil, err

@@ -13,16 +13,16 @@ import (
 func folderRows() []row {
 	return []row{
 		{what: "sign one of 10,000 items in one folder", peer: "git add, git commit, synced", light: true, setup: func(b *bench, _ int) (side, side, error) {
-			return signInFolder(b, 10000, "all")
+			return b.signInFolder(10000, "all")
 		}},
 		{what: "sign one of 10,000 items in one folder", peer: "git add, git commit", light: true, setup: func(b *bench, _ int) (side, side, error) {
-			return signInFolder(b, 10000, "default")
+			return b.signInFolder(10000, "default")
 		}},
 	}
 }
 
-func signInFolder(b *bench, n int, fsync string) (side, side, error) {
-	dir, err := oneFolder(b, n)
+func (b *bench) signInFolder(n int, fsync string) (side, side, error) {
+	dir, err := b.oneFolder(n)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -54,7 +54,7 @@ func signInFolder(b *bench, n int, fsync string) (side, side, error) {
 }
 
 // oneFolder returns a project with n signed items in one folder. It is made once.
-func oneFolder(b *bench, n int) (string, error) {
+func (b *bench) oneFolder(n int) (string, error) {
 	dir := filepath.Join(b.dir, "one-folder")
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil

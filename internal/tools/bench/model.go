@@ -39,7 +39,7 @@ type model struct {
 	next atomic.Pointer[func() reply]
 }
 
-func startModel(b *bench) (*model, error) {
+func (b *bench) startModel() (*model, error) {
 	l, err := (&net.ListenConfig{}).Listen(b.ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err

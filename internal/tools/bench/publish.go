@@ -14,25 +14,25 @@ import (
 // repository there. It finds them in one pack and copies them; it makes, signs and verifies
 // nothing. Making the empty repositories is not measured.
 func publish(b *bench, n int) (side, side, error) {
-	p, err := openPublishing(b, n)
+	p, err := b.openPublishing(n)
 	if err != nil {
 		return nil, nil, err
 	}
 	return p.ours, p.theirs(func(to string) side {
-		return weighed(b, p.path(1), "git", "push", "--quiet", to, "refs/*:refs/*")
+		return b.weighed(p.path(1), "git", "push", "--quiet", to, "refs/*:refs/*")
 	}), nil
 }
 
 // publishMade is publish beside git that makes the same objects first, by fast-import.
 func publishMade(b *bench, n int) (side, side, error) {
-	p, err := openPublishing(b, n)
+	p, err := b.openPublishing(n)
 	if err != nil {
 		return nil, nil, err
 	}
 	stream, made := filepath.Join(b.dir, "stream"), filepath.Join(b.dir, "made.git")
 	err = b.do(p.path(1), "bash", "-c", `git fast-export --all > "$1"`, "bash", stream)
 	return p.ours, p.theirs(func(to string) side {
-		return weighed(b, b.dir, "bash", "-c", `rm -rf "$2" && git init -q --bare "$2" && cd "$2" && git fast-import --quiet < "$1" && git push -q "$3" 'refs/*:refs/*'`,
+		return b.weighed(b.dir, "bash", "-c", `rm -rf "$2" && git init -q --bare "$2" && cd "$2" && git fast-import --quiet < "$1" && git push -q "$3" 'refs/*:refs/*'`,
 			"bash", stream, made, to)
 	}), err
 }
@@ -47,21 +47,21 @@ type publishing struct {
 }
 
 // openPublishing publishes once, too.
-func openPublishing(b *bench, n int) (*publishing, error) {
+func (b *bench) openPublishing(n int) (*publishing, error) {
 	dir, err := b.project(n)
 	if err != nil {
 		return nil, err
 	}
 	// A namespace comes from one registry, and rye remembers it: in the project's
 	// file and in the user's configuration. Each run begins with those of before.
-	if err := pins(b, dir, n, keepPins); err != nil {
+	if err := b.pins(dir, n, keepPins); err != nil {
 		return nil, err
 	}
 	p := &publishing{b: b, n: n, dir: dir}
 	if p.root, err = os.MkdirTemp(b.dir, "registries-"); err != nil {
 		return nil, err
 	}
-	if p.url, err = serveGit(b, p.root); err != nil {
+	if p.url, err = b.serveGit(p.root); err != nil {
 		return nil, err
 	}
 	_, err = p.ours()
@@ -78,7 +78,7 @@ func (p *publishing) empty(name string) (url string, err error) {
 
 func (p *publishing) ours() (cost, error) {
 	p.runs++
-	if err := pins(p.b, p.dir, p.n, restorePins); err != nil {
+	if err := p.b.pins(p.dir, p.n, restorePins); err != nil {
 		return cost{}, err
 	}
 	url, err := p.empty(filepath.Base(p.path(p.runs)))
@@ -89,7 +89,7 @@ func (p *publishing) ours() (cost, error) {
 	if err := p.b.do(p.dir, "rye", "registry", "init", url, "--name", name, "--yes", "--quiet"); err != nil {
 		return cost{}, err
 	}
-	return weighed(p.b, p.dir, "rye", "push", "--all", "--registry", name, "--quiet")()
+	return p.b.weighed(p.dir, "rye", "push", "--all", "--registry", name, "--quiet")()
 }
 
 // theirs is a side that begins with an empty repository at an address.
@@ -110,7 +110,7 @@ const (
 
 // pins keeps what says which registry a namespace of a project comes from, as it is at first,
 // or restores it.
-func pins(b *bench, dir string, n int, script string) error {
+func (b *bench) pins(dir string, n int, script string) error {
 	return b.do(b.dir, "bash", "-c", script, "bash", filepath.Join(dir, ".ai", "rye.yaml"), filepath.Join(b.dir, fmt.Sprintf("before%d", n)))
 }
 

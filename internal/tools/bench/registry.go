@@ -31,7 +31,7 @@ func registryRows(n int) []row {
 	in := func(setup func(s *shop) (side, side, error)) func(*bench, int) (side, side, error) {
 		return func(b *bench, n int) (_, _ side, err error) {
 			if s == nil && failed == nil {
-				s, failed = openShop(b, n)
+				s, failed = b.openShop(n)
 			}
 			if failed != nil {
 				return nil, nil, failed
@@ -47,20 +47,20 @@ func registryRows(n int) []row {
 	}
 }
 
-func openShop(b *bench, n int) (*shop, error) {
+func (b *bench) openShop(n int) (*shop, error) {
 	dir, err := b.project(n)
 	if err != nil {
 		return nil, err
 	}
 	s := &shop{b: b, n: n, makes: dir, reads: filepath.Join(b.dir, "reads"), dir: filepath.Join(b.dir, "shop", "r.git"), clone: filepath.Join(b.dir, "clone.git")}
-	server, err := serveGit(b, filepath.Dir(s.dir))
+	server, err := b.serveGit(filepath.Dir(s.dir))
 	if err != nil {
 		return nil, err
 	}
 	s.url = server + "/r.git"
 	s.cache, s.remains = strings.TrimSpace(b.output("rye", "where", "cache")), strings.TrimSpace(b.output("rye", "where", "state"))
 	return s, errors.Join(
-		pins(b, dir, n, keepPins), pins(b, dir, n, restorePins),
+		b.pins(dir, n, keepPins), b.pins(dir, n, restorePins),
 		b.do(b.dir, "git", "init", "--quiet", "--bare", s.dir), b.do(s.dir, "git", "config", "http.receivepack", "true"),
 		b.do(dir, "rye", "registry", "init", s.url, "--name", "shop", "--yes", "--quiet"),
 		b.do(dir, "rye", "push", "--all", "--registry", "shop", "--quiet"),
@@ -72,7 +72,7 @@ func openShop(b *bench, n int) (*shop, error) {
 }
 
 // serveGit serves the repositories below a directory by git's http-backend.
-func serveGit(b *bench, root string) (url string, err error) {
+func (b *bench) serveGit(root string) (url string, err error) {
 	path, err := exec.Command("git", "--exec-path").Output()
 	if err != nil {
 		return "", err

@@ -241,7 +241,7 @@ func rank(ctx context.Context, opened *search.Opened, o search.Options, query st
 		}
 		layers = append(layers, search.Layer{Source: p.Source, Order: func(doc int) int { return int(p.Entry[doc]) }, Doc: doc})
 	}
-	r, err := search.Rank(ctx, q, layers, o)
+	r, err := q.Rank(ctx, layers, o)
 	if err == nil && r.Total == 0 {
 		err = fmt.Errorf("the index finds nothing by %q", query)
 	}

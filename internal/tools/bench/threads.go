@@ -61,8 +61,8 @@ const directive = "# Talk\n\n```xml\n" + `<directive name="talk" version="1.0.0"
 ` + "```\n\nTalk on.\n"
 
 // newDesk makes a project of its own, so that what one row left does not stand in another's way.
-func newDesk(b *bench, name string, prompt int) (*desk, error) {
-	m, err := startModel(b)
+func (b *bench) newDesk(name string, prompt int) (*desk, error) {
+	m, err := b.startModel()
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func engineStart(b *bench, _ int) (side, side, error) {
 
 // startToRequest is what a person waits for: from the command to the first byte at the model.
 func startToRequest(b *bench, _ int) (side, side, error) {
-	d, err := newDesk(b, "start", 0)
+	d, err := b.newDesk("start", 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -156,7 +156,7 @@ func startToRequest(b *bench, _ int) (side, side, error) {
 // the disk as often: the outcome, the bill, the end of the turn, and the next intent.
 func between(prompt int) func(*bench, int) (side, side, error) {
 	return func(b *bench, _ int) (side, side, error) {
-		d, err := newDesk(b, fmt.Sprint("between", prompt), prompt)
+		d, err := b.newDesk(fmt.Sprint("between", prompt), prompt)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -201,7 +201,7 @@ func between(prompt int) func(*bench, int) (side, side, error) {
 
 // firstToken measures from the model's first word to the line of a follower's.
 func firstToken(b *bench, _ int) (side, side, error) {
-	d, err := newDesk(b, "follow", 0)
+	d, err := b.newDesk("follow", 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -211,7 +211,7 @@ func firstToken(b *bench, _ int) (side, side, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	seen, err := lines(b, d.dir, `"cognition_out_delta"`, "rye", "thread", "follow", "--events", id)
+	seen, err := b.lines(d.dir, `"cognition_out_delta"`, "rye", "thread", "follow", "--events", id)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -221,7 +221,7 @@ func firstToken(b *bench, _ int) (side, side, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	tailed, err := lines(b, d.dir, "x", "tail", "-n", "0", "-f", path)
+	tailed, err := b.lines(d.dir, "x", "tail", "-n", "0", "-f", path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -240,7 +240,7 @@ func firstToken(b *bench, _ int) (side, side, error) {
 }
 
 // lines starts a program that lives on and tells when it prints a line with a word.
-func lines(b *bench, dir, word string, args ...string) (<-chan time.Time, error) {
+func (b *bench) lines(dir, word string, args ...string) (<-chan time.Time, error) {
 	ctx, cancel := context.WithCancel(b.ctx)
 	cmd := b.command(dir, args...)
 	cmd = exec.CommandContext(ctx, cmd.Path, cmd.Args[1:]...)
@@ -270,7 +270,7 @@ func lines(b *bench, dir, word string, args ...string) (<-chan time.Time, error)
 // resumeToRequest begins with a thread of 1,000 turns that was suspended, as by a key that the
 // provider refused, and is suspended again by each run.
 func resumeToRequest(b *bench, _ int) (side, side, error) {
-	d, err := newDesk(b, "resume", 0)
+	d, err := b.newDesk("resume", 0)
 	if err != nil {
 		return nil, nil, err
 	}

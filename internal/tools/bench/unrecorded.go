@@ -24,8 +24,8 @@ func unrecordedRows() []row {
 		state := fmt.Sprintf("of %d unrecorded items, %d commits", s.items, s.commits)
 		for _, verb := range []string{"status", "verify"} {
 			all = append(all, row{what: verb + " " + state, peer: "git status", setup: func(b *bench, _ int) (side, side, error) {
-				dir, err := unrecorded(b, s.items, s.commits)
-				return uncached(b, b.process(dir, "rye", verb, "--quiet")), b.process(dir, "git", "status", "--short"), err
+				dir, err := b.unrecorded(s.items, s.commits)
+				return b.uncached(b.process(dir, "rye", verb, "--quiet")), b.process(dir, "git", "status", "--short"), err
 			}})
 		}
 	}
@@ -33,7 +33,7 @@ func unrecordedRows() []row {
 }
 
 // uncached is a side that begins without caches: what was found out would be known.
-func uncached(b *bench, do side) side {
+func (b *bench) uncached(do side) side {
 	return func() (cost, error) {
 		if err := os.RemoveAll(filepath.Join(b.dir, ".cache")); err != nil {
 			return cost{}, err
@@ -44,7 +44,7 @@ func uncached(b *bench, do side) side {
 
 // unrecorded returns a project whose record has commits, each of one version of one of the
 // items, and whose files are a newer version of all. It is made once.
-func unrecorded(b *bench, items, commits int) (dir string, err error) {
+func (b *bench) unrecorded(items, commits int) (dir string, err error) {
 	dir = filepath.Join(b.dir, fmt.Sprintf("unrecorded-%d", commits))
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
@@ -59,7 +59,7 @@ func unrecorded(b *bench, items, commits int) (dir string, err error) {
 	if err := errors.Join(os.RemoveAll(fresh), os.CopyFS(fresh, os.DirFS(repo))); err != nil {
 		return "", err
 	}
-	versions, err := versionsOf(b, dir, items, commits/items+2)
+	versions, err := b.versionsOf(dir, items, commits/items+2)
 	if err != nil {
 		return "", err
 	}
@@ -81,7 +81,7 @@ func unrecorded(b *bench, items, commits int) (dir string, err error) {
 }
 
 // versionsOf has n versions of items signed, a second apart. The files are the last then.
-func versionsOf(b *bench, dir string, items, n int) (all [][]store.Change, err error) {
+func (b *bench) versionsOf(dir string, items, n int) (all [][]store.Change, err error) {
 	for v := range n {
 		if v > 0 {
 			time.Sleep(time.Second) // a signature tells its second

@@ -15,7 +15,7 @@ import (
 const weighing = "-weigh"
 
 // weighed is process with the memory of its largest process.
-func weighed(b *bench, dir string, args ...string) side {
+func (b *bench) weighed(dir string, args ...string) side {
 	return func() (c cost, err error) {
 		self, err := os.Executable()
 		if err != nil {

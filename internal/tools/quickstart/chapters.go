@@ -134,7 +134,7 @@ func lockItems(ctx context.Context, w *world) error {
 }
 
 func publish(ctx context.Context, w *world) error {
-	h, err := startHost(ctx, w)
+	h, err := w.startHost(ctx)
 	if err != nil {
 		return err
 	}

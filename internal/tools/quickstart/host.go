@@ -22,13 +22,13 @@ type host struct {
 	done   chan error
 }
 
-func startHost(ctx context.Context, w *world) (*host, error) {
+func (w *world) startHost(ctx context.Context) (*host, error) {
 	h := &host{dir: filepath.Join(w.dir, "host", "tools.git"), done: make(chan error, 1)}
 	var handler http.Handler
 	var err error
 	if w.git != "" {
 		h.how = "git http-backend"
-		handler, err = gitBackend(ctx, w, h.dir)
+		handler, err = w.gitBackend(ctx, h.dir)
 	} else {
 		h.how = "rye's own server (there is no git on this machine)"
 		handler, err = ownBackend(h.dir)
@@ -57,7 +57,7 @@ func (h *host) close() error {
 
 // gitBackend makes an empty bare repository that takes every push, and serves
 // it with git's own CGI program.
-func gitBackend(ctx context.Context, w *world, dir string) (http.Handler, error) {
+func (w *world) gitBackend(ctx context.Context, dir string) (http.Handler, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}

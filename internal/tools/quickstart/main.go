@@ -94,7 +94,7 @@ func newWorld(bin string) (*world, error) {
 		at   **person
 		name string
 	}{{&w.alice, "alice"}, {&w.bob, "bob"}} {
-		if *p.at, err = newPerson(w, p.name); err != nil {
+		if *p.at, err = w.newPerson(p.name); err != nil {
 			return nil, errors.Join(err, os.RemoveAll(w.dir))
 		}
 	}

@@ -21,7 +21,7 @@ type person struct {
 	project string
 }
 
-func newPerson(w *world, name string) (*person, error) {
+func (w *world) newPerson(name string) (*person, error) {
 	p := &person{w: w, name: name, home: filepath.Join(w.dir, name)}
 	p.project = filepath.Join(p.home, "project")
 	return p, os.MkdirAll(p.project, 0o755)

@@ -69,11 +69,11 @@ func runThread(ctx context.Context, w *world) error {
 	if err := json.NewDecoder(strings.NewReader(text)).Decode(&info); err != nil {
 		return err
 	}
-	return threadWithGit(ctx, p, info.ID)
+	return p.threadWithGit(ctx, info.ID)
 }
 
 // threadWithGit shows the branch of a thread by git alone.
-func threadWithGit(ctx context.Context, p *person, id string) error {
+func (p *person) threadWithGit(ctx context.Context, id string) error {
 	if p.w.git == "" {
 		say("there is no git on this machine; rye thread log shows the same")
 		_, err := p.run(ctx, outcome{words: []string{"completed"}}, "rye", "thread", "log", id)

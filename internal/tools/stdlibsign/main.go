@@ -90,7 +90,7 @@ func checkItems(files fs.FS) error {
 		if err != nil {
 			return err
 		}
-		for _, p := range objects.Validate(it) {
+		for _, p := range it.Validate() {
 			return fmt.Errorf("%s line %d: %s (%s)", path, p.Line, p.Rule, p.Mend)
 		}
 		return nil

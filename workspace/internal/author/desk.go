@@ -63,7 +63,7 @@ func (s *Desk) change(ctx context.Context, l *space.Layer, verb string, refs []o
 	if err != nil {
 		return "", err
 	}
-	id, err := space.Change(ctx, l, files, record, o)
+	id, err := l.Change(ctx, files, record, o)
 	if err != nil {
 		return "", err
 	}
@@ -83,7 +83,7 @@ func writeFiles(l *space.Layer, files []store.Change) error {
 			return err
 		}
 	}
-	return space.SyncNames(l, files...)
+	return l.SyncNames(files...)
 }
 
 // removalsOf returns the changes that take files away.
@@ -157,7 +157,7 @@ func (s *Desk) keepFile(ctx context.Context, l *space.Layer, ref objects.Ref, p 
 		return err
 	}
 	// What is older was recorded when it was new, and is not recorded again.
-	if held, err := space.EverHeld(ctx, l, ref, have); err != nil || held {
+	if held, err := l.EverHeld(ctx, ref, have); err != nil || held {
 		return err
 	}
 	return s.keep(ctx, l, []objects.Ref{ref}, []store.Change{{Path: p, Data: have}})

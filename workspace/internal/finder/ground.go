@@ -30,7 +30,7 @@ func (g *ground) listing(b *shelf) *search.Listing {
 	k := g.looks[b.look]
 	return &search.Listing{Name: b.name, Key: b.key, Len: len(b.rows), Say: g.s.Say, Same: b,
 		At: func(i int) ([]byte, [32]byte) {
-			e := space.EntryOf(k, int(b.rows[i]))
+			e := k.EntryOf(int(b.rows[i]))
 			return e.Path, e.Sum
 		},
 		Terms: func(i int) ([]search.Term, bool, error) {

@@ -139,7 +139,7 @@ func (f *Finder) rankOffers(ctx context.Context, m *market, query *search.Query)
 			places = append(places, func(doc int) position { return position{n, int(p.Entry[doc])} })
 		}
 	}
-	r, err := search.Rank(ctx, query, layers, search.Options{Stem: f.index.Stem, Words: words, Explain: m.q.Explain, Most: max(m.q.Offset, 0) + limitOf(m.q)})
+	r, err := query.Rank(ctx, layers, search.Options{Stem: f.index.Stem, Words: words, Explain: m.q.Explain, Most: max(m.q.Offset, 0) + limitOf(m.q)})
 	if err != nil {
 		return nil, err
 	}

@@ -172,7 +172,7 @@ func (f *Finder) rank(ctx context.Context, at *ground, q rye.SearchRequest, quer
 			spots = append(spots, func(doc int) spot { return b.spot(p, doc) })
 		}
 	}
-	r, err := search.Rank(ctx, query, layers, o)
+	r, err := query.Rank(ctx, layers, o)
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ func newShape(s *session.Session, w *weighing, looks []*space.Look, want func(ob
 	for n, k := range looks {
 		own, locked := &shelf{look: n}, &shelf{look: n}
 		for i := range k.Len() {
-			switch e := space.EntryOf(k, i); {
+			switch e := k.EntryOf(i); {
 			case !e.Item:
 			case e.Locked:
 				locked.rows = append(locked.rows, int32(i))
@@ -87,7 +87,7 @@ func (b *shelf) call(s *session.Session, sh *shape, part string) {
 		b.key += "\n" + l.Dir
 	}
 	order := func(i, j int32) int {
-		return search.CompareEntries(space.EntryOf(k, int(i)).Path, space.EntryOf(k, int(j)).Path)
+		return search.CompareEntries(k.EntryOf(int(i)).Path, k.EntryOf(int(j)).Path)
 	}
 	if !slices.IsSortedFunc(b.rows, order) { // mostly they are
 		slices.SortFunc(b.rows, order)

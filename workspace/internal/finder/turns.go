@@ -119,7 +119,7 @@ func (f *Finder) rankTurns(ctx context.Context, s *session.Session, turns *Turns
 	for _, p := range opened.Parts {
 		layers = append(layers, turns.Layer(p))
 	}
-	r, err := search.Rank(ctx, query, layers, o)
+	r, err := query.Rank(ctx, layers, o)
 	if err != nil {
 		return nil, err
 	}

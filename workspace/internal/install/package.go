@@ -37,7 +37,7 @@ func (in *installation) unpack(ctx context.Context, a *arrival, id string) error
 		return err
 	}
 	a.parcel = &parcel{Package: p, members: p.Members()}
-	if was := space.LockedPackage(in.Stack, e.Ref); was != nil && was.Err == nil {
+	if was := in.Stack.LockedPackage(e.Ref); was != nil && was.Err == nil {
 		a.parcel.was = was
 	}
 	meta, err := share.PackageMeta(p.Manifest(), a.parcel.members)
@@ -99,7 +99,7 @@ func (in *installation) free(ctx context.Context, a *arrival) error {
 		}
 		return nil
 	}
-	if space.IsFolder(in.Stack.Project, ref.PackageDir()) {
+	if in.Stack.Project.IsFolder(ref.PackageDir()) {
 		return fault.New(fault.Conflict, "add %s: the project has a package of its own by this name", a.release.Name()).Mend("rye rm %s", ref)
 	}
 	for _, m := range a.parcel.members {
@@ -108,7 +108,7 @@ func (in *installation) free(ctx context.Context, a *arrival) error {
 				return taken(m.Ref, b.release.Name())
 			}
 		}
-		if by, err := space.Occupied(ctx, in.Stack, m.Ref); err != nil || by != "" {
+		if by, err := in.Stack.Occupied(ctx, m.Ref); err != nil || by != "" {
 			if err != nil {
 				return err
 			}

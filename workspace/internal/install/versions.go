@@ -14,7 +14,6 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
 	"github.com/rye-os/rye/registry/resolve"
-	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
@@ -154,7 +153,7 @@ func kept(ctx context.Context, in *installation, ref objects.Ref) *objects.Item 
 
 // keptPackage is the package that the lock pins as one item; nil where it cannot be read.
 func keptPackage(in *installation, ref objects.Ref) *objects.Item {
-	was := space.LockedPackage(in.Stack, ref)
+	was := in.Stack.LockedPackage(ref)
 	if was == nil || was.Err != nil {
 		return nil
 	}

@@ -265,7 +265,7 @@ func verifyPin(ctx context.Context, s *session.Session, ref objects.Ref) error {
 // verifyPackage compares the pin of a package with what is here: every file with the
 // manifest, and what its tools run through.
 func verifyPackage(ctx context.Context, s *session.Session, ref objects.Ref) error {
-	p := space.LockedPackage(s.Stack, ref)
+	p := s.Stack.LockedPackage(ref)
 	if p == nil {
 		return fault.New(fault.Drift, "%s: locked, and not from a registry", ref).Mend("rye rm %s", ref)
 	}
@@ -280,7 +280,7 @@ func verifyPackage(ctx context.Context, s *session.Session, ref objects.Ref) err
 
 // PinPackage pins what the tools of a locked package run through, as they resolve now.
 func PinPackage(ctx context.Context, s *session.Session, ref objects.Ref) error {
-	p := space.LockedPackage(s.Stack, ref)
+	p := s.Stack.LockedPackage(ref)
 	if p == nil {
 		return nil
 	}

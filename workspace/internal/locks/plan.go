@@ -43,7 +43,7 @@ func (u inUse) Around(ctx context.Context, tool chain.Link, d chain.Deps) ([]cha
 
 // aroundLocked is Around for what a registry published: one file, or a member of a package.
 func (u inUse) aroundLocked(ctx context.Context, tool chain.Link, d chain.Deps) ([]chain.Source, error) {
-	p := space.LockedPackage(u.s.Stack, tool.Origin.Package)
+	p := u.s.Stack.LockedPackage(tool.Origin.Package)
 	if p == nil {
 		return nil, nil
 	}

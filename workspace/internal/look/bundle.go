@@ -213,7 +213,7 @@ func FolderTarget(l *space.Layer, t rye.Target) (string, bool) {
 		return dir, true
 	}
 	dir, ok := bundleDir(l, string(t))
-	return dir, ok && space.IsFolder(l, dir)
+	return dir, ok && l.IsFolder(dir)
 }
 
 // RecordedBundle is BundleTarget for a bundle that was ever recorded, also one that has been

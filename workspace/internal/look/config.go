@@ -94,7 +94,7 @@ func layers(ctx context.Context, s *session.Session, c rye.Caller, ref objects.R
 	for sp := objects.System; sp <= objects.Project; sp++ {
 		f, ok, err := s.Stack.In(ctx, sp, ref)
 		if ok && err == nil {
-			f, ok, err = space.Settle(ctx, s.Stack, f)
+			f, ok, err = s.Stack.Settle(ctx, f)
 		}
 		if err == nil && ok {
 			f = space.Admit(ctx, s.Stack, f)

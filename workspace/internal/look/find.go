@@ -21,7 +21,7 @@ func candidates(ctx context.Context, s *session.Session, ref objects.Ref) iter.S
 		for sp := objects.Project; sp >= objects.System; sp-- {
 			f, ok, err := s.Stack.In(ctx, sp, ref)
 			if ok && err == nil {
-				f, ok, err = space.Settle(ctx, s.Stack, f)
+				f, ok, err = s.Stack.Settle(ctx, f)
 			}
 			if none = none && !ok; ok || err != nil {
 				if !yield(f, err) || err != nil {

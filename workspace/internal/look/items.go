@@ -61,7 +61,7 @@ func tellElsewhere(s *session.Session, k *space.Look) error {
 // that does not reach them.
 func RevokedElsewhere(s *session.Session, rows iter.Seq[space.Row]) ([]trust.Elsewhere, error) {
 	own := s.Stack.Scope(s.Stack.Project)
-	return trust.RevokedElsewhere(s.Trust, func(yield func(trust.Use) bool) {
+	return s.Trust.RevokedElsewhere(func(yield func(trust.Use) bool) {
 		for r := range rows {
 			if r.Ref.Kind == "" || r.Sum.IsZero() {
 				continue
@@ -87,7 +87,7 @@ func tellUnfinished(s *session.Session) error {
 		if l == nil {
 			continue
 		}
-		what, err := space.Unfinished(l)
+		what, err := l.Unfinished()
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ import (
 // held against the format of extractors, and against no extractor: whatever is wrong with
 // one can be mended.
 func Problems(ctx context.Context, s *session.Session, in objects.Space, it *objects.Item) ([]objects.Problem, error) {
-	have := objects.Validate(it)
+	have := it.Validate()
 	if _, is := extract.KindOf(it.Ref); is {
 		return extract.Merge(have, extract.Check(it)), nil
 	}

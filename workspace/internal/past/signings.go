@@ -34,7 +34,7 @@ type signing struct {
 // signings reads the versions of an item up to a commit.
 func (d *Desk) signings(ctx context.Context, repo *store.Repo, at store.OID, ref objects.Ref) (*signings, error) {
 	s := &signings{each: map[store.OID]signing{}}
-	dir := space.FolderOf(d.Stack.Project, ref)
+	dir := d.Stack.Project.FolderOf(ref)
 	var next signing // by the version after
 	err := d.Stack.Project.HistoryOf(ctx, at, ref, func(c *store.Commit, held []store.Entry) error {
 		if len(held) == 0 {

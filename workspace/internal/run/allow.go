@@ -32,7 +32,7 @@ func Allow(ctx context.Context, s *Desk, q rye.AllowRequest) (*rye.ApprovalInfo,
 		return nil, err
 	}
 	if q.Any {
-		if why := chain.Unsigned(plan, with); len(why) > 0 {
+		if why := plan.Unsigned(with); len(why) > 0 {
 			return nil, fault.New(fault.Denied, "allow %s with any parameters: %s, so that this would allow any program", q.Ref, strings.Join(why, "; ")).
 				Advise("%s", standingWith(plan))
 		}
@@ -98,7 +98,7 @@ func uncovered(plan *chain.Plan, with chain.Interpreter, any bool) []string {
 	if len(plan.Declares()) > 0 {
 		out = append(out, ".env files and variables, which are agreed to on their own")
 	}
-	if plan.Primitive() == chain.Subprocess || chain.Starts(plan) {
+	if plan.Primitive() == chain.Subprocess || plan.Starts() {
 		out = append(out, "what the files of the project say that it reads or runs when it runs")
 	}
 	return out

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/chain/primitive/builtin"
 	"github.com/rye-os/rye/fault"
@@ -18,7 +17,7 @@ import (
 // chain names. It gets no files: the verified text of the tool only says which function,
 // and what the function is comes with the program.
 func runBuiltin(ctx context.Context, s *Desk, j *job) (outcome, error) {
-	if _, ok := chain.Served(j.plan); ok {
+	if _, ok := j.plan.Served(); ok {
 		return serve(ctx, s, j)
 	}
 	if s.Self == nil {

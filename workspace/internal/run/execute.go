@@ -218,7 +218,7 @@ func materialise(s *Desk, j *job, runs string) (*primitive.RunDir, error) {
 	var files []primitive.File
 	if j.plan.Primitive() == chain.Subprocess {
 		files = j.plan.Files()
-	} else if !chain.Starts(j.plan) {
+	} else if !j.plan.Starts() {
 		return &primitive.RunDir{}, nil
 	} // a builtin that runs a program wants a place for temporary files
 	if least, err := tier(s, j.plan); err != nil {
@@ -299,7 +299,7 @@ func planned(j *job) *rye.ExecuteResult {
 	}
 	res.Metadata.Verdict, res.Metadata.Locked, res.Metadata.Drift = j.verdict, j.lock.Locked, j.lock.Drift
 	res.Metadata.Warnings = j.warnings
-	if f, ok := chain.Served(j.plan); ok {
+	if f, ok := j.plan.Served(); ok {
 		res.Metadata.Reads = f.Reads
 	}
 	res.Metadata.Limits = chain.LimitsOf(j.plan).String()

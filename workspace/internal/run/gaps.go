@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
 )
@@ -15,7 +14,7 @@ import (
 // of rye's own keeps out of it by itself.
 func acceptGaps(ctx context.Context, s *Desk, j *job) error {
 	least, err := tier(s, j.plan)
-	if err != nil || least != primitive.S2 || !chain.WritesAll(j.plan) || j.plan.Function() != "" {
+	if err != nil || least != primitive.S2 || !j.plan.WritesAll() || j.plan.Function() != "" {
 		return err
 	}
 	rules, err := s.Rules()

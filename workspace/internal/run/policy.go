@@ -29,11 +29,11 @@ func judge(s *Desk, j *job) (policy.Decision, policy.Request, error) {
 	q.Digest = it.Sum
 	kind := j.plan.Primitive()
 	runs := kind == chain.Subprocess || j.plan.Shell() != ""
-	if chain.Starts(j.plan) { // such a builtin is a process like any other
+	if j.plan.Starts() { // such a builtin is a process like any other
 		kind = chain.Subprocess
 	}
 	q.Floor = policy.Floor(string(kind), demanded().String())
-	if f, ok := chain.Served(j.plan); ok {
+	if f, ok := j.plan.Served(); ok {
 		q.Floor = max(q.Floor, command.Tier(f.Tier))
 	}
 	if q.Declared, err = declared(j.plan); err != nil {

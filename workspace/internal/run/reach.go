@@ -21,7 +21,7 @@ func reachOf(s *Desk, j *job) (r rye.Reach, err error) {
 	if n := j.plan.Needs(); !n.Declared && len(n.Rye) > 0 { // of what executes it
 		r.Needs += "; rye " + strings.Join(n.Rye, " ")
 	}
-	if _, ok := chain.Served(j.plan); ok {
+	if _, ok := j.plan.Served(); ok {
 		return r, nil // rye itself does it
 	}
 	r.Limits = strings.Join(chain.Limits(j.plan), ", ")
@@ -32,7 +32,7 @@ func reachOf(s *Desk, j *job) (r rye.Reach, err error) {
 	if err != nil {
 		return r, err
 	}
-	box, err := chain.SandboxOf(j.plan, in)
+	box, err := j.plan.SandboxOf(in)
 	if err != nil {
 		return r, err
 	}

@@ -93,7 +93,7 @@ func loadTrust(h *Host) (*trust.Store, error) {
 		return nil, err
 	}
 	files := sync.OnceValue(func() map[objects.Fingerprint]string { return keyFiles(h.KeyDir()) })
-	trust.KeyFiles(st, func(fp objects.Fingerprint) string { return files()[fp] })
+	st.KeyFiles(func(fp objects.Fingerprint) string { return files()[fp] })
 	return st, nil
 }
 

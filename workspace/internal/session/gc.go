@@ -113,7 +113,7 @@ func (s *Session) SweepLayers(ctx context.Context, all *Collected, q rye.GCReque
 	for _, l := range s.Stack.Layers() {
 		g := &rye.GCReport{Place: "temporary files of the " + l.Space.String() + " space", Dir: l.Dir}
 		var err error
-		if g.Removed, err = space.SweepTemps(ctx, l, s.Now(), q.DryRun); g.Removed > 0 || err != nil {
+		if g.Removed, err = l.SweepTemps(ctx, s.Now(), q.DryRun); g.Removed > 0 || err != nil {
 			all.Note(g, err)
 		}
 	}

@@ -37,7 +37,7 @@ func LockedRefs(s *Session) (refs []objects.Ref) {
 			continue
 		}
 		refs = append(refs, ref)
-		if p := space.LockedPackage(s.Stack, ref); p != nil {
+		if p := s.Stack.LockedPackage(ref); p != nil {
 			for _, it := range p.Members() {
 				refs = append(refs, it.Ref)
 			}

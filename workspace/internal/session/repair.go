@@ -31,7 +31,7 @@ func Repair(ctx context.Context, s *Session, q rye.FsckRequest) ([]rye.RefRepair
 				continue
 			}
 			all = append(all, refRepair(l.Space.String()+" space", b, q.DryRun))
-			mends = append(mends, func() error { return store.MendRef(ctx, repo, b) })
+			mends = append(mends, func() error { return repo.MendRef(ctx, b) })
 		}
 	}
 	if len(all) == 0 || q.DryRun {

@@ -240,7 +240,7 @@ func UpdateTrust(ctx context.Context, s *Desk, reg *registry.Registry, ns string
 	if err := agreeToBind(ctx, s, reg, ns, keys); err != nil {
 		return errors.Join(err, logged)
 	}
-	err = trust.Ensure(s.Trust, func(t *trust.Store) error {
+	err = s.Trust.Ensure(func(t *trust.Store) error {
 		if err := mayBind(s, t, reg.ID().String(), ns); err != nil {
 			return err
 		}

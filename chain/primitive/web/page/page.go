@@ -58,7 +58,7 @@ func unseen(r rune) bool {
 }
 
 // skipped elements hold nothing that is read.
-func skipped(n *node) bool {
+func (n *node) skipped() bool {
 	switch n.tag {
 	case "script", "style", "noscript", "template", "svg", "math", "iframe", "object", "embed", "canvas",
 		"audio", "video", "noembed", "noframes", "select", "button", "input", "textarea", "meta", "link", "dialog":

@@ -138,7 +138,7 @@ func (w *writer) children(n *node, depth int) {
 	for c := n.first; c != nil; c = c.next {
 		if c.tag == "" {
 			w.text(c.text)
-		} else if !skipped(c) {
+		} else if !c.skipped() {
 			w.element(c, depth+1)
 		}
 	}
@@ -307,13 +307,13 @@ func (w *writer) inline(n *node, depth int) {
 // looks at so many nodes: one that begins with hundreds of empty ones counts as full.
 func empty(n *node) bool {
 	left := 100
-	return hollow(n, &left)
+	return n.hollow(&left)
 }
 
-func hollow(n *node, left *int) bool {
+func (n *node) hollow(left *int) bool {
 	for c := n.first; c != nil; c = c.next {
 		*left--
-		full := c.tag == "img" || c.tag == "" && strings.TrimSpace(c.text) != "" || c.tag != "" && !skipped(c) && !hollow(c, left)
+		full := c.tag == "img" || c.tag == "" && strings.TrimSpace(c.text) != "" || c.tag != "" && !c.skipped() && !c.hollow(left)
 		if *left < 0 || full {
 			return false
 		}
