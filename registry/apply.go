@@ -27,7 +27,7 @@ func Apply(s State, op Op) (State, error) {
 	if err != nil {
 		return State{}, inOperation(s, op, err)
 	}
-	if !fromOutside(&s, &op) {
+	if !s.fromOutside(&op) {
 		next.Kept, next.cat = op.Kept, openCatalogue(op.State, s.from)
 	}
 	return next, nil
@@ -72,7 +72,7 @@ func applyRead(s State, op Op, changes []byte) (State, error) {
 	if kept != op.Kept {
 		return State{}, fault.New(fault.Integrity, "keeps its state in %s, which is %s", op.Kept, kept)
 	}
-	if !fromOutside(&s, &op) {
+	if !s.fromOutside(&op) {
 		next.Kept = kept
 	}
 	return next, nil
@@ -157,7 +157,7 @@ func (s State) judge(op Op) (State, error) {
 func follow(s State, op Op, grant uint64) (State, error) {
 	var err error
 	next := s
-	if fromOutside(&s, &op) {
+	if s.fromOutside(&op) {
 		return past(s, Position{op.Seq, op.ID, op.Sum}), nil
 	}
 	next.last = Position{op.Seq, op.ID, op.Sum}
@@ -262,7 +262,7 @@ func (s State) authority(op Op) (grant uint64, err error) {
 
 // fromOutside reports whether an operation is a void by a key that is no member's. The state after
 // it is the one before: no member could revoke that key for a state that does not follow.
-func fromOutside(s *State, op *Op) bool {
+func (s *State) fromOutside(op *Op) bool {
 	return op.Kind == OpVoid && findKey(s.keys, op.Signer.Fingerprint()) < 0
 }
 
@@ -304,15 +304,16 @@ func (s *State) addKeys(op Op) error {
 // in one of the states from.
 func changeKey(s *State, op Op, from ...KeyState) (int, error) {
 	i := findKey(s.keys, op.Key)
-	if err := mayEnd(s, i, op.Key, from...); err != nil {
+	if err := s.mayEnd(i, op.Key, from...); err != nil {
 		return i, err
 	}
 	s.keys = slices.Clone(s.keys)
 	return i, nil
 }
 
-// mayEnd refuses a key that is not there (i is below 0), or in none of the states from.
-func mayEnd(s *State, i int, key objects.Fingerprint, from ...KeyState) error {
+// mayEnd refuses the key at index i, or an unknown one (i is below 0), unless it is in one of the
+// states from.
+func (s *State) mayEnd(i int, key objects.Fingerprint, from ...KeyState) error {
 	if i < 0 {
 		return fault.New(fault.NotFound, "key %s is not a key of %s", key, s.Namespace)
 	}

@@ -224,12 +224,12 @@ func DropsOf(ctx context.Context, r *Registry, namespace string, op Op) (Op, []D
 		}
 		i := descent(s.keys, list, at.By)
 		if i < 0 || dropped(keys, at.By, at.Seq) {
-			return op, nil, alsoBlocked(at, list, err)
+			return op, nil, at.beside(list, err)
 		}
 		k := &list[i]
 		k.DropFrom, k.BadFrom = at.Seq, min(k.BadFrom, at.Seq)
 		if !dropped(plannedKeys(s, []Op{op.naming(list)}), at.By, at.Seq) {
-			return op, nil, alsoBlocked(at, list, err)
+			return op, nil, at.beside(list, err)
 		}
 		if asked[i].BadFrom > k.BadFrom {
 			return op, nil, fault.New(fault.Usage, "revoke key %s from operation %d on: its operation %d does not follow", k.Key, asked[i].BadFrom, at.Seq).
@@ -254,17 +254,18 @@ func descent(keys []Key, named []KeyRevocation, key objects.Fingerprint) int {
 	return -1
 }
 
-// alsoBlocked says which keys have to be revoked at once, where one that is not named blocks too.
-func alsoBlocked(at *BlockedError, named []KeyRevocation, err error) error {
+// beside returns err with the hint to revoke the blocking key together with the named ones, unless
+// it is one of them.
+func (e *BlockedError) beside(named []KeyRevocation, err error) error {
 	var all []string
 	for _, k := range named {
-		if k.Key == at.By {
+		if k.Key == e.By {
 			return err
 		}
 		all = append(all, k.Key.String())
 	}
 	return fault.New(fault.CodeOf(err), "%w", err).
-		Advise("where that key was stolen, too: rye registry revoke-key %s %s %s --reason '...'", at.Namespace, strings.Join(all, " "), at.By)
+		Advise("where that key was stolen, too: rye registry revoke-key %s %s %s --reason '...'", e.Namespace, strings.Join(all, " "), e.By)
 }
 
 // String is one line of what a person is asked about.

@@ -122,7 +122,7 @@ func (x *examined) pass(seq uint64) {
 // apply applies an operation whose change list was read.
 func (x *examined) apply(op Op, changes []byte) error {
 	x.pass(op.Seq - 1)
-	if fromOutside(&x.State, &op) { // what state it names is not looked at
+	if x.State.fromOutside(&op) { // the state that it names is ignored
 		next, err := x.State.judge(op)
 		if err != nil {
 			return inOperation(x.State, op, err)

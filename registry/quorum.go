@@ -23,7 +23,7 @@ func Governs(kind OpKind) bool {
 // rootsWord reports whether an operation stands on a grant of the root, and not on the keys
 // of the namespace. grant is what authority made of it.
 func rootsWord(s *State, op Op, grant uint64) bool {
-	return grant != s.Grant || fromOutside(s, &op)
+	return grant != s.Grant || s.fromOutside(&op)
 }
 
 // active returns the keys that may sign.

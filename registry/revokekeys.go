@@ -54,8 +54,8 @@ func (op *Op) drops() bool {
 }
 
 // revokeKeys marks keys bad, each from a position on, and with each the keys that it added since.
-// A key that is revoked already is revoked again only where more of its operations are dropped:
-// a thief who revoked the stolen key would else keep everybody from that.
+// A key that is revoked already may be named again only where more of its operations are dropped:
+// otherwise a thief who revoked the stolen key would keep every member from doing that.
 func (s *State) revokeKeys(op Op) error {
 	at := make(map[objects.Fingerprint]int, len(s.keys))
 	for i := range s.keys {
@@ -71,7 +71,7 @@ func (s *State) revokeKeys(op Op) error {
 		if is && s.keys[i].drops(k.DropFrom) {
 			from = append(from, KeyRevoked)
 		}
-		if err := mayEnd(s, i, k.Key, from...); err != nil {
+		if err := s.mayEnd(i, k.Key, from...); err != nil {
 			return err
 		}
 		if k.BadFrom == 0 || k.BadFrom > op.Seq {

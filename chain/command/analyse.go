@@ -17,7 +17,7 @@ import (
 type Pattern struct {
 	Label string
 	Tier  Tier
-	Match *regexp.Regexp // what is looked for; never nil
+	Match *regexp.Regexp // the pattern; never nil
 }
 
 // The bounds of one analysis. A command beyond them is not one that a person could

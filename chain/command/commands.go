@@ -93,7 +93,7 @@ func (m *machine) goElsewhere(name string) func() {
 	return func() { m.remote = before }
 }
 
-// A call is one program and what it is given.
+// A call is one program with its words and its input.
 type call struct {
 	*machine
 	name string // of the program, without directory

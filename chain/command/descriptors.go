@@ -6,8 +6,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// descriptors are what a shell has open that is no file: connections, and commands that read
-// what is written to a name.
+// descriptors holds the open descriptors of a shell that are no files: connections, and the
+// commands behind >(commands).
 type descriptors struct {
 	sockets map[string]bool // by number or name
 	readers map[string]*syntax.ProcSubst
@@ -35,7 +35,7 @@ func (ds *descriptors) attach(name string, p *syntax.ProcSubst) {
 // count is how many names of commands there are.
 func (ds *descriptors) count() int { return len(ds.readers) }
 
-// reader returns the commands that read what is written to a name, or nil.
+// reader returns the commands that read from a name, or nil.
 func (ds *descriptors) reader(name string) *syntax.ProcSubst { return ds.readers[name] }
 
 // connection reports whether a shell opens a socket for this name.

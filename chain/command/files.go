@@ -70,7 +70,7 @@ func (f *files) brought(at string) bool {
 	return false
 }
 
-// read gives what is known of a file's content.
+// read returns the known content of a file.
 func (f *files) read(p string) value {
 	if connection(p) {
 		return value{from: fetched}

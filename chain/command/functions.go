@@ -6,7 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// functions are those that a text defines, in its order.
+// functions holds the functions of a text, in its order.
 type functions struct {
 	named map[string]*function
 	order []string
@@ -31,7 +31,7 @@ func (fs *functions) define(name string, body *syntax.Stmt) {
 // get returns a function, or nil.
 func (fs *functions) get(name string) *function { return fs.named[name] }
 
-// uncalled are the functions that nothing called yet, of those that are defined now.
+// uncalled returns the defined functions that have had no call yet.
 func (fs *functions) uncalled() iter.Seq[*function] {
 	return func(yield func(*function) bool) {
 		for _, name := range fs.order {

@@ -288,9 +288,9 @@ func lockCommand() *spec {
 	return &spec{
 		name: "lock", slow: true, offers: true, args: "[ref…]", group: "Run",
 		short:    "Pin what tools would run, down the whole chain",
-		long:     "Writes .ai/rye.lock, for your own git. Without refs every tool of the project\nis locked.",
+		long:     "Writes .ai/rye.lock, for your own git. Without refs every item of the project is\nlocked; a pinned item that is refused keeps its old pin, and its refusal is the exit\nstatus.",
 		examples: "rye lock\nrye lock tool:acme/hello\nrye lock verify",
-		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Offline, fault.Malformed},
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Offline, fault.Malformed},
 		max:      many,
 		run:      func(t *task) error { return answerLock(t, t.w.Locks().Lock, rye.LockRequest{Targets: t.refs()}) },
 		subs: []*spec{{
@@ -303,34 +303,29 @@ func lockCommand() *spec {
 	}
 }
 
-// answerLock prints the report even when an item is refused or differs, which is an error, too.
+// answerLock prints what became of the lock, or how it differs.
 func answerLock[Q any](t *task, run verb[Q, *rye.LockReport], q Q) error {
-	rep, err := run(t.ctx, t.env.Caller, q)
-	if rep == nil {
-		return err
-	}
-	perr := t.out.show(rep, func() {
-		t.out.resultf(false, "%s: %s\n", rep.Path, words.Plural(rep.Items, "item"))
+	return answerAlways(t, run, q, func(p *printer, rep *rye.LockReport, _ bool) {
+		p.resultf(false, "%s: %s\n", rep.Path, words.Plural(rep.Items, "item"))
 		for _, a := range rep.Added {
-			t.out.resultf(false, "%s  %s\n", good("added"), prose(a))
+			p.resultf(false, "%s  %s\n", good("added"), prose(a))
 		}
 		for _, c := range rep.Changed {
 			text := c.Why
 			if c.From != c.To {
 				text = cmp.Or(c.From, "none") + " -> " + cmp.Or(c.To, "none")
 			}
-			t.out.resultf(false, "%s  %s  %s\n", warning("changed"), c.Ref, prose(text))
+			p.resultf(false, "%s  %s  %s\n", warning("changed"), c.Ref, prose(text))
 		}
 		for _, r := range rep.Removed {
-			t.out.resultf(false, "%s  %s\n", warning("removed"), prose(r))
+			p.resultf(false, "%s  %s\n", warning("removed"), prose(r))
 		}
 		for _, k := range rep.Kept {
-			t.out.printf("%s  %s  its pin stays\n", bad("refused"), prose(k.Ref))
+			p.printf("%s  %s  its pin stays\n", bad("refused"), prose(k.Ref))
 		}
 		for _, d := range rep.Drift {
-			t.out.printf("%s  %s\n", bad("drift"), prose(d))
+			p.printf("%s  %s\n", bad("drift"), prose(d))
 		}
-		t.out.warn(rep.Warnings...)
+		p.warn(rep.Warnings...)
 	})
-	return cmp.Or(err, perr)
 }

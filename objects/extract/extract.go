@@ -8,7 +8,7 @@
 // it comes from, is what the law needs: where the signature line stands and what it
 // covers, who executes, what is permitted, needed and limited, which version it is.
 // Those are read by package objects, which has no way to ask an extractor; Parse
-// refuses one that tries. Rules of validation are added to those of objects.Validate
+// refuses one that tries. Rules of validation are added to those of Item.Validate
 // and cannot take any away.
 //
 // Nothing here reads files or remembers anything between calls.

@@ -174,7 +174,7 @@ func (p *reader) regexp(v any, at []string) *regexp.Regexp {
 
 // Validate returns what the extractor asks of an item and does not find, each with
 // the place of the value it is about, in the order of the file. It is to be told
-// beside what objects.Validate says, and never instead.
+// beside what Item.Validate says, and never instead.
 func (r *Rules) Validate(it *objects.Item) []objects.Problem {
 	if r == nil || it.Ref.Kind != r.Kind {
 		return nil
