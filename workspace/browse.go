@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/workspace/internal/browse"
+	"github.com/rye-os/rye/workspace/internal/install"
+	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // serving does what a tool of the library asks of rye itself.
@@ -14,15 +15,15 @@ type serving = func(context.Context, rye.Caller, rye.ServedCall) (json.RawMessag
 // served answers the tools about registries here, and hands on what else is served.
 func (r *rooms) served(next serving) serving {
 	return func(ctx context.Context, c rye.Caller, q rye.ServedCall) (json.RawMessage, error) {
-		if !browse.Serves(q) {
-			return browse.HandOn(ctx, next, c, q)
+		if !share.Serves(q) {
+			return share.HandOn(ctx, next, c, q)
 		}
-		s, err := decided(c)(browse.Asking(r.host, c).OpenProject())
+		s, err := decided(c)(share.Asking(r.host, c).OpenProject())
 		if err != nil {
 			return nil, err
 		}
 		defer s.Close()
-		return browse.Serve(ctx, r.share(s), r.finder, c, q)
+		return share.Server{Finder: r.finder, Install: install.Install}.Serve(ctx, r.share(s), c, q)
 	}
 }
 
@@ -30,11 +31,11 @@ func (r *rooms) served(next serving) serving {
 // can be searched and browsed. It changes nothing in the project, and nothing that the user
 // believes. The reports are complete; the error is the first of theirs.
 func (g Registry) Catalogue(ctx context.Context, c rye.Caller, q rye.CatalogueRequest) ([]rye.CatalogueInfo, error) {
-	return do(ctx, c, "fetch", in(g.project, g.share), browse.Catalogues, q)
+	return do(ctx, c, "fetch", in(g.project, g.share), share.Catalogues, q)
 }
 
 // Info says what a registry says of an item, of a namespace or of itself: asked now, or, where
 // it cannot be asked, as it was verified here before, and how long ago that was.
 func (g Registry) Info(ctx context.Context, c rye.Caller, q rye.PublishedRequest) (*rye.Published, error) {
-	return do(ctx, c, "registry.info", in(g.project, g.share), browse.Info, q)
+	return do(ctx, c, "registry.info", in(g.project, g.share), share.Info, q)
 }

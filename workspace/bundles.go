@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/workspace/internal/bring"
+	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/look"
 )
 
@@ -23,7 +23,7 @@ func (g Bundles) Verify(ctx context.Context, c rye.Caller, q rye.BundleVerifyReq
 // Export writes the files of a verified skill into a folder that is not there yet, byte for
 // byte as they came.
 func (g Bundles) Export(ctx context.Context, c rye.Caller, q rye.SkillExport) (*rye.SkillExported, error) {
-	return do(ctx, c, "bundle.export", g.enter, bring.Export, q)
+	return do(ctx, c, "bundle.export", g.enter, author.Export, q)
 }
 
 // List describes every bundle of the project and the user space.

@@ -6,7 +6,6 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/look"
-	"github.com/rye-os/rye/workspace/internal/past"
 )
 
 // History are the verbs that look back: what was recorded of items, and bring it back.
@@ -18,13 +17,13 @@ func (w *Workspace) History() History { return History{&w.rooms} }
 // Log lists the commits of the project's space, or those that changed one item,
 // newest first; with q.Patch also what each changed.
 func (g History) Log(ctx context.Context, c rye.Caller, q rye.LogRequest) ([]rye.LogEntry, error) {
-	return do(ctx, c, "log", in(g.of(q.Space), g.past), past.Log, q)
+	return do(ctx, c, "log", g.of(q.Space), look.Log, q)
 }
 
 // Blame tells for each line of an item, as it was recorded, which recorded version it came
 // with, and who signed that.
 func (g History) Blame(ctx context.Context, c rye.Caller, q rye.BlameRequest) ([]rye.BlameLine, error) {
-	return do(ctx, c, "blame", in(g.project, g.past), past.Blame, q)
+	return do(ctx, c, "blame", g.project, look.Blame, q)
 }
 
 // Diff compares working items of the project with what was last recorded of them, those

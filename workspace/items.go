@@ -5,8 +5,6 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/workspace/internal/author"
-	"github.com/rye-os/rye/workspace/internal/bring"
-	"github.com/rye-os/rye/workspace/internal/browse"
 	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/session"
 	"github.com/rye-os/rye/workspace/internal/share"
@@ -45,7 +43,7 @@ func (w *Workspace) List(ctx context.Context, c rye.Caller, q rye.ListRequest) (
 
 // Show describes one item: the one that would be used, or with All every space's.
 func (w *Workspace) Show(ctx context.Context, c rye.Caller, q rye.ShowRequest) ([]rye.ItemInfo, error) {
-	return do(ctx, c, "show", in(w.enter, w.share), browse.Show, q)
+	return do(ctx, c, "show", in(w.enter, w.share), share.Show, q)
 }
 
 // Verify checks items as a use of them would: refs and paths as they resolve, or
@@ -105,7 +103,7 @@ func (w *Workspace) Init(ctx context.Context, c rye.Caller, q rye.InitRequest) (
 // repository is shown to a person first: it counts only as far as its own signatures do.
 func (w *Workspace) Add(ctx context.Context, c rye.Caller, q rye.AddRequest) ([]rye.AddReport, error) {
 	if q.URL == "" {
-		return do(ctx, c, "add", in(w.of(q.Space), w.author), bring.Add, q)
+		return do(ctx, c, "add", in(w.of(q.Space), w.author), author.Add, q)
 	}
 	s, err := w.project(c, "add")
 	if err != nil {
@@ -116,5 +114,5 @@ func (w *Workspace) Add(ctx context.Context, c rye.Caller, q rye.AddRequest) ([]
 	if err != nil {
 		return nil, err
 	}
-	return bring.Fetched(ctx, w.author(s), q, commit, files)
+	return author.Fetched(ctx, w.author(s), q, commit, files)
 }

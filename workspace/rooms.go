@@ -5,7 +5,6 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/workspace/internal/author"
-	"github.com/rye-os/rye/workspace/internal/past"
 	"github.com/rye-os/rye/workspace/internal/run"
 	"github.com/rye-os/rye/workspace/internal/session"
 	"github.com/rye-os/rye/workspace/internal/share"
@@ -83,11 +82,6 @@ func (r *rooms) visit(c rye.Caller, verb string) (*session.Session, error) {
 		return nil, err
 	}
 	return decided(c)(r.host.Open())
-}
-
-// past is where what was recorded is looked at.
-func (r *rooms) past(s *session.Session) *past.Desk {
-	return &past.Desk{Session: s, Historian: r.historian}
 }
 
 // author is where items are changed.

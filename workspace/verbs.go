@@ -5,10 +5,9 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/workspace/internal/author"
-	"github.com/rye-os/rye/workspace/internal/bring"
-	"github.com/rye-os/rye/workspace/internal/browse"
 	"github.com/rye-os/rye/workspace/internal/finder"
 	"github.com/rye-os/rye/workspace/internal/look"
+	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 var _ rye.Verbs = (*Workspace)(nil)
@@ -26,7 +25,7 @@ func (w *Workspace) Search(ctx context.Context, c rye.Caller, q rye.SearchReques
 	case finder.OfThreads(q):
 		return w.finder.Threads(ctx, s, c, q, w.turns)
 	case finder.OfRegistries(q):
-		return browse.Search(ctx, w.share(s), w.finder, c, q)
+		return share.Search(ctx, w.share(s), w.finder, c, q)
 	}
 	return w.finder.Search(ctx, s, c, q)
 }
@@ -76,7 +75,7 @@ func (w *Workspace) Sign(ctx context.Context, c rye.Caller, q rye.SignRequest) (
 	}
 	defer s.Close()
 	rep, err := author.Sign(ctx, w.author(s), c, q)
-	return bring.WithFirst(rep, first), err
+	return author.WithFirst(rep, first), err
 }
 
 // prepare makes room for an upgrade, in sessions of its own: what is signed next has to see
@@ -89,7 +88,7 @@ func prepare(ctx context.Context, w *Workspace, c rye.Caller, q rye.SignRequest)
 	if err != nil {
 		return nil, err
 	}
-	first, err := bring.Prepare(ctx, w.author(s), c, q)
+	first, err := author.Prepare(ctx, w.author(s), c, q)
 	s.Close()
 	for _, q := range first {
 		if s, err = w.visit(c, "sign"); err != nil {

@@ -30,7 +30,6 @@ import (
 	"github.com/rye-os/rye/store/transport"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/finder"
-	"github.com/rye-os/rye/workspace/internal/past"
 	"github.com/rye-os/rye/workspace/internal/run"
 	"github.com/rye-os/rye/workspace/internal/session"
 	"github.com/rye-os/rye/workspace/internal/share"
@@ -125,7 +124,7 @@ type (
 )
 
 // Historian compares the versions of files in a repository: store/gogit has one.
-type Historian = past.Historian
+type Historian = session.Historian
 
 // Workspace is one project (or none), one user space and the standard library, opened for
 // work. It is safe for concurrent use, holds nothing open between verbs, and needs no
@@ -140,8 +139,6 @@ type rooms struct {
 	keys   *custody.Keys
 	runner *run.Runner
 	net    share.Options
-
-	historian Historian
 }
 
 // Open returns a Workspace. It touches nothing: a missing project shows when a verb needs
@@ -157,7 +154,7 @@ func Open(o Options) *Workspace {
 		Dirs:    session.Dirs{ConfigDir: o.ConfigDir, StateDir: o.StateDir, CacheDir: o.CacheDir},
 		Records: records.Open(o.DataDir), Sudo: o.Sudo,
 		Version: o.Version, Offline: o.Offline, Now: o.Now, Consent: o.Consent, Progress: o.Progress, Notice: o.Notice, OnVerdict: o.Verdict,
-		System: sync.OnceValues(space.OpenSystem)}
+		System: sync.OnceValues(space.OpenSystem), Historian: o.Historian}
 	keys := custody.New(h, custody.Options{Name: o.Key, Agent: o.Agent, Passphrase: o.Passphrase, Service: o.KeyService})
 	w := &Workspace{rooms{
 		host:   h,
@@ -165,8 +162,6 @@ func Open(o Options) *Workspace {
 		turns:  o.Turns,
 		keys:   keys,
 		net:    share.Options{Token: o.Token, Netrc: o.Netrc, Git: o.Git, Env: o.Env, Proxy: o.Proxy, Helper: o.Helper},
-
-		historian: o.Historian,
 	}}
 	w.runner = run.New(h, keys, run.Options{Interpreters: o.Interpreters, Path: o.Path, Home: o.Home, Env: o.Env, Proxy: o.Proxy,
 		Roots: o.Roots, Page: o.Page, Self: o.Self, Serve: w.served(o.Serve), Verbs: w, Wordless: o.Wordless, Workers: o.Workers})

@@ -22,10 +22,10 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Add takes files into the project and records them as they are, signed or not, in one
+// addItems takes files into the project and records them as they are, signed or not, in one
 // commit. A path below .ai stays where it is; another is copied in under q.As and q.Kind.
 // A bundle is taken in whole. Recording an item does not make it trusted.
-func Add(ctx context.Context, s *Desk, q rye.AddRequest) ([]rye.AddReport, error) {
+func addItems(ctx context.Context, s *Desk, q rye.AddRequest) ([]rye.AddReport, error) {
 	var bundles []string
 	l, err := s.layer(ctx, q.Space, q.DryRun)
 	if err != nil {

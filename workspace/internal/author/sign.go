@@ -139,7 +139,7 @@ type draft struct {
 	changed  bool           // data is signed anew, and is to be written
 	recorded bool           // the record holds data already
 	others   []store.Change // the bundle's other files, which are recorded with it
-	before   *foreign       // whose signature it carries, when that is not the user's
+	before   *otherSigner   // whose signature it carries, when that is not the user's
 	proposal bool           // it comes as a text
 	there    []byte         // the file that a proposal replaces; nil for none
 	passed   []byte         // the file of an item that counts as another signed it, and is left so

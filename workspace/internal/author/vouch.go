@@ -15,8 +15,8 @@ import (
 // another's signature is therefore signed by name only, one at a time, after its signer
 // and its text were shown; a request for many items passes it over.
 
-// foreign is another's signature on an item that is to be signed.
-type foreign struct {
+// otherSigner is another's signature on an item that is to be signed.
+type otherSigner struct {
 	key string // fingerprint, or RYE OS's 16 digits
 	who string // the same, with the name under which the user knows it
 	err error  // why it does not count here; nil when it does
@@ -27,12 +27,12 @@ type foreign struct {
 // here. refused is what trust.Verify said. It is nil for the user's own keys, retired ones
 // too, for what carries none, and for what was edited after a known key signed it: then
 // nobody vouches for it.
-func foreignTo(st *trust.Store, it *objects.Item, refused error) *foreign {
+func foreignTo(st *trust.Store, it *objects.Item, refused error) *otherSigner {
 	if it.Signature == nil {
 		if it.Legacy == nil || !fault.Is(refused, fault.Revoked) {
 			return nil
 		}
-		return &foreign{key: it.Legacy.Key, who: it.Legacy.Key, err: refused}
+		return &otherSigner{key: it.Legacy.Key, who: it.Legacy.Key, err: refused}
 	}
 	fp := it.Signature.Key
 	k, known := st.Key(fp)
@@ -41,7 +41,7 @@ func foreignTo(st *trust.Store, it *objects.Item, refused error) *foreign {
 	if !denied && known && (st.IsOwn(k) || edited) {
 		return nil
 	}
-	return &foreign{key: fp.String(), who: nameOf(st, fp), err: refused}
+	return &otherSigner{key: fp.String(), who: nameOf(st, fp), err: refused}
 }
 
 // nameOf is a fingerprint, with the name under which the user pinned it.
@@ -120,7 +120,7 @@ func vouchQuestion(d *draft, lines []string) rye.Question {
 }
 
 // lines tells a person about the signature.
-func (f *foreign) lines() []string {
+func (f *otherSigner) lines() []string {
 	if f == nil {
 		return nil
 	}

@@ -59,7 +59,7 @@ func Diff(ctx context.Context, s *session.Session, q rye.DiffRequest) ([]rye.Ite
 	return all, nil
 }
 
-// maxShown bounds what one answer about several items shows, in bytes.
+// maxShown bounds what one answer about several items, or about several commits, shows, in bytes.
 const maxShown = 16 << 20
 
 func sizeOf(all []rye.ItemDiff) (n int) {

@@ -1,5 +1,6 @@
-// Package look says what is there and what it is worth: it finds, lists, searches, verifies
-// and compares items and bundles. It changes nothing.
+// Package look says what is there and what it is worth: it finds, lists, verifies and compares
+// items and bundles, and tells what was recorded of them: when, by whom, and what changed. It
+// changes nothing.
 package look
 
 import (

@@ -15,7 +15,6 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/author"
-	"github.com/rye-os/rye/workspace/internal/back"
 	"github.com/rye-os/rye/workspace/internal/locks"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -163,7 +162,7 @@ type job struct {
 	ward     *watched          // what runs by itself in the project
 	open     bool              // a person let it write what cannot be protected here
 	dir      *primitive.RunDir // its verified files
-	line     *back.Line        // to the tool, where it calls rye
+	line     *line             // to the tool, where it calls rye
 	watch    *stopwatch
 }
 

@@ -1,5 +1,6 @@
 // Package run runs items: it asks the policy and the user about a verified plan, and
-// hands the plan to the primitive that it ends in.
+// hands the plan to the primitive that it ends in. It also answers a tool that calls rye back
+// while it runs.
 package run
 
 import (

@@ -10,7 +10,6 @@ import (
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/workspace/internal/back"
 )
 
 // runSubprocess starts a program on its verified files, in its sandbox, and reads its
@@ -28,11 +27,11 @@ func runSubprocess(ctx context.Context, s *Desk, j *job) (outcome, error) {
 	if call.Sandbox.Tier >= primitive.S3 {
 		call.Files = j.plan.Files()
 	}
-	j.line, err = back.Open(ctx, back.Run{Verbs: s.Verbs, Caller: j.caller, Tool: j.plan.Tool().Ref, Needs: j.plan.Needs().Rye, Asked: &j.q, Now: s.Now(), Self: s.Self}, &call)
+	j.line, err = openLine(ctx, called{verbs: s.Verbs, caller: j.caller, tool: j.plan.Tool().Ref, needs: j.plan.Needs().Rye, asked: &j.q, now: s.Now(), self: s.Self}, &call)
 	if err != nil {
 		return outcome{}, err
 	}
-	defer j.line.End()
+	defer j.line.end()
 	o, err := start(ctx, s, j, &call, sink(j.q.Stdout), sink(j.q.Stderr))
 	o.Denied = denials(j, in, &call, &o)
 	return o, err
@@ -54,7 +53,7 @@ func start(ctx context.Context, s *Desk, j *job, call *primitive.Call, stdout, s
 	j.watch.lap(&j.watch.parts.Rest)
 	call.Caller = j.caller.Name()
 	res, err := primitive.Run(ctx, *call, stdout, stderr)
-	j.line.End() // before the look at what it left
+	j.line.end() // before the look at what it left
 	j.watch.ran(res)
 	taken, unseen := j.ward.after(ctx, s, j, res)
 	for _, what := range unseen {

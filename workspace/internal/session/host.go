@@ -12,6 +12,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/records"
 	"github.com/rye-os/rye/store/space"
 )
@@ -39,6 +40,18 @@ type Host struct {
 	Notice    func(text string)                                       // nil is silence; unlike Progress it stays to be read
 	OnVerdict func(rye.Verdict)                                       // gets every decision of the policy; may be nil
 	System    func() (*space.System, error)                           // the standard library, opened once
+	Historian Historian                                               // nil where nobody compares versions
+}
+
+// Historian compares the versions of files in a repository, each question within bounds.
+// store/gogit has one.
+type Historian interface {
+	// Blame returns for each line of a file in a commit the commit that it came with.
+	Blame(ctx context.Context, r *store.Repo, at store.OID, path string) ([]store.OID, error)
+
+	// Patches calls visit for each file that differs between two commits. from or to is ""
+	// where there is none; hunks, called before visit returns or not at all, compares them.
+	Patches(ctx context.Context, r *store.Repo, old, now store.OID, visit func(from, to string, hunks func() ([]string, error)) error) error
 }
 
 // At returns the host of another project of the same user; "" is none.

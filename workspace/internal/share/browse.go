@@ -1,33 +1,72 @@
 package share
 
 import (
+	"maps"
+	"slices"
+	"time"
+
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// What browsing needs of this room. Whoever browses reads what a registry says of a namespace
-// whether or not the user gave it to that registry, so nothing of it reaches the trust store.
+// Registries offer items: whole catalogues are brought and verified, searched, and looked at.
+// Browsing reads what a registry says of a namespace whether or not the user gave it to that
+// registry, so nothing of it reaches the trust store. A namespace that the user gave to no registry can
+// be browsed, and what is told of it says so; one that was given to another registry is left
+// out, so that nobody's offer stands where another's is expected.
 
-// Decides reports whether the user agreed, in this directory, that a registry of the project
-// says whose a namespace is. The error says why not.
-func Decides(s *Desk, name, ns string) error { return mayDecide(s, name, ns) }
-
-// OpenHere is Open for what was verified before and nothing else: nobody is contacted, so
-// that the user need not have agreed to the address.
-func OpenHere(s *Desk, name string) (*registry.Registry, error) {
-	c, ok := s.Project.Registries[name]
-	if !ok {
-		return nil, unknownRegistry(name)
+// namesOf returns the registries of the project that are meant: one, or all.
+func namesOf(s *Desk, only string) ([]string, error) {
+	if s.Project == nil {
+		return nil, fault.New(fault.NotFound, "what registries offer: there is no project here, and registries belong to one").Mend("rye init")
 	}
-	return openAt(s, c.ID, registry.Options{URL: c.URL, Offline: true})
+	if only != "" {
+		if _, ok := s.Project.Registries[only]; !ok {
+			return nil, unknownRegistry(only)
+		}
+		return []string{only}, nil
+	}
+	names := slices.Sorted(maps.Keys(s.Project.Registries))
+	if len(names) == 0 {
+		return nil, fault.New(fault.NotFound, "this project has no registry").Advise("rye registry add <url>")
+	}
+	return names, nil
 }
 
-// Doubts says how far what was read of namespaces may be believed to be the newest. Where the
-// policy says so, those beyond what the root calls fresh are refused.
-func Doubts(s *Desk, reg *registry.Registry, root registry.Root, namespaces ...string) ([]string, error) {
-	return Newest(s, reg, root, namespaces...)
+// accepted reports whether the user agreed that a registry says whose a namespace is.
+func accepted(s *Desk, name, ns string) bool { return mayDecide(s, name, ns) == nil }
+
+// elsewhere reports whether a namespace was given to another registry by its name: by the
+// project, or by the user, anywhere. Then no other has a say in it.
+func elsewhere(s *Desk, name, ns string) bool {
+	if to, ok := s.Project.Scopes[ns]; ok && to != name {
+		return true
+	}
+	id := s.Project.Registries[name].ID
+	if b, ok := s.Trust.Binding(ns); ok && b.Registry != id {
+		return true
+	}
+	of := s.Site().RegistryOf(s.Trust, ns)
+	return of != "" && of != id && of != s.Site().RegistryOf(s.Trust, "*")
 }
 
-// Away reports whether a registry could not be asked, so that what was verified before is all
+// away reports whether a registry could not be asked, so that what was verified before is all
 // there is to say.
-func Away(err error) bool { return fault.Is(err, fault.Offline) || fault.Is(err, fault.Network) }
+func away(err error) bool { return fault.Is(err, fault.Offline) || fault.Is(err, fault.Network) }
+
+// lockedVersion is the version of an item that the lock brings from a registry; "" for none.
+func lockedVersion(s *session.Session, ref objects.Ref) string {
+	if s.Lock == nil || s.Lock.Items[ref].From == "" {
+		return ""
+	}
+	return s.Lock.Items[ref].Version
+}
+
+// timeText spells a time; "" is the zero time.
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}

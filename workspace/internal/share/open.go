@@ -23,6 +23,16 @@ func Open(s *Desk, name string, accepted map[string]uint64) (*registry.Registry,
 	return openAt(s, c.ID, registry.Options{URL: c.URL, Mirrors: agreedMirrors(s, c), AcceptOwners: accepted})
 }
 
+// openHere is Open for what was verified before and nothing else: nobody is contacted, so
+// that the user need not have agreed to the address.
+func openHere(s *Desk, name string) (*registry.Registry, error) {
+	c, ok := s.Project.Registries[name]
+	if !ok {
+		return nil, unknownRegistry(name)
+	}
+	return openAt(s, c.ID, registry.Options{URL: c.URL, Offline: true})
+}
+
 // openTo is Open for whoever writes to one address of the registry; "" is where it says.
 func openTo(s *Desk, name, to string) (*registry.Registry, error) {
 	c, err := MayReach(s, name)

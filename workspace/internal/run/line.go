@@ -1,9 +1,4 @@
-// Package back answers a tool that calls rye back while it runs.
-//
-// A tool that declares needs.rye finds a connection as a descriptor (docs/format/callback.md).
-// Each call is one of the four verbs, by a caller that has at most what the run's has and the
-// tool declares, so it passes every gate as everybody's does. Nothing of it outlives the run.
-package back
+package run
 
 import (
 	"bufio"
@@ -26,20 +21,24 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Run is the execution that is called back.
-type Run struct {
-	Verbs  rye.Verbs
-	Caller rye.Caller
-	Tool   rye.Ref
-	Needs  []string            // needs.rye
-	Asked  *rye.ExecuteRequest // its locks, its pins, and who holds what is called
-	Now    time.Time
-	Self   func() (program, build string, err error) // rye; nil is unknown
+// A tool that declares needs.rye finds a connection as a descriptor (docs/format/callback.md).
+// Each call is one of the four verbs, by a caller that has at most what the run's has and the
+// tool declares, so it passes every gate as everybody's does. Nothing of it outlives the run.
+
+// called is the execution that is called back.
+type called struct {
+	verbs  rye.Verbs
+	caller rye.Caller
+	tool   rye.Ref
+	needs  []string            // needs.rye
+	asked  *rye.ExecuteRequest // its locks, its pins, and who holds what is called
+	now    time.Time
+	self   func() (program, build string, err error) // rye; nil is unknown
 }
 
-// Line is the connection to one tool that runs; nil is none.
-type Line struct {
-	r      *Run
+// line is the connection to one tool that runs; nil is none.
+type line struct {
+	r      *called
 	grant  *rye.CallbackGrant
 	conn   *os.File
 	theirs *os.File
@@ -50,23 +49,23 @@ type Line struct {
 	over   chan struct{} // closed when nobody serves it any more
 }
 
-// Open gives a call its end of a connection, where its tool declares that it calls rye, and
+// openLine gives a call its end of a connection, where its tool declares that it calls rye, and
 // begins to answer at the other.
-func Open(ctx context.Context, r Run, call *primitive.Call) (*Line, error) {
-	if len(r.Needs) == 0 || r.Verbs == nil {
+func openLine(ctx context.Context, r called, call *primitive.Call) (*line, error) {
+	if len(r.needs) == 0 || r.verbs == nil {
 		return nil, nil
 	}
-	grant, err := r.grant(ends(r.Now, call))
+	grant, err := r.grant(ends(r.now, call))
 	if err != nil {
-		return nil, fault.Wrap(err, "execute %s: let it call rye", r.Tool)
+		return nil, fault.Wrap(err, "execute %s: let it call rye", r.tool)
 	}
 	ours, theirs, err := primitive.Pair()
 	if err != nil {
-		return nil, fault.Wrap(err, "execute %s: let it call rye", r.Tool)
+		return nil, fault.Wrap(err, "execute %s: let it call rye", r.tool)
 	}
 	call.Back = theirs
 	r.show(call)
-	l := &Line{r: &r, grant: grant, conn: ours, theirs: theirs, over: make(chan struct{})}
+	l := &line{r: &r, grant: grant, conn: ours, theirs: theirs, over: make(chan struct{})}
 	ctx, l.cancel = context.WithCancelCause(session.Unattended(ctx))
 	go func() {
 		defer close(l.over)
@@ -79,8 +78,8 @@ func Open(ctx context.Context, r Run, call *primitive.Call) (*Line, error) {
 // errRunEnded is why what a tool called is ended.
 var errRunEnded = errors.New("the tool that called it has ended")
 
-// End ends the line with its run: what goes on is told to end, and waited for.
-func (l *Line) End() {
+// end ends the line with its run: what goes on is told to end, and waited for.
+func (l *line) end() {
 	if l == nil {
 		return
 	}
@@ -103,20 +102,20 @@ func ends(now time.Time, call *primitive.Call) time.Time {
 
 // grant says on whose behalf a tool calls. What a person has typed is the tool, and not what
 // it does: so of a person's it is Inside.
-func (r *Run) grant(until time.Time) (*rye.CallbackGrant, error) {
-	c := r.Caller
-	if r.Asked.Callback != nil {
-		return r.Asked.Callback.Grant(r.Tool, r.Needs, until)
+func (r *called) grant(until time.Time) (*rye.CallbackGrant, error) {
+	c := r.caller
+	if r.asked.Callback != nil {
+		return r.asked.Callback.Grant(r.tool, r.needs, until)
 	}
 	if c.Thread() != "" { // what it may hand on only its token says
-		return &rye.CallbackGrant{Caller: rye.Program(c.Name()), Denied: r.Needs}, nil
+		return &rye.CallbackGrant{Caller: rye.Program(c.Name()), Denied: r.needs}, nil
 	}
 	if c.IsPerson() {
 		c = rye.Inside()
 	}
 	held, denied := c.Denied(), []string{}
 	var may []string
-	for _, need := range r.Needs {
+	for _, need := range r.needs {
 		has := slices.DeleteFunc(objects.Within(c.Capabilities(), need), func(one string) bool {
 			return slices.ContainsFunc(held, func(d string) bool { return objects.Overlap(d, one) })
 		})
@@ -128,11 +127,11 @@ func (r *Run) grant(until time.Time) (*rye.CallbackGrant, error) {
 }
 
 // show lets a tool start this rye by its name, which speaks for it over the connection.
-func (r *Run) show(call *primitive.Call) {
-	if r.Self == nil {
+func (r *called) show(call *primitive.Call) {
+	if r.self == nil {
 		return
 	}
-	program, _, err := r.Self()
+	program, _, err := r.self()
 	if err != nil {
 		return // it can speak for itself
 	}
@@ -165,7 +164,7 @@ func withinOf(ctx context.Context) within {
 }
 
 // serve answers one call after the other, until the tool goes, or misbehaves.
-func (l *Line) serve(ctx context.Context) {
+func (l *line) serve(ctx context.Context) {
 	w := withinOf(ctx)
 	ctx = context.WithValue(ctx, withinKey{}, within{w.depth + 1, w.left})
 	hello := callback.Hello{V: 1, Token: l.grant.Token, May: append([]string{}, l.grant.Caller.Capabilities()...), Denied: append([]string{}, l.grant.Denied...)}
@@ -196,7 +195,7 @@ func (l *Line) serve(ctx context.Context) {
 }
 
 // take carries out one line, and reports whether the answer was written.
-func (l *Line) take(ctx context.Context, raw []byte) bool {
+func (l *line) take(ctx context.Context, raw []byte) bool {
 	q, err := callback.ParseRequest(raw)
 	if err != nil {
 		return l.refuse(q.ID, err)
@@ -216,12 +215,12 @@ func (l *Line) take(ctx context.Context, raw []byte) bool {
 	return l.write(text)
 }
 
-func (l *Line) refuse(id string, why error) bool {
+func (l *line) refuse(id string, why error) bool {
 	text, err := callback.Answer{ID: id, Error: callback.FailureOf(why)}.Line()
 	return err == nil && l.write(text)
 }
 
-func (l *Line) write(text []byte) bool {
+func (l *line) write(text []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, err := l.conn.Write(text)
@@ -229,9 +228,9 @@ func (l *Line) write(text []byte) bool {
 }
 
 // call makes one call, between the two words of whoever holds what the tool asks.
-func (l *Line) call(ctx context.Context, q *callback.Request) (res any, err error) {
+func (l *line) call(ctx context.Context, q *callback.Request) (res any, err error) {
 	l.count++
-	held := l.r.Asked.Callback
+	held := l.r.asked.Callback
 	if held == nil {
 		return l.do(ctx, q, nil)
 	}
@@ -253,13 +252,13 @@ func (l *Line) call(ctx context.Context, q *callback.Request) (res any, err erro
 }
 
 // do is the verb.
-func (l *Line) do(ctx context.Context, q *callback.Request, held rye.Callback) (any, error) {
+func (l *line) do(ctx context.Context, q *callback.Request, held rye.Callback) (any, error) {
 	c := l.grant.Caller
 	switch q.Verb {
 	case "search":
-		return l.r.Verbs.Search(ctx, c, q.Search)
+		return l.r.verbs.Search(ctx, c, q.Search)
 	case "load":
-		res, err := l.r.Verbs.Load(ctx, c, q.Load)
+		res, err := l.r.verbs.Load(ctx, c, q.Load)
 		if err != nil {
 			return nil, err
 		}
@@ -267,21 +266,21 @@ func (l *Line) do(ctx context.Context, q *callback.Request, held rye.Callback) (
 	case "execute":
 		return l.execute(ctx, q, held)
 	}
-	return l.r.Verbs.Sign(ctx, c, q.Sign)
+	return l.r.verbs.Sign(ctx, c, q.Sign)
 }
 
 // execute runs what a tool calls, locked and pinned as the tool is.
-func (l *Line) execute(ctx context.Context, q *callback.Request, held rye.Callback) (any, error) {
+func (l *line) execute(ctx context.Context, q *callback.Request, held rye.Callback) (any, error) {
 	if withinOf(ctx).depth > callback.MaxDepth {
 		return nil, fault.New(fault.Limit, "execute %s: %d tools call each other, at most %d do", q.Execute.Ref, callback.MaxDepth+2, callback.MaxDepth+1)
 	}
-	x, around := q.Execute, l.r.Asked
+	x, around := q.Execute, l.r.asked
 	x.Locked, x.Frozen, x.Pinned, x.Pins, x.Callback = around.Locked, around.Frozen, around.Pinned, around.Pins, held
 	if q.Output {
 		x.Stdout = func(b []byte) { l.piece(callback.Answer{ID: q.ID, Stdout: b}) }
 		x.Stderr = func(b []byte) { l.piece(callback.Answer{ID: q.ID, Stderr: b}) }
 	}
-	res, err := l.r.Verbs.Execute(ctx, l.grant.Caller, x)
+	res, err := l.r.verbs.Execute(ctx, l.grant.Caller, x)
 	if err != nil {
 		return nil, err
 	}
@@ -292,16 +291,16 @@ func (l *Line) execute(ctx context.Context, q *callback.Request, held rye.Callba
 }
 
 // piece hands on what an execution prints. A tool that does not read it waits for itself.
-func (l *Line) piece(a callback.Answer) {
+func (l *line) piece(a callback.Answer) {
 	if text, err := a.Line(); err == nil {
 		l.write(text)
 	}
 }
 
 // pinned refuses what is not what the run around was pinned to.
-func (l *Line) pinned(ref rye.Ref, sum string) error {
-	switch want, ok := l.r.Asked.Pins[ref.String()]; {
-	case l.r.Asked.Pins == nil, ok && want == sum:
+func (l *line) pinned(ref rye.Ref, sum string) error {
+	switch want, ok := l.r.asked.Pins[ref.String()]; {
+	case l.r.asked.Pins == nil, ok && want == sum:
 		return nil
 	case !ok:
 		return fault.New(fault.Drift, "%s was not there when this began", ref)

@@ -1,4 +1,4 @@
-package browse
+package share
 
 import (
 	"bytes"
@@ -17,7 +17,6 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
 	"github.com/rye-os/rye/search"
-	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // A catalogue has a line of JSON for every version, each of which has to be compared with its
@@ -49,7 +48,7 @@ type shelfState struct {
 func (s *shelfState) complete() bool { return s.have == s.parts }
 
 // shelfPath is where the shelf of a namespace is; "" where there is no cache.
-func shelfPath(s *share.Desk, id, ns string) string {
+func shelfPath(s *Desk, id, ns string) string {
 	digest, err := objects.ParseDigest(id)
 	if s.CacheDir == "" || err != nil {
 		return ""

@@ -1,4 +1,4 @@
-package past
+package look
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // signings are the recorded versions of an item, with who first signed what each of them
@@ -31,12 +32,12 @@ type signing struct {
 	in      store.OID // the version with the signature
 }
 
-// signings reads the versions of an item up to a commit.
-func (d *Desk) signings(ctx context.Context, repo *store.Repo, at store.OID, ref objects.Ref) (*signings, error) {
-	s := &signings{each: map[store.OID]signing{}}
-	dir := d.Stack.Project.FolderOf(ref)
+// signingsOf reads the versions of an item up to a commit.
+func signingsOf(ctx context.Context, s *session.Session, repo *store.Repo, at store.OID, ref objects.Ref) (*signings, error) {
+	all := &signings{each: map[store.OID]signing{}}
+	dir := s.Stack.Project.FolderOf(ref)
 	var next signing // by the version after
-	err := d.Stack.Project.HistoryOf(ctx, at, ref, func(c *store.Commit, held []store.Entry) error {
+	err := s.Stack.Project.HistoryOf(ctx, at, ref, func(c *store.Commit, held []store.Entry) error {
 		if len(held) == 0 {
 			next = signing{} // removed: what was before did not come from here
 			return nil
@@ -46,26 +47,26 @@ func (d *Desk) signings(ctx context.Context, repo *store.Repo, at store.OID, ref
 			return err
 		}
 		p := dir + "/" + held[0].Name
-		v := d.signing(p, raw)
+		v := signingOf(s, p, raw)
 		if v.state == "" {
-			d.vouched(&v, repo, c, p, raw)
+			v.vouched(s, repo, c, p, raw)
 		}
-		if newest, err := repo.Commit(at); v.state == "" && len(s.each) == 0 && err == nil {
-			d.vouched(&v, repo, newest, p, raw) // its manifest was signed later, and it stayed as it was
+		if newest, err := repo.Commit(at); v.state == "" && len(all.each) == 0 && err == nil {
+			v.vouched(s, repo, newest, p, raw) // its manifest was signed later, and it stayed as it was
 		}
 		v.in = c.ID
 		if v.state != objects.Signed && next.state == objects.Signed {
 			v.state, v.signer, v.in = next.state, next.signer, next.in
 		}
-		s.each[c.ID], s.oldest, next = v, v, v
+		all.each[c.ID], all.oldest, next = v, v, v
 		return nil
 	})
-	s.oldest.version = ""
-	return s, err
+	all.oldest.version = ""
+	return all, err
 }
 
-// signing is what a version says of itself, and what its signature is worth now.
-func (d *Desk) signing(path string, raw []byte) (v signing) {
+// signingOf is what a version says of itself, and what its signature is worth now.
+func signingOf(s *session.Session, path string, raw []byte) (v signing) {
 	it, err := objects.Parse(path, raw)
 	if err != nil {
 		v.state = objects.Malformed
@@ -76,7 +77,7 @@ func (d *Desk) signing(path string, raw []byte) (v signing) {
 	case it.Legacy != nil:
 		v.state = objects.Legacy
 	case it.Signature != nil:
-		v.state = d.worth(it)
+		v.state = worthOf(s, it)
 	}
 	if v.state == objects.Signed {
 		v.signer = it.Signature.Key.String()
@@ -86,7 +87,7 @@ func (d *Desk) signing(path string, raw []byte) (v signing) {
 
 // vouched adds who signed the manifest of the bundle in which a file lay then, without a line of
 // its own. A manifest that lists other bytes, or cannot be read, vouches for nothing.
-func (d *Desk) vouched(v *signing, repo *store.Repo, c *store.Commit, p string, raw []byte) {
+func (v *signing) vouched(s *session.Session, repo *store.Repo, c *store.Commit, p string, raw []byte) {
 	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
 		e, err := repo.Lookup(c.Tree, dir+"/"+objects.ManifestName)
 		if err != nil {
@@ -104,15 +105,15 @@ func (d *Desk) vouched(v *signing, repo *store.Repo, c *store.Commit, p string, 
 		if !listed || !f.Matches(raw) || m.Item().Signature == nil {
 			return
 		}
-		if v.version, v.state = m.Version, d.worth(m.Item()); v.state == objects.Signed {
+		if v.version, v.state = m.Version, worthOf(s, m.Item()); v.state == objects.Signed {
 			v.signer = m.Item().Signature.Key.String()
 		}
 		return
 	}
 }
 
-func (d *Desk) worth(it *objects.Item) objects.State {
-	_, err := trust.Verify(it, d.Stack.Scope(d.Stack.Project), d.Trust)
+func worthOf(s *session.Session, it *objects.Item) objects.State {
+	_, err := trust.Verify(it, s.Stack.Scope(s.Stack.Project), s.Trust)
 	switch {
 	case err == nil:
 		return objects.Signed

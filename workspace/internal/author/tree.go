@@ -1,4 +1,4 @@
-package bring
+package author
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package browse
+package share
 
 import (
 	"cmp"
@@ -10,10 +10,8 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/workspace/internal/finder"
-	"github.com/rye-os/rye/workspace/internal/install"
 	"github.com/rye-os/rye/workspace/internal/questions"
 	"github.com/rye-os/rye/workspace/internal/session"
-	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // The items rye/registry/* let a model find what registries offer, look at it, and ask for it.
@@ -47,22 +45,28 @@ type servedArgs struct {
 	Offset   int    `json:"offset"`
 }
 
+// A Server answers such items.
+type Server struct {
+	Finder  *finder.Finder
+	Install func(context.Context, *Desk, rye.InstallRequest) (*rye.InstallReport, error) // of the room above
+}
+
 // Serve does what an item asks for, on behalf of a caller whom every gate has let pass. s is of
 // a host that Asking returned.
-func Serve(ctx context.Context, s *share.Desk, f *finder.Finder, c rye.Caller, q rye.ServedCall) (json.RawMessage, error) {
+func (v Server) Serve(ctx context.Context, s *Desk, c rye.Caller, q rye.ServedCall) (json.RawMessage, error) {
 	var a servedArgs
 	if err := objects.DecodeJSON(q.Params, maxServed, &a); err != nil {
 		return nil, fault.New(fault.Usage, "parameters: %w", err)
 	}
-	var v any
+	var res any
 	var err error
 	switch strings.TrimPrefix(q.Function, servedPrefix) {
 	case "search":
-		v, err = serveSearch(ctx, s, f, c, a)
+		res, err = v.search(ctx, s, c, a)
 	case "info":
-		v, err = serveInfo(ctx, s, a)
+		res, err = serveInfo(ctx, s, a)
 	case "add":
-		v, err = serveAdd(ctx, s, c, a)
+		res, err = v.add(ctx, s, c, a)
 	default:
 		err = fault.New(fault.Usage, "there is no function %q of registries", q.Function)
 	}
@@ -72,7 +76,7 @@ func Serve(ctx context.Context, s *share.Desk, f *finder.Finder, c rye.Caller, q
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	if err := e.Encode(res); err != nil {
 		return nil, err
 	}
 	return json.RawMessage(strings.TrimSuffix(b.String(), "\n")), nil
@@ -86,9 +90,9 @@ type servedOffer struct {
 	Guess       bool   `json:"guess,omitempty"`
 }
 
-func serveSearch(ctx context.Context, s *share.Desk, f *finder.Finder, c rye.Caller, a servedArgs) (any, error) {
+func (v Server) search(ctx context.Context, s *Desk, c rye.Caller, a servedArgs) (any, error) {
 	q := rye.SearchRequest{Query: a.Query, Kind: a.Kind, Space: rye.SpaceRegistry, Registry: a.Registry, Limit: cmp.Or(a.Limit, 5), Offset: a.Offset}
-	res, err := Search(ctx, s, f, c, q)
+	res, err := Search(ctx, s, v.Finder, c, q)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +112,7 @@ func serveSearch(ctx context.Context, s *share.Desk, f *finder.Finder, c rye.Cal
 }
 
 // serveInfo is Info, of which only so much is told as was asked for.
-func serveInfo(ctx context.Context, s *share.Desk, a servedArgs) (any, error) {
+func serveInfo(ctx context.Context, s *Desk, a servedArgs) (any, error) {
 	rep, err := Info(ctx, s, rye.PublishedRequest{Name: a.Name, Registry: a.Registry})
 	if err != nil {
 		return nil, err
@@ -124,21 +128,21 @@ func serveInfo(ctx context.Context, s *share.Desk, a servedArgs) (any, error) {
 	return out, nil
 }
 
-// serveAdd adds an item to the project once a person agreed to what comes: who signed it, its
+// add adds an item to the project once a person agreed to what comes: who signed it, its
 // digest, and what it may do.
-func serveAdd(ctx context.Context, s *share.Desk, c rye.Caller, a servedArgs) (any, error) {
+func (v Server) add(ctx context.Context, s *Desk, c rye.Caller, a servedArgs) (any, error) {
 	q := rye.InstallRequest{Names: []string{a.Item}}
 	if c.IsPerson() {
-		return install.Install(ctx, s, q)
+		return v.Install(ctx, s, q)
 	}
 	q.DryRun = true
-	rep, err := install.Install(ctx, s, q)
+	rep, err := v.Install(ctx, s, q)
 	if err != nil || len(rep.Installed) == 0 {
 		return rep, err // nothing is new: so nobody is asked, and nothing is written
 	}
 	q.DryRun = false
 	said := &agreement{wants: a.Item}
-	rep, err = install.Install(withAgreement(ctx, said), s, q)
+	rep, err = v.Install(withAgreement(ctx, said), s, q)
 	if err != nil {
 		return nil, err
 	}

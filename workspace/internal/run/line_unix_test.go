@@ -1,6 +1,6 @@
 //go:build unix
 
-package back
+package run
 
 import (
 	"bufio"
@@ -37,7 +37,7 @@ func (w *waits) Execute(ctx context.Context, _ rye.Caller, _ rye.ExecuteRequest)
 func TestEnd(t *testing.T) {
 	verbs := &waits{begun: make(chan struct{})}
 	var call primitive.Call
-	l, err := Open(context.Background(), Run{Verbs: verbs, Caller: rye.Client(), Needs: []string{"rye.execute.*"}, Asked: &rye.ExecuteRequest{}, Now: time.Now()}, &call)
+	l, err := openLine(context.Background(), called{verbs: verbs, caller: rye.Client(), needs: []string{"rye.execute.*"}, asked: &rye.ExecuteRequest{}, now: time.Now()}, &call)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,11 +49,11 @@ func TestEnd(t *testing.T) {
 	defer kept.Close()
 	io.WriteString(kept, `{"id":"1","verb":"execute","params":{"item_type":"tool","item_id":"acme/x"}}`+"\n"+`{"id":"2","verb":"exec`)
 	<-verbs.begun
-	l.End()
+	l.end()
 	if !errors.Is(verbs.why, errRunEnded) {
 		t.Errorf("it was ended for %v, and not waited for", verbs.why)
 	}
-	l.End() // twice is once
+	l.end() // twice is once
 	in := bufio.NewReader(kept)
 	if hello, err := in.ReadString('\n'); err != nil || !strings.HasPrefix(hello, `{"v":1,`) {
 		t.Errorf("%q, %v", hello, err)
@@ -69,11 +69,11 @@ func TestEnd(t *testing.T) {
 // TestOpenOnlyForWhoDeclares: no other run costs anything.
 func TestOpenOnlyForWhoDeclares(t *testing.T) {
 	var call primitive.Call
-	l, err := Open(context.Background(), Run{Verbs: &waits{}, Caller: rye.Terminal(), Asked: &rye.ExecuteRequest{}}, &call)
+	l, err := openLine(context.Background(), called{verbs: &waits{}, caller: rye.Terminal(), asked: &rye.ExecuteRequest{}}, &call)
 	if l != nil || err != nil || call.Back != nil || call.Env != nil {
 		t.Errorf("%v, %v, %+v", l, err, call)
 	}
-	l.End()
+	l.end()
 }
 
 // TestGrant: a caller hands on what it has, and no more.
@@ -90,7 +90,7 @@ func TestGrant(t *testing.T) {
 		{rye.Program("p", "rye.execute.tool.a.*", "rye.load.tool.b"), "rye.execute.* rye.load.tool.* rye.search.*", "p", "rye.execute.tool.a.* rye.load.tool.b", "rye.execute.* rye.load.tool.* rye.search.*"},
 		{rye.Program("p"), "rye.execute.*", "p", "", "rye.execute.*"},
 	} {
-		r := Run{Caller: c.caller, Needs: strings.Fields(c.needs), Asked: &rye.ExecuteRequest{}}
+		r := called{caller: c.caller, needs: strings.Fields(c.needs), asked: &rye.ExecuteRequest{}}
 		g, err := r.grant(time.Time{})
 		if err != nil || g.Caller.Name() != c.name || g.Caller.IsPerson() || strings.Join(g.Caller.Capabilities(), " ") != c.may || strings.Join(g.Denied, " ") != c.deny {
 			t.Errorf("%s asks for %s: %+v, %v", c.caller.Name(), c.needs, g, err)

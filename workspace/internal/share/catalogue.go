@@ -1,4 +1,4 @@
-package browse
+package share
 
 import (
 	"cmp"
@@ -12,7 +12,6 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/registry"
-	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // Bounds of one call of Catalogues.
@@ -26,7 +25,7 @@ const (
 // project's registries grant. Each is verified as an install would, and what is here already
 // is not asked for again. The trust store stays as it is. What is wrong with one namespace is
 // told in its report, and keeps no other from being brought; the error is the first of these.
-func Catalogues(ctx context.Context, s *share.Desk, q rye.CatalogueRequest) ([]rye.CatalogueInfo, error) {
+func Catalogues(ctx context.Context, s *Desk, q rye.CatalogueRequest) ([]rye.CatalogueInfo, error) {
 	names, err := namesOf(s, q.Registry)
 	if err != nil {
 		return nil, err
@@ -54,7 +53,7 @@ func Catalogues(ctx context.Context, s *share.Desk, q rye.CatalogueRequest) ([]r
 
 // bringing is one call of Catalogues.
 type bringing struct {
-	*share.Desk
+	*Desk
 	left   int64 // bytes that may still be received
 	wanted []string
 	all    []rye.CatalogueInfo
@@ -69,7 +68,7 @@ func told(i rye.CatalogueInfo, err error) rye.CatalogueInfo {
 
 // registry brings the catalogues of one registry.
 func (b *bringing) registry(ctx context.Context, name string) error {
-	reg, err := share.Open(b.Desk, name, nil)
+	reg, err := Open(b.Desk, name, nil)
 	if err != nil {
 		return err
 	}
@@ -192,7 +191,7 @@ func (b *bringing) bring(ctx context.Context, reg *registry.Registry, ns string)
 }
 
 // dropShelf removes what was kept of a namespace that has nothing any more.
-func dropShelf(s *share.Desk, reg *registry.Registry, ns string) error {
+func dropShelf(s *Desk, reg *registry.Registry, ns string) error {
 	if err := os.Remove(shelfPath(s, reg.ID().String(), ns)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -202,7 +201,7 @@ func dropShelf(s *share.Desk, reg *registry.Registry, ns string) error {
 // doubts refuses namespaces that are beyond what the root calls fresh, where the policy does.
 func (b *bringing) doubts(reg *registry.Registry, root registry.Root, list []string) error {
 	known := slices.DeleteFunc(slices.Clone(list), func(ns string) bool { _, err := reg.View(ns); return err != nil })
-	warnings, err := share.Doubts(b.Desk, reg, root, known...)
+	warnings, err := Newest(b.Desk, reg, root, known...)
 	for _, w := range warnings[:min(len(warnings), 3)] {
 		b.Tell(w)
 	}

@@ -1,5 +1,4 @@
-// Package past tells what was recorded: when, by whom, and what changed.
-package past
+package look
 
 import (
 	"bytes"
@@ -17,47 +16,30 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Historian compares the versions of files in a repository, each question within bounds.
-// store/gogit has one.
-type Historian interface {
-	// Blame returns for each line of a file in a commit the commit that it came with.
-	Blame(ctx context.Context, r *store.Repo, at store.OID, path string) ([]store.OID, error)
-
-	// Patches calls visit for each file that differs between two commits. from or to is ""
-	// where there is none; hunks, called before visit returns or not at all, compares them.
-	Patches(ctx context.Context, r *store.Repo, old, now store.OID, visit func(from, to string, hunks func() ([]string, error)) error) error
-}
-
-// Desk is where what was recorded is looked at. Historian may be nil.
-type Desk struct {
-	*session.Session
-	Historian Historian
-}
-
 // historian refuses what only a Historian can do where there is none.
-func (d *Desk) historian(what string) (Historian, error) {
-	if d.Historian == nil {
+func historian(s *session.Session, what string) (session.Historian, error) {
+	if s.Historian == nil {
 		return nil, fault.New(fault.Denied, "%s: versions are compared by rye-engine, and this program is not it", what)
 	}
-	return d.Historian, nil
+	return s.Historian, nil
 }
 
 // Blame tells for each line of a recorded item which version it came with, and who signed that.
-func Blame(ctx context.Context, d *Desk, q rye.BlameRequest) ([]rye.BlameLine, error) {
-	h, err := d.historian("blame")
+func Blame(ctx context.Context, s *session.Session, q rye.BlameRequest) ([]rye.BlameLine, error) {
+	h, err := historian(s, "blame")
 	if err != nil {
 		return nil, err
 	}
 	if err := q.Ref.Check(); err != nil {
 		return nil, err
 	}
-	l := d.Stack.Project
+	l := s.Stack.Project
 	at, path, raw, err := blamed(ctx, l, q)
 	if err != nil {
 		return nil, err
 	}
 	if q.At == "" {
-		d.tellChanged(l, q.Ref, raw)
+		tellChanged(s, l, q.Ref, raw)
 	}
 	if !utf8.Valid(raw) || bytes.IndexByte(raw, 0) >= 0 {
 		return nil, fault.New(fault.Malformed, "blame %s: .ai/%s is not text", q.Ref, path)
@@ -70,7 +52,7 @@ func Blame(ctx context.Context, d *Desk, q rye.BlameRequest) ([]rye.BlameLine, e
 	if err != nil {
 		return nil, err
 	}
-	signed, err := d.signings(ctx, repo, at, q.Ref)
+	signed, err := signingsOf(ctx, s, repo, at, q.Ref)
 	if err != nil {
 		return nil, err
 	}
@@ -98,13 +80,13 @@ func blamed(ctx context.Context, l *space.Layer, q rye.BlameRequest) (at store.O
 }
 
 // tellChanged says that the working file is another than the one that is shown.
-func (d *Desk) tellChanged(l *space.Layer, ref objects.Ref, raw []byte) {
+func tellChanged(s *session.Session, l *space.Layer, ref objects.Ref, raw []byte) {
 	where, err := l.Locate(ref)
 	if err != nil || where == "" {
 		return
 	}
 	if now, err := l.Read(where); err == nil && !bytes.Equal(now, raw) {
-		d.Tell("shown as it was recorded; the file has changed since: rye diff " + ref.String())
+		s.Tell("shown as it was recorded; the file has changed since: rye diff " + ref.String())
 	}
 }
 

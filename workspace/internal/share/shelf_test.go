@@ -1,4 +1,4 @@
-package browse
+package share
 
 import (
 	"bytes"

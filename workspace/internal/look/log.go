@@ -1,4 +1,4 @@
-package past
+package look
 
 import (
 	"cmp"
@@ -11,15 +11,13 @@ import (
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
-	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // Log lists the commits of the project's space or the user's, or those that changed one item, newest
 // first, at most q.Limit of them (0 is 50), with q.Patch also what each changed. It tells which
 // other directories have a record of this project.
-func Log(ctx context.Context, d *Desk, q rye.LogRequest) ([]rye.LogEntry, error) {
-	s := d.Session
+func Log(ctx context.Context, s *session.Session, q rye.LogRequest) ([]rye.LogEntry, error) {
 	limit := cmp.Or(q.Limit, 50)
 	if limit < 0 {
 		return nil, fault.New(fault.Usage, "log: at most %d entries", limit)
@@ -42,7 +40,7 @@ func Log(ctx context.Context, d *Desk, q rye.LogRequest) ([]rye.LogEntry, error)
 		return nil, err
 	}
 	var all []rye.LogEntry
-	patch, err := d.patcher(ctx, repo, q)
+	patch, err := patcher(ctx, s, repo, q)
 	if err != nil {
 		return nil, err
 	}
@@ -65,8 +63,8 @@ func Log(ctx context.Context, d *Desk, q rye.LogRequest) ([]rye.LogEntry, error)
 	if err := q.Ref.Check(); err != nil {
 		return nil, err
 	}
-	if l.Space == objects.Project && look.IsDependency(s, q.Ref) {
-		return look.LogDependency(ctx, s, q, limit)
+	if l.Space == objects.Project && IsDependency(s, q.Ref) {
+		return LogDependency(ctx, s, q, limit)
 	}
 	err = l.HistoryOf(ctx, tip, q.Ref, func(c *store.Commit, _ []store.Entry) error { return entry(c) })
 	if err == nil && len(all) == 0 {
@@ -75,16 +73,13 @@ func Log(ctx context.Context, d *Desk, q rye.LogRequest) ([]rye.LogEntry, error)
 	return all, err
 }
 
-// maxShown bounds the changes of one log, in bytes.
-const maxShown = 16 << 20
-
 // patcher returns what tells the changes of a commit: none unless they are asked for. Those of
 // all commits together are bounded.
-func (d *Desk) patcher(ctx context.Context, repo *store.Repo, q rye.LogRequest) (func(*store.Commit) ([]rye.FileChange, error), error) {
+func patcher(ctx context.Context, s *session.Session, repo *store.Repo, q rye.LogRequest) (func(*store.Commit) ([]rye.FileChange, error), error) {
 	if !q.Patch {
 		return func(*store.Commit) ([]rye.FileChange, error) { return nil, nil }, nil
 	}
-	h, err := d.historian("log --patch")
+	h, err := historian(s, "log --patch")
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package browse
+package share
 
 import (
 	"cmp"
@@ -15,12 +15,11 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
 	"github.com/rye-os/rye/workspace/internal/look"
-	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // Info says what a registry says of an item, a namespace or itself: asked now, or, where it
 // cannot be asked, as it was verified here before. The trust store stays as it is.
-func Info(ctx context.Context, s *share.Desk, q rye.PublishedRequest) (*rye.Published, error) {
+func Info(ctx context.Context, s *Desk, q rye.PublishedRequest) (*rye.Published, error) {
 	if _, err := namesOf(s, q.Registry); err != nil {
 		return nil, err
 	}
@@ -52,7 +51,7 @@ func namespaceOf(text string) (string, bool) {
 
 // asking is one question to one registry.
 type asking struct {
-	*share.Desk
+	*Desk
 	reg  *registry.Registry
 	root registry.Root
 	rep  *rye.Published
@@ -60,12 +59,12 @@ type asking struct {
 
 // ask opens a registry and brings what is known of a namespace, "" being none, up to date. Where
 // it cannot be asked, it is opened as it was verified before, and the report says why.
-func ask(ctx context.Context, s *share.Desk, name, ns string) (*asking, error) {
+func ask(ctx context.Context, s *Desk, name, ns string) (*asking, error) {
 	c := s.Project.Registries[name]
 	a := &asking{Desk: s, rep: &rye.Published{Registry: name, URL: c.URL, ID: c.ID, Namespace: ns, Accepted: ns != "" && accepted(s, name, ns)}}
 	why := a.contact(ctx, name, ns)
 	if why != nil {
-		if !share.Away(why) && !fault.Is(why, fault.NotFound) && !agreeable(why) {
+		if !away(why) && !fault.Is(why, fault.NotFound) && !agreeable(why) {
 			return nil, why
 		}
 		if err := a.here(ctx, name, ns); err != nil {
@@ -99,7 +98,7 @@ func because(why, err error) error {
 }
 
 func (a *asking) contact(ctx context.Context, name, ns string) error {
-	reg, err := share.Open(a.Desk, name, nil)
+	reg, err := Open(a.Desk, name, nil)
 	if err != nil {
 		return err
 	}
@@ -121,7 +120,7 @@ func (a *asking) contact(ctx context.Context, name, ns string) error {
 
 // here opens what was verified before.
 func (a *asking) here(ctx context.Context, name, ns string) (err error) {
-	if a.reg, err = share.OpenHere(a.Desk, name); err != nil {
+	if a.reg, err = openHere(a.Desk, name); err != nil {
 		return err
 	}
 	if ns != "" {
@@ -149,14 +148,14 @@ func (a *asking) state(ns string) (registry.State, error) {
 	if g := a.root.Grant(ns); g != nil {
 		a.rep.Fresh = timeText(g.FreshUntil)
 	}
-	doubts, err := share.Doubts(a.Desk, a.reg, a.root, ns)
+	doubts, err := Newest(a.Desk, a.reg, a.root, ns)
 	a.rep.Warnings = append(a.rep.Warnings, doubts...)
 	return st, err
 }
 
 // registryFor returns the registry that is asked about a namespace: the one named, the one that
 // it comes from here, or the only one that is known to grant it.
-func registryFor(ctx context.Context, s *share.Desk, only, ns string) (string, error) {
+func registryFor(ctx context.Context, s *Desk, only, ns string) (string, error) {
 	if only != "" {
 		return only, nil
 	}
@@ -182,8 +181,8 @@ func registryFor(ctx context.Context, s *share.Desk, only, ns string) (string, e
 }
 
 // grants reports whether a registry, as it was verified here before, grants a namespace.
-func grants(ctx context.Context, s *share.Desk, name, ns string) bool {
-	reg, err := share.OpenHere(s, name)
+func grants(ctx context.Context, s *Desk, name, ns string) bool {
+	reg, err := openHere(s, name)
 	if err != nil {
 		return false
 	}
@@ -192,7 +191,7 @@ func grants(ctx context.Context, s *share.Desk, name, ns string) bool {
 	return err == nil && root.Grant(ns) != nil
 }
 
-func infoOfItem(ctx context.Context, s *share.Desk, q rye.PublishedRequest, ref objects.Ref, rng objects.Range, text string) (*rye.Published, error) {
+func infoOfItem(ctx context.Context, s *Desk, q rye.PublishedRequest, ref objects.Ref, rng objects.Range, text string) (*rye.Published, error) {
 	ns := ref.ID.Namespace()
 	name, err := registryFor(ctx, s, q.Registry, ns)
 	if err != nil {
@@ -207,7 +206,7 @@ func infoOfItem(ctx context.Context, s *share.Desk, q rye.PublishedRequest, ref 
 	if err != nil {
 		return nil, err
 	}
-	if err := registry.Look(ctx, a.reg, ns, ref); err != nil && !share.Away(err) {
+	if err := registry.Look(ctx, a.reg, ns, ref); err != nil && !away(err) {
 		return nil, err
 	} else if err != nil && a.rep.Contacted {
 		return nil, err // it hides what its log promises
@@ -225,7 +224,7 @@ func infoOfItem(ctx context.Context, s *share.Desk, q rye.PublishedRequest, ref 
 }
 
 // mendByShow points who asks about an item that is no registry's to what is said of it here.
-func mendByShow(ctx context.Context, s *share.Desk, ref objects.Ref, err error) error {
+func mendByShow(ctx context.Context, s *Desk, ref objects.Ref, err error) error {
 	if _, ferr := s.Stack.Find(ctx, ref); ferr == nil {
 		return fault.New(fault.NotFound, "info %s: it comes from no registry", ref).Advise("rye show %s", ref)
 	}
@@ -272,7 +271,7 @@ func versionOf(e *registry.Entry) rye.PublishedVersion {
 // mostItems bounds how many items of a namespace are listed.
 const mostItems = 10_000
 
-func infoOfNamespace(ctx context.Context, s *share.Desk, q rye.PublishedRequest, ns string) (*rye.Published, error) {
+func infoOfNamespace(ctx context.Context, s *Desk, q rye.PublishedRequest, ns string) (*rye.Published, error) {
 	name, err := registryFor(ctx, s, q.Registry, ns)
 	if err != nil {
 		return nil, err
@@ -314,14 +313,14 @@ func infoOfNamespace(ctx context.Context, s *share.Desk, q rye.PublishedRequest,
 	return a.rep, nil
 }
 
-func infoOfRegistry(ctx context.Context, s *share.Desk, name string) (*rye.Published, error) {
+func infoOfRegistry(ctx context.Context, s *Desk, name string) (*rye.Published, error) {
 	a, err := ask(ctx, s, name, "")
 	if err != nil {
 		return nil, err
 	}
 	defer a.reg.Close()
 	a.rep.Seq, a.rep.Claims, a.rep.Threshold = a.root.Seq, string(a.root.Claims), a.root.Threshold
-	a.rep.Roots = share.Texts(a.root.Keys)
+	a.rep.Roots = Texts(a.root.Keys)
 	known, err := registry.Verified(a.reg)
 	if err != nil {
 		return nil, err
@@ -348,7 +347,7 @@ func infoOfRegistry(ctx context.Context, s *share.Desk, name string) (*rye.Publi
 }
 
 // Show is look.Show that says of dependencies which other versions there are.
-func Show(ctx context.Context, s *share.Desk, q rye.ShowRequest) ([]rye.ItemInfo, error) {
+func Show(ctx context.Context, s *Desk, q rye.ShowRequest) ([]rye.ItemInfo, error) {
 	items, err := look.Show(ctx, s.Session, q)
 	addPublished(s, items)
 	return items, err
@@ -356,19 +355,19 @@ func Show(ctx context.Context, s *share.Desk, q rye.ShowRequest) ([]rye.ItemInfo
 
 // addPublished adds to items that a registry brought which other versions it has, as far as that is
 // known here: without network, and without a word where it is not.
-func addPublished(s *share.Desk, items []rye.ItemInfo) {
+func addPublished(s *Desk, items []rye.ItemInfo) {
 	for i := range items {
 		ref, err := objects.ParseRef(items[i].Ref)
 		if err != nil || s.Project == nil || items[i].Origin == "" || lockedVersion(s.Session, ref) == "" {
 			continue
 		}
-		reg, err := share.OpenHere(s, s.Lock.Items[ref].From)
+		reg, err := openHere(s, s.Lock.Items[ref].From)
 		if err != nil {
 			continue
 		}
 		if st, err := reg.View(ref.ID.Namespace()); err == nil {
 			list, _ := st.Versions(ref)
-			items[i].Published = published(list, items[i].Version)
+			items[i].Published = otherVersions(list, items[i].Version)
 		}
 		reg.Close()
 	}
@@ -377,7 +376,7 @@ func addPublished(s *share.Desk, items []rye.ItemInfo) {
 // mostPublished bounds how many versions are named beside an item.
 const mostPublished = 10
 
-func published(list []registry.Entry, but string) (all []string) {
+func otherVersions(list []registry.Entry, but string) (all []string) {
 	for _, e := range slices.Backward(list) {
 		if e.Version == but {
 			continue

@@ -1,7 +1,4 @@
-// Package bring takes in what was written for other programs, from folders, archives and
-// repositories: it reads the files, inside limits, has them understood (objects/foreign) and
-// hands them to where items are changed.
-package bring
+package author
 
 import (
 	"bytes"
@@ -21,26 +18,28 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/foreign"
 	"github.com/rye-os/rye/store"
-	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
+
+// What was written for other programs comes from folders, archives and repositories: the files
+// are read, inside limits, and understood (objects/foreign).
 
 // maxShown bounds the items that a question lists by name.
 const maxShown = 200
 
 // Add takes in what lies at a path outside of .ai, or is one of ours: a file, a folder, an
 // archive. What lies below .ai already is recorded where it is.
-func Add(ctx context.Context, s *author.Desk, q rye.AddRequest) ([]rye.AddReport, error) {
+func Add(ctx context.Context, s *Desk, q rye.AddRequest) ([]rye.AddReport, error) {
 	l, err := session.LayerOf(s.Session, q.Space)
 	if err != nil {
 		return nil, err
 	}
 	if _, inside := session.Below(l.Dir, q.Path); inside || q.Text != nil {
-		return author.Add(ctx, s, q)
+		return addItems(ctx, s, q)
 	}
 	st, err := os.Stat(q.Path)
 	if err != nil {
-		return author.Add(ctx, s, q) // which says what is wrong
+		return addItems(ctx, s, q) // which says what is wrong
 	}
 	if filepath.Base(q.Path) == objects.SkillFile {
 		q.Path = filepath.Dir(q.Path)
@@ -70,16 +69,16 @@ func agreed([]rye.AddReport) error { return nil }
 
 // Fetched takes in what a repository held at a commit. The user is shown what comes, and
 // nothing is written before they agreed.
-func Fetched(ctx context.Context, s *author.Desk, q rye.AddRequest, commit store.OID, t foreign.Tree) ([]rye.AddReport, error) {
+func Fetched(ctx context.Context, s *Desk, q rye.AddRequest, commit store.OID, t foreign.Tree) ([]rye.AddReport, error) {
 	return all(ctx, s, q, t, func(come []rye.AddReport) error { return s.Ask(ctx, question(q.URL, commit, come)) })
 }
 
-func wish(s *author.Desk, q rye.AddRequest) foreign.Wish {
+func wish(s *Desk, q rye.AddRequest) foreign.Wish {
 	return foreign.Wish{Namespace: s.Project.Namespace, As: q.As, Kind: q.Kind, Entry: filepath.ToSlash(q.Entry)}
 }
 
 // lone takes in one file.
-func lone(ctx context.Context, s *author.Desk, q rye.AddRequest, data []byte) ([]rye.AddReport, error) {
+func lone(ctx context.Context, s *Desk, q rye.AddRequest, data []byte) ([]rye.AddReport, error) {
 	if q.Entry != "" {
 		return nil, fault.New(fault.Usage, "add %s: --entry is for a folder", q.Path)
 	}
@@ -93,7 +92,7 @@ func lone(ctx context.Context, s *author.Desk, q rye.AddRequest, data []byte) ([
 		return nil, err
 	}
 	if !ok {
-		return author.Add(ctx, s, q)
+		return addItems(ctx, s, q)
 	}
 	return take(ctx, s, q, []foreign.Found{found}, nil, agreed)
 }
@@ -109,7 +108,7 @@ func known(p string) string {
 }
 
 // all takes in what a tree holds.
-func all(ctx context.Context, s *author.Desk, q rye.AddRequest, t foreign.Tree, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
+func all(ctx context.Context, s *Desk, q rye.AddRequest, t foreign.Tree, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
 	found, passed, err := foreign.Read(t, wish(s, q))
 	if err != nil {
 		return nil, err
@@ -143,9 +142,9 @@ func nothing(q rye.AddRequest, passed []foreign.Passed) error {
 }
 
 // take hands over what was understood, and reports what did not come.
-func take(ctx context.Context, s *author.Desk, q rye.AddRequest, found []foreign.Found, passed []foreign.Passed, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
+func take(ctx context.Context, s *Desk, q rye.AddRequest, found []foreign.Found, passed []foreign.Passed, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
 	var items []*objects.Item
-	var packages []author.Package
+	var packages []Package
 	of := map[string]foreign.Found{}
 	for _, f := range found {
 		of[f.Ref.String()] = f
@@ -157,7 +156,7 @@ func take(ctx context.Context, s *author.Desk, q rye.AddRequest, found []foreign
 			items = append(items, it)
 			continue
 		}
-		p := author.Package{Ref: f.Ref, Dir: f.Dir}
+		p := Package{Ref: f.Ref, Dir: f.Dir}
 		for _, file := range f.Files {
 			p.Files = append(p.Files, store.Change{Path: file.Path, Data: file.Data})
 		}
@@ -167,7 +166,7 @@ func take(ctx context.Context, s *author.Desk, q rye.AddRequest, found []foreign
 		}
 		packages = append(packages, p)
 	}
-	come, err := author.TakeIn(ctx, s, q, items, packages, func(come []rye.AddReport) error { return agree(reports(come, of, passed)) })
+	come, err := TakeIn(ctx, s, q, items, packages, func(come []rye.AddReport) error { return agree(reports(come, of, passed)) })
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +214,7 @@ func question(url string, commit store.OID, come []rye.AddReport) rye.Question {
 }
 
 // manifestOf lists the files of a package in a manifest that nobody signed.
-func manifestOf(p author.Package) ([]byte, error) {
+func manifestOf(p Package) ([]byte, error) {
 	id, err := objects.BundleID(p.Dir)
 	if err != nil {
 		return nil, err
