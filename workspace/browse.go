@@ -6,14 +6,12 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/workspace/internal/install"
+	"github.com/rye-os/rye/workspace/internal/run"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
-// serving does what a tool of the library asks of rye itself.
-type serving = func(context.Context, rye.Caller, rye.ServedCall) (json.RawMessage, error)
-
 // served answers the tools about registries here, and hands on what else is served.
-func (r *rooms) served(next serving) serving {
+func (r *rooms) served(next run.Serve) run.Serve {
 	return func(ctx context.Context, c rye.Caller, q rye.ServedCall) (json.RawMessage, error) {
 		if !share.Serves(q) {
 			return share.HandOn(ctx, next, c, q)

@@ -94,7 +94,7 @@ func (r *rooms) run(s *session.Session) *run.Desk { return r.runner.At(s) }
 
 // share is where registries are reached.
 func (r *rooms) share(s *session.Session) *share.Desk {
-	return &share.Desk{Session: s, Keys: r.keys, Options: r.net}
+	return &share.Desk{Session: s, Keys: r.keys, Options: r.keys.Options}
 }
 
 // look is project for verbs that look at every file: those are listed while trust,

@@ -23,7 +23,7 @@ func (w *Workspace) Search(ctx context.Context, c rye.Caller, q rye.SearchReques
 	defer s.Close()
 	switch {
 	case finder.OfThreads(q):
-		return w.finder.Threads(ctx, s, c, q, w.turns)
+		return w.finder.Threads(ctx, s, c, q)
 	case finder.OfRegistries(q):
 		return share.Search(ctx, w.share(s), w.finder, c, q)
 	}

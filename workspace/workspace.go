@@ -32,7 +32,6 @@ import (
 	"github.com/rye-os/rye/workspace/internal/finder"
 	"github.com/rye-os/rye/workspace/internal/run"
 	"github.com/rye-os/rye/workspace/internal/session"
-	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // Options say where a Workspace finds its directories and how it speaks to a person. The
@@ -135,10 +134,8 @@ type Workspace struct{ rooms }
 type rooms struct {
 	host   *session.Host
 	finder *finder.Finder
-	turns  func(context.Context, rye.Caller, TurnsRequest) (*Turns, error)
 	keys   *custody.Keys
 	runner *run.Runner
-	net    share.Options
 }
 
 // Open returns a Workspace. It touches nothing: a missing project shows when a verb needs
@@ -155,16 +152,11 @@ func Open(o Options) *Workspace {
 		Records: records.Open(o.DataDir), Sudo: o.Sudo,
 		Version: o.Version, Offline: o.Offline, Now: o.Now, Consent: o.Consent, Progress: o.Progress, Notice: o.Notice, OnVerdict: o.Verdict,
 		System: sync.OnceValues(space.OpenSystem), Historian: o.Historian}
-	keys := custody.New(h, custody.Options{Name: o.Key, Agent: o.Agent, Passphrase: o.Passphrase, Service: o.KeyService})
-	w := &Workspace{rooms{
-		host:   h,
-		finder: finder.New(o.Index),
-		turns:  o.Turns,
-		keys:   keys,
-		net:    share.Options{Token: o.Token, Netrc: o.Netrc, Git: o.Git, Env: o.Env, Proxy: o.Proxy, Helper: o.Helper},
-	}}
-	w.runner = run.New(h, keys, run.Options{Interpreters: o.Interpreters, Path: o.Path, Home: o.Home, Env: o.Env, Proxy: o.Proxy,
-		Roots: o.Roots, Page: o.Page, Self: o.Self, Serve: w.served(o.Serve), Verbs: w, Wordless: o.Wordless, Workers: o.Workers})
+	keys := custody.New(h, &custody.Options{Key: o.Key, Agent: o.Agent, Passphrase: o.Passphrase, KeyService: o.KeyService,
+		Token: o.Token, Netrc: o.Netrc, Git: o.Git, Env: o.Env, Proxy: o.Proxy, Roots: o.Roots, Helper: o.Helper,
+		Interpreters: o.Interpreters, Path: o.Path, Workers: o.Workers, Page: o.Page, Self: o.Self, Wordless: o.Wordless})
+	w := &Workspace{rooms{host: h, finder: finder.New(o.Index, o.Turns), keys: keys}}
+	w.runner = run.New(h, keys, w, w.served(o.Serve))
 	return w
 }
 

@@ -111,21 +111,21 @@ func finish(ctx context.Context, h *session.Host, fresh bool, rep *rye.InitRepor
 
 // ensureKey makes a signing key when this user has none.
 func ensureKey(ctx context.Context, keys *custody.Keys, rep *rye.InitReport) error {
-	if custody.Held(keys.Name) {
+	if custody.Held(keys.Key) {
 		k, err := keys.Signer(ctx)
 		if err != nil {
 			return err
 		}
 		rep.Key = k.Public().String()
-		return keys.Claim(k, custody.HeldName(keys.Name))
+		return keys.Claim(k, custody.HeldName(keys.Key))
 	}
-	pub, err := trust.ReadPublic(keys.Path(keys.Name))
+	pub, err := trust.ReadPublic(keys.Path(keys.Key))
 	switch {
 	case err == nil:
 		rep.Key = pub.Fingerprint().String()
 	case fault.Is(err, fault.NotFound):
 		var k *rye.KeyInfo
-		if k, err = keys.Generate(rye.KeyNewRequest{Name: keys.Name}); err == nil {
+		if k, err = keys.Generate(rye.KeyNewRequest{Name: keys.Key}); err == nil {
 			rep.Key, rep.NewKey = k.Fingerprint, true
 		}
 	}

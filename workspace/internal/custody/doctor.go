@@ -14,7 +14,7 @@ import (
 // Check looks for the signing key, and whether the user believes it. One that an agent or
 // a service holds is asked for; of a file the public half is read.
 func (ks *Keys) Check(ctx context.Context) rye.DoctorCheck {
-	if Held(ks.Name) {
+	if Held(ks.Key) {
 		k, err := ks.Signer(ctx)
 		if err == nil {
 			err = usable(ks, k.Public())
@@ -22,13 +22,13 @@ func (ks *Keys) Check(ctx context.Context) rye.DoctorCheck {
 		if err != nil {
 			return session.Checked("key", "", err)
 		}
-		return session.Checked("key", k.Public().String()+" in the "+HeldName(ks.Name), nil)
+		return session.Checked("key", k.Public().String()+" in the "+HeldName(ks.Key), nil)
 	}
-	pub, err := trust.ReadPublic(ks.Path(ks.Name))
+	pub, err := trust.ReadPublic(ks.Path(ks.Key))
 	if err != nil {
 		return session.Checked("key", "", ks.explainMissing(err))
 	}
-	return session.Checked("key", pub.String()+" at "+ks.Path(ks.Name), usable(ks, pub))
+	return session.Checked("key", pub.String()+" at "+ks.Path(ks.Key), usable(ks, pub))
 }
 
 // usable says why what the user's key signs would not count: it was denied, or the trust

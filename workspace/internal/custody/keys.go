@@ -25,22 +25,14 @@ import (
 // Keys are the user's keys, of which one signs. It is safe for concurrent use.
 type Keys struct {
 	host *session.Host
-	Options
+	*Options
 
 	mu   sync.Mutex
 	held trust.Signer // kept once reached, so that an agent or a service is asked only once which key it is
 }
 
-// Options say which key signs and how it is reached.
-type Options struct {
-	Name       string                 // a file's name or path, agent[:SHA256:...] or kms:<address>
-	Agent      string                 // the ssh-agent's socket; "" for none
-	Passphrase func() ([]byte, error) // nil when the user cannot be asked
-	Service    func(ctx context.Context, uri string, message []byte) (rye.KeyAnswer, error)
-}
-
-// New returns the keys of a host.
-func New(h *session.Host, o Options) *Keys { return &Keys{host: h, Options: o} }
+// New returns the keys of a host. The options do not change afterwards.
+func New(h *session.Host, o *Options) *Keys { return &Keys{host: h, Options: o} }
 
 // At returns the same keys, for another project of the same user.
 func (ks *Keys) At(h *session.Host) *Keys {
@@ -94,7 +86,7 @@ func checkKeyName(name string) error {
 // Generate makes a key, keeps it under its name and believes it as the user's own, for
 // the given namespace or, when that is empty, for every free one.
 func (ks *Keys) Generate(q rye.KeyNewRequest) (*rye.KeyInfo, error) {
-	name := cmp.Or(q.Name, ks.Name)
+	name := cmp.Or(q.Name, ks.Key)
 	if q.Name == "" && Held(name) {
 		name = "default"
 	}
@@ -190,7 +182,7 @@ func (ks *Keys) List() ([]rye.KeyInfo, error) {
 // signing key. A key that is not here is fault.NotFound.
 func (ks *Keys) Find(ctx context.Context, name string) (*rye.KeyInfo, error) {
 	if name == "" {
-		name = ks.Name
+		name = ks.Key
 	}
 	if Held(name) {
 		k, err := ks.reach(ctx, name)

@@ -50,14 +50,14 @@ func (ks *Keys) Signer(ctx context.Context) (trust.Signer, error) {
 	if ks.held != nil {
 		return ks.held, nil
 	}
-	if !Held(ks.Name) {
-		k, err := trust.LoadKey(ks.Path(ks.Name), ks.Passphrase)
+	if !Held(ks.Key) {
+		k, err := trust.LoadKey(ks.Path(ks.Key), ks.Passphrase)
 		if err != nil {
 			return nil, ks.explainMissing(err)
 		}
 		return k, nil
 	}
-	k, err := ks.dial(ctx, ks.Name)
+	k, err := ks.dial(ctx, ks.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (ks *Keys) Signer(ctx context.Context) (trust.Signer, error) {
 // explainMissing says of a signing key that is not there how to make one, and of a file
 // that holds none how to keep it aside.
 func (ks *Keys) explainMissing(err error) error {
-	path := ks.Path(ks.Name)
+	path := ks.Path(ks.Key)
 	switch fault.CodeOf(err) {
 	case fault.NotFound:
 		if err := ks.host.NeedConfig(); err != nil {
@@ -97,7 +97,7 @@ const maxDamaged = 1 << 20
 // reach returns a signer for a key that an agent or a service holds, and asks the holder
 // of the signing key only once.
 func (ks *Keys) reach(ctx context.Context, name string) (trust.Signer, error) {
-	if name == ks.Name {
+	if name == ks.Key {
 		return ks.Signer(ctx)
 	}
 	return ks.dial(ctx, name)
@@ -159,10 +159,10 @@ type serviceSigner struct {
 }
 
 func (ks *Keys) dialService(ctx context.Context, uri string) (trust.Signer, error) {
-	if ks.Service == nil {
+	if ks.KeyService == nil {
 		return nil, fault.New(fault.Auth, "the key is in a key service, and this program cannot reach one").Advise("RYE_KEY=<name of a key file>")
 	}
-	s := &serviceSigner{uri: uri, service: ks.Service}
+	s := &serviceSigner{uri: uri, service: ks.KeyService}
 	a, err := s.ask(ctx, nil)
 	if err != nil {
 		return nil, err
@@ -197,8 +197,8 @@ func (ks *Keys) Known(st *trust.Store, k trust.Signer) error { return known(ks, 
 func known(ks *Keys, st *trust.Store, pub trust.PublicKey) error {
 	fp := pub.Fingerprint()
 	if st.IsRetired(pub) {
-		if _, err := os.Lstat(ks.Path(ks.Name) + nextSuffix); err == nil {
-			return fault.New(fault.Revoked, "sign with %s: it was retired by a rotation that did not end", fp).Mend("rye key rotate %s", ks.Name)
+		if _, err := os.Lstat(ks.Path(ks.Key) + nextSuffix); err == nil {
+			return fault.New(fault.Revoked, "sign with %s: it was retired by a rotation that did not end", fp).Mend("rye key rotate %s", ks.Key)
 		}
 		return fault.New(fault.Revoked, "sign with %s: it was retired, and vouches for nothing new", fp).Advise("rye key list")
 	}
@@ -206,8 +206,8 @@ func known(ks *Keys, st *trust.Store, pub trust.PublicKey) error {
 		return nil
 	}
 	err := fault.New(fault.Untrusted, "sign with %s: this key is not among yours", fp)
-	if Held(ks.Name) {
-		return err.Mend("rye key import %s", ks.Name)
+	if Held(ks.Key) {
+		return err.Mend("rye key import %s", ks.Key)
 	}
-	return err.Mend("rye key import %s %s", ks.Path(ks.Name), ks.Name)
+	return err.Mend("rye key import %s %s", ks.Path(ks.Key), ks.Key)
 }

@@ -24,6 +24,7 @@ import (
 // concurrent use.
 type Finder struct {
 	index   search.Index // nil where none was handed in: no words are searched then
+	turns   OpenTurns    // nil where no threads are known
 	words   known
 	weights weights
 	system  shipped
@@ -32,8 +33,8 @@ type Finder struct {
 	rest    rest
 }
 
-// New returns a Finder over an index, which may be nil.
-func New(index search.Index) *Finder { return &Finder{index: index} }
+// New returns a Finder over an index and over the transcripts of threads; both may be nil.
+func New(index search.Index, turns OpenTurns) *Finder { return &Finder{index: index, turns: turns} }
 
 // Search finds items by all that they say, in every space or in one, each ref once, among
 // those that the caller may search. Items that may not be used are found too, with their

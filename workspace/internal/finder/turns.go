@@ -40,10 +40,12 @@ func OfThreads(q rye.SearchRequest) bool {
 	return q.Kind == rye.KindThread || kind == rye.KindThread
 }
 
-// Threads searches transcripts: of those that open gives for the caller, who must be allowed
+// OpenTurns opens the transcripts that a caller may see.
+type OpenTurns func(context.Context, rye.Caller, TurnsRequest) (*Turns, error)
+
+// Threads searches transcripts: of those that OpenTurns gives for the caller, who must be allowed
 // to search them, the turns of threads whose directives the scope and the capabilities hold.
-func (f *Finder) Threads(ctx context.Context, s *session.Session, c rye.Caller, q rye.SearchRequest,
-	open func(context.Context, rye.Caller, TurnsRequest) (*Turns, error)) (*rye.SearchResult, error) {
+func (f *Finder) Threads(ctx context.Context, s *session.Session, c rye.Caller, q rye.SearchRequest) (*rye.SearchResult, error) {
 	defer f.rest.begin(f.Rest)()
 	may, err := searchableTurns(s, c, q)
 	if err != nil {
@@ -53,11 +55,11 @@ func (f *Finder) Threads(ctx context.Context, s *session.Session, c rye.Caller, 
 	if err != nil {
 		return nil, err
 	}
-	if f.index == nil || open == nil {
+	if f.index == nil || f.turns == nil {
 		return nil, fault.New(fault.Failed, "search transcripts: %w", rye.WordlessError{}).Advise("rye search --kind thread, which hands it to rye-engine")
 	}
 	lower := strings.ToLower(q.Query)
-	turns, err := open(ctx, c, TurnsRequest{Directive: may, Stem: f.index.Stem, Say: s.Say,
+	turns, err := f.turns(ctx, c, TurnsRequest{Directive: may, Stem: f.index.Stem, Say: s.Say,
 		Fields: slices.ContainsFunc(turnFields, func(name string) bool { return strings.Contains(lower, name+":") })})
 	if err != nil {
 		return nil, err

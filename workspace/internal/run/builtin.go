@@ -16,9 +16,9 @@ import (
 // runBuiltin starts rye itself, in the tool's sandbox, to be the one function that the
 // chain names. It gets no files: the verified text of the tool only says which function,
 // and what the function is comes with the program.
-func runBuiltin(ctx context.Context, s *Desk, j *job) (outcome, error) {
+func (r *Runner) runBuiltin(ctx context.Context, s *Desk, j *job) (outcome, error) {
 	if _, ok := j.plan.Served(); ok {
-		return serve(ctx, s, j)
+		return r.answer(ctx, j)
 	}
 	if s.Self == nil {
 		return outcome{}, fault.New(fault.Failed, "execute %s: rye does not know its own program, which runs %s", j.plan.Tool().Ref, j.plan.Function())

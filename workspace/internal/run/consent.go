@@ -103,7 +103,7 @@ func interpreterOf(s *Desk, plan *chain.Plan) (p primitive.Program, t *consent.T
 	if !ok {
 		return p, nil, nil
 	}
-	in := s.search(s.ProjectDir)
+	in := searchOf(s.Host, s.Options)
 	in.Consented = true // to find it; whether it is used is decided by agree
 	if p, err = primitive.Interpreter(spec, in); err != nil {
 		return p, nil, fault.Wrap(err, "execute %s", plan.Tool().Ref)

@@ -83,7 +83,7 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	if err = acceptGaps(ctx, s, j); err != nil {
 		return nil, err
 	}
-	if err = unchanged(ctx, r, j); err != nil {
+	if err = r.unchanged(ctx, j); err != nil {
 		return nil, err
 	}
 	if err = checkVersion(ctx, j); err != nil {
@@ -108,7 +108,7 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 		return nil, err
 	}
 	defer j.dir.Remove()
-	return run(ctx, s, j)
+	return r.run(ctx, s, j)
 }
 
 // runnable refuses what is there to run others: given to itself, it would read its own text
@@ -247,16 +247,16 @@ type outcome struct {
 }
 
 // run lets the primitive of the chain do the work and turns what it did into a result.
-func run(ctx context.Context, s *Desk, j *job) (*rye.ExecuteResult, error) {
+func (r *Runner) run(ctx context.Context, s *Desk, j *job) (*rye.ExecuteResult, error) {
 	var o outcome
 	var err error
 	switch j.plan.Primitive() {
 	case chain.Subprocess:
-		o, err = runSubprocess(ctx, s, j)
+		o, err = r.runSubprocess(ctx, s, j)
 	case chain.HTTP:
 		o, err = runHTTP(ctx, s, j)
 	case chain.Builtin:
-		o, err = runBuiltin(ctx, s, j)
+		o, err = r.runBuiltin(ctx, s, j)
 	default:
 		err = fault.New(fault.Malformed, "execute %s: unknown primitive %s", j.plan.Tool().Ref, j.plan.Primitive())
 	}

@@ -223,11 +223,11 @@ func fold(lines []string) (out []string) {
 // unchanged reads everything again after somebody was asked, and refuses to go on where it
 // is not what they agreed to: a file that was changed and signed anew meanwhile, another
 // interpreter, another directory, a policy that refuses now. Then their answers are void.
-func unchanged(ctx context.Context, r *Runner, j *job) error {
+func (r *Runner) unchanged(ctx context.Context, j *job) error {
 	if !j.agreed.asked {
 		return nil
 	}
-	err := compare(ctx, r, j)
+	err := r.compare(ctx, j)
 	if err != nil {
 		_ = j.agreed.use() // used before is as void
 	}
@@ -235,7 +235,7 @@ func unchanged(ctx context.Context, r *Runner, j *job) error {
 }
 
 // compare looks again at what was agreed to.
-func compare(ctx context.Context, r *Runner, j *job) error {
+func (r *Runner) compare(ctx context.Context, j *job) error {
 	seen, err := r.host.Open()
 	if err != nil {
 		return err

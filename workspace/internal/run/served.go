@@ -8,16 +8,16 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// serve has a function of rye's own done in this process, on behalf of whoever called: nothing
+// answer has a function of rye's own done in this process, on behalf of whoever called: nothing
 // is started, and nothing of the tool is given anywhere but its parameters. So the result
 // names no sandbox.
-func serve(ctx context.Context, s *Desk, j *job) (outcome, error) {
-	if s.Serve == nil {
+func (r *Runner) answer(ctx context.Context, j *job) (outcome, error) {
+	if r.serve == nil {
 		return outcome{}, fault.New(fault.Denied, "execute %s: this program does not look after what %s is about", j.plan.Tool().Ref, j.plan.Function()).
 			Advise("the programs of rye do, such as rye mcp")
 	}
 	j.watch.lap(&j.watch.parts.Rest)
-	data, err := s.Serve(ctx, j.caller, rye.ServedCall{Function: j.plan.Function(), Params: j.params.JSON, Progress: j.q.Stdout})
+	data, err := r.serve(ctx, j.caller, rye.ServedCall{Function: j.plan.Function(), Params: j.params.JSON, Progress: j.q.Stdout})
 	j.watch.lap(&j.watch.parts.Run)
 	if err != nil {
 		return outcome{}, fault.Wrap(err, "execute %s", j.plan.Tool().Ref)

@@ -14,7 +14,7 @@ import (
 
 // runSubprocess starts a program on its verified files, in its sandbox, and reads its
 // answer.
-func runSubprocess(ctx context.Context, s *Desk, j *job) (outcome, error) {
+func (r *Runner) runSubprocess(ctx context.Context, s *Desk, j *job) (outcome, error) {
 	in, err := inputs(s, j)
 	if err != nil {
 		return outcome{}, err
@@ -27,7 +27,7 @@ func runSubprocess(ctx context.Context, s *Desk, j *job) (outcome, error) {
 	if call.Sandbox.Tier >= primitive.S3 {
 		call.Files = j.plan.Files()
 	}
-	j.line, err = openLine(ctx, called{verbs: s.Verbs, caller: j.caller, tool: j.plan.Tool().Ref, needs: j.plan.Needs().Rye, asked: &j.q, now: s.Now(), self: s.Self}, &call)
+	j.line, err = openLine(ctx, called{verbs: r.verbs, caller: j.caller, tool: j.plan.Tool().Ref, needs: j.plan.Needs().Rye, asked: &j.q, now: s.Now(), self: s.Self}, &call)
 	if err != nil {
 		return outcome{}, err
 	}

@@ -25,7 +25,7 @@ func (r *Runner) Check() []rye.DoctorCheck {
 // checkInterpreter looks for an interpreter where a tool of the host's project finds it.
 func (r *Runner) checkInterpreter(name string) rye.DoctorCheck {
 	vars := map[string]string{"python3": "RYE_PYTHON", "node": "RYE_NODE", "bash": "RYE_BASH"}
-	p, err := primitive.Interpreter(primitive.Spec{Type: "system_binary", Binary: name, Var: vars[name]}, r.options.search(r.host.ProjectDir))
+	p, err := primitive.Interpreter(primitive.Spec{Type: "system_binary", Binary: name, Var: vars[name]}, searchOf(r.host, r.keys.Options))
 	if err != nil {
 		return rye.DoctorCheck{Name: name, OK: true, Text: "not found; tools that need it will be refused", Mend: fault.HintOf(err)}
 	}

@@ -4,8 +4,6 @@ package share
 
 import (
 	"fmt"
-	"net/http"
-	"net/url"
 
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
@@ -14,21 +12,11 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Options say how other machines are reached; see store/transport.
-type Options struct {
-	Token  func(host string) string
-	Netrc  string        // the user's netrc file; "" for none
-	Git    func() string // finds git, for its credential helpers; nil, or "" for none
-	Env    []string      // for ssh and git, cleaned before use
-	Proxy  func(*http.Request) (*url.URL, error)
-	Helper []string // a program that reads what outsiders send; nil reads it here
-}
-
 // Desk is a session that can reach other machines, with the user's keys.
 type Desk struct {
 	*session.Session
 	Keys *custody.Keys
-	Options
+	*custody.Options
 
 	Looks bool // for a command that only looks: it gives no namespace to other owners
 }
