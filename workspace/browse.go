@@ -21,7 +21,7 @@ func (r *rooms) served(next run.Serve) run.Serve {
 			return nil, err
 		}
 		defer s.Close()
-		return share.Server{Finder: r.finder, Install: install.Install}.Serve(ctx, r.share(s), c, q)
+		return share.Server{Finder: r.finder, Install: install.Install}.Serve(ctx, r.desk(s), c, q)
 	}
 }
 
@@ -29,11 +29,11 @@ func (r *rooms) served(next run.Serve) run.Serve {
 // can be searched and browsed. It changes nothing in the project, and nothing that the user
 // believes. The reports are complete; the error is the first of theirs.
 func (g Registry) Catalogue(ctx context.Context, c rye.Caller, q rye.CatalogueRequest) ([]rye.CatalogueInfo, error) {
-	return do(ctx, c, "fetch", in(g.project, g.share), share.Catalogues, q)
+	return do(ctx, c, "fetch", g.working(g.project), share.Catalogues, q)
 }
 
 // Info says what a registry says of an item, of a namespace or of itself: asked now, or, where
 // it cannot be asked, as it was verified here before, and how long ago that was.
 func (g Registry) Info(ctx context.Context, c rye.Caller, q rye.PublishedRequest) (*rye.Published, error) {
-	return do(ctx, c, "registry.info", in(g.project, g.share), share.Info, q)
+	return do(ctx, c, "registry.info", g.working(g.project), share.Info, q)
 }

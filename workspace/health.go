@@ -10,7 +10,7 @@ import (
 // Outdated compares every dependency with what its registry has, now or offline as it was last
 // seen. Where a registry cannot be asked the report tells what is known, beside the error.
 func (g Upkeep) Outdated(ctx context.Context, c rye.Caller) (*rye.OutdatedReport, error) {
-	return do(ctx, c, "outdated", in(g.project, g.share), health.Outdated, struct{}{})
+	return do(ctx, c, "outdated", g.working(g.project), health.Outdated, struct{}{})
 }
 
 // Why returns every chain that leads to an item.
@@ -26,5 +26,5 @@ func (g Upkeep) Tree(ctx context.Context, c rye.Caller, q rye.TreeRequest) (*rye
 // Audit looks at everything that the project has and locks, asks no registry and changes
 // nothing.
 func (g Upkeep) Audit(ctx context.Context, c rye.Caller, q rye.AuditRequest) (*rye.AuditReport, error) {
-	return do(ctx, c, "audit", in(g.project, g.share), health.Audit, q)
+	return do(ctx, c, "audit", g.working(g.project), health.Audit, q)
 }

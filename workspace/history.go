@@ -36,5 +36,5 @@ func (g History) Diff(ctx context.Context, c rye.Caller, q rye.DiffRequest) ([]r
 // Restore brings back a recorded file of an item. A different file that is there now is
 // recorded first.
 func (g History) Restore(ctx context.Context, c rye.Caller, q rye.RestoreRequest) (*rye.AddReport, error) {
-	return do(ctx, c, "restore", in(g.of(q.Space), g.author), author.Restore, q)
+	return do(ctx, c, "restore", g.working(g.of(q.Space)), author.Restore, q)
 }

@@ -43,7 +43,7 @@ func (w *Workspace) List(ctx context.Context, c rye.Caller, q rye.ListRequest) (
 
 // Show describes one item: the one that would be used, or with All every space's.
 func (w *Workspace) Show(ctx context.Context, c rye.Caller, q rye.ShowRequest) ([]rye.ItemInfo, error) {
-	return do(ctx, c, "show", in(w.enter, w.share), share.Show, q)
+	return do(ctx, c, "show", w.working(w.enter), share.Show, q)
 }
 
 // Verify checks items as a use of them would: refs and paths as they resolve, or
@@ -58,24 +58,24 @@ func (w *Workspace) Verify(ctx context.Context, c rye.Caller, q rye.VerifyReques
 // New writes the first version of an item into the project, ready to edit and to
 // sign. An id of one segment gets the project's namespace. It never overwrites.
 func (w *Workspace) New(ctx context.Context, c rye.Caller, q rye.NewRequest) (*rye.NewReport, error) {
-	return do(ctx, c, "new", in(w.of(q.Space), w.author), author.New, q)
+	return do(ctx, c, "new", w.working(w.of(q.Space)), author.New, q)
 }
 
 // Remove takes a working item, or a dependency, out of the project. A working
 // file's bytes are recorded before it goes, so nothing is lost.
 func (w *Workspace) Remove(ctx context.Context, c rye.Caller, q rye.RemoveRequest) (*rye.AddReport, error) {
-	return do(ctx, c, "remove", in(w.of(q.Space), w.author), author.Remove, q)
+	return do(ctx, c, "remove", w.working(w.of(q.Space)), author.Remove, q)
 }
 
 // Move gives an item of the project another id, and its file another path. The
 // signature is for the old id, so the item has to be signed again.
 func (w *Workspace) Move(ctx context.Context, c rye.Caller, q rye.MoveRequest) (*rye.MoveReport, error) {
-	return do(ctx, c, "move", in(w.of(q.Space), w.author), author.Move, q)
+	return do(ctx, c, "move", w.working(w.of(q.Space)), author.Move, q)
 }
 
 // Copy puts a verified item into a space, as it is or under another id.
 func (w *Workspace) Copy(ctx context.Context, c rye.Caller, q rye.CopyRequest) (*rye.CopyReport, error) {
-	return do(ctx, c, "copy", in(w.enter, w.author), author.Copy, q)
+	return do(ctx, c, "copy", w.working(w.enter), author.Copy, q)
 }
 
 // Ref reads what a person typed to mean one item: a ref, a published name, the path of
@@ -103,16 +103,16 @@ func (w *Workspace) Init(ctx context.Context, c rye.Caller, q rye.InitRequest) (
 // repository is shown to a person first: it counts only as far as its own signatures do.
 func (w *Workspace) Add(ctx context.Context, c rye.Caller, q rye.AddRequest) ([]rye.AddReport, error) {
 	if q.URL == "" {
-		return do(ctx, c, "add", in(w.of(q.Space), w.author), author.Add, q)
+		return do(ctx, c, "add", w.working(w.of(q.Space)), author.Add, q)
 	}
 	s, err := w.project(c, "add")
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	commit, files, err := share.FetchTree(ctx, w.share(s), q.URL)
+	commit, files, err := share.FetchTree(ctx, w.desk(s), q.URL)
 	if err != nil {
 		return nil, err
 	}
-	return author.Fetched(ctx, w.author(s), q, commit, files)
+	return author.Fetched(ctx, w.desk(s), q, commit, files)
 }

@@ -29,7 +29,7 @@ func (g Locks) Verify(ctx context.Context, c rye.Caller) (*rye.LockReport, error
 		return nil, err
 	}
 	defer s.Close()
-	return share.VerifyLock(ctx, g.share(s))
+	return share.VerifyLock(ctx, g.desk(s))
 }
 
 // Import takes over the lock files of RYE OS, as far as what they pin is what is here.

@@ -16,21 +16,21 @@ func (g Registry) Mirrors() Mirrors { return Mirrors{g.rooms} }
 
 // List names the addresses of a registry, without the network.
 func (g Mirrors) List(ctx context.Context, c rye.Caller, q rye.MirrorRequest) (*rye.MirrorReport, error) {
-	return do(ctx, c, "registry.mirror.list", in(g.project, g.share), share.Mirrors, q)
+	return do(ctx, c, "registry.mirror.list", g.working(g.project), share.Mirrors, q)
 }
 
 // Add lets a registry be asked at a further address, after its identity was compared
 // and its user agreed.
 func (g Mirrors) Add(ctx context.Context, c rye.Caller, q rye.MirrorRequest) (*rye.MirrorReport, error) {
-	return do(ctx, c, "registry.mirror.add", in(g.project, g.share), share.AddMirror, q)
+	return do(ctx, c, "registry.mirror.add", g.working(g.project), share.AddMirror, q)
 }
 
 // Remove takes an address of a registry from the project.
 func (g Mirrors) Remove(ctx context.Context, c rye.Caller, q rye.MirrorRequest) (*rye.MirrorReport, error) {
-	return do(ctx, c, "registry.mirror.remove", in(g.project, g.share), share.RemoveMirror, q)
+	return do(ctx, c, "registry.mirror.remove", g.working(g.project), share.RemoveMirror, q)
 }
 
 // Push brings addresses of a registry up to the newest that any of them shows.
 func (g Mirrors) Push(ctx context.Context, c rye.Caller, q rye.MirrorRequest) (*rye.MirrorReport, error) {
-	return do(ctx, c, "registry.mirror.push", in(g.project, g.share), govern.PushMirrors, q)
+	return do(ctx, c, "registry.mirror.push", g.working(g.project), govern.PushMirrors, q)
 }

@@ -17,7 +17,7 @@ func (w *Workspace) Policy() Policy { return Policy{&w.rooms} }
 // Allow remembers that the user allows one tool in this project: its plan as it is now, with
 // these parameters or with any, up to the tier that running it has.
 func (g Policy) Allow(ctx context.Context, c rye.Caller, q rye.AllowRequest) (*rye.ApprovalInfo, error) {
-	return do(ctx, c, "policy.allow", in(g.enter, g.run), run.Allow, q)
+	return do(ctx, c, "policy.allow", g.working(g.enter), run.Allow, q)
 }
 
 // List returns what the policy remembers to be allowed, here and in other directories.
@@ -27,12 +27,12 @@ func (g Policy) List(ctx context.Context, c rye.Caller) ([]rye.ApprovalInfo, err
 		return nil, err
 	}
 	defer s.Close()
-	return run.Approvals(g.run(s))
+	return run.Approvals(g.desk(s))
 }
 
 // Forget takes back what is allowed of one tool, in this project or everywhere.
 func (g Policy) Forget(ctx context.Context, c rye.Caller, q rye.ForgetRequest) ([]rye.ApprovalInfo, error) {
-	return do(ctx, c, "policy.forget", in(g.enter, g.run), run.Forget, q)
+	return do(ctx, c, "policy.forget", g.working(g.enter), run.Forget, q)
 }
 
 // Questions returns every question of this user that waits for an answer, or for what the
@@ -55,20 +55,20 @@ func (g Policy) Answer(ctx context.Context, c rye.Caller, q rye.AnswerRequest) (
 // Explain says what the policy makes of running an item without parameters, for the
 // person at the terminal and for an MCP client.
 func (g Policy) Explain(ctx context.Context, c rye.Caller, q rye.ItemRequest) (*rye.PolicyReport, error) {
-	return do(ctx, c, "policy.explain", in(g.enter, g.run), run.Explain, q)
+	return do(ctx, c, "policy.explain", g.working(g.enter), run.Explain, q)
 }
 
 // Consent remembers, or with Forget takes back, that the user lets a tool use the .env
 // files, the project's interpreter or the variables of the environment that it would
 // use now, as its bytes and theirs are now.
 func (g Policy) Consent(ctx context.Context, c rye.Caller, q rye.PolicyConsentRequest) ([]rye.ConsentReport, error) {
-	return do(ctx, c, "policy.consent", in(g.enter, g.run), run.Consent, q)
+	return do(ctx, c, "policy.consent", g.working(g.enter), run.Consent, q)
 }
 
 // Elicitation lists an MCP client as one that shows questions to a person, when a person at
 // the terminal says that it does, or takes it off that list.
 func (g Policy) Elicitation(ctx context.Context, c rye.Caller, q rye.ElicitationRequest) (*rye.ElicitationReport, error) {
-	return do(ctx, c, "policy.elicitation", in(g.enter, g.run), run.Elicitation, q)
+	return do(ctx, c, "policy.elicitation", g.working(g.enter), run.Elicitation, q)
 }
 
 // Log returns the last verdicts about executions on this machine, oldest first.

@@ -4,10 +4,8 @@ import (
 	"context"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/workspace/internal/author"
-	"github.com/rye-os/rye/workspace/internal/run"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
-	"github.com/rye-os/rye/workspace/internal/share"
 	"github.com/rye-os/rye/workspace/internal/threads"
 )
 
@@ -22,14 +20,17 @@ func do[D interface{ Close() }, Q, R any](ctx context.Context, c rye.Caller, ver
 	return work(ctx, d, q)
 }
 
-// in opens a session and takes it to the desk where its work is done.
-func in[D any](open func(rye.Caller, string) (*session.Session, error), at func(*session.Session) D) func(rye.Caller, string) (D, error) {
-	return func(c rye.Caller, verb string) (none D, err error) {
+// desk is where work is done in a session.
+func (r *rooms) desk(s *session.Session) *custody.Desk { return r.keys.Desk(s) }
+
+// working opens a session and takes it to its desk.
+func (r *rooms) working(open func(rye.Caller, string) (*session.Session, error)) func(rye.Caller, string) (*custody.Desk, error) {
+	return func(c rye.Caller, verb string) (*custody.Desk, error) {
 		s, err := open(c, verb)
 		if err != nil {
-			return none, err
+			return nil, err
 		}
-		return at(s), nil
+		return r.desk(s), nil
 	}
 }
 
@@ -82,19 +83,6 @@ func (r *rooms) visit(c rye.Caller, verb string) (*session.Session, error) {
 		return nil, err
 	}
 	return decided(c)(r.host.Open())
-}
-
-// author is where items are changed.
-func (r *rooms) author(s *session.Session) *author.Desk {
-	return &author.Desk{Session: s, Keys: r.keys}
-}
-
-// run is where items run.
-func (r *rooms) run(s *session.Session) *run.Desk { return r.runner.At(s) }
-
-// share is where registries are reached.
-func (r *rooms) share(s *session.Session) *share.Desk {
-	return &share.Desk{Session: s, Keys: r.keys, Options: r.keys.Options}
 }
 
 // look is project for verbs that look at every file: those are listed while trust,

@@ -56,10 +56,10 @@ func (r *rooms) planRotation(ctx context.Context, s *session.Session, q rye.KeyR
 	if err != nil {
 		return rotation{}, err
 	}
-	bindings, err := govern.RotatedBindings(r.share(s), key.Public, q.Local)
+	bindings, err := govern.RotatedBindings(r.desk(s), key.Public, q.Local)
 	report := &rye.KeyRotation{Name: key.Old.Name, Old: key.Old.Fingerprint, New: key.New, Path: key.Old.Path, Retired: key.Retired, DryRun: q.DryRun,
 		Kept: len(signed.Digests), Places: signed.Places, Elsewhere: signed.Elsewhere,
-		Namespaces: bindings, SignAgain: govern.PatternsToSign(bindings), Roots: govern.RotatedRoots(r.share(s), key.Public)}
+		Namespaces: bindings, SignAgain: govern.PatternsToSign(bindings), Roots: govern.RotatedRoots(r.desk(s), key.Public)}
 	return rotation{rooms: r, session: s, q: q, key: key, signed: signed, report: report}, err
 }
 
@@ -69,7 +69,7 @@ func (r rotation) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := govern.RotateBindings(ctx, r.share(r.session), pair, r.report.Namespaces); err != nil {
+	if err := govern.RotateBindings(ctx, r.desk(r.session), pair, r.report.Namespaces); err != nil {
 		return err
 	}
 	if err := r.key.Finish(pair, r.signed.Digests); err != nil {
@@ -109,9 +109,7 @@ func (r rotation) signFiles(ctx context.Context, pair custody.KeyPair, files loo
 		return 0, err
 	}
 	defer s.Close()
-	desk := r.author(s)
-	desk.Keys = desk.Keys.With(files.Host, pair.New)
-	rep, err := author.Sign(ctx, desk, rye.Terminal(), rye.SignRequest{Targets: files.Targets, Space: files.Space.String()})
+	rep, err := author.Sign(ctx, r.keys.With(files.Host, pair.New).Desk(s), rye.Terminal(), rye.SignRequest{Targets: files.Targets, Space: files.Space.String()})
 	if rep == nil {
 		return 0, err
 	}

@@ -36,7 +36,7 @@ func (g Trust) Pin(ctx context.Context, c rye.Caller, q rye.TrustPinRequest) (*r
 // project, or some of its namespaces. In a project it also removes the signer for everybody,
 // by signed lines in .ai/allowed_signers, as far as the user's key owns the namespaces.
 func (g Trust) Unpin(ctx context.Context, c rye.Caller, q rye.TrustUnpinRequest) (*rye.TrustChange, error) {
-	return do(ctx, c, "trust.unpin", in(g.enter, g.author), author.Unpin, q)
+	return do(ctx, c, "trust.unpin", g.working(g.enter), author.Unpin, q)
 }
 
 // Deny refuses a key, or the file with a digest, from now on and wherever it comes from.
@@ -47,7 +47,7 @@ func (g Trust) Deny(ctx context.Context, c rye.Caller, q rye.TrustDenyRequest) (
 		return nil, err
 	}
 	if q.Share {
-		return do(ctx, c, "trust.deny", in(g.project, g.author), author.DenyShared, q)
+		return do(ctx, c, "trust.deny", g.working(g.project), author.DenyShared, q)
 	}
 	return custody.Deny(g.host, q)
 }
@@ -91,11 +91,11 @@ func (g Trust) Explain(ctx context.Context, c rye.Caller, q rye.ItemRequest) ([]
 // grants it: after one question, or exactly what q.Accept names. Then the items that count
 // are recorded. The report is returned with an error where something remains ungranted.
 func (g Trust) Statement(ctx context.Context, c rye.Caller, q rye.TrustRequest) (*rye.TrustStatement, error) {
-	return do(ctx, c, "trust", in(g.foreign, g.author), g.statement, q)
+	return do(ctx, c, "trust", g.working(g.foreign), g.statement, q)
 }
 
 // statement hands the screen the listing, and records what then counts.
-func (g Trust) statement(ctx context.Context, s *author.Desk, q rye.TrustRequest) (*rye.TrustStatement, error) {
+func (g Trust) statement(ctx context.Context, s *custody.Desk, q rye.TrustRequest) (*rye.TrustStatement, error) {
 	files, err := look.Signatures(ctx, s.Session)
 	if err != nil {
 		return nil, err

@@ -86,7 +86,7 @@ func (g Upkeep) Settings(ctx context.Context, c rye.Caller) ([]rye.Setting, erro
 	if err != nil {
 		return nil, err
 	}
-	own, err := do(ctx, c, "config", in(g.enter, g.share), share.ListSettings, struct{}{})
+	own, err := do(ctx, c, "config", g.working(g.enter), share.ListSettings, struct{}{})
 	return append(all, own...), err
 }
 
@@ -96,7 +96,7 @@ func (g Upkeep) Set(ctx context.Context, c rye.Caller, q rye.SetRequest) (*rye.S
 		if !c.IsPerson() {
 			return nil, fault.New(fault.Denied, "config %s: only a person sets it", q.Name)
 		}
-		return do(ctx, c, "config", in(g.enter, g.share), share.Set, q)
+		return do(ctx, c, "config", g.working(g.enter), share.Set, q)
 	}
 	return do(ctx, c, "config", g.project, session.Set, q)
 }

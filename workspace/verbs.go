@@ -25,7 +25,7 @@ func (w *Workspace) Search(ctx context.Context, c rye.Caller, q rye.SearchReques
 	case finder.OfThreads(q):
 		return w.finder.Threads(ctx, s, c, q)
 	case finder.OfRegistries(q):
-		return share.Search(ctx, w.share(s), w.finder, c, q)
+		return share.Search(ctx, w.desk(s), w.finder, c, q)
 	}
 	return w.finder.Search(ctx, s, c, q)
 }
@@ -45,7 +45,7 @@ func (w *Workspace) Load(ctx context.Context, c rye.Caller, q rye.LoadRequest) (
 	case q.Destination == "":
 		return f.Result, nil
 	}
-	return author.CopyLoaded(ctx, w.author(s), c, f, q.Destination)
+	return author.CopyLoaded(ctx, w.desk(s), c, f, q.Destination)
 }
 
 // Execute runs a tool exactly as signed, or returns what a directive or a knowledge entry
@@ -74,7 +74,7 @@ func (w *Workspace) Sign(ctx context.Context, c rye.Caller, q rye.SignRequest) (
 		return nil, err
 	}
 	defer s.Close()
-	rep, err := author.Sign(ctx, w.author(s), c, q)
+	rep, err := author.Sign(ctx, w.desk(s), c, q)
 	return author.WithFirst(rep, first), err
 }
 
@@ -88,13 +88,13 @@ func prepare(ctx context.Context, w *Workspace, c rye.Caller, q rye.SignRequest)
 	if err != nil {
 		return nil, err
 	}
-	first, err := author.Prepare(ctx, w.author(s), c, q)
+	first, err := author.Prepare(ctx, w.desk(s), c, q)
 	s.Close()
 	for _, q := range first {
 		if s, err = w.visit(c, "sign"); err != nil {
 			return done, err
 		}
-		rep, err := author.Sign(ctx, w.author(s), c, q)
+		rep, err := author.Sign(ctx, w.desk(s), c, q)
 		if s.Close(); err != nil {
 			return done, err // what is wrong with it, and not that everything else waits for it
 		}

@@ -137,7 +137,7 @@ var house = []room{
 
 	{4, "workspace/internal/session", "one reading of all that a verb decides by, and what the program around gives",
 		". registry " + session, ""},
-	{4, "workspace/internal/custody", "the user's keys, and what the user believes",
+	{4, "workspace/internal/custody", "the user's keys, what the user believes, and the desk where work is done with them",
 		". " + session + " workspace/internal/session", ""},
 	{4, "workspace/internal/questions", "asks a person by whatever way there is, and keeps the question until it is answered",
 		". chain/consent chain/question " + session + " workspace/internal/session", ""},
@@ -156,11 +156,11 @@ var house = []room{
 		". internal/diff objects/foreign registry registry/resolve search store/transport " + session +
 			" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/author workspace/internal/locks", ""},
 	{4, "workspace/internal/install", "brings items and packages into the project: chooses versions, shows what comes, pins it",
-		". internal/diff registry registry/resolve " + session + " workspace/internal/session workspace/internal/locks workspace/internal/share", ""},
+		". internal/diff registry registry/resolve " + session + " workspace/internal/session workspace/internal/custody workspace/internal/locks workspace/internal/share", ""},
 	{4, "workspace/internal/govern", "runs registries and namespaces: holders, members, checkpoints, marks",
 		". registry " + session + " workspace/internal/session workspace/internal/custody workspace/internal/share", ""},
 	{4, "workspace/internal/health", "how what a project depends on stands: what is outdated, why it is there, what deserves a look",
-		". chain/audit internal/parallel registry " + session + " workspace/internal/session workspace/internal/look workspace/internal/share", ""},
+		". chain/audit internal/parallel registry " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/share", ""},
 	{4, "workspace/internal/threads", "the branches of threads in the project's record, and the machine's key for them",
 		". " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look", ""},
 	{4, "workspace", "the facade: a Workspace and its verbs, a few lines each",

@@ -18,6 +18,7 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -25,9 +26,9 @@ import (
 // addItems takes files into the project and records them as they are, signed or not, in one
 // commit. A path below .ai stays where it is; another is copied in under q.As and q.Kind.
 // A bundle is taken in whole. Recording an item does not make it trusted.
-func addItems(ctx context.Context, s *Desk, q rye.AddRequest) ([]rye.AddReport, error) {
+func addItems(ctx context.Context, s *custody.Desk, q rye.AddRequest) ([]rye.AddReport, error) {
 	var bundles []string
-	l, err := s.layer(ctx, q.Space, q.DryRun)
+	l, err := changeable(ctx, s, q.Space, q.DryRun)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func (in *addition) preview() []rye.AddReport {
 
 // itemsAt reads what the request names: one file, or every item of a folder below .ai but
 // for those in bundles. p is the path below .ai, "" for a path elsewhere.
-func itemsAt(ctx context.Context, s *Desk, l *space.Layer, q rye.AddRequest, p string, bundles []string) ([]*objects.Item, error) {
+func itemsAt(ctx context.Context, s *custody.Desk, l *space.Layer, q rye.AddRequest, p string, bundles []string) ([]*objects.Item, error) {
 	if q.Text != nil {
 		it, err := itemIn(s, l, q, "")
 		return []*objects.Item{it}, err
@@ -113,7 +114,7 @@ func parseFile(l *space.Layer, p string) (*objects.Item, error) {
 }
 
 // itemIn reads the item in one file, which lies at p below .ai or, with "", elsewhere.
-func itemIn(s *Desk, l *space.Layer, q rye.AddRequest, p string) (*objects.Item, error) {
+func itemIn(s *custody.Desk, l *space.Layer, q rye.AddRequest, p string) (*objects.Item, error) {
 	if p != "" {
 		if q.As != "" || q.Kind != "" {
 			return nil, fault.New(fault.Usage, "add %s: it lies below .ai already, so its place says what it is", q.Path).Advise("leave out --as and --kind")
@@ -133,7 +134,7 @@ func itemIn(s *Desk, l *space.Layer, q rye.AddRequest, p string) (*objects.Item,
 		return nil, err
 	}
 	stem := strings.TrimSuffix(filepath.Base(q.Path), ext)
-	ref, err := objects.ParseRef(string(kind) + ":" + cmp.Or(q.As, s.namespace()+"/"+strings.ToLower(stem)))
+	ref, err := objects.ParseRef(string(kind) + ":" + cmp.Or(q.As, namespaceOf(s)+"/"+strings.ToLower(stem)))
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +169,7 @@ type addition struct {
 }
 
 // checkAddition judges items that are to come into the project. It writes nothing.
-func checkAddition(ctx context.Context, s *Desk, l *space.Layer, items []*objects.Item, force bool) (*addition, error) {
+func checkAddition(ctx context.Context, s *custody.Desk, l *space.Layer, items []*objects.Item, force bool) (*addition, error) {
 	in := &addition{layer: l, items: items, reports: make([]rye.AddReport, len(items)), replaced: make([][]store.Change, len(items))}
 	recorded, err := recordedBlobs(ctx, l, len(items))
 	if err != nil {
@@ -207,7 +208,7 @@ func replacedBy(l *space.Layer, it *objects.Item, force bool) ([]store.Change, e
 
 // describeAdded says what an item is worth in the project. One that is older than what was
 // recorded, which has this blob, is refused.
-func describeAdded(ctx context.Context, s *Desk, l *space.Layer, it *objects.Item, recorded store.OID) (rye.AddReport, error) {
+func describeAdded(ctx context.Context, s *custody.Desk, l *space.Layer, it *objects.Item, recorded store.OID) (rye.AddReport, error) {
 	rep := rye.AddReport{Ref: it.Ref.String(), Path: session.Shown(l, it.Path), SHA256: it.Sum.String()}
 	if it.Signature != nil {
 		rep.Signer = it.Signature.Key.String()
@@ -233,7 +234,7 @@ func describeAdded(ctx context.Context, s *Desk, l *space.Layer, it *objects.Ite
 }
 
 // addBundle adds a bundle of the project as it is, signed or not.
-func (in *addition) addBundle(ctx context.Context, s *Desk, dir string) error {
+func (in *addition) addBundle(ctx context.Context, s *custody.Desk, dir string) error {
 	b, err := readBundle(ctx, in.layer, dir)
 	if err != nil {
 		return err
@@ -255,19 +256,19 @@ func (in *addition) addBundle(ctx context.Context, s *Desk, dir string) error {
 
 // record writes the items' files where they differ, and records everything in one commit,
 // after the files that they replace.
-func (in *addition) record(ctx context.Context, s *Desk) error {
+func (in *addition) record(ctx context.Context, s *custody.Desk) error {
 	l := in.layer
 	if err := ready(l); err != nil {
 		return err
 	}
-	if err := s.keep(ctx, l, in.refs, append(slices.Concat(in.replaced...), in.kept...)); err != nil {
+	if err := keep(ctx, s, l, in.refs, append(slices.Concat(in.replaced...), in.kept...)); err != nil {
 		return err
 	}
 	files := slices.Clone(in.written)
 	for _, it := range in.items {
 		files = append(files, store.Change{Path: it.Path, Data: it.Raw})
 	}
-	commit, err := s.change(ctx, l, "add", in.refs, files, in.beside...)
+	commit, err := change(ctx, s, l, "add", in.refs, files, in.beside...)
 	for i := range in.reports {
 		in.reports[i].Commit = commit
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/questions"
 )
@@ -80,7 +81,7 @@ func signQuestion(c rye.Caller, q rye.SignRequest, n int) rye.Question {
 // now. What is signed is what was shown, even when the file changes while they read. An item
 // that cannot be signed, or not be shown whole, is not offered; the error is a failure to
 // write the signature, or that of a context that ended.
-func Offer(ctx context.Context, s *Desk, ref objects.Ref, refused error) (signed bool, err error) {
+func Offer(ctx context.Context, s *custody.Desk, ref objects.Ref, refused error) (signed bool, err error) {
 	if s.Consent == nil || s.Stack.Project == nil {
 		return false, nil
 	}

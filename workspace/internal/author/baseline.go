@@ -8,12 +8,13 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
 // Baseline records the working items that count, now that the user granted what their
 // signers need: history begins with them. Where there is no record or no key to sign its
 // commit with, nothing is recorded, and the report says so: items verify and run without.
-func Baseline(ctx context.Context, s *Desk, rep *rye.TrustStatement) error {
+func Baseline(ctx context.Context, s *custody.Desk, rep *rye.TrustStatement) error {
 	if s.Place.Dir == "" {
 		rep.Note = "nothing was recorded: there is no data directory"
 		return nil
@@ -22,11 +23,11 @@ func Baseline(ctx context.Context, s *Desk, rep *rye.TrustStatement) error {
 	if err != nil {
 		return err
 	}
-	refs, changes, err := unrecorded(ctx, &Desk{now, s.Keys})
+	refs, changes, err := unrecorded(ctx, s.In(now))
 	if err != nil || len(changes) == 0 {
 		return err
 	}
-	if _, err := s.record(ctx, s.Stack.Project, "trust", refs, changes); err != nil {
+	if _, err := record(ctx, s, s.Stack.Project, "trust", refs, changes); err != nil {
 		if fault.Is(err, fault.Interrupt) || ctx.Err() != nil {
 			return err
 		}
@@ -39,7 +40,7 @@ func Baseline(ctx context.Context, s *Desk, rep *rye.TrustStatement) error {
 
 // unrecorded returns what counts in the project and is not recorded yet: items, and
 // bundles with all their files.
-func unrecorded(ctx context.Context, s *Desk) (refs []objects.Ref, changes []store.Change, err error) {
+func unrecorded(ctx context.Context, s *custody.Desk) (refs []objects.Ref, changes []store.Change, err error) {
 	l := s.Stack.Project
 	found, err := s.Stack.Scan(ctx, l, nil)
 	if err != nil {

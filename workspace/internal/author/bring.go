@@ -18,6 +18,7 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/foreign"
 	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
@@ -29,7 +30,7 @@ const maxShown = 200
 
 // Add takes in what lies at a path outside of .ai, or is one of ours: a file, a folder, an
 // archive. What lies below .ai already is recorded where it is.
-func Add(ctx context.Context, s *Desk, q rye.AddRequest) ([]rye.AddReport, error) {
+func Add(ctx context.Context, s *custody.Desk, q rye.AddRequest) ([]rye.AddReport, error) {
 	l, err := session.LayerOf(s.Session, q.Space)
 	if err != nil {
 		return nil, err
@@ -69,16 +70,16 @@ func agreed([]rye.AddReport) error { return nil }
 
 // Fetched takes in what a repository held at a commit. The user is shown what comes, and
 // nothing is written before they agreed.
-func Fetched(ctx context.Context, s *Desk, q rye.AddRequest, commit store.OID, t foreign.Tree) ([]rye.AddReport, error) {
+func Fetched(ctx context.Context, s *custody.Desk, q rye.AddRequest, commit store.OID, t foreign.Tree) ([]rye.AddReport, error) {
 	return all(ctx, s, q, t, func(come []rye.AddReport) error { return s.Ask(ctx, question(q.URL, commit, come)) })
 }
 
-func wish(s *Desk, q rye.AddRequest) foreign.Wish {
+func wish(s *custody.Desk, q rye.AddRequest) foreign.Wish {
 	return foreign.Wish{Namespace: s.Project.Namespace, As: q.As, Kind: q.Kind, Entry: filepath.ToSlash(q.Entry)}
 }
 
 // lone takes in one file.
-func lone(ctx context.Context, s *Desk, q rye.AddRequest, data []byte) ([]rye.AddReport, error) {
+func lone(ctx context.Context, s *custody.Desk, q rye.AddRequest, data []byte) ([]rye.AddReport, error) {
 	if q.Entry != "" {
 		return nil, fault.New(fault.Usage, "add %s: --entry is for a folder", q.Path)
 	}
@@ -108,7 +109,7 @@ func known(p string) string {
 }
 
 // all takes in what a tree holds.
-func all(ctx context.Context, s *Desk, q rye.AddRequest, t foreign.Tree, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
+func all(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.Tree, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
 	found, passed, err := foreign.Read(t, wish(s, q))
 	if err != nil {
 		return nil, err
@@ -142,7 +143,7 @@ func nothing(q rye.AddRequest, passed []foreign.Passed) error {
 }
 
 // take hands over what was understood, and reports what did not come.
-func take(ctx context.Context, s *Desk, q rye.AddRequest, found []foreign.Found, passed []foreign.Passed, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
+func take(ctx context.Context, s *custody.Desk, q rye.AddRequest, found []foreign.Found, passed []foreign.Passed, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
 	var items []*objects.Item
 	var packages []Package
 	of := map[string]foreign.Found{}

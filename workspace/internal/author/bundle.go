@@ -14,6 +14,7 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/look"
 )
 
@@ -113,7 +114,7 @@ func notBefore(now time.Time, old *objects.Manifest) time.Time {
 }
 
 // bundleFiles reads what a manifest lists, for the record.
-func bundleFiles(s *Desk, l *space.Layer, dir string, m *objects.Manifest) ([]store.Change, error) {
+func bundleFiles(s *custody.Desk, l *space.Layer, dir string, m *objects.Manifest) ([]store.Change, error) {
 	var all []store.Change
 	err := m.Read(l.Folder(dir), func(f objects.File, data []byte) error {
 		if len(data) > space.MaxItem {
@@ -201,7 +202,7 @@ func readBundle(ctx context.Context, l *space.Layer, dir string) (*workBundle, e
 
 // keepBundle is keep for those files of a bundle's directory that the record does not hold
 // as they are. It returns all files that lie there.
-func keepBundle(ctx context.Context, s *Desk, l *space.Layer, dir string, id objects.ID) (here []store.Change, err error) {
+func keepBundle(ctx context.Context, s *custody.Desk, l *space.Layer, dir string, id objects.ID) (here []store.Change, err error) {
 	if here, err = l.Contents(ctx, dir); err != nil {
 		return nil, err
 	}
@@ -215,7 +216,7 @@ func keepBundle(ctx context.Context, s *Desk, l *space.Layer, dir string, id obj
 			differ = append(differ, c)
 		}
 	}
-	return here, s.keep(ctx, l, bundleRefs(id), differ)
+	return here, keep(ctx, s, l, bundleRefs(id), differ)
 }
 
 // bundleRefs returns the ref under which changes of a bundle are recorded.

@@ -11,6 +11,7 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -18,7 +19,7 @@ import (
 // Copy puts a verified item into a space: byte for byte, its signature included, or under
 // another id, unsigned. A different file that is there is replaced when a person agreed to it,
 // and recorded first.
-func Copy(ctx context.Context, s *Desk, q rye.CopyRequest) (*rye.CopyReport, error) {
+func Copy(ctx context.Context, s *custody.Desk, q rye.CopyRequest) (*rye.CopyReport, error) {
 	f, err := look.Finding(ctx, s.Session, q.Ref)
 	if err == nil {
 		f = space.Admit(ctx, s.Stack, f)
@@ -40,7 +41,7 @@ func Copy(ctx context.Context, s *Desk, q rye.CopyRequest) (*rye.CopyReport, err
 	if err := standsAlone(f); err != nil {
 		return nil, err
 	}
-	l, err := s.layer(ctx, q.To, q.DryRun)
+	l, err := changeable(ctx, s, q.To, q.DryRun)
 	if err != nil {
 		return nil, err
 	}
@@ -68,11 +69,11 @@ func Copy(ctx context.Context, s *Desk, q rye.CopyRequest) (*rye.CopyReport, err
 		return rep, nil
 	}
 	if replaces != nil {
-		if err = s.replace(ctx, l, it, replaces, q); err != nil {
+		if err = replace(ctx, s, l, it, replaces, q); err != nil {
 			return nil, err
 		}
 	}
-	rep.Commit, err = s.copyTo(ctx, l, it, replaces)
+	rep.Commit, err = copyTo(ctx, s, l, it, replaces)
 	return rep, err
 }
 
@@ -93,7 +94,7 @@ func different(l *space.Layer, it *objects.Item) ([]byte, error) {
 }
 
 // replace asks whether an item may stand in the place of other bytes, and records those.
-func (s *Desk) replace(ctx context.Context, l *space.Layer, it *objects.Item, old []byte, q rye.CopyRequest) error {
+func replace(ctx context.Context, s *custody.Desk, l *space.Layer, it *objects.Item, old []byte, q rye.CopyRequest) error {
 	again := []string{"rye", "copy", q.Ref.String(), "--to", l.Space.String()}
 	if q.As != "" {
 		again = append(again, "--as", q.As)
@@ -108,30 +109,30 @@ func (s *Desk) replace(ctx context.Context, l *space.Layer, it *objects.Item, ol
 	if err := ready(l); err != nil {
 		return err
 	}
-	return s.keepFile(ctx, l, it.Ref, it.Path, it.Raw)
+	return keepFile(ctx, s, l, it.Ref, it.Path, it.Raw)
 }
 
 // CopyLoaded puts what was loaded into a space, byte for byte. Only a person may.
-func CopyLoaded(ctx context.Context, s *Desk, c rye.Caller, f *look.Loaded, to string) (*rye.LoadResult, error) {
+func CopyLoaded(ctx context.Context, s *custody.Desk, c rye.Caller, f *look.Loaded, to string) (*rye.LoadResult, error) {
 	if !c.IsPerson() {
 		return nil, fault.New(fault.Denied, "load %s: copying into a space needs a person", f.Ref).Mend("rye load %s --to %s", f.Ref, to)
 	}
 	if err := standsAlone(f.Finding); err != nil {
 		return nil, err
 	}
-	l, err := s.layer(ctx, to, false)
+	l, err := changeable(ctx, s, to, false)
 	if err != nil {
 		return nil, err
 	}
 	res, it := f.Result, f.Verified.Item()
 	res.CopiedTo, res.Destination = to, it.Path
-	_, err = s.copyTo(ctx, l, it, nil)
+	_, err = copyTo(ctx, s, l, it, nil)
 	return res, err
 }
 
 // copyTo puts an item into a space under the id it has, and returns the commit. A different
 // file that is there stays, but for the one that it replaces.
-func (s *Desk) copyTo(ctx context.Context, l *space.Layer, it *objects.Item, replaces []byte) (string, error) {
+func copyTo(ctx context.Context, s *custody.Desk, l *space.Layer, it *objects.Item, replaces []byte) (string, error) {
 	if l.Store != "" {
 		if err := l.Create(); err != nil {
 			return "", err
@@ -140,7 +141,7 @@ func (s *Desk) copyTo(ctx context.Context, l *space.Layer, it *objects.Item, rep
 	if have, err := l.Read(it.Path); err == nil && !bytes.Equal(have, it.Raw) && (replaces == nil || !bytes.Equal(have, replaces)) {
 		return "", fault.New(fault.Conflict, "copy %s: the %s space holds another one", it.Ref, l.Space).Advise("rye show --all %s", it.Ref)
 	}
-	return s.change(ctx, l, "copy", []objects.Ref{it.Ref}, []store.Change{{Path: it.Path, Data: it.Raw}})
+	return change(ctx, s, l, "copy", []objects.Ref{it.Ref}, []store.Change{{Path: it.Path, Data: it.Raw}})
 }
 
 // standsAlone refuses to take a file out of the bundle that answers for it.

@@ -18,7 +18,7 @@ import (
 // everybody: by a line in .ai/denied that the user's key signs. Only who signed the item,
 // or a key of its namespace's registry, can do that: others would write a line that counts
 // for nobody.
-func DenyShared(ctx context.Context, s *Desk, q rye.TrustDenyRequest) (*rye.TrustChange, error) {
+func DenyShared(ctx context.Context, s *custody.Desk, q rye.TrustDenyRequest) (*rye.TrustChange, error) {
 	if fp, err := objects.ParseFingerprint(q.Subject); err == nil {
 		return denyKeyShared(ctx, s, fp, q)
 	}
@@ -57,7 +57,7 @@ func DenyShared(ctx context.Context, s *Desk, q rye.TrustDenyRequest) (*rye.Trus
 
 // withDigest finds the item of the project whose file or body has a digest: in the working
 // tree, or whatever the record ever held.
-func withDigest(ctx context.Context, s *Desk, d objects.Digest) (found trust.Verified, err error) {
+func withDigest(ctx context.Context, s *custody.Desk, d objects.Digest) (found trust.Verified, err error) {
 	l := s.Stack.Project
 	believed, err := trust.LoadStore(s.TrustPath())
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // Unpin takes back what a key was pinned for in the user space and granted in this project,
 // or some of its namespaces. In a project it also removes the signer for everybody, as far as
 // the user's key owns the namespaces: by signed lines in .ai/allowed_signers.
-func Unpin(ctx context.Context, s *Desk, q rye.TrustUnpinRequest) (*rye.TrustChange, error) {
+func Unpin(ctx context.Context, s *custody.Desk, q rye.TrustUnpinRequest) (*rye.TrustChange, error) {
 	c, fp, err := custody.Unpin(ctx, s.Session, q)
 	if s.Project == nil || fp.IsZero() || err != nil && !fault.Is(err, fault.NotFound) {
 		return c, err
@@ -30,7 +30,7 @@ func Unpin(ctx context.Context, s *Desk, q rye.TrustUnpinRequest) (*rye.TrustCha
 		return c, err
 	}
 	c.Subject, c.Namespaces = fp.String(), slices.Compact(slices.Sorted(slices.Values(append(c.Namespaces, namespaces...))))
-	lines, why := s.dismiss(ctx, objects.SignerRemoved, fp, namespaces)
+	lines, why := dismiss(ctx, s, objects.SignerRemoved, fp, namespaces)
 	if len(lines) == 0 {
 		return c, cmpNotFound(err, c, why)
 	}
@@ -64,7 +64,7 @@ func cmpNotFound(err error, c *rye.TrustChange, why error) error {
 
 // countsFor returns the namespaces that a key is declared for in the project, was granted
 // here, or is bound to, of those that are asked for; nil asks for all.
-func countsFor(s *Desk, signers *trust.Signers, fp objects.Fingerprint, asked []string) (all []string) {
+func countsFor(s *custody.Desk, signers *trust.Signers, fp objects.Fingerprint, asked []string) (all []string) {
 	if k, ok := signers.Key(fp); ok {
 		all = signers.Of(k)
 	}
@@ -87,7 +87,7 @@ func countsFor(s *Desk, signers *trust.Signers, fp objects.Fingerprint, asked []
 
 // dismiss signs lines against a key, for the namespaces that the user's key may take it out
 // of. The error says why there is none for others; it comes beside the lines.
-func (s *Desk) dismiss(ctx context.Context, kind objects.DismissalKind, fp objects.Fingerprint, namespaces []string) (lines []objects.Dismissal, err error) {
+func dismiss(ctx context.Context, s *custody.Desk, kind objects.DismissalKind, fp objects.Fingerprint, namespaces []string) (lines []objects.Dismissal, err error) {
 	key, err := s.Keys.Signer(ctx)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (s *Desk) dismiss(ctx context.Context, kind objects.DismissalKind, fp objec
 
 // denyKeyShared denies a key for the user, and for everybody in namespaces that the user's
 // key owns: by signed lines in .ai/denied-keys.
-func denyKeyShared(ctx context.Context, s *Desk, fp objects.Fingerprint, q rye.TrustDenyRequest) (*rye.TrustChange, error) {
+func denyKeyShared(ctx context.Context, s *custody.Desk, fp objects.Fingerprint, q rye.TrustDenyRequest) (*rye.TrustChange, error) {
 	signers, err := custody.Signers(s.Host)
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func denyKeyShared(ctx context.Context, s *Desk, fp objects.Fingerprint, q rye.T
 	if len(namespaces) == 0 {
 		return nil, fault.New(fault.NotFound, "deny %s: it counts for no namespace in this project", fp).Advise("rye trust deny %s --share --namespace <name>", fp)
 	}
-	lines, err := s.dismiss(ctx, objects.KeyDenied, fp, namespaces)
+	lines, err := dismiss(ctx, s, objects.KeyDenied, fp, namespaces)
 	if err != nil && (len(lines) == 0 || len(q.Namespaces) > 0) {
 		return nil, fault.Wrap(err, "deny %s", fp).With(fault.CommandOf("rye", "trust", "deny", fp.String()))
 	}

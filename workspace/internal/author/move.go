@@ -9,6 +9,7 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -16,8 +17,8 @@ import (
 // Move gives a working item of the project or the user another id. Its signature names the old one, so
 // the signature line goes and the item has to be signed again. The old file is recorded
 // first, as it was.
-func Move(ctx context.Context, s *Desk, q rye.MoveRequest) (*rye.MoveReport, error) {
-	l, err := s.layer(ctx, q.Space, q.DryRun)
+func Move(ctx context.Context, s *custody.Desk, q rye.MoveRequest) (*rye.MoveReport, error) {
+	l, err := changeable(ctx, s, q.Space, q.DryRun)
 	if err != nil {
 		return nil, err
 	}
@@ -33,8 +34,8 @@ func Move(ctx context.Context, s *Desk, q rye.MoveRequest) (*rye.MoveReport, err
 	if q.DryRun {
 		return rep, nil
 	}
-	if err = s.keepFile(ctx, l, it.Ref, it.Path, nil); err == nil {
-		rep.Commit, err = s.change(ctx, l, "move "+it.Ref.String()+" to", []objects.Ref{moved.Ref},
+	if err = keepFile(ctx, s, l, it.Ref, it.Path, nil); err == nil {
+		rep.Commit, err = change(ctx, s, l, "move "+it.Ref.String()+" to", []objects.Ref{moved.Ref},
 			[]store.Change{{Path: it.Path, Delete: true}, {Path: moved.Path, Data: moved.Raw}})
 	}
 	if err != nil {
@@ -44,7 +45,7 @@ func Move(ctx context.Context, s *Desk, q rye.MoveRequest) (*rye.MoveReport, err
 }
 
 // planMove returns the item as it is and as it is to be.
-func planMove(ctx context.Context, s *Desk, l *space.Layer, q rye.MoveRequest) (it, moved *objects.Item, err error) {
+func planMove(ctx context.Context, s *custody.Desk, l *space.Layer, q rye.MoveRequest) (it, moved *objects.Item, err error) {
 	ref, err := session.RefOf(ctx, s.Session, string(q.From))
 	if err != nil {
 		return nil, nil, err

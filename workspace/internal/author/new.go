@@ -12,22 +12,23 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/scaffold"
 	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // New writes the first version of an item into the project or the user space, ready to edit and to
 // sign. An id of one segment gets the project's namespace. It never overwrites.
-func New(ctx context.Context, s *Desk, q rye.NewRequest) (*rye.NewReport, error) {
+func New(ctx context.Context, s *custody.Desk, q rye.NewRequest) (*rye.NewReport, error) {
 	kind, err := objects.ParseKind(q.Kind)
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.layer(ctx, q.Space, false)
+	l, err := changeable(ctx, s, q.Space, false)
 	if err != nil {
 		return nil, err
 	}
 	if !strings.Contains(q.ID, "/") {
-		q.ID = s.namespace() + "/" + q.ID
+		q.ID = namespaceOf(s) + "/" + q.ID
 	}
 	id, err := objects.ParseID(q.ID)
 	if err != nil {

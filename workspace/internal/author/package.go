@@ -8,6 +8,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
@@ -24,8 +25,8 @@ type Package struct {
 // TakeIn takes items and packages into the project as they are, unsigned ones too, in one
 // commit. Everything is judged before anything is written; agree is asked between the two,
 // with what would come.
-func TakeIn(ctx context.Context, s *Desk, q rye.AddRequest, items []*objects.Item, packages []Package, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
-	l, err := s.layer(ctx, q.Space, q.DryRun)
+func TakeIn(ctx context.Context, s *custody.Desk, q rye.AddRequest, items []*objects.Item, packages []Package, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
+	l, err := changeable(ctx, s, q.Space, q.DryRun)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func TakeIn(ctx context.Context, s *Desk, q rye.AddRequest, items []*objects.Ite
 
 // take judges a package. One that lies there with the same files stays as it is, signed or
 // not; a different one is replaced with force only.
-func (in *addition) take(ctx context.Context, s *Desk, p Package, force bool) error {
+func (in *addition) take(ctx context.Context, s *custody.Desk, p Package, force bool) error {
 	l := in.layer
 	if err := s.Stack.OwnedByLock(l, p.Ref); err != nil {
 		return err

@@ -6,15 +6,16 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
 // Readmit records an item that was removed and is back, after a person agreed that it
 // counts again. Where it cannot be recorded the user is told, and asked again next time.
-func Readmit(ctx context.Context, s *Desk, f space.Found) {
+func Readmit(ctx context.Context, s *custody.Desk, f space.Found) {
 	l, err := s.Stack.Layer(f.Space)
 	if err == nil {
 		it := f.Item()
-		_, err = s.record(ctx, l, "readmit", []objects.Ref{it.Ref}, []store.Change{{Path: f.Path, Data: it.Raw}})
+		_, err = record(ctx, s, l, "readmit", []objects.Ref{it.Ref}, []store.Change{{Path: f.Path, Data: it.Raw}})
 	}
 	if err != nil {
 		s.Say("it could not be recorded: " + err.Error())

@@ -8,6 +8,7 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -15,8 +16,8 @@ import (
 // Remove takes a working item, a bundle or a dependency out of the project, or an item or a
 // bundle out of the user space. A working file's
 // bytes are recorded before it goes, so that nothing is lost.
-func Remove(ctx context.Context, s *Desk, q rye.RemoveRequest) (*rye.AddReport, error) {
-	l, err := s.layer(ctx, q.Space, q.DryRun)
+func Remove(ctx context.Context, s *custody.Desk, q rye.RemoveRequest) (*rye.AddReport, error) {
+	l, err := changeable(ctx, s, q.Space, q.DryRun)
 	if err != nil {
 		return nil, err
 	}
@@ -46,10 +47,10 @@ func Remove(ctx context.Context, s *Desk, q rye.RemoveRequest) (*rye.AddReport, 
 		return rep, nil
 	}
 	// What is no regular file, a link for one, holds nothing that could be lost.
-	if err := s.keepFile(ctx, l, ref, f.Path, nil); err != nil && fault.CodeOf(err) != fault.Malformed {
+	if err := keepFile(ctx, s, l, ref, f.Path, nil); err != nil && fault.CodeOf(err) != fault.Malformed {
 		return nil, err
 	}
-	rep.Commit, err = s.change(ctx, l, "remove", []objects.Ref{ref}, []store.Change{{Path: f.Path, Delete: true}})
+	rep.Commit, err = change(ctx, s, l, "remove", []objects.Ref{ref}, []store.Change{{Path: f.Path, Delete: true}})
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +59,7 @@ func Remove(ctx context.Context, s *Desk, q rye.RemoveRequest) (*rye.AddReport, 
 
 // findTarget is Stack.In for what a user typed: a path means this very file, also where
 // another is the same item.
-func findTarget(ctx context.Context, s *Desk, l *space.Layer, t rye.Target, ref objects.Ref) (space.Finding, bool, error) {
+func findTarget(ctx context.Context, s *custody.Desk, l *space.Layer, t rye.Target, ref objects.Ref) (space.Finding, bool, error) {
 	p, is := session.Below(l.Dir, string(t))
 	if _, err := objects.ParseRef(string(t)); err == nil || !is {
 		return s.Stack.In(ctx, l.Space, ref)
@@ -74,7 +75,7 @@ func findTarget(ctx context.Context, s *Desk, l *space.Layer, t rye.Target, ref 
 
 // removeBundle takes a whole bundle out of the working tree and the record, after recording
 // what differs.
-func removeBundle(ctx context.Context, s *Desk, l *space.Layer, dir string, dryRun bool) (*rye.AddReport, error) {
+func removeBundle(ctx context.Context, s *custody.Desk, l *space.Layer, dir string, dryRun bool) (*rye.AddReport, error) {
 	id, err := objects.BundleID(dir)
 	if err != nil {
 		return nil, err
@@ -90,7 +91,7 @@ func removeBundle(ctx context.Context, s *Desk, l *space.Layer, dir string, dryR
 	}
 	gone, err := removals(ctx, l, dir, nil)
 	if err == nil {
-		rep.Commit, err = s.change(ctx, l, "remove", bundleRefs(id), removalsOf(here), gone...)
+		rep.Commit, err = change(ctx, s, l, "remove", bundleRefs(id), removalsOf(here), gone...)
 	}
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -16,8 +17,8 @@ import (
 // Restore brings back the recorded file of an item: the version that its space held at a
 // commit, or the last one. A different file that is there now is recorded first. An old
 // version that the user asked for counts again.
-func Restore(ctx context.Context, s *Desk, q rye.RestoreRequest) (*rye.AddReport, error) {
-	l, err := s.layer(ctx, q.Space, q.DryRun)
+func Restore(ctx context.Context, s *custody.Desk, q rye.RestoreRequest) (*rye.AddReport, error) {
+	l, err := changeable(ctx, s, q.Space, q.DryRun)
 	if err != nil {
 		return nil, err
 	}
@@ -46,8 +47,8 @@ func Restore(ctx context.Context, s *Desk, q rye.RestoreRequest) (*rye.AddReport
 	}
 	rep := &rye.AddReport{Ref: ref.String(), Path: session.Shown(l, p), SHA256: objects.DigestOf(raw).String()}
 	if !q.DryRun {
-		if err = s.keepFile(ctx, l, ref, p, raw); err == nil {
-			rep.Commit, err = s.change(ctx, l, "restore", []objects.Ref{ref}, []store.Change{{Path: p, Data: raw}})
+		if err = keepFile(ctx, s, l, ref, p, raw); err == nil {
+			rep.Commit, err = change(ctx, s, l, "restore", []objects.Ref{ref}, []store.Change{{Path: p, Data: raw}})
 		}
 		if err != nil {
 			return nil, err
@@ -78,7 +79,7 @@ func recordedVersion(ctx context.Context, l *space.Layer, ref objects.Ref, at st
 
 // restoreBundle brings back a bundle as it was last recorded. Files that differ are recorded
 // first, and those that do not belong to it leave the directory.
-func restoreBundle(ctx context.Context, s *Desk, l *space.Layer, dir string, dryRun bool) (*rye.AddReport, error) {
+func restoreBundle(ctx context.Context, s *custody.Desk, l *space.Layer, dir string, dryRun bool) (*rye.AddReport, error) {
 	id, err := objects.BundleID(dir)
 	if err != nil {
 		return nil, err
@@ -104,7 +105,7 @@ func restoreBundle(ctx context.Context, s *Desk, l *space.Layer, dir string, dry
 			changes = append(changes, store.Change{Path: c.Path, Delete: true})
 		}
 	}
-	if rep.Commit, err = s.change(ctx, l, "restore", bundleRefs(id), changes); err != nil {
+	if rep.Commit, err = change(ctx, s, l, "restore", bundleRefs(id), changes); err != nil {
 		return nil, err
 	}
 	c, err := s.Stack.Cover(ctx, l, manifestIn(dir), nil)

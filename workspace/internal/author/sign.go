@@ -22,8 +22,8 @@ import (
 // Sign validates working items, signs them with the user's key and records them in one
 // commit. An item that already carries a valid signature by that key is left as it is.
 // Items fail one by one; the error of a single target is returned.
-func Sign(ctx context.Context, s *Desk, c rye.Caller, q rye.SignRequest) (*rye.SignReport, error) {
-	l, err := s.layer(ctx, q.Space, q.Check || q.DryRun)
+func Sign(ctx context.Context, s *custody.Desk, c rye.Caller, q rye.SignRequest) (*rye.SignReport, error) {
+	l, err := changeable(ctx, s, q.Space, q.Check || q.DryRun)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func Sign(ctx context.Context, s *Desk, c rye.Caller, q rye.SignRequest) (*rye.S
 
 // maySign refuses a caller that may not sign one of the items, or asks for a bundle
 // without being a person, and a text that is not that of one item.
-func maySign(s *Desk, c rye.Caller, q rye.SignRequest, refs []objects.Ref, bundles []string) error {
+func maySign(s *custody.Desk, c rye.Caller, q rye.SignRequest, refs []objects.Ref, bundles []string) error {
 	for _, ref := range refs {
 		if err := s.Allow(c, "sign", ref); err != nil {
 			return err
@@ -81,7 +81,7 @@ func maySign(s *Desk, c rye.Caller, q rye.SignRequest, refs []objects.Ref, bundl
 
 // signing is what one request to sign does to all of its items.
 type signing struct {
-	*Desk
+	*custody.Desk
 	q     rye.SignRequest
 	layer *space.Layer
 	scope trust.Scope
@@ -93,7 +93,7 @@ type signing struct {
 // everything reports whether a request is about all that there is.
 func everything(q rye.SignRequest) bool { return q.All || slices.Contains(q.Targets, "*") }
 
-func newSigning(ctx context.Context, s *Desk, l *space.Layer, q rye.SignRequest) (*signing, error) {
+func newSigning(ctx context.Context, s *custody.Desk, l *space.Layer, q rye.SignRequest) (*signing, error) {
 	key, err := s.Keys.Signer(ctx)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func newSigning(ctx context.Context, s *Desk, l *space.Layer, q rye.SignRequest)
 }
 
 // namesOf returns the refs and the directories of bundles that are spelled out.
-func namesOf(s *Desk, l *space.Layer, targets []rye.Target) map[rye.Target]bool {
+func namesOf(s *custody.Desk, l *space.Layer, targets []rye.Target) map[rye.Target]bool {
 	named := map[rye.Target]bool{}
 	for _, t := range targets {
 		if dir, ok := look.FolderTarget(l, t); ok {
@@ -119,7 +119,7 @@ func namesOf(s *Desk, l *space.Layer, targets []rye.Target) map[rye.Target]bool 
 
 // signingFor is newSigning for a request of the user: a check needs no key, and signing
 // needs one that counts.
-func signingFor(ctx context.Context, s *Desk, l *space.Layer, q rye.SignRequest) (*signing, error) {
+func signingFor(ctx context.Context, s *custody.Desk, l *space.Layer, q rye.SignRequest) (*signing, error) {
 	if q.Check {
 		return &signing{Desk: s, q: q, layer: l, scope: s.Stack.Scope(l), now: s.Now()}, nil
 	}
@@ -332,13 +332,13 @@ func (g *signing) writeAll(ctx context.Context, all []*draft, refs []objects.Ref
 			continue
 		}
 		if d.there != nil {
-			if err := g.keepFile(ctx, g.layer, d.ref, d.path, d.data); err != nil {
+			if err := keepFile(ctx, g.Desk, g.layer, d.ref, d.path, d.data); err != nil {
 				return "", err
 			}
 		}
 		files = append(files, store.Change{Path: d.path, Data: d.data})
 	}
-	return g.change(ctx, g.layer, "sign", refs, files, changes...)
+	return change(ctx, g.Desk, g.layer, "sign", refs, files, changes...)
 }
 
 // declare notes in the project which namespaces the key signs, for whoever clones it.

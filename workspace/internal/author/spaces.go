@@ -3,13 +3,14 @@ package author
 import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
 // defaultNamespace is that of a project whose maker named none, and of the user space.
 const defaultNamespace = "local"
 
-// namespace is the first segment of an id that was typed without one.
-func (s *Desk) namespace() string {
+// namespaceOf is the first segment of an id that was typed without one.
+func namespaceOf(s *custody.Desk) string {
 	if s.Project == nil {
 		return defaultNamespace
 	}

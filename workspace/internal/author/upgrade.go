@@ -17,7 +17,7 @@ import (
 // Prepare makes room for a request to upgrade items of RYE OS, in a session before its own:
 // what stands in the standard library's namespaces is allowed to stand before it, once the
 // user agreed; and extractors, by which everything else is judged, are signed first.
-func Prepare(ctx context.Context, s *Desk, c rye.Caller, q rye.SignRequest) (then []rye.SignRequest, err error) {
+func Prepare(ctx context.Context, s *custody.Desk, c rye.Caller, q rye.SignRequest) (then []rye.SignRequest, err error) {
 	if !c.IsPerson() || q.Space != "" && q.Space != objects.Project.String() || q.Check || q.DryRun {
 		return nil, nil
 	}
@@ -59,7 +59,7 @@ func WithFirst(rep *rye.SignReport, first []rye.SignResult) *rye.SignReport {
 
 // overrideLegacy asks once about all items with a line of RYE OS that stand before the
 // standard library's, and lets the user's own keys count for them here.
-func overrideLegacy(ctx context.Context, s *Desk, l *space.Layer, refs []objects.Ref) error {
+func overrideLegacy(ctx context.Context, s *custody.Desk, l *space.Layer, refs []objects.Ref) error {
 	read := l.Drafts(refs)
 	var over []objects.Ref
 	for _, ref := range refs {

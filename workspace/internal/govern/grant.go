@@ -18,7 +18,7 @@ import (
 
 // Grant says whose a namespace of a registry is. Where the agreement of the signing key is
 // enough the change is made; otherwise it is written to a file, as ChangeRoot does.
-func Grant(ctx context.Context, s *share.Desk, q rye.GrantRequest) (*rye.RootChange, error) {
+func Grant(ctx context.Context, s *custody.Desk, q rye.GrantRequest) (*rye.RootChange, error) {
 	if err := session.CheckNamespace(q.Namespace); err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (r *root) locate(ctx context.Context, op *registry.RootOp, where string) er
 }
 
 // Checkpoint lets the root vouch for how far namespaces are.
-func Checkpoint(ctx context.Context, s *share.Desk, q rye.CheckpointRequest) (*rye.RootChange, error) {
+func Checkpoint(ctx context.Context, s *custody.Desk, q rye.CheckpointRequest) (*rye.RootChange, error) {
 	r, err := openRoot(ctx, s, q.Registry, true)
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (r *root) vouchable(ctx context.Context, every bool) (names []string, err e
 }
 
 // keysOf reads keys that are spelled out or known here by their fingerprints, each once.
-func keysOf(s *share.Desk, texts []string) ([]trust.PublicKey, error) {
+func keysOf(s *custody.Desk, texts []string) ([]trust.PublicKey, error) {
 	var keys []trust.PublicKey
 	for _, text := range texts {
 		k, err := custody.PublicKey(s.Host, s.Trust, text)

@@ -7,6 +7,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
@@ -14,7 +15,7 @@ import (
 // them, "yank" takes them out of new selections, "unyank" takes both back,
 // "revoke" forbids them for good, even where they are locked, and "redact" says beside that that
 // their bytes are to go: see Rebuild. It is a signed operation in the namespace's log.
-func Mark(ctx context.Context, s *share.Desk, q rye.MarkRequest) (*rye.MarkReport, error) {
+func Mark(ctx context.Context, s *custody.Desk, q rye.MarkRequest) (*rye.MarkReport, error) {
 	do := registry.OpKind(q.Do)
 	if !slices.Contains(registry.Marks, do) {
 		return nil, fault.New(fault.Usage, "mark %q: want deprecate, yank, unyank, revoke or redact", q.Do)
@@ -61,7 +62,7 @@ type markIn struct {
 }
 
 // proposeMark makes a proposal where other keys must agree, and is nil where not.
-func proposeMark(ctx context.Context, s *share.Desk, q rye.MarkRequest, in markIn) (*rye.MarkReport, error) {
+func proposeMark(ctx context.Context, s *custody.Desk, q rye.MarkRequest, in markIn) (*rye.MarkReport, error) {
 	kind := registry.OpKind(q.Do)
 	if !registry.Governs(kind) {
 		return nil, nil

@@ -13,11 +13,12 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // Members lists the keys of a namespace, or changes which there are.
-func Members(ctx context.Context, s *share.Desk, q rye.MembersRequest) (*rye.MembersReport, error) {
+func Members(ctx context.Context, s *custody.Desk, q rye.MembersRequest) (*rye.MembersReport, error) {
 	change := len(q.Add)+len(q.Retire) > 0 || q.Threshold > 0 && len(q.Transfer) == 0
 	if change && (q.Join || len(q.Transfer) > 0) || q.Join && len(q.Transfer) > 0 {
 		return nil, fault.New(fault.Usage, "registry members: --join asks for yourself, and changes nobody else").
@@ -40,7 +41,7 @@ func Members(ctx context.Context, s *share.Desk, q rye.MembersRequest) (*rye.Mem
 }
 
 // RevokeKey takes back what keys signed for a namespace from a position on.
-func RevokeKey(ctx context.Context, s *share.Desk, q rye.RevokeKeyRequest) (*rye.MembersReport, error) {
+func RevokeKey(ctx context.Context, s *custody.Desk, q rye.RevokeKeyRequest) (*rye.MembersReport, error) {
 	if strings.TrimSpace(q.Reason) == "" {
 		return nil, fault.New(fault.Usage, "registry revoke-key: say why: every reader is told").Advise("--reason '...'")
 	}
@@ -137,7 +138,7 @@ func (m *members) rescue(me trust.PublicKey, op registry.Op, lines []string) ([]
 }
 
 // Void voids a malformed operation of a namespace, which has no effect: readers report it no more.
-func Void(ctx context.Context, s *share.Desk, q rye.VoidRequest) (*rye.MembersReport, error) {
+func Void(ctx context.Context, s *custody.Desk, q rye.VoidRequest) (*rye.MembersReport, error) {
 	m, err := openMembers(ctx, s, q.Registry, q.Namespace)
 	if err != nil {
 		return nil, err
@@ -153,7 +154,7 @@ func Void(ctx context.Context, s *share.Desk, q rye.VoidRequest) (*rye.MembersRe
 
 // members is a namespace whose keys are looked at.
 type members struct {
-	s     *share.Desk
+	s     *custody.Desk
 	name  string // of the registry in this project
 	reg   *registry.Registry
 	root  registry.Root
@@ -162,7 +163,7 @@ type members struct {
 
 // openBeyond is openMembers where the state of the namespace cannot be read, too: then it is
 // what the log tells.
-func openBeyond(ctx context.Context, s *share.Desk, name, ns string) (*members, error) {
+func openBeyond(ctx context.Context, s *custody.Desk, name, ns string) (*members, error) {
 	m, err := openMembers(ctx, s, name, ns)
 	if err == nil || ctx.Err() != nil {
 		return m, err
@@ -190,7 +191,7 @@ func openBeyond(ctx context.Context, s *share.Desk, name, ns string) (*members, 
 }
 
 // openMembers opens the registry of a namespace and brings both up to date.
-func openMembers(ctx context.Context, s *share.Desk, name, ns string) (*members, error) {
+func openMembers(ctx context.Context, s *custody.Desk, name, ns string) (*members, error) {
 	ns = cmp.Or(ns, s.Project.Namespace)
 	if ns == objects.LocalNamespace {
 		return nil, fault.New(fault.Usage, "namespace %q belongs to each project for itself and has no members", ns).

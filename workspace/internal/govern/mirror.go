@@ -7,12 +7,12 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/registry"
-	"github.com/rye-os/rye/workspace/internal/share"
+	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
 // PushMirrors brings addresses of a registry up to the newest that any of them shows, or a
 // repository that is named, which may be empty.
-func PushMirrors(ctx context.Context, s *share.Desk, q rye.MirrorRequest) (*rye.MirrorReport, error) {
+func PushMirrors(ctx context.Context, s *custody.Desk, q rye.MirrorRequest) (*rye.MirrorReport, error) {
 	r, err := openRoot(ctx, s, q.Registry, true)
 	if err != nil {
 		return nil, err

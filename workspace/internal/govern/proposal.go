@@ -12,21 +12,22 @@ import (
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // ApproveRoot adds the signing key's agreement to a proposal of the root or of a namespace,
 // in its file.
-func ApproveRoot(ctx context.Context, s *share.Desk, q rye.RootProposalRequest) (*rye.RootChange, error) {
+func ApproveRoot(ctx context.Context, s *custody.Desk, q rye.RootProposalRequest) (*rye.RootChange, error) {
 	return withProposal(ctx, s, q, "approved")
 }
 
 // CommitRoot signs a proposal that enough keys agreed to and publishes it.
-func CommitRoot(ctx context.Context, s *share.Desk, q rye.RootProposalRequest) (*rye.RootChange, error) {
+func CommitRoot(ctx context.Context, s *custody.Desk, q rye.RootProposalRequest) (*rye.RootChange, error) {
 	return withProposal(ctx, s, q, "committed")
 }
 
-func withProposal(ctx context.Context, s *share.Desk, q rye.RootProposalRequest, status string) (*rye.RootChange, error) {
+func withProposal(ctx context.Context, s *custody.Desk, q rye.RootProposalRequest, status string) (*rye.RootChange, error) {
 	text, err := readProposal(q.File)
 	if err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ var wouldBe = map[string]string{"committed": "would-commit", "proposed": "would-
 
 // advance brings a proposal one step further: it approves it, or commits it when that was
 // asked for, or when nothing more is missing of a new one.
-func advance(ctx context.Context, s *share.Desk, p proposal, how step) (*rye.RootChange, error) {
+func advance(ctx context.Context, s *custody.Desk, p proposal, how step) (*rye.RootChange, error) {
 	signer, err := s.Keys.Signer(ctx)
 	if err != nil {
 		return nil, err

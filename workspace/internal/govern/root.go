@@ -17,7 +17,7 @@ import (
 
 // Root describes who holds the root of a registry: as it is now, or offline as it was
 // last verified.
-func Root(ctx context.Context, s *share.Desk, q rye.RegistryRequest) (*rye.RootInfo, error) {
+func Root(ctx context.Context, s *custody.Desk, q rye.RegistryRequest) (*rye.RootInfo, error) {
 	r, err := openRoot(ctx, s, q.Registry, !s.Offline)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func Root(ctx context.Context, s *share.Desk, q rye.RegistryRequest) (*rye.RootI
 // ChangeRoot changes who holds the root of a registry, or how many must agree. Where
 // the agreement of the signing key is enough the change is made; otherwise it is written
 // to a file, which the others approve and one of them commits.
-func ChangeRoot(ctx context.Context, s *share.Desk, q rye.RootChangeRequest) (*rye.RootChange, error) {
+func ChangeRoot(ctx context.Context, s *custody.Desk, q rye.RootChangeRequest) (*rye.RootChange, error) {
 	r, err := openRoot(ctx, s, q.Registry, true)
 	if err != nil {
 		return nil, err
@@ -54,13 +54,13 @@ func ChangeRoot(ctx context.Context, s *share.Desk, q rye.RootChangeRequest) (*r
 // root is the root of an open registry of the project.
 type root struct {
 	registry.Root
-	s    *share.Desk
+	s    *custody.Desk
 	name string // of the registry in this project
 	reg  *registry.Registry
 }
 
 // openRoot opens a registry of the project, brought up to date when fresh.
-func openRoot(ctx context.Context, s *share.Desk, name string, fresh bool) (*root, error) {
+func openRoot(ctx context.Context, s *custody.Desk, name string, fresh bool) (*root, error) {
 	name, err := s.Project.OnlyRegistry(name)
 	if err != nil {
 		return nil, err

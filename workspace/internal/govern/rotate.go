@@ -18,7 +18,7 @@ const left = "left"
 
 // RotatedRoots returns the registries whose root a key holds. A rotation does not change
 // a root: its other keys may have to agree.
-func RotatedRoots(s *share.Desk, key trust.PublicKey) []string {
+func RotatedRoots(s *custody.Desk, key trust.PublicKey) []string {
 	var ids []string
 	for _, reg := range s.Trust.Registries() {
 		if slices.Contains(reg.Roots, key.Fingerprint()) {
@@ -31,7 +31,7 @@ func RotatedRoots(s *share.Desk, key trust.PublicKey) []string {
 // RotatedBindings returns the namespaces of registries where a key is current, with what
 // its rotation does there; local leaves the registries alone. With an error, which
 // refuses the rotation offline, it returns them too.
-func RotatedBindings(s *share.Desk, key trust.PublicKey, local bool) ([]rye.RotatedBinding, error) {
+func RotatedBindings(s *custody.Desk, key trust.PublicKey, local bool) ([]rye.RotatedBinding, error) {
 	var all []rye.RotatedBinding
 	for _, b := range s.Trust.Bindings() {
 		if !slices.Contains(b.Keys, trust.BoundKey{Key: key, State: trust.Current}) {
@@ -65,7 +65,7 @@ func PatternsToSign(all []rye.RotatedBinding) []string {
 
 // addressOf returns the address that the project uses for a registry, where the user agreed
 // to that, or else the one in the trust store.
-func addressOf(s *share.Desk, reg trust.Registry) string {
+func addressOf(s *custody.Desk, reg trust.Registry) string {
 	if s.Project != nil {
 		for _, name := range slices.Sorted(maps.Keys(s.Project.Registries)) {
 			if c, err := share.MayReach(s, name); err == nil && c.ID == reg.ID {
@@ -78,7 +78,7 @@ func addressOf(s *share.Desk, reg trust.Registry) string {
 
 // RotateBindings replaces the old key by the new one in each of the namespaces, and says
 // so in their status. What an earlier, interrupted rotation did already is not repeated.
-func RotateBindings(ctx context.Context, s *share.Desk, pair custody.KeyPair, all []rye.RotatedBinding) error {
+func RotateBindings(ctx context.Context, s *custody.Desk, pair custody.KeyPair, all []rye.RotatedBinding) error {
 	for i := range all {
 		if all[i].Status == left {
 			continue
@@ -90,7 +90,7 @@ func RotateBindings(ctx context.Context, s *share.Desk, pair custody.KeyPair, al
 	return nil
 }
 
-func rotateBinding(ctx context.Context, s *share.Desk, pair custody.KeyPair, b *rye.RotatedBinding) error {
+func rotateBinding(ctx context.Context, s *custody.Desk, pair custody.KeyPair, b *rye.RotatedBinding) error {
 	reg, err := share.OpenPinned(s, b.URL, b.Registry, nil)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func rotateBinding(ctx context.Context, s *share.Desk, pair custody.KeyPair, b *
 
 // rotating is a namespace where one key takes the place of another.
 type rotating struct {
-	s    *share.Desk
+	s    *custody.Desk
 	reg  *registry.Registry
 	ns   string
 	pair custody.KeyPair

@@ -9,13 +9,14 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // Verify brings registries up to date as Sync does, then replays the logs of their
 // namespaces from their claims with everything that was written, and asks for every object
 // that they name. What is missing is an error, after everything was looked at.
-func Verify(ctx context.Context, s *share.Desk, q rye.RegistryVerifyRequest) ([]rye.RegistryInfo, error) {
+func Verify(ctx context.Context, s *custody.Desk, q rye.RegistryVerifyRequest) ([]rye.RegistryInfo, error) {
 	s = s.Looking()
 	all, err := share.Sync(ctx, s, rye.RegistryRequest{Registry: q.Registry})
 	if err != nil {
@@ -36,7 +37,7 @@ func Verify(ctx context.Context, s *share.Desk, q rye.RegistryVerifyRequest) ([]
 	return all, nil
 }
 
-func verifyRegistry(ctx context.Context, s *share.Desk, info *rye.RegistryInfo, whole bool) (lost []string, err error) {
+func verifyRegistry(ctx context.Context, s *custody.Desk, info *rye.RegistryInfo, whole bool) (lost []string, err error) {
 	namespaces := slices.Sorted(maps.Keys(info.Seen))
 	reg, err := share.OpenSynced(ctx, s, info.Name, namespaces...)
 	if err != nil {
@@ -65,7 +66,7 @@ func checked(c registry.Checked) *rye.RegistryCheck {
 
 // Rebuild makes the branch that keeps a namespace's content anew, without what was redacted
 // and old states; what the host lost and this machine has is sent again.
-func Rebuild(ctx context.Context, s *share.Desk, q rye.RebuildRequest) (*rye.RegistryCheck, error) {
+func Rebuild(ctx context.Context, s *custody.Desk, q rye.RebuildRequest) (*rye.RegistryCheck, error) {
 	m, err := openMembers(ctx, s, q.Registry, q.Namespace)
 	if err != nil {
 		return nil, err

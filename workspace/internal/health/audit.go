@@ -16,6 +16,7 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
 	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/session"
 	"github.com/rye-os/rye/workspace/internal/share"
@@ -24,7 +25,7 @@ import (
 // Audit looks at everything that the project has and locks: what each item is worth, what
 // registries were seen to say of it, and what its text says. It asks no registry and changes
 // nothing.
-func Audit(ctx context.Context, d *share.Desk, _ rye.AuditRequest) (*rye.AuditReport, error) {
+func Audit(ctx context.Context, d *custody.Desk, _ rye.AuditRequest) (*rye.AuditReport, error) {
 	rep := &rye.AuditReport{}
 	found, err := look.Scan(ctx, d.Session, objects.Project, nil)
 	if err != nil {
@@ -119,7 +120,7 @@ func revokedElsewhere(s *session.Session, found []space.Finding) (all []rye.Audi
 }
 
 // drifted says where the lock and what is here differ.
-func drifted(ctx context.Context, d *share.Desk) (all []rye.AuditFinding) {
+func drifted(ctx context.Context, d *custody.Desk) (all []rye.AuditFinding) {
 	if d.Lock == nil {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
@@ -22,7 +23,7 @@ import (
 // Outdated compares every dependency with what its registry has: as it is now, or offline as
 // this machine saw it last. A registry that cannot be asked is told, and its error returned
 // beside what is known.
-func Outdated(ctx context.Context, d *share.Desk, _ struct{}) (*rye.OutdatedReport, error) {
+func Outdated(ctx context.Context, d *custody.Desk, _ struct{}) (*rye.OutdatedReport, error) {
 	d = d.Looking()
 	rep := &rye.OutdatedReport{Dependencies: []rye.Dependency{}}
 	var faults error
@@ -80,7 +81,7 @@ func dependencies(s *session.Session) map[string][]dependency {
 
 // ask brings what is known of one registry up to date, as rye fetch does, and of what is not
 // locked yet, too.
-func ask(ctx context.Context, d *share.Desk, name string, deps []dependency) (warnings []string, err error) {
+func ask(ctx context.Context, d *custody.Desk, name string, deps []dependency) (warnings []string, err error) {
 	if name == "" {
 		return nil, nil
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
 	"github.com/rye-os/rye/registry/resolve"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
@@ -22,7 +23,7 @@ import (
 // it through its namespace's log, keeps its content in the project's store and
 // pins it in the lock. Without names it brings everything that rye.yaml asks for
 // to where the lock says. What is new or changed is shown together, and agreed to first.
-func Install(ctx context.Context, s *share.Desk, q rye.InstallRequest) (*rye.InstallReport, error) {
+func Install(ctx context.Context, s *custody.Desk, q rye.InstallRequest) (*rye.InstallReport, error) {
 	in := &installation{Desk: *s, q: q, registries: map[string]*registry.Registry{}, deps: map[string]string{}, asked: map[objects.Ref]bool{}, explicit: map[objects.Ref]bool{}, runs: map[string]objects.ID{}}
 	defer in.close()
 	if err := session.TellForks(s.Session); err != nil {
@@ -59,8 +60,8 @@ func Install(ctx context.Context, s *share.Desk, q rye.InstallRequest) (*rye.Ins
 
 // installation is one Install. Nothing of the project changes before pin.
 type installation struct {
-	share.Desk // its own: registry replaces the Session after it has read a log, so what follows sees that
-	q          rye.InstallRequest
+	custody.Desk // its own: registry replaces the Session after it has read a log, so what follows sees that
+	q            rye.InstallRequest
 
 	registries map[string]*registry.Registry // opened, by registry and namespace
 	arrivals   []arrival

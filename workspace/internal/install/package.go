@@ -14,6 +14,7 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
 	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
@@ -227,7 +228,7 @@ func fromRegistry(it *objects.Item) *objects.Item {
 
 // Bring is Install that says of a name which nobody published that it comes with a package,
 // where that is so.
-func Bring(ctx context.Context, s *share.Desk, q rye.InstallRequest) (*rye.InstallReport, error) {
+func Bring(ctx context.Context, s *custody.Desk, q rye.InstallRequest) (*rye.InstallReport, error) {
 	rep, err := Install(ctx, s, q)
 	if !fault.Is(err, fault.NotFound) {
 		return rep, err
@@ -244,7 +245,7 @@ func Bring(ctx context.Context, s *share.Desk, q rye.InstallRequest) (*rye.Insta
 }
 
 // brings reports whether a registry of the project has published a package, as last synced.
-func brings(ctx context.Context, s *share.Desk, ref objects.Ref) bool {
+func brings(ctx context.Context, s *custody.Desk, ref objects.Ref) bool {
 	ns := ref.ID.Namespace()
 	name, _, err := s.Project.RegistryFor(ns)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/rye-os/rye/chain/consent"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/locks"
 	"github.com/rye-os/rye/workspace/internal/questions"
 )
@@ -24,10 +25,10 @@ import (
 // what the user agreed to use although it is unsigned.
 const ConsentFile = "consent.yaml"
 
-func consentPath(s *Desk) string { return s.UserFile(ConsentFile) }
+func consentPath(s *custody.Desk) string { return s.UserFile(ConsentFile) }
 
 // agreed reads what the user agreed to.
-func agreed(s *Desk) (consent.Agreed, error) {
+func agreed(s *custody.Desk) (consent.Agreed, error) {
 	if err := place.Trusted(consentPath(s)); err != nil {
 		return consent.Agreed{}, fault.Wrap(err, "read agreements")
 	}
@@ -46,7 +47,7 @@ func agreed(s *Desk) (consent.Agreed, error) {
 }
 
 // remember changes the file of agreements.
-func remember(ctx context.Context, s *Desk, with func(consent.Agreed) consent.Agreed) error {
+func remember(ctx context.Context, s *custody.Desk, with func(consent.Agreed) consent.Agreed) error {
 	return rewrite(ctx, s, ConsentFile, func() ([]byte, error) {
 		a, err := agreed(s)
 		if err != nil {
@@ -58,7 +59,7 @@ func remember(ctx context.Context, s *Desk, with func(consent.Agreed) consent.Ag
 
 // rewrite replaces a file of the user's configuration by what text makes of it as it is
 // then, one process at a time.
-func rewrite(ctx context.Context, s *Desk, name string, text func() ([]byte, error)) error {
+func rewrite(ctx context.Context, s *custody.Desk, name string, text func() ([]byte, error)) error {
 	if err := s.NeedConfig(); err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func rewrite(ctx context.Context, s *Desk, name string, text func() ([]byte, err
 
 // placeOf returns what an agreement about something in a directory remembers of it: of the
 // project which directory it is, of the user space nothing.
-func placeOf(s *Desk, dir string) consent.Place {
+func placeOf(s *custody.Desk, dir string) consent.Place {
 	if s.Project == nil || dir != s.ProjectDir {
 		return consent.Place{}
 	}
@@ -100,7 +101,7 @@ func withAll(a consent.Agreed, things []consent.Thing) consent.Agreed {
 // Consent remembers, or with q.Forget takes back, that the user lets a tool use the .env
 // files, the project's interpreter or the variables of the environment that it would use
 // now, as its bytes and theirs are now.
-func Consent(ctx context.Context, s *Desk, q rye.PolicyConsentRequest) ([]rye.ConsentReport, error) {
+func Consent(ctx context.Context, s *custody.Desk, q rye.PolicyConsentRequest) ([]rye.ConsentReport, error) {
 	plan, err := locks.Plan(ctx, s.Session, q.Ref)
 	if err != nil {
 		return nil, err
@@ -135,7 +136,7 @@ func Consent(ctx context.Context, s *Desk, q rye.PolicyConsentRequest) ([]rye.Co
 
 // requested collects what a request is about. A kind of which there is nothing is
 // NotFound.
-func requested(s *Desk, plan *chain.Plan, q rye.PolicyConsentRequest) (things []consent.Thing, err error) {
+func requested(s *custody.Desk, plan *chain.Plan, q rye.PolicyConsentRequest) (things []consent.Thing, err error) {
 	none := func(format string, args ...any) ([]consent.Thing, error) {
 		return nil, fault.New(fault.NotFound, "%s: "+format, append([]any{plan.Tool().Ref}, args...)...)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/store/records"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/locks"
 	"github.com/rye-os/rye/workspace/internal/questions"
 	"github.com/rye-os/rye/workspace/internal/session"
@@ -18,7 +19,7 @@ import (
 
 // Allow remembers that the user allows one tool in this project, up to the tier that
 // running it has: its plan as it is now, with these parameters or with any.
-func Allow(ctx context.Context, s *Desk, q rye.AllowRequest) (*rye.ApprovalInfo, error) {
+func Allow(ctx context.Context, s *custody.Desk, q rye.AllowRequest) (*rye.ApprovalInfo, error) {
 	plan, err := locks.Plan(ctx, s.Session, q.Ref)
 	if err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ func uncovered(plan *chain.Plan, with chain.Interpreter, any bool) []string {
 }
 
 // rewritePolicy changes the user's policy.
-func rewritePolicy(ctx context.Context, s *Desk, change func(old []byte) ([]byte, error)) error {
+func rewritePolicy(ctx context.Context, s *custody.Desk, change func(old []byte) ([]byte, error)) error {
 	return rewrite(ctx, s, session.PolicyFile, func() ([]byte, error) {
 		old, err := s.UserPolicy()
 		if err != nil {
@@ -116,7 +117,7 @@ func rewritePolicy(ctx context.Context, s *Desk, change func(old []byte) ([]byte
 }
 
 // Approvals returns what the policy remembers, in every directory.
-func Approvals(s *Desk) ([]rye.ApprovalInfo, error) {
+func Approvals(s *custody.Desk) ([]rye.ApprovalInfo, error) {
 	rules, err := s.Rules()
 	if err != nil {
 		return nil, err
@@ -129,7 +130,7 @@ func Approvals(s *Desk) ([]rye.ApprovalInfo, error) {
 }
 
 // Forget takes back what the user allowed of one item, in this project or everywhere.
-func Forget(ctx context.Context, s *Desk, q rye.ForgetRequest) ([]rye.ApprovalInfo, error) {
+func Forget(ctx context.Context, s *custody.Desk, q rye.ForgetRequest) ([]rye.ApprovalInfo, error) {
 	var gone []rye.ApprovalInfo
 	here := questions.Here(s.Session)
 	err := rewritePolicy(ctx, s, func(old []byte) ([]byte, error) {
@@ -152,7 +153,7 @@ func Forget(ctx context.Context, s *Desk, q rye.ForgetRequest) ([]rye.ApprovalIn
 }
 
 // approvalInfo puts an approval into the words of a report.
-func approvalInfo(s *Desk, a policy.Approval) rye.ApprovalInfo {
+func approvalInfo(s *custody.Desk, a policy.Approval) rye.ApprovalInfo {
 	info := rye.ApprovalInfo{Ref: a.Ref.String(), Plan: a.Plan.String(), Params: "any", Tier: a.Tier.String(), Status: "allowed"}
 	if !a.Any {
 		info.Params = a.Params.String()
@@ -172,7 +173,7 @@ func approvalInfo(s *Desk, a policy.Approval) rye.ApprovalInfo {
 }
 
 // directoryOf is the path of a place that has a record; "" where nobody knows it.
-func directoryOf(s *Desk, key string) string {
+func directoryOf(s *custody.Desk, key string) string {
 	all, err := s.Records.All()
 	i := slices.IndexFunc(all, func(k records.Known) bool { return k.Key == key })
 	if err != nil || i < 0 {

@@ -11,12 +11,13 @@ import (
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/chain/primitive/builtin"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
 // runBuiltin starts rye itself, in the tool's sandbox, to be the one function that the
 // chain names. It gets no files: the verified text of the tool only says which function,
 // and what the function is comes with the program.
-func (r *Runner) runBuiltin(ctx context.Context, s *Desk, j *job) (outcome, error) {
+func (r *Runner) runBuiltin(ctx context.Context, s *custody.Desk, j *job) (outcome, error) {
 	if _, ok := j.plan.Served(); ok {
 		return r.answer(ctx, j)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/rye-os/rye/chain/consent"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
 // unsigned is what a run uses although it is unsigned, because the user agreed to it.
@@ -19,7 +20,7 @@ type unsigned struct {
 
 // consentTo finds what a plan uses that is unsigned, and asks the user about what is new
 // or changed. Without an agreement nothing is used.
-func consentTo(ctx context.Context, s *Desk, j *job) (u unsigned, err error) {
+func consentTo(ctx context.Context, s *custody.Desk, j *job) (u unsigned, err error) {
 	plan := j.plan
 	if u.envFiles, err = readEnvFiles(s, plan); err != nil {
 		return unsigned{}, err
@@ -57,7 +58,7 @@ func checkVersion(ctx context.Context, j *job) error {
 
 // agree asks about each thing that the user has not agreed to as it is now, and
 // remembers the answer.
-func agree(ctx context.Context, s *Desk, j *job, things []consent.Thing) error {
+func agree(ctx context.Context, s *custody.Desk, j *job, things []consent.Thing) error {
 	if len(things) == 0 {
 		return nil
 	}
@@ -82,7 +83,7 @@ func agree(ctx context.Context, s *Desk, j *job, things []consent.Thing) error {
 }
 
 // describe says what is being agreed to: names of variables, never values.
-func describe(s *Desk, plan *chain.Plan, t consent.Thing) (text string, lines []string) {
+func describe(s *custody.Desk, plan *chain.Plan, t consent.Thing) (text string, lines []string) {
 	lines = []string{t.Path, t.Sum.String()}
 	switch t.What {
 	case consent.Env:
@@ -98,7 +99,7 @@ func describe(s *Desk, plan *chain.Plan, t consent.Thing) (text string, lines []
 
 // interpreterOf finds the plan's interpreter. One in the project comes with what the user
 // has to agree to, unless the user named it in a variable of rye's.
-func interpreterOf(s *Desk, plan *chain.Plan) (p primitive.Program, t *consent.Thing, err error) {
+func interpreterOf(s *custody.Desk, plan *chain.Plan) (p primitive.Program, t *consent.Thing, err error) {
 	spec, ok := plan.Interpreter()
 	if !ok {
 		return p, nil, nil

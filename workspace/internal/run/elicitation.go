@@ -8,12 +8,13 @@ import (
 	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // Elicitation lists an MCP client as one that shows questions to a person, or takes it off
 // the list. To list it takes the person: a program could answer for itself otherwise.
-func Elicitation(ctx context.Context, s *Desk, q rye.ElicitationRequest) (*rye.ElicitationReport, error) {
+func Elicitation(ctx context.Context, s *custody.Desk, q rye.ElicitationRequest) (*rye.ElicitationReport, error) {
 	raw, err := s.UserPolicy()
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"github.com/rye-os/rye/chain/consent"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
 // envFiles is what a plan takes from .env files.
@@ -26,7 +27,7 @@ type envFiles struct {
 
 // readEnvFiles reads the .env files that set something which the plan declares, in the
 // order of RYE OS, the later over the earlier. The user is not even asked about others.
-func readEnvFiles(s *Desk, plan *chain.Plan) (e envFiles, err error) {
+func readEnvFiles(s *custody.Desk, plan *chain.Plan) (e envFiles, err error) {
 	declared := plan.Declares()
 	if len(declared) == 0 {
 		return e, nil
@@ -86,7 +87,7 @@ func readWithin(base, name string) ([]byte, error) {
 }
 
 // inProject shortens a path of the project for a message.
-func inProject(s *Desk, path string) string {
+func inProject(s *custody.Desk, path string) string {
 	if rel, err := filepath.Rel(s.ProjectDir, path); s.ProjectDir != "" && err == nil && filepath.IsLocal(rel) {
 		return rel
 	}
@@ -95,7 +96,7 @@ func inProject(s *Desk, path string) string {
 
 // fromEnv returns what a request takes from the user's environment, NAME=value: of what
 // its plan declares, the variables that are set.
-func fromEnv(s *Desk, plan *chain.Plan) (pairs []string) {
+func fromEnv(s *custody.Desk, plan *chain.Plan) (pairs []string) {
 	if !takesEnv(plan) {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/author"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/locks"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -51,7 +52,7 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	if err != nil {
 		return nil, err
 	}
-	s = r.At(seen)
+	s = s.In(seen)
 	if j.plan, err = chain.Resolve(ctx, lib, q.Ref); err != nil {
 		return nil, err
 	}
@@ -167,7 +168,7 @@ type job struct {
 }
 
 // begin waits for a turn and opens a session; the caller must call end.
-func (r *Runner) begin(ctx context.Context, j *job) (_ context.Context, s *Desk, end func(), err error) {
+func (r *Runner) begin(ctx context.Context, j *job) (_ context.Context, s *custody.Desk, end func(), err error) {
 	ctx, give, err := r.turns.Take(ctx)
 	if err != nil {
 		return nil, nil, nil, err
@@ -181,12 +182,12 @@ func (r *Runner) begin(ctx context.Context, j *job) (_ context.Context, s *Desk,
 	session.KeepTaken(ctx, seen) // what is seen now must hold on every branch
 	session.KeepSigners(ctx, seen)
 	session.KeepNames(ctx, seen)
-	return ctx, r.At(session.For(seen, j.caller, j.q.Ref)), func() { seen.Close(); give() }, nil
+	return ctx, r.keys.Desk(session.For(seen, j.caller, j.q.Ref)), func() { seen.Close(); give() }, nil
 }
 
 // find returns the item that a request is about: the one in use here, or with --pinned
 // the one that the lock means.
-func find(ctx context.Context, s *Desk, j *job) (space.Found, error) {
+func find(ctx context.Context, s *custody.Desk, j *job) (space.Found, error) {
 	if j.q.Pinned {
 		return locks.Pinned(ctx, s.Session, j.q.Ref)
 	}
@@ -195,14 +196,14 @@ func find(ctx context.Context, s *Desk, j *job) (space.Found, error) {
 		return offer(ctx, s, j.caller, j.q.Ref, err)
 	}
 	if locks.StateOf(found) == objects.Returned && !found.Recorded { // only a person's yes lets it get here
-		author.Readmit(ctx, &author.Desk{Session: s.Session, Keys: s.Keys}, found)
+		author.Readmit(ctx, s, found)
 	}
 	return found, nil
 }
 
 // runsDir returns where runs get their files: without a directory for caches, one of this
 // run's own among the system's temporary files, which done removes.
-func runsDir(s *Desk) (dir string, done func(), err error) {
+func runsDir(s *custody.Desk) (dir string, done func(), err error) {
 	if dir = s.RunsDir(); dir != "" {
 		return dir, func() {}, nil
 	}
@@ -213,7 +214,7 @@ func runsDir(s *Desk) (dir string, done func(), err error) {
 // materialise writes the verified bytes that a program is started with into a fresh
 // directory, and removes those of runs that were killed. What starts no program gets no
 // directory, and what runs at S3 or better has its files in memory.
-func materialise(s *Desk, j *job, runs string) (*primitive.RunDir, error) {
+func materialise(s *custody.Desk, j *job, runs string) (*primitive.RunDir, error) {
 	var files []primitive.File
 	if j.plan.Primitive() == chain.Subprocess {
 		files = j.plan.Files()
@@ -247,7 +248,7 @@ type outcome struct {
 }
 
 // run lets the primitive of the chain do the work and turns what it did into a result.
-func (r *Runner) run(ctx context.Context, s *Desk, j *job) (*rye.ExecuteResult, error) {
+func (r *Runner) run(ctx context.Context, s *custody.Desk, j *job) (*rye.ExecuteResult, error) {
 	var o outcome
 	var err error
 	switch j.plan.Primitive() {

@@ -6,13 +6,14 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
 // acceptGaps asks about a tool that declares to write the whole project, where nothing can
 // be kept out of that: without namespaces the kernel's rules know no exceptions. One that
 // declares nothing gets what lies in the project by now, and so needs no question; a function
 // of rye's own keeps out of it by itself.
-func acceptGaps(ctx context.Context, s *Desk, j *job) error {
+func acceptGaps(ctx context.Context, s *custody.Desk, j *job) error {
 	least, err := tier(s, j.plan)
 	if err != nil || least != primitive.S2 || !j.plan.WritesAll() || j.plan.Function() != "" {
 		return err

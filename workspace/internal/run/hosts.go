@@ -13,6 +13,7 @@ import (
 	"github.com/rye-os/rye/chain/primitive/web"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
 // For a caller that is no person a request goes to hosts that somebody agreed to: whoever
@@ -20,7 +21,7 @@ import (
 // What a model reads can tell it to send what it knows anywhere.
 
 // meetHost asks about the host that a request begins at, where nobody agreed to it yet.
-func meetHost(ctx context.Context, s *Desk, j *job) error {
+func meetHost(ctx context.Context, s *custody.Desk, j *job) error {
 	if j.caller.IsPerson() || j.plan.Primitive() != chain.HTTP || signedHost(j.plan) {
 		return nil
 	}
@@ -43,7 +44,7 @@ func meetHost(ctx context.Context, s *Desk, j *job) error {
 }
 
 // holdToHosts holds a request, redirects included, to hosts that were agreed to.
-func holdToHosts(s *Desk, j *job, r *web.Request) error {
+func holdToHosts(s *custody.Desk, j *job, r *web.Request) error {
 	names := named(r.Hosts)
 	if j.caller.IsPerson() || len(names) == len(r.Hosts) {
 		return nil
@@ -77,7 +78,7 @@ func hostQuestion(j *job, r *web.Request, host string) rye.Question {
 }
 
 // hostThing is a host as an agreement of this project names it.
-func hostThing(s *Desk, host string) consent.Thing {
+func hostThing(s *custody.Desk, host string) consent.Thing {
 	return consent.Thing{What: consent.Host, Path: host, For: s.Place.Key, In: placeOf(s, s.ProjectDir), Sum: objects.DigestOf([]byte(host))}
 }
 
@@ -121,7 +122,7 @@ func withoutPort(host string) string {
 }
 
 // namedHosts reads hosts as a person names them: with or without a port, or a whole address.
-func namedHosts(s *Desk, list []string) (all []consent.Thing, err error) {
+func namedHosts(s *custody.Desk, list []string) (all []consent.Thing, err error) {
 	for _, text := range list {
 		whole := text
 		if !strings.Contains(text, "://") {

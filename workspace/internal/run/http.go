@@ -8,11 +8,12 @@ import (
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/primitive/web"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
 // runHTTP makes the one exchange that the plan asks for. Events of a stream go to
 // the caller as they come, one JSON value a line.
-func runHTTP(ctx context.Context, s *Desk, j *job) (outcome, error) {
+func runHTTP(ctx context.Context, s *custody.Desk, j *job) (outcome, error) {
 	r, o, err := exchange(s, j)
 	if err == nil {
 		err = holdToHosts(s, j, &r)
@@ -44,7 +45,7 @@ func runHTTP(ctx context.Context, s *Desk, j *job) (outcome, error) {
 }
 
 // exchange turns a plan into a request, and says what the policy lets it reach.
-func exchange(s *Desk, j *job) (web.Request, web.Options, error) {
+func exchange(s *custody.Desk, j *job) (web.Request, web.Options, error) {
 	rules, err := s.Rules()
 	if err != nil {
 		return web.Request{}, web.Options{}, err
@@ -64,7 +65,7 @@ func exchange(s *Desk, j *job) (web.Request, web.Options, error) {
 
 // rehearse ends a dry run: every check is made, nothing is sent or started, and the
 // result says what would be.
-func rehearse(s *Desk, j *job) (*rye.ExecuteResult, error) {
+func rehearse(s *custody.Desk, j *job) (*rye.ExecuteResult, error) {
 	res := planned(j)
 	reach, err := reachOf(s, j)
 	if err != nil {

@@ -7,16 +7,17 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/author"
+	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
 // offer asks a person at the terminal, who wanted to run an item of the project that they
 // have not signed as it is, whether to sign it and go on. Whatever else comes of it, the
 // refusal stands.
-func offer(ctx context.Context, s *Desk, c rye.Caller, ref objects.Ref, refused error) (space.Found, error) {
+func offer(ctx context.Context, s *custody.Desk, c rye.Caller, ref objects.Ref, refused error) (space.Found, error) {
 	if !c.IsPerson() {
 		return space.Found{}, refused
 	}
-	signed, err := author.Offer(ctx, &author.Desk{Session: s.Session, Keys: s.Keys}, ref, refused)
+	signed, err := author.Offer(ctx, s, ref, refused)
 	if err != nil {
 		return space.Found{}, err
 	}

@@ -13,13 +13,14 @@ import (
 	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/locks"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // judge asks the policy about a planned run, and returns what it was asked with what it
 // decided.
-func judge(s *Desk, j *job) (policy.Decision, policy.Request, error) {
+func judge(s *custody.Desk, j *job) (policy.Decision, policy.Request, error) {
 	it := j.plan.Tool()
 	rules, err := s.Rules()
 	if err != nil {
@@ -85,7 +86,7 @@ func reached(plan *chain.Plan, kind objects.ID) objects.Needs {
 
 // decide asks the policy, and the user where the policy says so. A dry run asks the same
 // and leaves no record.
-func decide(ctx context.Context, s *Desk, j *job) (*rye.Verdict, error) {
+func decide(ctx context.Context, s *custody.Desk, j *job) (*rye.Verdict, error) {
 	d, q, err := judge(s, j)
 	if err != nil {
 		return nil, err
@@ -126,7 +127,7 @@ func demanded() primitive.Tier {
 
 // tier is what a run demands: the usual sandbox, or more where the policy or an
 // item of the chain says so.
-func tier(s *Desk, plan *chain.Plan) (primitive.Tier, error) {
+func tier(s *custody.Desk, plan *chain.Plan) (primitive.Tier, error) {
 	rules, err := s.Rules()
 	if err != nil {
 		return 0, err
@@ -142,7 +143,7 @@ func tier(s *Desk, plan *chain.Plan) (primitive.Tier, error) {
 
 // Explain says what the policy makes of running an item without parameters, for the user
 // at the terminal and for an MCP client.
-func Explain(ctx context.Context, s *Desk, q rye.ItemRequest) (*rye.PolicyReport, error) {
+func Explain(ctx context.Context, s *custody.Desk, q rye.ItemRequest) (*rye.PolicyReport, error) {
 	if q.Ref.Kind != objects.Tool {
 		return explainText(ctx, s, q.Ref)
 	}
@@ -160,7 +161,7 @@ func Explain(ctx context.Context, s *Desk, q rye.ItemRequest) (*rye.PolicyReport
 
 // explainText is Explain for what returns its text when it is executed: the capability alone
 // decides.
-func explainText(ctx context.Context, s *Desk, ref objects.Ref) (*rye.PolicyReport, error) {
+func explainText(ctx context.Context, s *custody.Desk, ref objects.Ref) (*rye.PolicyReport, error) {
 	found, err := s.Stack.Find(ctx, ref)
 	if err != nil {
 		return nil, err
@@ -177,7 +178,7 @@ func explainText(ctx context.Context, s *Desk, ref objects.Ref) (*rye.PolicyRepo
 
 // explain returns the report, and the decision about an MCP client's call, which is the
 // stricter one.
-func explain(s *Desk, plan *chain.Plan, params chain.Params) (*rye.PolicyReport, policy.Decision, error) {
+func explain(s *custody.Desk, plan *chain.Plan, params chain.Params) (*rye.PolicyReport, policy.Decision, error) {
 	reach, err := reachOf(s, &job{plan: plan, params: params})
 	if err != nil {
 		return nil, policy.Decision{}, err

@@ -15,6 +15,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/locks"
 	"github.com/rye-os/rye/workspace/internal/questions"
 	"github.com/rye-os/rye/workspace/internal/session"
@@ -37,7 +38,7 @@ type agreement struct {
 
 // ask puts a question about a run, with what it is about in front of the question's own
 // lines. A dry run asks the same and keeps no record.
-func ask(ctx context.Context, s *Desk, j *job, q rye.Question) error {
+func ask(ctx context.Context, s *custody.Desk, j *job, q rye.Question) error {
 	subject, with, err := subjectOf(s, j.plan, j.params)
 	if err != nil {
 		return err
@@ -58,7 +59,7 @@ func ask(ctx context.Context, s *Desk, j *job, q rye.Question) error {
 }
 
 // subjectOf is what an answer about this run is for, as it is now.
-func subjectOf(s *Desk, plan *chain.Plan, params chain.Params) (chain.Subject, chain.Interpreter, error) {
+func subjectOf(s *custody.Desk, plan *chain.Plan, params chain.Params) (chain.Subject, chain.Interpreter, error) {
 	with, err := runsWith(s, plan)
 	if err != nil {
 		return chain.Subject{}, with, err
@@ -68,7 +69,7 @@ func subjectOf(s *Desk, plan *chain.Plan, params chain.Params) (chain.Subject, c
 
 // runsWith is the plan's interpreter: where it is, and what it is where it lies in the
 // project.
-func runsWith(s *Desk, plan *chain.Plan) (with chain.Interpreter, err error) {
+func runsWith(s *custody.Desk, plan *chain.Plan) (with chain.Interpreter, err error) {
 	p, thing, err := interpreterOf(s, plan)
 	if err != nil {
 		return with, err
@@ -98,7 +99,7 @@ func sumOf(parts map[string][]byte) objects.Digest {
 
 // describeRun says who wants to run what, where, with which parameters, and what it could
 // do. No value is masked: rye puts none into parameters.
-func describeRun(s *Desk, j *job, with chain.Interpreter) ([]string, error) {
+func describeRun(s *custody.Desk, j *job, with chain.Interpreter) ([]string, error) {
 	by := j.caller.Who()
 	if itself := j.caller.Itself(); itself != "" {
 		by += ", which calls itself " + quoted(itself)
@@ -115,7 +116,7 @@ func describeRun(s *Desk, j *job, with chain.Interpreter) ([]string, error) {
 }
 
 // describePlan names what runs, with short digests: the whole ones are in that of the plan.
-func describePlan(s *Desk, plan *chain.Plan, with chain.Interpreter) []string {
+func describePlan(s *custody.Desk, plan *chain.Plan, with chain.Interpreter) []string {
 	var lines []string
 	for i, l := range plan.Links {
 		word := "runs by      "
@@ -145,7 +146,7 @@ func describePlan(s *Desk, plan *chain.Plan, with chain.Interpreter) []string {
 func shortSum(d objects.Digest) string { return "sha256:" + d.Hex()[:16] + "…" }
 
 // signerName says whose signature an item bears.
-func signerName(s *Desk, l chain.Link) string {
+func signerName(s *custody.Desk, l chain.Link) string {
 	key := l.Verified.Key()
 	switch {
 	case l.Space == objects.System:
@@ -195,7 +196,7 @@ func quoted(v any) string {
 }
 
 // describeReach is reachOf in lines.
-func describeReach(s *Desk, j *job) ([]string, error) {
+func describeReach(s *custody.Desk, j *job) ([]string, error) {
 	r, err := reachOf(s, j)
 	if err != nil {
 		return nil, err
@@ -249,7 +250,7 @@ func (r *Runner) compare(ctx context.Context, j *job) error {
 	if err != nil {
 		return fault.Wrap(err, "look again at what you agreed to")
 	}
-	s := r.At(seen)
+	s := r.keys.Desk(seen)
 	is, _, err := subjectOf(s, plan, j.params)
 	if err != nil {
 		return err
@@ -288,7 +289,7 @@ func (a agreement) use() error {
 }
 
 // questionAbout is the question whether something that nobody signed may be used.
-func questionAbout(s *Desk, plan *chain.Plan, t consent.Thing, changed []string) rye.Question {
+func questionAbout(s *custody.Desk, plan *chain.Plan, t consent.Thing, changed []string) rye.Question {
 	ref := plan.Tool().Ref
 	q := rye.Question{Mend: fault.Command("rye policy allow %s --env", ref)}
 	switch t.What {

@@ -6,10 +6,11 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/primitive"
+	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
 // reachOf says what a run may reach and use up on this machine, and what will not bind.
-func reachOf(s *Desk, j *job) (r rye.Reach, err error) {
+func reachOf(s *custody.Desk, j *job) (r rye.Reach, err error) {
 	r.Needs = j.plan.Needs().String()
 	switch {
 	case r.Needs != "":

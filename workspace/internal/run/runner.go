@@ -34,14 +34,3 @@ type Serve func(context.Context, rye.Caller, rye.ServedCall) (json.RawMessage, e
 func New(h *session.Host, keys *custody.Keys, verbs rye.Verbs, serve Serve) *Runner {
 	return &Runner{host: h, keys: keys, verbs: verbs, serve: serve, turns: session.NewTurns(keys.Workers)}
 }
-
-// Desk is what running one item needs: what is there, the user's keys, and what the program
-// around gives.
-type Desk struct {
-	*session.Session
-	Keys *custody.Keys
-	*custody.Options
-}
-
-// At returns the desk for a session.
-func (r *Runner) At(s *session.Session) *Desk { return &Desk{s, r.keys, r.keys.Options} }

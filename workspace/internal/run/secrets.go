@@ -8,12 +8,13 @@ import (
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/consent"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
 // signedByOthers returns the links of a chain that neither the user nor the standard
 // library signed. Their authors are trusted to write tools; that does not give them what
 // lies in this user's environment.
-func signedByOthers(s *Desk, plan *chain.Plan) (all []chain.Link) {
+func signedByOthers(s *custody.Desk, plan *chain.Plan) (all []chain.Link) {
 	for _, l := range plan.Links {
 		if l.Space != objects.System && !s.Trust.IsOwn(l.Verified.Key()) {
 			all = append(all, l)
@@ -25,7 +26,7 @@ func signedByOthers(s *Desk, plan *chain.Plan) (all []chain.Link) {
 // sentVariables lists the variables of which a request takes the value from outside: from
 // the environment, or from the .env files whose variables are vars. The agreement to a
 // file is for all tools, and does not say where they send it.
-func sentVariables(s *Desk, plan *chain.Plan, vars map[string]string) (names []string) {
+func sentVariables(s *custody.Desk, plan *chain.Plan, vars map[string]string) (names []string) {
 	if !takesEnv(plan) {
 		return nil // the agreement to a file names a registry's tool
 	}
@@ -45,7 +46,7 @@ func sentVariables(s *Desk, plan *chain.Plan, vars map[string]string) (names []s
 // secretsOf is what the user has to agree to before a request takes something from
 // outside: these variables, for these bytes that somebody else signed. nil is nothing.
 // Values have no part in it: a new password asks nothing.
-func secretsOf(s *Desk, plan *chain.Plan, vars map[string]string) *consent.Thing {
+func secretsOf(s *custody.Desk, plan *chain.Plan, vars map[string]string) *consent.Thing {
 	names := sentVariables(s, plan, vars)
 	if len(names) == 0 || len(signedByOthers(s, plan)) == 0 {
 		return nil
@@ -73,7 +74,7 @@ func secretsOf(s *Desk, plan *chain.Plan, vars map[string]string) *consent.Thing
 }
 
 // describeSecrets says who gets which variables, and where they are sent.
-func describeSecrets(s *Desk, plan *chain.Plan, t consent.Thing) (text string, lines []string) {
+func describeSecrets(s *custody.Desk, plan *chain.Plan, t consent.Thing) (text string, lines []string) {
 	var names []string
 	for name, v := range t.Parts {
 		if v == nil {

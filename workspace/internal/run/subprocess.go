@@ -10,11 +10,12 @@ import (
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
 // runSubprocess starts a program on its verified files, in its sandbox, and reads its
 // answer.
-func (r *Runner) runSubprocess(ctx context.Context, s *Desk, j *job) (outcome, error) {
+func (r *Runner) runSubprocess(ctx context.Context, s *custody.Desk, j *job) (outcome, error) {
 	in, err := inputs(s, j)
 	if err != nil {
 		return outcome{}, err
@@ -38,7 +39,7 @@ func (r *Runner) runSubprocess(ctx context.Context, s *Desk, j *job) (outcome, e
 }
 
 // start runs a program to its end and reads its answer.
-func start(ctx context.Context, s *Desk, j *job, call *primitive.Call, stdout, stderr io.Writer) (outcome, error) {
+func start(ctx context.Context, s *custody.Desk, j *job, call *primitive.Call, stdout, stderr io.Writer) (outcome, error) {
 	if err := j.ward.protect(j, &call.Sandbox); err != nil {
 		return outcome{}, err
 	}
@@ -87,7 +88,7 @@ type sinkFunc func([]byte)
 func (f sinkFunc) Write(b []byte) (int, error) { f(b); return len(b), nil }
 
 // inputs returns what a call depends on besides the plan.
-func inputs(s *Desk, j *job) (chain.Inputs, error) {
+func inputs(s *custody.Desk, j *job) (chain.Inputs, error) {
 	tier, err := tier(s, j.plan)
 	if err != nil {
 		return chain.Inputs{}, err
@@ -116,7 +117,7 @@ func known(dirs ...string) []string {
 
 // transcripts returns where threads leave copies of what they did, if any did: one thread's
 // tools do not read another's.
-func transcripts(s *Desk) string {
+func transcripts(s *custody.Desk) string {
 	if s.ProjectDir == "" {
 		return ""
 	}
@@ -128,7 +129,7 @@ func transcripts(s *Desk) string {
 }
 
 // protected lists what no tool may write, whatever it needs.
-func protected(s *Desk) []string {
+func protected(s *custody.Desk) []string {
 	all := known(s.CacheDir)
 	for _, l := range s.Stack.Layers() {
 		all = append(all, l.Dir)

@@ -12,6 +12,7 @@ import (
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/chain/primitive/ward"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
 // watched is the look at what runs by itself in the project, which goes on beside the gates.
@@ -24,7 +25,7 @@ type watched struct {
 }
 
 // watch begins to look, where the plan may write in the project.
-func watch(ctx context.Context, s *Desk, plan *chain.Plan) *watched {
+func watch(ctx context.Context, s *custody.Desk, plan *chain.Plan) *watched {
 	ctx, stop := context.WithCancel(ctx)
 	w := &watched{stop: stop, done: make(chan struct{})}
 	n := plan.Needs()
@@ -82,7 +83,7 @@ func (w *watched) protect(j *job, b *primitive.Sandbox) error {
 
 // begin names what killed runs may have left, and notes what there is before this one; what
 // it returns is called after the look at the end.
-func (w *watched) begin(s *Desk) (done func()) {
+func (w *watched) begin(s *custody.Desk) (done func()) {
 	if w.ward == nil {
 		return func() {}
 	}
@@ -98,7 +99,7 @@ const patience = 30 * time.Second
 
 // after takes away what the run left of what runs by itself, and names it. What could not be
 // looked at is told beside the limits that did not bind.
-func (w *watched) after(ctx context.Context, s *Desk, j *job, res primitive.Result) (taken []rye.TakenInfo, unbound []string) {
+func (w *watched) after(ctx context.Context, s *custody.Desk, j *job, res primitive.Result) (taken []rye.TakenInfo, unbound []string) {
 	if w.ward == nil {
 		return nil, nil
 	}
@@ -132,7 +133,7 @@ func (w *watched) unheld(j *job, res primitive.Result) []string {
 
 // takenTo is where what was taken away from one run goes: with the project's record, or, where
 // there is none, with what is remembered of registries.
-func takenTo(s *Desk) string {
+func takenTo(s *custody.Desk) string {
 	base := s.Place.Dir
 	if base == "" {
 		base = s.StateDir

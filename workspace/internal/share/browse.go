@@ -7,6 +7,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
@@ -17,7 +18,7 @@ import (
 // out, so that nobody's offer stands where another's is expected.
 
 // namesOf returns the registries of the project that are meant: one, or all.
-func namesOf(s *Desk, only string) ([]string, error) {
+func namesOf(s *custody.Desk, only string) ([]string, error) {
 	if s.Project == nil {
 		return nil, fault.New(fault.NotFound, "what registries offer: there is no project here, and registries belong to one").Mend("rye init")
 	}
@@ -35,11 +36,11 @@ func namesOf(s *Desk, only string) ([]string, error) {
 }
 
 // accepted reports whether the user agreed that a registry says whose a namespace is.
-func accepted(s *Desk, name, ns string) bool { return mayDecide(s, name, ns) == nil }
+func accepted(s *custody.Desk, name, ns string) bool { return mayDecide(s, name, ns) == nil }
 
 // elsewhere reports whether a namespace was given to another registry by its name: by the
 // project, or by the user, anywhere. Then no other has a say in it.
-func elsewhere(s *Desk, name, ns string) bool {
+func elsewhere(s *custody.Desk, name, ns string) bool {
 	if to, ok := s.Project.Scopes[ns]; ok && to != name {
 		return true
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
 // Bounds of one call of Catalogues.
@@ -25,7 +26,7 @@ const (
 // project's registries grant. Each is verified as an install would, and what is here already
 // is not asked for again. The trust store stays as it is. What is wrong with one namespace is
 // told in its report, and keeps no other from being brought; the error is the first of these.
-func Catalogues(ctx context.Context, s *Desk, q rye.CatalogueRequest) ([]rye.CatalogueInfo, error) {
+func Catalogues(ctx context.Context, s *custody.Desk, q rye.CatalogueRequest) ([]rye.CatalogueInfo, error) {
 	names, err := namesOf(s, q.Registry)
 	if err != nil {
 		return nil, err
@@ -53,7 +54,7 @@ func Catalogues(ctx context.Context, s *Desk, q rye.CatalogueRequest) ([]rye.Cat
 
 // bringing is one call of Catalogues.
 type bringing struct {
-	*Desk
+	*custody.Desk
 	left   int64 // bytes that may still be received
 	wanted []string
 	all    []rye.CatalogueInfo
@@ -191,7 +192,7 @@ func (b *bringing) bring(ctx context.Context, reg *registry.Registry, ns string)
 }
 
 // dropShelf removes what was kept of a namespace that has nothing any more.
-func dropShelf(s *Desk, reg *registry.Registry, ns string) error {
+func dropShelf(s *custody.Desk, reg *registry.Registry, ns string) error {
 	if err := os.Remove(shelfPath(s, reg.ID().String(), ns)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}

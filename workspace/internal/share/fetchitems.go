@@ -13,6 +13,7 @@ import (
 	"github.com/rye-os/rye/objects/foreign"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
+	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
 // repositoryLimits bound what is fetched of a repository that is not a registry.
@@ -28,7 +29,7 @@ const (
 // FetchTree fetches the newest commit of any git repository and returns it with its files.
 // The address may end in # and the name of a branch or tag. The signatures of tags and
 // commits are not checked: an item counts by its own. Nothing stays on disk.
-func FetchTree(ctx context.Context, s *Desk, address string) (store.OID, foreign.Tree, error) {
+func FetchTree(ctx context.Context, s *custody.Desk, address string) (store.OID, foreign.Tree, error) {
 	if s.Offline {
 		return store.OID{}, foreign.Tree{}, fault.New(fault.Offline, "add %s: it has to be fetched", address).Advise("leave out --offline")
 	}
@@ -48,9 +49,9 @@ func FetchTree(ctx context.Context, s *Desk, address string) (store.OID, foreign
 
 // fetchInto fetches the newest commit of a repository into a new one at dir, and returns
 // its files.
-func fetchInto(ctx context.Context, s *Desk, address, dir string) (store.OID, foreign.Tree, error) {
+func fetchInto(ctx context.Context, s *custody.Desk, address, dir string) (store.OID, foreign.Tree, error) {
 	url, name, _ := strings.Cut(address, "#")
-	o := s.transport()
+	o := transportOf(s)
 	o.ReadOnly = true
 	remote, err := transport.Dial(url, o)
 	if err != nil {

@@ -6,11 +6,12 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
 // Newest warns of namespaces of which something newer may exist than what was read. Where the
 // policy says so, it refuses those that are beyond what the root calls fresh.
-func Newest(s *Desk, reg *registry.Registry, root registry.Root, namespaces ...string) (warnings []string, err error) {
+func Newest(s *custody.Desk, reg *registry.Registry, root registry.Root, namespaces ...string) (warnings []string, err error) {
 	for _, ns := range namespaces {
 		st, err := reg.View(ns)
 		if err != nil || st.Seq == 0 {
@@ -31,7 +32,7 @@ func Newest(s *Desk, reg *registry.Registry, root registry.Root, namespaces ...s
 }
 
 // stale warns of a namespace whose next checkpoint is overdue, or refuses it.
-func stale(s *Desk, warnings []string, ns string, until time.Time) ([]string, error) {
+func stale(s *custody.Desk, warnings []string, ns string, until time.Time) ([]string, error) {
 	rules, err := s.Rules()
 	if err != nil {
 		return warnings, err
@@ -45,7 +46,7 @@ func stale(s *Desk, warnings []string, ns string, until time.Time) ([]string, er
 }
 
 // lockKnows reports whether the lock says how far a namespace was.
-func lockKnows(s *Desk, reg *registry.Registry, ns string) bool {
+func lockKnows(s *custody.Desk, reg *registry.Registry, ns string) bool {
 	if s.Lock == nil {
 		return false
 	}

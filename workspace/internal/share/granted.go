@@ -8,13 +8,14 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // MayReach returns a registry of the project where its user agreed to ask it at the address
 // that the project names: in this directory, or anywhere by rye registry add. What stands
 // in rye.yaml may have come with a clone, so nothing is contacted before that.
-func MayReach(s *Desk, name string) (session.Registry, error) {
+func MayReach(s *custody.Desk, name string) (session.Registry, error) {
 	c, ok := s.Project.Registries[name]
 	if !ok {
 		return c, unknownRegistry(name)
@@ -29,7 +30,7 @@ func MayReach(s *Desk, name string) (session.Registry, error) {
 }
 
 // mayDecide refuses a namespace that its user did not give to a registry in this directory.
-func mayDecide(s *Desk, name, ns string) error {
+func mayDecide(s *custody.Desk, name, ns string) error {
 	c, err := MayReach(s, name)
 	if err != nil {
 		return err
@@ -42,7 +43,7 @@ func mayDecide(s *Desk, name, ns string) error {
 
 // mayBind refuses to write down what a registry says of a namespace that the user gave it
 // nowhere: not in this directory, not in the user space, not before.
-func mayBind(s *Desk, st *trust.Store, id, ns string) error {
+func mayBind(s *custody.Desk, st *trust.Store, id, ns string) error {
 	if b, ok := st.Binding(ns); ok && b.Registry == id {
 		return nil
 	}
@@ -54,7 +55,7 @@ func mayBind(s *Desk, st *trust.Store, id, ns string) error {
 
 // settle follows in the trust store what a registry proved of its root at first contact, and
 // refuses one in which anybody may claim a namespace as the source of every namespace.
-func settle(ctx context.Context, s *Desk, reg *registry.Registry, namespaces []string) error {
+func settle(ctx context.Context, s *custody.Desk, reg *registry.Registry, namespaces []string) error {
 	root, err := reg.Root(ctx)
 	if err != nil {
 		return err
@@ -100,7 +101,7 @@ const shownLock = ".ai/" + session.LockFile
 
 // LockFault compares what the lock says of namespaces with their verified logs. What does
 // not fit is the lock's fault: anybody may have written it, so it accuses nobody.
-func LockFault(ctx context.Context, s *Desk, reg *registry.Registry, namespaces ...string) (err error) {
+func LockFault(ctx context.Context, s *custody.Desk, reg *registry.Registry, namespaces ...string) (err error) {
 	if s.Lock == nil {
 		return nil
 	}

@@ -14,12 +14,13 @@ import (
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/look"
 )
 
 // Info says what a registry says of an item, a namespace or itself: asked now, or, where it
 // cannot be asked, as it was verified here before. The trust store stays as it is.
-func Info(ctx context.Context, s *Desk, q rye.PublishedRequest) (*rye.Published, error) {
+func Info(ctx context.Context, s *custody.Desk, q rye.PublishedRequest) (*rye.Published, error) {
 	if _, err := namesOf(s, q.Registry); err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func namespaceOf(text string) (string, bool) {
 
 // asking is one question to one registry.
 type asking struct {
-	*Desk
+	*custody.Desk
 	reg  *registry.Registry
 	root registry.Root
 	rep  *rye.Published
@@ -59,7 +60,7 @@ type asking struct {
 
 // ask opens a registry and brings what is known of a namespace, "" being none, up to date. Where
 // it cannot be asked, it is opened as it was verified before, and the report says why.
-func ask(ctx context.Context, s *Desk, name, ns string) (*asking, error) {
+func ask(ctx context.Context, s *custody.Desk, name, ns string) (*asking, error) {
 	c := s.Project.Registries[name]
 	a := &asking{Desk: s, rep: &rye.Published{Registry: name, URL: c.URL, ID: c.ID, Namespace: ns, Accepted: ns != "" && accepted(s, name, ns)}}
 	why := a.contact(ctx, name, ns)
@@ -155,7 +156,7 @@ func (a *asking) state(ns string) (registry.State, error) {
 
 // registryFor returns the registry that is asked about a namespace: the one named, the one that
 // it comes from here, or the only one that is known to grant it.
-func registryFor(ctx context.Context, s *Desk, only, ns string) (string, error) {
+func registryFor(ctx context.Context, s *custody.Desk, only, ns string) (string, error) {
 	if only != "" {
 		return only, nil
 	}
@@ -181,7 +182,7 @@ func registryFor(ctx context.Context, s *Desk, only, ns string) (string, error) 
 }
 
 // grants reports whether a registry, as it was verified here before, grants a namespace.
-func grants(ctx context.Context, s *Desk, name, ns string) bool {
+func grants(ctx context.Context, s *custody.Desk, name, ns string) bool {
 	reg, err := openHere(s, name)
 	if err != nil {
 		return false
@@ -191,7 +192,7 @@ func grants(ctx context.Context, s *Desk, name, ns string) bool {
 	return err == nil && root.Grant(ns) != nil
 }
 
-func infoOfItem(ctx context.Context, s *Desk, q rye.PublishedRequest, ref objects.Ref, rng objects.Range, text string) (*rye.Published, error) {
+func infoOfItem(ctx context.Context, s *custody.Desk, q rye.PublishedRequest, ref objects.Ref, rng objects.Range, text string) (*rye.Published, error) {
 	ns := ref.ID.Namespace()
 	name, err := registryFor(ctx, s, q.Registry, ns)
 	if err != nil {
@@ -224,7 +225,7 @@ func infoOfItem(ctx context.Context, s *Desk, q rye.PublishedRequest, ref object
 }
 
 // mendByShow points who asks about an item that is no registry's to what is said of it here.
-func mendByShow(ctx context.Context, s *Desk, ref objects.Ref, err error) error {
+func mendByShow(ctx context.Context, s *custody.Desk, ref objects.Ref, err error) error {
 	if _, ferr := s.Stack.Find(ctx, ref); ferr == nil {
 		return fault.New(fault.NotFound, "info %s: it comes from no registry", ref).Advise("rye show %s", ref)
 	}
@@ -271,7 +272,7 @@ func versionOf(e *registry.Entry) rye.PublishedVersion {
 // mostItems bounds how many items of a namespace are listed.
 const mostItems = 10_000
 
-func infoOfNamespace(ctx context.Context, s *Desk, q rye.PublishedRequest, ns string) (*rye.Published, error) {
+func infoOfNamespace(ctx context.Context, s *custody.Desk, q rye.PublishedRequest, ns string) (*rye.Published, error) {
 	name, err := registryFor(ctx, s, q.Registry, ns)
 	if err != nil {
 		return nil, err
@@ -313,7 +314,7 @@ func infoOfNamespace(ctx context.Context, s *Desk, q rye.PublishedRequest, ns st
 	return a.rep, nil
 }
 
-func infoOfRegistry(ctx context.Context, s *Desk, name string) (*rye.Published, error) {
+func infoOfRegistry(ctx context.Context, s *custody.Desk, name string) (*rye.Published, error) {
 	a, err := ask(ctx, s, name, "")
 	if err != nil {
 		return nil, err
@@ -347,7 +348,7 @@ func infoOfRegistry(ctx context.Context, s *Desk, name string) (*rye.Published, 
 }
 
 // Show is look.Show that says of dependencies which other versions there are.
-func Show(ctx context.Context, s *Desk, q rye.ShowRequest) ([]rye.ItemInfo, error) {
+func Show(ctx context.Context, s *custody.Desk, q rye.ShowRequest) ([]rye.ItemInfo, error) {
 	items, err := look.Show(ctx, s.Session, q)
 	addPublished(s, items)
 	return items, err
@@ -355,7 +356,7 @@ func Show(ctx context.Context, s *Desk, q rye.ShowRequest) ([]rye.ItemInfo, erro
 
 // addPublished adds to items that a registry brought which other versions it has, as far as that is
 // known here: without network, and without a word where it is not.
-func addPublished(s *Desk, items []rye.ItemInfo) {
+func addPublished(s *custody.Desk, items []rye.ItemInfo) {
 	for i := range items {
 		ref, err := objects.ParseRef(items[i].Ref)
 		if err != nil || s.Project == nil || items[i].Origin == "" || lockedVersion(s.Session, ref) == "" {

@@ -11,13 +11,14 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/locks"
 )
 
 // VerifyLock compares everything that the lock pins with what is here, and what it says of
 // namespaces with their logs as this machine verified them last. It uses no network. The
 // error is the first drift; the report lists all.
-func VerifyLock(ctx context.Context, s *Desk) (*rye.LockReport, error) {
+func VerifyLock(ctx context.Context, s *custody.Desk) (*rye.LockReport, error) {
 	rep, first := locks.Verify(ctx, s.Session)
 	if rep == nil {
 		return nil, first
@@ -34,7 +35,7 @@ func VerifyLock(ctx context.Context, s *Desk) (*rye.LockReport, error) {
 }
 
 // logsInLock compares what the lock says of the namespaces of one registry.
-func logsInLock(ctx context.Context, s *Desk, name string) error {
+func logsInLock(ctx context.Context, s *custody.Desk, name string) error {
 	cache, state := s.Registries()
 	reg, err := registry.Open(registry.Options{ID: s.Lock.Registries[name].ID, CacheDir: cache, StateDir: state, Offline: true, Now: s.Now})
 	if err != nil {

@@ -12,23 +12,24 @@ import (
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // agreed reports whether the user agreed to ask a registry at an address: in this directory,
 // or anywhere by a command that named it.
-func agreed(s *Desk, id, url string) bool {
+func agreed(s *custody.Desk, id, url string) bool {
 	return s.Trust.Granted(s.Site().Registry(id, url)) || s.Trust.Granted(s.Home().Registry(id, url))
 }
 
 // agreedMirrors returns the further addresses of a registry that the user agreed to. One
 // that a rye.yaml merely names is not used.
-func agreedMirrors(s *Desk, c session.Registry) []string {
+func agreedMirrors(s *custody.Desk, c session.Registry) []string {
 	return slices.DeleteFunc(slices.Clone(c.Mirrors), func(url string) bool { return !agreed(s, c.ID, url) })
 }
 
 // notAgreed says which further addresses the project names in vain.
-func notAgreed(s *Desk, name string) (warnings []string) {
+func notAgreed(s *custody.Desk, name string) (warnings []string) {
 	c := s.Project.Registries[name]
 	for _, url := range c.Mirrors {
 		if !agreed(s, c.ID, url) {
@@ -39,7 +40,7 @@ func notAgreed(s *Desk, name string) (warnings []string) {
 }
 
 // Mirrors lists the addresses of a registry, without the network.
-func Mirrors(_ context.Context, s *Desk, q rye.MirrorRequest) (*rye.MirrorReport, error) {
+func Mirrors(_ context.Context, s *custody.Desk, q rye.MirrorRequest) (*rye.MirrorReport, error) {
 	name, err := s.Project.OnlyRegistry(q.Registry)
 	if err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func Mirrors(_ context.Context, s *Desk, q rye.MirrorRequest) (*rye.MirrorReport
 	return mirrorReport(s, name, c, "listed"), nil
 }
 
-func mirrorReport(s *Desk, name string, c session.Registry, status string) *rye.MirrorReport {
+func mirrorReport(s *custody.Desk, name string, c session.Registry, status string) *rye.MirrorReport {
 	rep := &rye.MirrorReport{Registry: name, ID: c.ID, Status: status}
 	for _, url := range append([]string{c.URL}, c.Mirrors...) {
 		rep.Addresses = append(rep.Addresses, rye.RegistryAddress{URL: url, Agreed: agreed(s, c.ID, url)})
@@ -61,7 +62,7 @@ func mirrorReport(s *Desk, name string, c session.Registry, status string) *rye.
 
 // AddMirror lets a registry be asked at a further address, here and in the user space. The
 // registry there must be the one that the project names, and the user has to agree.
-func AddMirror(ctx context.Context, s *Desk, q rye.MirrorRequest) (*rye.MirrorReport, error) {
+func AddMirror(ctx context.Context, s *custody.Desk, q rye.MirrorRequest) (*rye.MirrorReport, error) {
 	name, err := s.Project.OnlyRegistry(q.Registry)
 	if err != nil {
 		return nil, err
@@ -105,11 +106,11 @@ func AddMirror(ctx context.Context, s *Desk, q rye.MirrorRequest) (*rye.MirrorRe
 }
 
 // sameRegistry refuses an address at which another registry is.
-func sameRegistry(ctx context.Context, s *Desk, name string, c session.Registry, url string) error {
+func sameRegistry(ctx context.Context, s *custody.Desk, name string, c session.Registry, url string) error {
 	if err := os.MkdirAll(s.CacheDir, 0o700); err != nil {
 		return err
 	}
-	id, err := registry.Contact(ctx, url, s.CacheDir, s.transport())
+	id, err := registry.Contact(ctx, url, s.CacheDir, transportOf(s))
 	if fault.Is(err, fault.NotFound) && locates(ctx, s, name, url) {
 		return nil // a repository of namespaces holds no root
 	}
@@ -125,7 +126,7 @@ func sameRegistry(ctx context.Context, s *Desk, name string, c session.Registry,
 
 // locates reports whether the root of a registry, as it was last seen, locates a namespace
 // at an address.
-func locates(ctx context.Context, s *Desk, name, url string) bool {
+func locates(ctx context.Context, s *custody.Desk, name, url string) bool {
 	reg, err := Open(s, name, nil)
 	if err != nil {
 		return false
@@ -142,7 +143,7 @@ func mirrorQuestion(name string, c session.Registry, url string) rye.Question {
 
 // AgreeTo writes down that the user agreed to ask a registry at an address, and returns the
 // desk as it is then.
-func AgreeTo(s *Desk, id, url string) (*Desk, error) {
+func AgreeTo(s *custody.Desk, id, url string) (*custody.Desk, error) {
 	grants := []trust.Grant{s.Site().Registry(id, url)}
 	if home := s.Home(); home.Place != "" {
 		grants = append(grants, home.Registry(id, url))
@@ -157,7 +158,7 @@ func AgreeTo(s *Desk, id, url string) (*Desk, error) {
 }
 
 // setMirrors writes the further addresses of a registry into rye.yaml.
-func setMirrors(ctx context.Context, s *Desk, name string, urls []string) error {
+func setMirrors(ctx context.Context, s *custody.Desk, name string, urls []string) error {
 	alone, release, err := s.Alone(ctx)
 	if err != nil {
 		return err
@@ -173,7 +174,7 @@ func setMirrors(ctx context.Context, s *Desk, name string, urls []string) error 
 	return c.Write(s.ProjectDir)
 }
 
-func dryMirrors(s *Desk, name string, c session.Registry, status string) *rye.MirrorReport {
+func dryMirrors(s *custody.Desk, name string, c session.Registry, status string) *rye.MirrorReport {
 	rep := mirrorReport(s, name, c, status)
 	rep.DryRun = true
 	return rep
@@ -181,7 +182,7 @@ func dryMirrors(s *Desk, name string, c session.Registry, status string) *rye.Mi
 
 // RemoveMirror takes a further address of a registry from the project, and the user's
 // agreement to it in this directory.
-func RemoveMirror(ctx context.Context, s *Desk, q rye.MirrorRequest) (*rye.MirrorReport, error) {
+func RemoveMirror(ctx context.Context, s *custody.Desk, q rye.MirrorRequest) (*rye.MirrorReport, error) {
 	name, err := s.Project.OnlyRegistry(q.Registry)
 	if err != nil {
 		return nil, err
@@ -220,7 +221,7 @@ func (e *mirrorError) Unwrap() error { return e.err }
 
 // compareAll compares the addresses of a registry that the user agreed to, where there is
 // more than one, and says what is wrong with them.
-func compareAll(ctx context.Context, s *Desk, name string, reg *registry.Registry, namespaces []string) (problems []string, err error) {
+func compareAll(ctx context.Context, s *custody.Desk, name string, reg *registry.Registry, namespaces []string) (problems []string, err error) {
 	if s.Offline || len(agreedMirrors(s, s.Project.Registries[name])) == 0 {
 		return nil, nil
 	}
@@ -235,7 +236,7 @@ func compareAll(ctx context.Context, s *Desk, name string, reg *registry.Registr
 
 // compareNew is compareAll where a namespace is met for the first time: nothing that this
 // machine saw tells then whether an address hides what is newer.
-func compareNew(ctx context.Context, s *Desk, name string, reg *registry.Registry, namespaces []string) error {
+func compareNew(ctx context.Context, s *custody.Desk, name string, reg *registry.Registry, namespaces []string) error {
 	if !slices.ContainsFunc(namespaces, func(ns string) bool { return registry.FirstContact(reg, ns) }) {
 		return nil
 	}
@@ -249,7 +250,7 @@ func compareNew(ctx context.Context, s *Desk, name string, reg *registry.Registr
 // openSurveyed is OpenSynced of what openAgreed opened, and compares all addresses of the
 // registry: what one lacks is told, and what one shows that cannot be is in contradicted. Both
 // leave the rest as it is.
-func openSurveyed(ctx context.Context, s *Desk, name string, namespaces []string, reg *registry.Registry) (_ *registry.Registry, told []string, contradicted, err error) {
+func openSurveyed(ctx context.Context, s *custody.Desk, name string, namespaces []string, reg *registry.Registry) (_ *registry.Registry, told []string, contradicted, err error) {
 	reg, err = openFollowing(ctx, s, name, namespaces, reg, func(reg *registry.Registry) error {
 		problems, err := compareAll(ctx, s, name, reg, namespaces)
 		told, contradicted = append(notAgreed(s, name), problems...), nil
@@ -273,7 +274,7 @@ func openSurveyed(ctx context.Context, s *Desk, name string, namespaces []string
 
 // agreedSince is agreed by the trust store as it is now: an earlier step of this command may
 // have asked.
-func agreedSince(s *Desk, id, url string) bool {
+func agreedSince(s *custody.Desk, id, url string) bool {
 	fresh, err := s.WithTrust()
 	if err != nil {
 		return false
@@ -285,7 +286,7 @@ func agreedSince(s *Desk, id, url string) bool {
 
 // agreeToPlace asks whether to follow the root of a registry to where it locates a
 // namespace. Credentials are bound to hosts, so those for the registry do not go there.
-func agreeToPlace(ctx context.Context, s *Desk, name string, e *registry.LocatedError) (*Desk, error) {
+func agreeToPlace(ctx context.Context, s *custody.Desk, name string, e *registry.LocatedError) (*custody.Desk, error) {
 	command := fault.Command("rye registry mirror add %s %s", name, e.URL)
 	if e.Far != "" {
 		return nil, fault.New(fault.Denied, "%w", e).With(command)

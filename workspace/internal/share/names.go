@@ -17,12 +17,13 @@ import (
 	"github.com/rye-os/rye/registry"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // acceptOwners asks a person, or the flag of its own, whether a registry's keys own a
 // namespace. Without a yes that is a conflict; a command that only looks asks nobody.
-func acceptOwners(ctx context.Context, s *Desk, ns string, q rye.Question, conflict error) error {
+func acceptOwners(ctx context.Context, s *custody.Desk, ns string, q rye.Question, conflict error) error {
 	if s.Looks {
 		return fault.New(fault.Untrusted, "%w", conflict).With(q.Mend)
 	}
@@ -40,7 +41,7 @@ const maxShownItems = 5
 // agreeToBind asks before a namespace of the user's own is bound to a registry for the first
 // time. It is theirs where an item in it carries their signature, or where the project declares
 // it. Nothing is asked where their own key is among the registry's.
-func agreeToBind(ctx context.Context, s *Desk, reg *registry.Registry, ns string, keys []trust.BoundKey) error {
+func agreeToBind(ctx context.Context, s *custody.Desk, reg *registry.Registry, ns string, keys []trust.BoundKey) error {
 	st, err := trust.LoadStore(s.TrustPath())
 	if err != nil {
 		return err
@@ -70,7 +71,7 @@ func declaredIn(s *session.Session, ns string) bool {
 
 // sameOwners reports whether the registry names everybody whose signature the user granted for
 // a namespace in a project, and there is somebody.
-func sameOwners(s *Desk, site trust.Site, ns string, keys []trust.BoundKey) bool {
+func sameOwners(s *custody.Desk, site trust.Site, ns string, keys []trust.BoundKey) bool {
 	some := false
 	for _, g := range s.Trust.Grants() {
 		to, text := g.Cut()
@@ -88,7 +89,7 @@ func sameOwners(s *Desk, site trust.Site, ns string, keys []trust.BoundKey) bool
 
 // others calls visit with a session of each further directory of this user that is accepted.
 // One that cannot be opened is left out: what it holds is not known here.
-func others(s *Desk, visit func(*session.Session)) {
+func others(s *custody.Desk, visit func(*session.Session)) {
 	all, err := s.Records.All()
 	if err != nil {
 		return
@@ -106,7 +107,7 @@ func others(s *Desk, visit func(*session.Session)) {
 
 // declared reports whether an accepted project of this user, here or elsewhere, calls a
 // namespace its own whose owners the registry does not name.
-func declared(s *Desk, ns string, keys []trust.BoundKey) bool {
+func declared(s *custody.Desk, ns string, keys []trust.BoundKey) bool {
 	found := declaredIn(s.Session, ns) && !sameOwners(s, s.Site(), ns, keys)
 	others(s, func(o *session.Session) {
 		found = found || declaredIn(o, ns) && !sameOwners(s, o.Site(), ns, keys)
@@ -123,7 +124,7 @@ type ownNames struct {
 
 // search looks in the user space and the project, whose records tell what was signed before,
 // and in the user's further projects as they are.
-func (o *ownNames) search(ctx context.Context, s *Desk) error {
+func (o *ownNames) search(ctx context.Context, s *custody.Desk) error {
 	for _, l := range s.Stack.Layers() {
 		if err := o.layer(ctx, s.Session, l, l.Ever); err != nil {
 			return err
@@ -203,7 +204,7 @@ func (o *ownNames) why() string {
 }
 
 // question shows both owners.
-func (o *ownNames) question(s *Desk, reg *registry.Registry, keys []trust.BoundKey) rye.Question {
+func (o *ownNames) question(s *custody.Desk, reg *registry.Registry, keys []trust.BoundKey) rye.Question {
 	q := rye.Question{Topic: "owners of " + o.ns, Text: "A registry names owners of " + o.ns + "/, and " + o.why() + ". Let its keys own " + o.ns + "/?",
 		Mend: fault.Advice("keep it: rye registry remove, then add with --scope; give it away: rye fetch %s %s", rye.AcceptOwner, o.ns)}
 	yours := slices.Sorted(maps.Keys(o.keys))
@@ -223,7 +224,7 @@ func (o *ownNames) question(s *Desk, reg *registry.Registry, keys []trust.BoundK
 		q.Lines = append(q.Lines, "          "+text)
 	}
 	name := ""
-	for n, c := range s.projectRegistries() {
+	for n, c := range projectRegistries(s) {
 		if c.ID == reg.ID().String() {
 			name = " " + n
 		}
@@ -237,7 +238,7 @@ func (o *ownNames) question(s *Desk, reg *registry.Registry, keys []trust.BoundK
 }
 
 // projectRegistries are the registries that the project names.
-func (s *Desk) projectRegistries() map[string]session.Registry {
+func projectRegistries(s *custody.Desk) map[string]session.Registry {
 	if s.Project == nil {
 		return nil
 	}

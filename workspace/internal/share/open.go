@@ -11,11 +11,12 @@ import (
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
 // Open opens a registry of the project, with the change of owners that the user
 // accepted, if any. It uses no network yet.
-func Open(s *Desk, name string, accepted map[string]uint64) (*registry.Registry, error) {
+func Open(s *custody.Desk, name string, accepted map[string]uint64) (*registry.Registry, error) {
 	c, err := MayReach(s, name)
 	if err != nil {
 		return nil, err
@@ -25,7 +26,7 @@ func Open(s *Desk, name string, accepted map[string]uint64) (*registry.Registry,
 
 // openHere is Open for what was verified before and nothing else: nobody is contacted, so
 // that the user need not have agreed to the address.
-func openHere(s *Desk, name string) (*registry.Registry, error) {
+func openHere(s *custody.Desk, name string) (*registry.Registry, error) {
 	c, ok := s.Project.Registries[name]
 	if !ok {
 		return nil, unknownRegistry(name)
@@ -34,7 +35,7 @@ func openHere(s *Desk, name string) (*registry.Registry, error) {
 }
 
 // openTo is Open for whoever writes to one address of the registry; "" is where it says.
-func openTo(s *Desk, name, to string) (*registry.Registry, error) {
+func openTo(s *custody.Desk, name, to string) (*registry.Registry, error) {
 	c, err := MayReach(s, name)
 	if err != nil {
 		return nil, err
@@ -51,17 +52,17 @@ func unknownRegistry(name string) error {
 }
 
 // OpenPinned opens a registry that the user agreed to ask at this address.
-func OpenPinned(s *Desk, url, id string, accepted map[string]uint64) (*registry.Registry, error) {
+func OpenPinned(s *custody.Desk, url, id string, accepted map[string]uint64) (*registry.Registry, error) {
 	return openAt(s, id, registry.Options{URL: url, AcceptOwners: accepted})
 }
 
 // openAt opens a registry at addresses that the user agreed to.
-func openAt(s *Desk, id string, o registry.Options) (*registry.Registry, error) {
+func openAt(s *custody.Desk, id string, o registry.Options) (*registry.Registry, error) {
 	digest, err := objects.ParseDigest(id)
 	if err != nil {
 		return nil, err
 	}
-	o.ID, o.Offline, o.Transport, o.Now = digest, o.Offline || s.Offline, s.transport(), s.Now
+	o.ID, o.Offline, o.Transport, o.Now = digest, o.Offline || s.Offline, transportOf(s), s.Now
 	o.Transport.Cache = s.HostsDir() // it is asked again and again
 	o.CacheDir, o.StateDir = s.Registries()
 	o.Whole = func(ctx context.Context, w registry.WholeFetch) error { return mayFetchWhole(ctx, s, w) }
@@ -73,7 +74,7 @@ func openAt(s *Desk, id string, o registry.Options) (*registry.Registry, error) 
 // date. The user must have agreed that it says whose these are: else nobody is contacted.
 // When a namespace has other owners, by the word of the root or of those before them, the
 // user has to agree before their signatures count.
-func OpenSynced(ctx context.Context, s *Desk, name string, namespaces ...string) (*registry.Registry, error) {
+func OpenSynced(ctx context.Context, s *custody.Desk, name string, namespaces ...string) (*registry.Registry, error) {
 	reg, err := openAgreed(s, name, namespaces)
 	if err != nil {
 		return nil, err
@@ -93,12 +94,12 @@ func OpenSynced(ctx context.Context, s *Desk, name string, namespaces ...string)
 }
 
 // OpenAgreed opens a registry about a namespace that its user gave to it, and syncs nothing.
-func OpenAgreed(s *Desk, name, namespace string) (*registry.Registry, error) {
+func OpenAgreed(s *custody.Desk, name, namespace string) (*registry.Registry, error) {
 	return openAgreed(s, name, []string{namespace})
 }
 
 // openAgreed opens a registry about namespaces that its user gave to it. It uses no network yet.
-func openAgreed(s *Desk, name string, namespaces []string) (*registry.Registry, error) {
+func openAgreed(s *custody.Desk, name string, namespaces []string) (*registry.Registry, error) {
 	for _, ns := range namespaces {
 		if err := mayDecide(s, name, ns); err != nil {
 			return nil, err
@@ -109,7 +110,7 @@ func openAgreed(s *Desk, name string, namespaces []string) (*registry.Registry, 
 
 // openFollowing is OpenSynced without what the user must have agreed to, and asks about new
 // owners. What is to be done after the sync, if anything, may find some, too.
-func openFollowing(ctx context.Context, s *Desk, name string, namespaces []string, reg *registry.Registry, then func(*registry.Registry) error) (_ *registry.Registry, err error) {
+func openFollowing(ctx context.Context, s *custody.Desk, name string, namespaces []string, reg *registry.Registry, then func(*registry.Registry) error) (_ *registry.Registry, err error) {
 	accepted := map[string]uint64{}
 	for ; ; reg = nil {
 		if reg == nil {
@@ -157,7 +158,7 @@ const manyVersions = 1000
 
 // mayFetchWhole says, or asks, before all content of a namespace is fetched because its host
 // serves nothing less.
-func mayFetchWhole(ctx context.Context, s *Desk, w registry.WholeFetch) error {
+func mayFetchWhole(ctx context.Context, s *custody.Desk, w registry.WholeFetch) error {
 	text := fmt.Sprintf("%s: its host serves only what a branch names, so all of its content is fetched: about %s, of what size no host tells", w.Namespace, words.Plural(int(min(w.Versions, 1<<30)), "version"))
 	if w.Versions < manyVersions {
 		s.Tell(text)

@@ -9,11 +9,12 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
 // pushing is one push under way.
 type pushing struct {
-	s    *Desk
+	s    *custody.Desk
 	reg  *registry.Registry
 	name string // of the registry in this project
 	key  trust.Signer

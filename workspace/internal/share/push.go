@@ -12,11 +12,12 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
 	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
 // Push publishes items of one namespace: verified here, one signed operation of up
 // to 256 items, one ref update. What is published already, byte for byte, is left.
-func Push(ctx context.Context, s *Desk, q rye.PushRequest) (*rye.PushReport, error) {
+func Push(ctx context.Context, s *custody.Desk, q rye.PushRequest) (*rye.PushReport, error) {
 	rep, err := push(ctx, s, q)
 	var lies *registry.LocatedError
 	if !errors.As(err, &lies) {
@@ -32,7 +33,7 @@ func Push(ctx context.Context, s *Desk, q rye.PushRequest) (*rye.PushReport, err
 	return push(ctx, s, q)
 }
 
-func push(ctx context.Context, s *Desk, q rye.PushRequest) (*rye.PushReport, error) {
+func push(ctx context.Context, s *custody.Desk, q rye.PushRequest) (*rye.PushReport, error) {
 	var user func() (name, email string)
 	if !q.DryRun {
 		var err error
@@ -92,7 +93,7 @@ func push(ctx context.Context, s *Desk, q rye.PushRequest) (*rye.PushReport, err
 }
 
 // pushTargets returns what to push, and the one namespace that all of it belongs to.
-func pushTargets(ctx context.Context, s *Desk, q rye.PushRequest) (what pushed, ns string, err error) {
+func pushTargets(ctx context.Context, s *custody.Desk, q rye.PushRequest) (what pushed, ns string, err error) {
 	if what, err = named(ctx, s, q); err != nil {
 		return what, "", err
 	}
@@ -115,7 +116,7 @@ func pushTargets(ctx context.Context, s *Desk, q rye.PushRequest) (what pushed, 
 
 // publishable verifies the project's own items, of which it keeps what is said of them and no
 // bytes: there may be many. Those that somebody has to be asked about come last, one by one.
-func publishable(ctx context.Context, s *Desk, refs []objects.Ref) ([]*registry.Item, error) {
+func publishable(ctx context.Context, s *custody.Desk, refs []objects.Ref) ([]*registry.Item, error) {
 	l := s.Stack.Project
 	items, errs, past := make([]*registry.Item, len(refs)), make([]error, len(refs)), make([]*space.Finding, len(refs))
 	err := s.Stack.OwnAll(ctx, l, refs, func(i int, f space.Finding) {
@@ -149,7 +150,7 @@ func toPublish(l *space.Layer, f space.Finding, ref objects.Ref) (*registry.Item
 }
 
 // pushRegistry returns the registry that a namespace comes from; q may name no other.
-func pushRegistry(s *Desk, ns string, q rye.PushRequest) (string, error) {
+func pushRegistry(s *custody.Desk, ns string, q rye.PushRequest) (string, error) {
 	name, _, err := s.Project.RegistryFor(ns)
 	if err == nil && q.Registry != "" && q.Registry != name {
 		err = fault.New(fault.Conflict, "push %s: the scope of namespace %q is registry %q, not %q", ns, ns, name, q.Registry).Mend("rye push")

@@ -12,6 +12,7 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/look"
 )
 
@@ -34,7 +35,7 @@ func (p *pushed) all() []objects.Ref {
 
 // named sorts what is to be published into items and packages. What a package answers for is
 // published with it, whatever line it carries.
-func named(ctx context.Context, s *Desk, q rye.PushRequest) (what pushed, err error) {
+func named(ctx context.Context, s *custody.Desk, q rye.PushRequest) (what pushed, err error) {
 	targets := q.Targets
 	if q.All {
 		targets = nil
@@ -71,7 +72,7 @@ func named(ctx context.Context, s *Desk, q rye.PushRequest) (what pushed, err er
 	return what, nil
 }
 
-func publishablePackages(ctx context.Context, s *Desk, dirs []string) (all []*registry.Item, err error) {
+func publishablePackages(ctx context.Context, s *custody.Desk, dirs []string) (all []*registry.Item, err error) {
 	for _, dir := range dirs {
 		item, err := publishablePackage(ctx, s, dir)
 		if err != nil {
@@ -83,7 +84,7 @@ func publishablePackages(ctx context.Context, s *Desk, dirs []string) (all []*re
 }
 
 // publishablePackage verifies a package of the project with everything in it.
-func publishablePackage(ctx context.Context, s *Desk, dir string) (*registry.Item, error) {
+func publishablePackage(ctx context.Context, s *custody.Desk, dir string) (*registry.Item, error) {
 	l, p := s.Stack.Project, dir+"/"+objects.ManifestName
 	c, err := s.Stack.Cover(ctx, l, p, nil)
 	switch {
@@ -135,7 +136,7 @@ func publishablePackage(ctx context.Context, s *Desk, dir string) (*registry.Ite
 
 // ownLine verifies the line that a member carries of its own. A line of RYE OS says too little
 // to be published.
-func ownLine(s *Desk, it *objects.Item) error {
+func ownLine(s *custody.Desk, it *objects.Item) error {
 	switch {
 	case it.Legacy != nil:
 		return fault.New(fault.Untrusted, "%s: it carries a line of RYE OS, which a registry does not take", it.Ref).Mend("rye sign --upgrade %s", it.Ref)

@@ -20,6 +20,7 @@ import (
 	"github.com/rye-os/rye/registry"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
@@ -29,7 +30,7 @@ const defaultName = "main"
 // CreateRegistry makes the root of a registry in an empty repository and pins it for this
 // project. The user's key becomes its root key and owns the namespaces named; with none
 // named it owns the project's.
-func CreateRegistry(ctx context.Context, s *Desk, q rye.RegistryInitRequest) (*rye.RegistryInfo, error) {
+func CreateRegistry(ctx context.Context, s *custody.Desk, q rye.RegistryInitRequest) (*rye.RegistryInfo, error) {
 	if len(q.Namespaces) == 0 && s.Project.Namespace != objects.LocalNamespace {
 		q.Namespaces = []string{s.Project.Namespace}
 	}
@@ -38,7 +39,7 @@ func CreateRegistry(ctx context.Context, s *Desk, q rye.RegistryInitRequest) (*r
 		return nil, err
 	}
 	o := registry.CreateOptions{Name: cmp.Or(q.Name, defaultName), By: By(s, key), Claims: registry.ClaimsGranted, Tags: q.Tags,
-		Namespaces: map[string][]trust.PublicKey{}, TempDir: s.CacheDir, Transport: s.transport(), Now: s.Now}
+		Namespaces: map[string][]trust.PublicKey{}, TempDir: s.CacheDir, Transport: transportOf(s), Now: s.Now}
 	for _, ns := range q.Namespaces {
 		o.Namespaces[ns] = []trust.PublicKey{key.Public()}
 	}
@@ -88,8 +89,8 @@ func makeRepository(url string) error {
 
 // headless says what whoever clones the registry will miss, where its HEAD names a branch
 // that nobody makes. Only who runs the host can change that.
-func headless(ctx context.Context, s *Desk, url string) []string {
-	o := s.transport()
+func headless(ctx context.Context, s *custody.Desk, url string) []string {
+	o := transportOf(s)
 	o.ReadOnly = true
 	remote, err := transport.Dial(url, o)
 	if err != nil {
@@ -106,7 +107,7 @@ func headless(ctx context.Context, s *Desk, url string) []string {
 // AddRegistry pins a registry for this project. Its identity and root keys are shown and
 // agreed to once, unless q gives the identity, and never change unnoticed. When the
 // project names the registry already, it must have the identity that is named there.
-func AddRegistry(ctx context.Context, s *Desk, q rye.RegistryAddRequest) (*rye.RegistryInfo, error) {
+func AddRegistry(ctx context.Context, s *custody.Desk, q rye.RegistryAddRequest) (*rye.RegistryInfo, error) {
 	if s.Offline {
 		return nil, fault.New(fault.Offline, "registry add %s: its identity has to be fetched", q.URL).Advise("leave out --offline")
 	}
@@ -114,7 +115,7 @@ func AddRegistry(ctx context.Context, s *Desk, q rye.RegistryAddRequest) (*rye.R
 	if err := os.MkdirAll(s.CacheDir, 0o700); err != nil {
 		return nil, err
 	}
-	id, err := registry.Contact(ctx, q.URL, s.CacheDir, s.transport())
+	id, err := registry.Contact(ctx, q.URL, s.CacheDir, transportOf(s))
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +133,7 @@ func AddRegistry(ctx context.Context, s *Desk, q rye.RegistryAddRequest) (*rye.R
 // asExpected refuses a registry that has another identity than the user gave, or than the
 // project names. That it has the one that the project names says nothing: whoever made the
 // clone wrote both.
-func asExpected(s *Desk, q rye.RegistryAddRequest, id registry.Identity) error {
+func asExpected(s *custody.Desk, q rye.RegistryAddRequest, id registry.Identity) error {
 	have := s.Project.Registries[q.Name]
 	who, want := "you gave", q.ID
 	if want == "" {
@@ -217,7 +218,7 @@ func scopesAsked(q rye.RegistryAddRequest) []string {
 
 // pinRegistry writes a registry into the project, and what the user believes of it into the
 // trust store: this is the user's own word, unlike what a clone's rye.yaml says.
-func pinRegistry(ctx context.Context, s *Desk, q rye.RegistryAddRequest, id registry.Identity) (*rye.RegistryInfo, error) {
+func pinRegistry(ctx context.Context, s *custody.Desk, q rye.RegistryAddRequest, id registry.Identity) (*rye.RegistryInfo, error) {
 	alone, release, err := s.Alone(ctx)
 	if err != nil {
 		return nil, err
@@ -243,7 +244,7 @@ func pinRegistry(ctx context.Context, s *Desk, q rye.RegistryAddRequest, id regi
 // believeRegistry pins a registry, and grants its address and scopes to this directory and
 // to the user space. There a namespace stays with the registry that it was given to, and
 // everything ("*") with the first.
-func believeRegistry(s *Desk, st *trust.Store, id registry.Identity, info *rye.RegistryInfo) error {
+func believeRegistry(s *custody.Desk, st *trust.Store, id registry.Identity, info *rye.RegistryInfo) error {
 	roots := fingerprints(id.Roots)
 	if old, ok := st.Registry(info.ID); ok {
 		roots = old.Roots // only a sync changes them, by the log that begins with this identity
@@ -271,7 +272,7 @@ func believeRegistry(s *Desk, st *trust.Store, id registry.Identity, info *rye.R
 // mayGiveScopes refuses a namespace that the user gave to another registry, or that is bound
 // to one: it belongs to one registry for all that this user does. id is "" for a registry
 // that is yet to be made.
-func mayGiveScopes(s *Desk, st *trust.Store, scopes []string, id string) error {
+func mayGiveScopes(s *custody.Desk, st *trust.Store, scopes []string, id string) error {
 	for _, scope := range scopes {
 		had := ""
 		if b, ok := st.Binding(scope); ok {
@@ -311,7 +312,7 @@ func addScopes(scopes map[string]string, info *rye.RegistryInfo) error {
 }
 
 // ListRegistries describes the registries of the project, without the network.
-func ListRegistries(s *Desk) []rye.RegistryInfo {
+func ListRegistries(s *custody.Desk) []rye.RegistryInfo {
 	var all []rye.RegistryInfo
 	for _, name := range slices.Sorted(maps.Keys(s.Project.Registries)) {
 		all = append(all, registryInfo(s, name))
@@ -319,7 +320,7 @@ func ListRegistries(s *Desk) []rye.RegistryInfo {
 	return all
 }
 
-func registryInfo(s *Desk, name string) rye.RegistryInfo {
+func registryInfo(s *custody.Desk, name string) rye.RegistryInfo {
 	c := s.Project.Registries[name]
 	_, err := MayReach(s, name)
 	return rye.RegistryInfo{Name: name, URL: c.URL, Mirrors: c.Mirrors, ID: c.ID, Roots: c.Roots, Pinned: err == nil, Scopes: scopesOf(s.Project, name)}
@@ -327,7 +328,7 @@ func registryInfo(s *Desk, name string) rye.RegistryInfo {
 
 // NamespaceLog lists the operations of a namespace, newest first, after bringing its log
 // up to date; offline as this machine last verified it.
-func NamespaceLog(ctx context.Context, s *Desk, q rye.RegistryLogRequest) ([]rye.LogEntry, error) {
+func NamespaceLog(ctx context.Context, s *custody.Desk, q rye.RegistryLogRequest) ([]rye.LogEntry, error) {
 	name, namespace := q.Registry, cmp.Or(q.Namespace, s.Project.Namespace)
 	if name == "" {
 		var err error

@@ -11,12 +11,13 @@ import (
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // RemoveRegistry takes a registry and its scopes from the project; with q.Everywhere also
 // what the user believes of it. What it was seen to say stays in the state directory.
-func RemoveRegistry(ctx context.Context, s *Desk, q rye.RegistryRemoveRequest) (*rye.RegistryRemoveReport, error) {
+func RemoveRegistry(ctx context.Context, s *custody.Desk, q rye.RegistryRemoveRequest) (*rye.RegistryRemoveReport, error) {
 	rep := &rye.RegistryRemoveReport{Status: "removed", Everywhere: q.Everywhere, DryRun: q.DryRun}
 	if q.DryRun {
 		rep.Status = "would-remove"
@@ -47,7 +48,7 @@ func RemoveRegistry(ctx context.Context, s *Desk, q rye.RegistryRemoveRequest) (
 }
 
 // disbelieve takes back what was granted to a registry, in this directory or everywhere.
-func disbelieve(s *Desk, st *trust.Store, rep *rye.RegistryRemoveReport) error {
+func disbelieve(s *custody.Desk, st *trust.Store, rep *rye.RegistryRemoveReport) error {
 	st.Ungrant(func(g trust.Grant) bool {
 		what, of := g.Cut()
 		about := g.Kind == trust.GrantRegistry && what == rep.ID || g.Kind == trust.GrantScope && of == rep.ID
@@ -61,7 +62,7 @@ func disbelieve(s *Desk, st *trust.Store, rep *rye.RegistryRemoveReport) error {
 
 // findRegistry says which registry is meant: by its name in the project, or with
 // q.Everywhere by its identity.
-func findRegistry(s *Desk, q rye.RegistryRemoveRequest, rep *rye.RegistryRemoveReport) error {
+func findRegistry(s *custody.Desk, q rye.RegistryRemoveRequest, rep *rye.RegistryRemoveReport) error {
 	if s.Project != nil {
 		for name, c := range s.Project.Registries {
 			if name == q.Name || q.Everywhere && c.ID == q.Name {
@@ -143,7 +144,7 @@ func removeQuestion(rep *rye.RegistryRemoveReport, q rye.RegistryRemoveRequest) 
 }
 
 // removeFromProject writes rye.yaml without a registry and its scopes.
-func removeFromProject(ctx context.Context, s *Desk, name string) error {
+func removeFromProject(ctx context.Context, s *custody.Desk, name string) error {
 	alone, release, err := s.Alone(ctx)
 	if err != nil {
 		return err

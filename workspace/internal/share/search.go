@@ -15,12 +15,13 @@ import (
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/search"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/finder"
 )
 
 // offersOf returns what the catalogues that are here offer, for a search. It uses no network, and
 // writes nothing.
-func offersOf(s *Desk, only string) (*finder.Offers, error) {
+func offersOf(s *custody.Desk, only string) (*finder.Offers, error) {
 	names, err := namesOf(s, only)
 	if err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func offersOf(s *Desk, only string) (*finder.Offers, error) {
 
 // shelves reads what is kept of the catalogues of a registry, sorted by namespace. What is
 // damaged is left out, and said.
-func shelves(s *Desk, name string) (all []*shelf, notes []string) {
+func shelves(s *custody.Desk, name string) (all []*shelf, notes []string) {
 	dir := filepath.Dir(shelfPath(s, s.Project.Registries[name].ID, "x"))
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -75,7 +76,7 @@ func shelves(s *Desk, name string) (all []*shelf, notes []string) {
 }
 
 // ageOf says, once for a registry, how old and how complete its catalogues are.
-func ageOf(s *Desk, name string, all []*shelf) string {
+func ageOf(s *custody.Desk, name string, all []*shelf) string {
 	oldest, part := all[0].brought, 0
 	for _, sh := range all {
 		if sh.brought.Before(oldest) {
@@ -110,7 +111,7 @@ func Ago(now, t time.Time) string {
 
 // stall is what one registry offers.
 type stall struct {
-	s     *Desk
+	s     *custody.Desk
 	name  string
 	lines [][]byte
 	of    []*shelfFacts // of each line
@@ -125,7 +126,7 @@ type shelfFacts struct {
 // newStall puts the shelves of a registry together, and counts those that are left out: what
 // comes from another registry here, by its name, or because that other one is where everything
 // comes from and has such a namespace too.
-func newStall(s *Desk, name string, all map[string][]*shelf) (st *stall, left int) {
+func newStall(s *custody.Desk, name string, all map[string][]*shelf) (st *stall, left int) {
 	st = &stall{s: s, name: name}
 	for _, sh := range all[name] {
 		facts := &shelfFacts{shelfState: sh.shelfState, accepted: accepted(s, name, sh.namespace), hidden: elsewhere(s, name, sh.namespace)}
@@ -176,6 +177,6 @@ func (st *stall) show(i int) rye.Hit {
 }
 
 // Search searches what registries offer.
-func Search(ctx context.Context, s *Desk, f *finder.Finder, c rye.Caller, q rye.SearchRequest) (*rye.SearchResult, error) {
+func Search(ctx context.Context, s *custody.Desk, f *finder.Finder, c rye.Caller, q rye.SearchRequest) (*rye.SearchResult, error) {
 	return f.Registries(ctx, s.Session, c, q, func(context.Context) (*finder.Offers, error) { return offersOf(s, q.Registry) })
 }

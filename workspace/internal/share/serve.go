@@ -9,6 +9,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/finder"
 	"github.com/rye-os/rye/workspace/internal/questions"
 	"github.com/rye-os/rye/workspace/internal/session"
@@ -48,12 +49,12 @@ type servedArgs struct {
 // A Server answers such items.
 type Server struct {
 	Finder  *finder.Finder
-	Install func(context.Context, *Desk, rye.InstallRequest) (*rye.InstallReport, error) // of the room above
+	Install func(context.Context, *custody.Desk, rye.InstallRequest) (*rye.InstallReport, error) // of the room above
 }
 
 // Serve does what an item asks for, on behalf of a caller whom every gate has let pass. s is of
 // a host that Asking returned.
-func (v Server) Serve(ctx context.Context, s *Desk, c rye.Caller, q rye.ServedCall) (json.RawMessage, error) {
+func (v Server) Serve(ctx context.Context, s *custody.Desk, c rye.Caller, q rye.ServedCall) (json.RawMessage, error) {
 	var a servedArgs
 	if err := objects.DecodeJSON(q.Params, maxServed, &a); err != nil {
 		return nil, fault.New(fault.Usage, "parameters: %w", err)
@@ -90,7 +91,7 @@ type servedOffer struct {
 	Guess       bool   `json:"guess,omitempty"`
 }
 
-func (v Server) search(ctx context.Context, s *Desk, c rye.Caller, a servedArgs) (any, error) {
+func (v Server) search(ctx context.Context, s *custody.Desk, c rye.Caller, a servedArgs) (any, error) {
 	q := rye.SearchRequest{Query: a.Query, Kind: a.Kind, Space: rye.SpaceRegistry, Registry: a.Registry, Limit: cmp.Or(a.Limit, 5), Offset: a.Offset}
 	res, err := Search(ctx, s, v.Finder, c, q)
 	if err != nil {
@@ -112,7 +113,7 @@ func (v Server) search(ctx context.Context, s *Desk, c rye.Caller, a servedArgs)
 }
 
 // serveInfo is Info, of which only so much is told as was asked for.
-func serveInfo(ctx context.Context, s *Desk, a servedArgs) (any, error) {
+func serveInfo(ctx context.Context, s *custody.Desk, a servedArgs) (any, error) {
 	rep, err := Info(ctx, s, rye.PublishedRequest{Name: a.Name, Registry: a.Registry})
 	if err != nil {
 		return nil, err
@@ -130,7 +131,7 @@ func serveInfo(ctx context.Context, s *Desk, a servedArgs) (any, error) {
 
 // add adds an item to the project once a person agreed to what comes: who signed it, its
 // digest, and what it may do.
-func (v Server) add(ctx context.Context, s *Desk, c rye.Caller, a servedArgs) (any, error) {
+func (v Server) add(ctx context.Context, s *custody.Desk, c rye.Caller, a servedArgs) (any, error) {
 	q := rye.InstallRequest{Names: []string{a.Item}}
 	if c.IsPerson() {
 		return v.Install(ctx, s, q)

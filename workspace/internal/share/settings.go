@@ -23,6 +23,7 @@ import (
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
@@ -141,7 +142,7 @@ func (s Settings) Encode() []byte {
 	return b
 }
 
-func readSettings(s *Desk) (Settings, error) {
+func readSettings(s *custody.Desk) (Settings, error) {
 	path := s.UserFile(SettingsFile)
 	raw, err := place.Read(path, settingsMax)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -158,7 +159,7 @@ func readSettings(s *Desk) (Settings, error) {
 
 // settingsOf are the user's settings. Those that cannot be read do not keep anybody from
 // reading a registry: the user is told.
-func settingsOf(s *Desk) Settings {
+func settingsOf(s *custody.Desk) Settings {
 	set, err := readSettings(s)
 	if err != nil {
 		s.Tell(err.Error() + "; your settings about sharing are not used")
@@ -167,7 +168,7 @@ func settingsOf(s *Desk) Settings {
 }
 
 // changeSettings changes the file, one process at a time.
-func changeSettings(ctx context.Context, s *Desk, change func(Settings) error) error {
+func changeSettings(ctx context.Context, s *custody.Desk, change func(Settings) error) error {
 	if err := s.NeedConfig(); err != nil {
 		return err
 	}
@@ -191,7 +192,7 @@ func changeSettings(ctx context.Context, s *Desk, change func(Settings) error) e
 }
 
 // ListSettings lists what the user set about sharing, also outside of a project.
-func ListSettings(_ context.Context, s *Desk, _ struct{}) ([]rye.Setting, error) {
+func ListSettings(_ context.Context, s *custody.Desk, _ struct{}) ([]rye.Setting, error) {
 	set, err := readSettings(s)
 	if err != nil {
 		return nil, err
@@ -208,7 +209,7 @@ func ListSettings(_ context.Context, s *Desk, _ struct{}) ([]rye.Setting, error)
 }
 
 // Set changes a setting about sharing; an empty value takes it back.
-func Set(ctx context.Context, s *Desk, q rye.SetRequest) (*rye.Setting, error) {
+func Set(ctx context.Context, s *custody.Desk, q rye.SetRequest) (*rye.Setting, error) {
 	err := changeSettings(ctx, s, func(set Settings) error {
 		delete(set, authorAsked)
 		if err := set.put(q.Name, q.Value); err != nil {
@@ -237,12 +238,12 @@ func (s Settings) plain() []string {
 
 // gitUser begins to ask git for the user's name and address, and returns where they are to be
 // had: nil where the user said already what to publish.
-func gitUser(s *Desk) (user func() (name, email string), err error) {
+func gitUser(s *custody.Desk) (user func() (name, email string), err error) {
 	set, err := readSettings(s)
 	if err != nil || set[authorEmail] != "" || set[authorName] != "" || set[authorAsked] != "" {
 		return nil, err
 	}
-	user = sync.OnceValues(func() (string, string) { return transport.GitUser(s.transport()) })
+	user = sync.OnceValues(func() (string, string) { return transport.GitUser(transportOf(s)) })
 	go user()
 	return user, nil
 }
@@ -251,7 +252,7 @@ func gitUser(s *Desk) (user func() (name, email string), err error) {
 // knows: whoever reads a registry sees them, for ever, and a forge calls a signature verified
 // only beside an address that it knows. Where nobody can be asked nothing is said, and
 // nothing remembered. An answer that is not given does not keep anybody from publishing.
-func askAuthor(ctx context.Context, s *Desk, user func() (name, email string)) error {
+func askAuthor(ctx context.Context, s *custody.Desk, user func() (name, email string)) error {
 	if user == nil {
 		return nil
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
 	"github.com/rye-os/rye/search"
+	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
 // A catalogue has a line of JSON for every version, each of which has to be compared with its
@@ -48,7 +49,7 @@ type shelfState struct {
 func (s *shelfState) complete() bool { return s.have == s.parts }
 
 // shelfPath is where the shelf of a namespace is; "" where there is no cache.
-func shelfPath(s *Desk, id, ns string) string {
+func shelfPath(s *custody.Desk, id, ns string) string {
 	digest, err := objects.ParseDigest(id)
 	if s.CacheDir == "" || err != nil {
 		return ""

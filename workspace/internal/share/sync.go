@@ -15,13 +15,14 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // Sync brings what this machine knows of the project's registries up to date: of one, or
 // with no name of all. It fetches what is new of their logs, replays it, and refuses what
 // does not follow from what was seen before. It changes nothing in the project.
-func Sync(ctx context.Context, s *Desk, q rye.RegistryRequest) ([]rye.RegistryInfo, error) {
+func Sync(ctx context.Context, s *custody.Desk, q rye.RegistryRequest) ([]rye.RegistryInfo, error) {
 	names, faults := slices.Sorted(maps.Keys(s.Project.Registries)), error(nil)
 	if q.Registry != "" {
 		if !slices.Contains(names, q.Registry) {
@@ -43,7 +44,7 @@ func Sync(ctx context.Context, s *Desk, q rye.RegistryRequest) ([]rye.RegistryIn
 
 // syncRegistry brings namespaces of one registry up to date. One that fails does not keep the
 // others from being verified, and their revocations and keys from being applied.
-func syncRegistry(ctx context.Context, s *Desk, name string, namespaces []string) (rye.RegistryInfo, error) {
+func syncRegistry(ctx context.Context, s *custody.Desk, name string, namespaces []string) (rye.RegistryInfo, error) {
 	info, err := syncNamespaces(ctx, s, name, namespaces)
 	var failed registry.SyncError
 	if !errors.As(err, &failed) {
@@ -57,7 +58,7 @@ func syncRegistry(ctx context.Context, s *Desk, name string, namespaces []string
 	return info, errors.Join(err, more)
 }
 
-func syncNamespaces(ctx context.Context, s *Desk, name string, namespaces []string) (rye.RegistryInfo, error) {
+func syncNamespaces(ctx context.Context, s *custody.Desk, name string, namespaces []string) (rye.RegistryInfo, error) {
 	info := registryInfo(s, name)
 	what, err := settledBy(s, name, namespaces)
 	if err != nil {
@@ -178,7 +179,7 @@ func asSettled(ctx context.Context, reg *registry.Registry, what objects.Digest,
 // settledBy digests everything that a fetch of a registry depends on beside the registry: the
 // trust store, the addresses and mirrors in the project, and the pins and namespaces in the
 // lock. When one of them changes, a settled registry is asked again.
-func settledBy(s *Desk, name string, namespaces []string) (objects.Digest, error) {
+func settledBy(s *custody.Desk, name string, namespaces []string) (objects.Digest, error) {
 	epoch, err := s.Trust.Epoch()
 	lines := []string{epoch.String()}
 	for _, at := range append([]string{s.Project.Registries[name].URL}, s.Project.Registries[name].Mirrors...) {
@@ -211,7 +212,7 @@ func freshUntil(root registry.Root, namespaces []string) (until time.Time) {
 
 // namespacesOf returns the namespaces of a registry that the project names: its own,
 // those of its scopes and those of its dependencies.
-func namespacesOf(s *Desk, name string) []string {
+func namespacesOf(s *custody.Desk, name string) []string {
 	names := slices.Collect(maps.Keys(s.Project.Scopes))
 	for dep := range s.Project.Deps {
 		if ref, err := objects.ParseRef(dep); err == nil {
@@ -231,7 +232,7 @@ func namespacesOf(s *Desk, name string) []string {
 // UpdateTrust writes the keys that the verified log of a namespace binds it to into the trust
 // store, so that they hold offline too. Its revoked versions are remembered by registry, which
 // the trust store consults. The session still sees both as they were; see Session.WithTrust.
-func UpdateTrust(ctx context.Context, s *Desk, reg *registry.Registry, ns string) error {
+func UpdateTrust(ctx context.Context, s *custody.Desk, reg *registry.Registry, ns string) error {
 	b, err := reg.Binding(ns)
 	if err != nil {
 		return err
@@ -253,7 +254,7 @@ func UpdateTrust(ctx context.Context, s *Desk, reg *registry.Registry, ns string
 // verified log holds of those that were retired: the only evidence for it, for the holder of
 // such a key can write a lock, too. Where that cannot be had, the lists that are there stay, and
 // the error says so.
-func boundKeys(ctx context.Context, s *Desk, reg *registry.Registry, ns string, b registry.Binding) ([]trust.BoundKey, error) {
+func boundKeys(ctx context.Context, s *custody.Desk, reg *registry.Registry, ns string, b registry.Binding) ([]trust.BoundKey, error) {
 	keys := b.Bound()
 	if !slices.ContainsFunc(keys, func(k trust.BoundKey) bool { return k.State == trust.Retired }) {
 		return keys, nil
@@ -277,7 +278,7 @@ func boundKeys(ctx context.Context, s *Desk, reg *registry.Registry, ns string, 
 }
 
 // lockedOf returns the items of a namespace that the lock pins to what a registry published.
-func lockedOf(s *Desk, ns string) (refs []objects.Ref) {
+func lockedOf(s *custody.Desk, ns string) (refs []objects.Ref) {
 	if s.Lock == nil {
 		return nil
 	}
@@ -290,7 +291,7 @@ func lockedOf(s *Desk, ns string) (refs []objects.Ref) {
 }
 
 // lookAtLocked brings what the catalogue says of the items that the lock pins.
-func lookAtLocked(ctx context.Context, s *Desk, reg *registry.Registry, ns string) error {
+func lookAtLocked(ctx context.Context, s *custody.Desk, reg *registry.Registry, ns string) error {
 	refs := lockedOf(s, ns)
 	if len(refs) == 0 {
 		return nil
@@ -300,7 +301,7 @@ func lookAtLocked(ctx context.Context, s *Desk, reg *registry.Registry, ns strin
 
 // AsLocked compares what the lock pins with its line in the catalogue. Where they differ one
 // of the two lies, and neither is used.
-func AsLocked(s *Desk, reg *registry.Registry, ref objects.Ref) error {
+func AsLocked(s *custody.Desk, reg *registry.Registry, ref objects.Ref) error {
 	pin, ok := PinOf(s.Lock, ref)
 	if !ok || pin.From == "" {
 		return nil
@@ -319,7 +320,7 @@ func AsLocked(s *Desk, reg *registry.Registry, ref objects.Ref) error {
 
 // UpdateRoots writes which keys hold the root of a registry into the trust store, after
 // its log, which begins at the pinned genesis, was verified to say so.
-func UpdateRoots(s *Desk, id objects.Digest, root registry.Root) error {
+func UpdateRoots(s *custody.Desk, id objects.Digest, root registry.Root) error {
 	pinned, ok := s.Trust.Registry(id.String())
 	now := fingerprints(root.Keys)
 	other := func(fp objects.Fingerprint) bool { return !slices.Contains(pinned.Roots, fp) }

@@ -9,27 +9,10 @@ import (
 	"github.com/rye-os/rye/registry"
 	"github.com/rye-os/rye/store/transport"
 	"github.com/rye-os/rye/workspace/internal/custody"
-	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Desk is a session that can reach other machines, with the user's keys.
-type Desk struct {
-	*session.Session
-	Keys *custody.Keys
-	*custody.Options
-
-	Looks bool // for a command that only looks: it gives no namespace to other owners
-}
-
-// Looking returns a desk for a command that only looks.
-func (s *Desk) Looking() *Desk {
-	n := *s
-	n.Looks = true
-	return &n
-}
-
-// transport returns how this user reaches other machines.
-func (s *Desk) transport() transport.Options {
+// transportOf returns how this user reaches other machines.
+func transportOf(s *custody.Desk) transport.Options {
 	o := transport.Options{Token: s.Token, Netrc: s.Netrc, Env: s.Env, Proxy: s.Proxy, Progress: s.Progress, Importer: s.Helper,
 		Plain: settingsOf(s).plain()}
 	if s.Git != nil {
@@ -39,7 +22,7 @@ func (s *Desk) transport() transport.Options {
 }
 
 // By names the signer of an operation for git, as the user chose to be named.
-func By(s *Desk, key trust.Signer) registry.By {
+func By(s *custody.Desk, key trust.Signer) registry.By {
 	return registry.By{Signer: key, Who: settingsOf(s).who()}
 }
 

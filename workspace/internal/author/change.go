@@ -15,18 +15,11 @@ import (
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/custody"
-	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Desk is where items are changed: one session, and the user's keys.
-type Desk struct {
-	*session.Session
-	Keys *custody.Keys
-}
-
-// layer returns the space of this name, "" for the project's, when it can be changed. Unless
+// changeable returns the space of this name, "" for the project's, when it can be changed. Unless
 // this only looks, a change of it that a killed process left is finished first.
-func (s *Desk) layer(ctx context.Context, name string, looks bool) (*space.Layer, error) {
+func changeable(ctx context.Context, s *custody.Desk, name string, looks bool) (*space.Layer, error) {
 	sp, err := objects.ParseSpace(cmp.Or(name, objects.Project.String()))
 	if err != nil {
 		return nil, err
@@ -45,7 +38,7 @@ func (s *Desk) layer(ctx context.Context, name string, looks bool) (*space.Layer
 // change makes files what they are to be and records them, with what record changes beside
 // them where that is more than the files: both, or neither. It returns the commit. Where there can be no record the user is
 // told, the files change, and there is no commit.
-func (s *Desk) change(ctx context.Context, l *space.Layer, verb string, refs []objects.Ref, files []store.Change, record ...store.Change) (string, error) {
+func change(ctx context.Context, s *custody.Desk, l *space.Layer, verb string, refs []objects.Ref, files []store.Change, record ...store.Change) (string, error) {
 	if l.Store == "" {
 		s.Tell("nothing is recorded: " + s.Records.Err().Error())
 		return "", writeFiles(l, files)
@@ -97,7 +90,7 @@ func removalsOf(files []store.Change) []store.Change {
 
 // record commits changes to a space and returns the commit. Its subject says what was
 // done to which items. Where there can be no record the user is told, and there is no commit.
-func (s *Desk) record(ctx context.Context, l *space.Layer, verb string, refs []objects.Ref, changes []store.Change) (string, error) {
+func record(ctx context.Context, s *custody.Desk, l *space.Layer, verb string, refs []objects.Ref, changes []store.Change) (string, error) {
 	if l.Store == "" {
 		s.Tell("nothing is recorded: " + s.Records.Err().Error())
 		return "", nil
@@ -132,7 +125,7 @@ func subject(verb string, refs []objects.Ref) string {
 
 // keep records files that are about to be replaced or removed, in a commit of its own: in
 // the commit of what replaces them they would not be part of history.
-func (s *Desk) keep(ctx context.Context, l *space.Layer, refs []objects.Ref, files []store.Change) error {
+func keep(ctx context.Context, s *custody.Desk, l *space.Layer, refs []objects.Ref, files []store.Change) error {
 	if len(files) == 0 {
 		return nil
 	}
@@ -140,13 +133,13 @@ func (s *Desk) keep(ctx context.Context, l *space.Layer, refs []objects.Ref, fil
 		return fault.New(fault.NotFound, "%s would be lost: there is no record to keep it", files[0].Path).
 			Advise("move .ai/%s out of the project", files[0].Path)
 	}
-	_, err := s.record(ctx, l, "keep", refs, files)
+	_, err := record(ctx, s, l, "keep", refs, files)
 	return err
 }
 
 // keepFile is keep for the working file of ref at p. It records nothing when there is no
 // file, when the file holds the bytes that are to replace it, and when the record has it.
-func (s *Desk) keepFile(ctx context.Context, l *space.Layer, ref objects.Ref, p string, replacement []byte) error {
+func keepFile(ctx context.Context, s *custody.Desk, l *space.Layer, ref objects.Ref, p string, replacement []byte) error {
 	have, err := l.Read(p)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -160,7 +153,7 @@ func (s *Desk) keepFile(ctx context.Context, l *space.Layer, ref objects.Ref, p 
 	if held, err := l.EverHeld(ctx, ref, have); err != nil || held {
 		return err
 	}
-	return s.keep(ctx, l, []objects.Ref{ref}, []store.Change{{Path: p, Data: have}})
+	return keep(ctx, s, l, []objects.Ref{ref}, []store.Change{{Path: p, Data: have}})
 }
 
 // writeFile writes a working file, unless it holds these bytes already.
