@@ -48,7 +48,7 @@ func decided(c rye.Caller) func(*session.Session, error) (*session.Session, erro
 		if err != nil {
 			return nil, err
 		}
-		return session.For(s, c, rye.Ref{}), nil
+		return s.For(c, rye.Ref{}), nil
 	}
 }
 

@@ -65,7 +65,7 @@ func (w *Workspace) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequ
 // Items fail one by one; the error of a single target is returned. For a caller that is
 // not a person, a person approves every change first.
 func (w *Workspace) Sign(ctx context.Context, c rye.Caller, q rye.SignRequest) (*rye.SignReport, error) {
-	first, err := prepare(ctx, w, c, q)
+	first, err := w.prepare(ctx, c, q)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (w *Workspace) Sign(ctx context.Context, c rye.Caller, q rye.SignRequest) (
 
 // prepare makes room for an upgrade, in sessions of its own: what is signed next has to see
 // what it changed. It returns what was signed.
-func prepare(ctx context.Context, w *Workspace, c rye.Caller, q rye.SignRequest) (done []rye.SignResult, err error) {
+func (w *Workspace) prepare(ctx context.Context, c rye.Caller, q rye.SignRequest) (done []rye.SignResult, err error) {
 	if !q.Upgrade {
 		return nil, nil
 	}

@@ -137,7 +137,7 @@ func (g *signing) changeOf(ctx context.Context, d *draft) ([]string, error) {
 		lines = append(lines, look.Powers(old, now)...)
 	}
 	if d.proposal {
-		return append(lines, replaces(g, d, body)...), nil
+		return append(lines, g.replaces(d, body)...), nil
 	}
 	if old == nil {
 		return append(append(lines, "new:"), diff.Lines("", string(body))...), nil

@@ -11,7 +11,6 @@ import (
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/custody"
-	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // DenyShared denies a key (denyKeyShared), or a content of an item of the project for the user, and takes it back for
@@ -50,7 +49,7 @@ func DenyShared(ctx context.Context, s *custody.Desk, q rye.TrustDenyRequest) (*
 	}
 	line, err := trust.TakeBack(ctx, key, it.Ref, d, s.Project.Project, s.Now())
 	if err == nil {
-		err = session.ListTaken(s.Session, line)
+		err = s.ListTaken(line)
 	}
 	return c, err
 }

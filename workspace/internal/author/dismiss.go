@@ -44,7 +44,7 @@ func Unpin(ctx context.Context, s *custody.Desk, q rye.TrustUnpinRequest) (*rye.
 	if err := custody.WriteSigners(s.Host, signers); err != nil {
 		return c, err
 	}
-	session.Remember(ctx, s.Session, lines...)
+	s.Remember(ctx, lines...)
 	if why != nil {
 		c.Detail = why.Error()
 	}
@@ -145,9 +145,9 @@ func denyKeyShared(ctx context.Context, s *custody.Desk, fp objects.Fingerprint,
 	if q.DryRun {
 		return c, nil
 	}
-	if err := session.DenyKeys(s.Session, lines...); err != nil {
+	if err := s.DenyKeys(lines...); err != nil {
 		return c, err
 	}
-	session.Remember(ctx, s.Session, lines...)
+	s.Remember(ctx, lines...)
 	return c, nil
 }

@@ -226,7 +226,7 @@ func (g *signing) bundle(ctx context.Context, d *draft, dir string) error {
 	}
 	d.others = slices.DeleteFunc(changes, func(c store.Change) bool { return c.Path == d.path })
 	if d.Members = now.Since(was); was != nil && len(d.Members) == 0 && was.Version == now.Version {
-		if done, err := bundleStands(ctx, g, d, dir, was); done || err != nil {
+		if done, err := g.bundleStands(ctx, d, dir, was); done || err != nil {
 			return err
 		}
 	} else if exec := newExecutable(was, files, dir); exec != "" && everything(g.q) && !g.named[rye.Target(dir)] && !g.q.Check {
@@ -237,12 +237,12 @@ func (g *signing) bundle(ctx context.Context, d *draft, dir string) error {
 		d.unsigned(raw)
 		return nil
 	}
-	return makeAnew(ctx, g, d, dir, now, old)
+	return g.makeAnew(ctx, d, dir, now, old)
 }
 
 // bundleStands reports whether nothing is to be signed in a bundle whose files are those of
 // its verified manifest: it is the user's own, or this is a check.
-func bundleStands(ctx context.Context, g *signing, d *draft, dir string, m *objects.Manifest) (done bool, err error) {
+func (g *signing) bundleStands(ctx context.Context, d *draft, dir string, m *objects.Manifest) (done bool, err error) {
 	if !g.q.Check && m.Item().Signature.Key != g.key.Public().Fingerprint() {
 		return false, nil
 	}
@@ -264,7 +264,7 @@ func bundleStands(ctx context.Context, g *signing, d *draft, dir string, m *obje
 }
 
 // makeAnew signs a new manifest.
-func makeAnew(ctx context.Context, g *signing, d *draft, dir string, now, old *objects.Manifest) error {
+func (g *signing) makeAnew(ctx context.Context, d *draft, dir string, now, old *objects.Manifest) error {
 	raw, err := now.Encode()
 	if err == nil {
 		raw, err = g.manifest(ctx, dir, raw, notBefore(g.now, old))

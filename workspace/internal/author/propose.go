@@ -17,7 +17,7 @@ import (
 
 // proposed makes the draft of the text that a request brings. What is there and is the same
 // is signed as it lies.
-func proposed(ctx context.Context, g *signing, ref objects.Ref) *draft {
+func (g *signing) proposed(ctx context.Context, ref objects.Ref) *draft {
 	d := &draft{ref: ref, SignResult: rye.SignResult{Ref: ref.String(), Status: "failed"}}
 	p, there, err := lies(g.layer, ref)
 	if err == nil {
@@ -69,7 +69,7 @@ func unsigned(p string, raw []byte) []byte {
 
 // replaces shows what a proposal does to the file that lies there: how that changes where
 // it is the user's own, else what goes, and then all of the text.
-func replaces(g *signing, d *draft, body []byte) []string {
+func (g *signing) replaces(d *draft, body []byte) []string {
 	if d.there == nil {
 		return append([]string{"new:"}, diff.Lines("", string(body))...)
 	}

@@ -175,7 +175,7 @@ func (d *draft) fail(err error) { d.Status, d.data, d.changed, d.err = "failed",
 // items signs every item in memory, or the one that comes as a text; nothing is written yet.
 func (g *signing) items(ctx context.Context, refs []objects.Ref) ([]*draft, error) {
 	if g.q.Content != "" {
-		return []*draft{proposed(ctx, g, refs[0])}, nil
+		return []*draft{g.proposed(ctx, refs[0])}, nil
 	}
 	recorded, err := recordedBlobs(ctx, g.layer, len(refs))
 	if err != nil {

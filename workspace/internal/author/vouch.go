@@ -96,7 +96,7 @@ func (g *signing) vouch(ctx context.Context, c rye.Caller, all []*draft) error {
 		if err != nil {
 			return err
 		}
-		if err := g.Ask(ctx, vouchQuestion(d, lines)); err != nil {
+		if err := g.Ask(ctx, d.vouchQuestion(lines)); err != nil {
 			return err
 		}
 	}
@@ -106,7 +106,7 @@ func (g *signing) vouch(ctx context.Context, c rye.Caller, all []*draft) error {
 // vouchQuestion shows what the change of a draft is: a line about the item, one about its
 // signer, and then the text. A change that cannot be shown whole lies in a file that the
 // person can read before they answer.
-func vouchQuestion(d *draft, lines []string) rye.Question {
+func (d *draft) vouchQuestion(lines []string) rye.Question {
 	q := rye.Question{Topic: "sign " + d.Ref, Text: "It carries a signature by " + d.before.who + ". Signing it says that you vouch for it",
 		Mend: fault.Command("rye sign %s --yes", d.Ref)}
 	shown, err := readable(lines)

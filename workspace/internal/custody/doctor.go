@@ -17,7 +17,7 @@ func (ks *Keys) Check(ctx context.Context) rye.DoctorCheck {
 	if Held(ks.Key) {
 		k, err := ks.Signer(ctx)
 		if err == nil {
-			err = usable(ks, k.Public())
+			err = ks.usable(k.Public())
 		}
 		if err != nil {
 			return session.Checked("key", "", err)
@@ -28,12 +28,12 @@ func (ks *Keys) Check(ctx context.Context) rye.DoctorCheck {
 	if err != nil {
 		return session.Checked("key", "", ks.explainMissing(err))
 	}
-	return session.Checked("key", pub.String()+" at "+ks.Path(ks.Key), usable(ks, pub))
+	return session.Checked("key", pub.String()+" at "+ks.Path(ks.Key), ks.usable(pub))
 }
 
 // usable says why what the user's key signs would not count: it was denied, or the trust
 // store does not list it. A store that cannot be read is told of elsewhere.
-func usable(ks *Keys, pub trust.PublicKey) error {
+func (ks *Keys) usable(pub trust.PublicKey) error {
 	st, err := trust.LoadStore(ks.host.TrustPath())
 	switch {
 	case err != nil:

@@ -34,7 +34,7 @@ func Trust(ctx context.Context, s *session.Session, q rye.TrustRequest, files []
 	}
 	a.rep.DryRun = q.DryRun
 	if !q.DryRun {
-		session.KeepSigners(ctx, s)
+		s.KeepSigners(ctx)
 	}
 	a.note(a.parts, a.store, nil)
 	if q.DryRun {
@@ -88,7 +88,7 @@ func readAsking(s *session.Session, files []session.SignedFile) (*asking, error)
 	for _, g := range a.over {
 		a.rep.First = append(a.rep.First, fmt.Sprintf("granted in %s, whose linked worktree this is, a yes lets it hold here too: %s", words.Quote(main), strings.TrimSpace(string(g.Kind)+" "+g.Value)))
 	}
-	a.rep.Ignored = session.AgainstNotes(s)
+	a.rep.Ignored = s.AgainstNotes()
 	a.rep.Undeclared = a.undeclared()
 	return a, nil
 }
@@ -159,7 +159,7 @@ func (a *asking) findContests(ctx context.Context) error {
 			continue
 		}
 		ns := p.Signer.Namespaces[0]
-		owners, err := session.OwnersElsewhere(ctx, a.s, ns)
+		owners, err := a.s.OwnersElsewhere(ctx, ns)
 		if err != nil {
 			return err
 		}

@@ -126,13 +126,13 @@ func Allow(ctx context.Context, h *session.Host, q rye.TrustAllowRequest) (*rye.
 	}
 	kept, listed, file := false, false, objects.TakenFile
 	if !d.IsZero() && h.ProjectDir != "" {
-		if kept, listed, err = session.TakenBack(ctx, h, d, !q.DryRun); err != nil {
+		if kept, listed, err = h.TakenBack(ctx, d, !q.DryRun); err != nil {
 			return nil, err
 		}
 	}
 	if !fp.IsZero() && h.ProjectDir != "" {
 		file = objects.DeniedKeysFile
-		if kept, listed, err = session.ForgetKeyDenials(ctx, h, fp, !q.DryRun); err != nil {
+		if kept, listed, err = h.ForgetKeyDenials(ctx, fp, !q.DryRun); err != nil {
 			return nil, err
 		}
 	}

@@ -76,7 +76,7 @@ func (f *Finder) understand(ctx context.Context, s *session.Session, c rye.Calle
 	if err != nil {
 		return a, err
 	}
-	a.want = wants(kinds, in)
+	a.want = in.wants(kinds)
 	if a.weights, err = f.weights.of(ctx, s); err != nil {
 		return a, err
 	}
@@ -90,7 +90,7 @@ func wordless(q rye.SearchRequest) error {
 }
 
 // wants says which items are searched; nil for all of them.
-func wants(kinds map[objects.Kind]func(objects.ID) bool, in scope) func(objects.Ref) bool {
+func (in scope) wants(kinds map[objects.Kind]func(objects.ID) bool) func(objects.Ref) bool {
 	all := in == scope{} && len(kinds) == len(objects.Kinds)
 	for _, may := range kinds {
 		all = all && may == nil

@@ -42,7 +42,7 @@ func Grant(ctx context.Context, s *custody.Desk, q rye.GrantRequest) (*rye.RootC
 	if err := r.locate(ctx, &op, q.Located); err != nil {
 		return nil, err
 	}
-	if old != nil && old.Genesis == op.Genesis && old.Located == op.Located && slices.Equal(old.Keys, keys) && !usedUp(r, old) {
+	if old != nil && old.Genesis == op.Genesis && old.Located == op.Located && slices.Equal(old.Keys, keys) && !r.usedUp(old) {
 		return nil, fault.New(fault.Conflict, "grant %s: the root granted it to exactly these keys already", q.Namespace).
 			Advise("rye registry members %s shows them", q.Namespace)
 	}
@@ -55,7 +55,7 @@ func Grant(ctx context.Context, s *custody.Desk, q rye.GrantRequest) (*rye.RootC
 
 // usedUp reports whether a namespace where several keys must agree already derives from a
 // grant: then the same again is a new word, which rescues it (docs/format/registry.md).
-func usedUp(r *root, g *registry.Grant) bool {
+func (r *root) usedUp(g *registry.Grant) bool {
 	st, err := r.reg.View(g.Namespace)
 	return err == nil && st.Threshold > 1 && st.Grant >= g.Since
 }

@@ -150,11 +150,11 @@ func said(s *session.Session) (all []rye.AuditFinding, err error) {
 		if pin.From == "" {
 			continue
 		}
-		n, err := session.NotedOf(s, s.Lock.Registries[pin.From].ID, ref.ID.Namespace())
+		n, err := s.NotedOf(s.Lock.Registries[pin.From].ID, ref.ID.Namespace())
 		if err != nil {
 			return nil, err
 		}
-		m, ok, err := session.Marked(s, ref)
+		m, ok, err := s.Marked(ref)
 		name := ref.Published() + "@" + pin.Version
 		switch {
 		case err != nil:

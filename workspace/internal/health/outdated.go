@@ -140,8 +140,8 @@ func compare(ctx context.Context, s *session.Session, name string, deps []depend
 			if err != nil && !fault.Is(err, fault.Offline) && !fault.Is(err, fault.NotFound) {
 				return nil, err
 			}
-			stand(&r, d, versions)
-			if n, err := session.NotedOf(s, reg.ID(), ns); err == nil && !n.At.IsZero() && len(versions) > 0 {
+			d.stand(&r, versions)
+			if n, err := s.NotedOf(reg.ID(), ns); err == nil && !n.At.IsZero() && len(versions) > 0 {
 				r.Known = n.At.UTC().Format(time.RFC3339)
 			}
 		}
@@ -165,7 +165,7 @@ func openKnown(s *session.Session, name string) (*registry.Registry, error) {
 }
 
 // stand compares one dependency with the versions that its registry has.
-func stand(r *rye.Dependency, d dependency, versions []registry.Entry) {
+func (d dependency) stand(r *rye.Dependency, versions []registry.Entry) {
 	if len(versions) == 0 {
 		return
 	}

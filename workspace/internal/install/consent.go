@@ -54,7 +54,7 @@ func (r review) change(ctx context.Context, a *arrival) rye.Change {
 	c := rye.Change{Name: e.Ref.Published(), Version: e.Version, WantedBy: r.sol.Chosen[e.Ref].By, Direct: listed || r.asked[e.Ref],
 		Needs: needsOf(it), Capabilities: it.Meta.Permissions, Deps: it.Meta.Deps, Author: e.Author.String(), Publisher: e.Publisher.String()}
 	pin, had := r.fromRegistry(e.Ref)
-	old := kept(ctx, r.installation, e.Ref)
+	old := r.installation.kept(ctx, e.Ref)
 	if had {
 		c.Was = pin.Version
 		if pin.Author != e.Author {

@@ -37,10 +37,10 @@ func Install(ctx context.Context, s *custody.Desk, q rye.InstallRequest) (*rye.I
 	if err != nil {
 		return nil, err
 	}
-	if err := leave(ctx, in, sol); err != nil {
+	if err := in.leave(ctx, sol); err != nil {
 		return nil, err
 	}
-	rep := &rye.InstallReport{DryRun: q.DryRun, Warnings: append(in.warnings, remarks(in, sol)...)}
+	rep := &rye.InstallReport{DryRun: q.DryRun, Warnings: append(in.warnings, in.remarks(sol)...)}
 	shown := review{in, sol}
 	rep.Changes = shown.changes(ctx)
 	for _, reg := range in.registries {
@@ -169,7 +169,7 @@ func (in *installation) choose(ctx context.Context, wants []resolve.Want) (*reso
 			return nil, err
 		}
 		if !more {
-			caret(in, sol)
+			in.caret(sol)
 			return sol, nil
 		}
 	}
@@ -210,7 +210,7 @@ func (in *installation) moving(ref objects.Ref) bool {
 }
 
 // caret fills in the ranges of what was asked for without one.
-func caret(in *installation, sol *resolve.Solution) {
+func (in *installation) caret(sol *resolve.Solution) {
 	for ref := range in.asked {
 		name := ref.Published()
 		if text, ok := in.deps[name]; ok && text == "" {
@@ -226,7 +226,7 @@ func (in *installation) bring(ctx context.Context, sol *resolve.Solution) (more 
 	in.arrivals = nil
 	for _, ref := range slices.SortedFunc(maps.Keys(sol.Chosen), byPublished) {
 		c := sol.Chosen[ref]
-		if c.Seq < firstLine || !in.asked[ref] && stands(ctx, in, ref, c.Entry.Version) {
+		if c.Seq < firstLine || !in.asked[ref] && in.stands(ctx, ref, c.Entry.Version) {
 			continue // of the project itself, or where it was
 		}
 		if i := slices.IndexFunc(old, func(a arrival) bool { return a.item.Ref == ref && a.release.Version == c.Entry.Version }); i >= 0 {

@@ -24,14 +24,14 @@ const firstLine = 2
 // versions is what there is to choose from of an item: what the project has of its own, what
 // it keeps because nobody asked for it, or else what its registry has.
 func (in *installation) versions(ctx context.Context, ref objects.Ref) ([]resolve.Version, error) {
-	if mine, ok, err := own(ctx, in, ref); ok || err != nil {
+	if mine, ok, err := in.own(ctx, ref); ok || err != nil {
 		return mine, err
 	}
-	if it := kept(ctx, in, ref); in.stays(ref) && it != nil {
+	if it := in.kept(ctx, ref); in.stays(ref) && it != nil {
 		in.stayed = true
 		pin := in.Lock.Items[ref]
 		return []resolve.Version{{Entry: registry.Entry{Ref: ref, Version: pin.Version, Status: registry.StatusOK,
-			Meta: registry.Meta{Deps: withExecutor(ctx, in, it.Meta.Deps, it)}}}}, nil
+			Meta: registry.Meta{Deps: in.withExecutor(ctx, it.Meta.Deps, it)}}}}, nil
 	}
 	reg, _, err := in.registryOf(ctx, ref)
 	if err != nil {
@@ -42,22 +42,22 @@ func (in *installation) versions(ctx context.Context, ref objects.Ref) ([]resolv
 			return nil, err
 		}
 	}
-	all, err := listed(in, reg, ref)
+	all, err := in.listed(reg, ref)
 	if err != nil {
 		return nil, err
 	}
-	if it := kept(ctx, in, ref); it != nil {
+	if it := in.kept(ctx, ref); it != nil {
 		for i := range all {
 			if all[i].Entry.Version == it.Meta.Version {
-				all[i].Meta.Deps = withExecutor(ctx, in, all[i].Meta.Deps, it)
+				all[i].Meta.Deps = in.withExecutor(ctx, all[i].Meta.Deps, it)
 			}
 		}
 	}
-	return all, takenBack(in, ref, all)
+	return all, in.takenBack(ref, all)
 }
 
 // takenBack refuses to leave without a word what was asked for as it is, and was revoked.
-func takenBack(in *installation, ref objects.Ref, all []resolve.Version) error {
+func (in *installation) takenBack(ref objects.Ref, all []resolve.Version) error {
 	pin, pinned := in.fromRegistry(ref)
 	if !pinned || in.moving(ref) || !in.asked[ref] {
 		return nil
@@ -75,7 +75,7 @@ func takenBack(in *installation, ref objects.Ref, all []resolve.Version) error {
 }
 
 // listed reads the lines of an item in the catalogue of its namespace.
-func listed(in *installation, reg *registry.Registry, ref objects.Ref) ([]resolve.Version, error) {
+func (in *installation) listed(reg *registry.Registry, ref objects.Ref) ([]resolve.Version, error) {
 	entries, err := registry.VersionsOf(reg, ref)
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func listed(in *installation, reg *registry.Registry, ref objects.Ref) ([]resolv
 
 // own returns the project's own item, or the one of the standard library: there is one version
 // of those. Who asks for such an item by name is told.
-func own(ctx context.Context, in *installation, ref objects.Ref) ([]resolve.Version, bool, error) {
+func (in *installation) own(ctx context.Context, ref objects.Ref) ([]resolve.Version, bool, error) {
 	space := objects.Project
 	if reserved(ref) && !in.asked[ref] {
 		space = objects.System
@@ -131,13 +131,13 @@ func (in *installation) stays(ref objects.Ref) bool {
 }
 
 // stands reports whether the lock has a version of an item, and it is here.
-func stands(ctx context.Context, in *installation, ref objects.Ref, version string) bool {
+func (in *installation) stands(ctx context.Context, ref objects.Ref, version string) bool {
 	pin, pinned := in.fromRegistry(ref)
-	return pinned && pin.Version == version && !in.q.Update && kept(ctx, in, ref) != nil
+	return pinned && pin.Version == version && !in.q.Update && in.kept(ctx, ref) != nil
 }
 
 // kept returns the pinned item that is here; nil when there is none.
-func kept(ctx context.Context, in *installation, ref objects.Ref) *objects.Item {
+func (in *installation) kept(ctx context.Context, ref objects.Ref) *objects.Item {
 	if _, pinned := in.fromRegistry(ref); !pinned {
 		return nil
 	}
@@ -166,7 +166,7 @@ func keptPackage(in *installation, ref objects.Ref) *objects.Item {
 }
 
 // withExecutor adds what executes a pinned tool to what it uses.
-func withExecutor(ctx context.Context, in *installation, deps map[string]string, it *objects.Item) map[string]string {
+func (in *installation) withExecutor(ctx context.Context, deps map[string]string, it *objects.Item) map[string]string {
 	if id := in.executor(ctx, it); id != "" {
 		return withDep(deps, objects.Ref{Kind: objects.Tool, ID: id})
 	}
@@ -184,18 +184,18 @@ func withDep(deps map[string]string, ref objects.Ref) map[string]string {
 }
 
 // leave finds what the lock has only for the sake of what moved, and what nobody wants now.
-func leave(ctx context.Context, in *installation, sol *resolve.Solution) error {
+func (in *installation) leave(ctx context.Context, sol *resolve.Solution) error {
 	var look []objects.Ref
 	for i := range in.arrivals {
 		look = append(look, in.arrivals[i].item.Ref)
 	}
 	for len(look) > 0 {
-		old := kept(ctx, in, look[0])
+		old := in.kept(ctx, look[0])
 		look = look[1:]
 		if old == nil {
 			continue
 		}
-		for name := range withExecutor(ctx, in, old.Meta.Deps, old) {
+		for name := range in.withExecutor(ctx, old.Meta.Deps, old) {
 			ref, err := objects.ParseRef(name)
 			if err != nil {
 				return err
@@ -223,14 +223,14 @@ func executes(in *installation, ref objects.Ref) bool {
 }
 
 // remarks says what the user should know of what was chosen, and of what was not.
-func remarks(in *installation, sol *resolve.Solution) (all []string) {
+func (in *installation) remarks(sol *resolve.Solution) (all []string) {
 	for _, ref := range slices.SortedFunc(maps.Keys(sol.Chosen), byPublished) {
 		c := sol.Chosen[ref]
 		if c.Status == registry.StatusOK {
 			continue
 		}
 		text := fmt.Sprintf("%s was %s: %s", c.Name(), c.Status, c.Reason)
-		if to := instead(in, ref, c.Entry.Version); to != "" {
+		if to := in.instead(ref, c.Entry.Version); to != "" {
 			text += fmt.Sprintf("; rye add %s@%s", ref.Published(), to)
 		}
 		all = append(all, text)
@@ -246,13 +246,13 @@ func remarks(in *installation, sol *resolve.Solution) (all []string) {
 }
 
 // instead returns the range to take in place of a version that is deprecated or yanked.
-func instead(in *installation, ref objects.Ref, version string) string {
+func (in *installation) instead(ref objects.Ref, version string) string {
 	name, _, err := in.Project.RegistryFor(ref.ID.Namespace())
 	reg := in.registries[name+"\x00"+ref.ID.Namespace()]
 	if err != nil || reg == nil {
 		return ""
 	}
-	all, err := listed(in, reg, ref)
+	all, err := in.listed(reg, ref)
 	if err != nil {
 		return ""
 	}

@@ -39,7 +39,7 @@ func warnLock(s *session.Session, lock *chain.Lock) (all []string) {
 }
 
 func appendWarning(s *session.Session, all []string, ref objects.Ref) []string {
-	if w := session.Warning(s, ref); w != "" {
+	if w := s.Warning(ref); w != "" {
 		all = append(all, w)
 	}
 	return all

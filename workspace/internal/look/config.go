@@ -89,7 +89,7 @@ func layers(ctx context.Context, s *session.Session, c rye.Caller, ref objects.R
 	if err := s.Allow(c, "load", ref); err != nil {
 		return nil, nil, err
 	}
-	s = session.For(s, c, ref)
+	s = s.For(c, ref)
 	doc, from := map[string]any{}, []rye.ConfigSource(nil)
 	for sp := objects.System; sp <= objects.Project; sp++ {
 		f, ok, err := s.Stack.In(ctx, sp, ref)

@@ -72,7 +72,7 @@ type Loaded struct {
 // Load returns one verified item, from the highest space that holds it or from the one
 // named. The caller has to hold the capability to load it.
 func Load(ctx context.Context, s *session.Session, c rye.Caller, q rye.LoadRequest) (*Loaded, error) {
-	s = session.For(s, c, q.Ref)
+	s = s.For(c, q.Ref)
 	f, err := findIn(ctx, s, q)
 	if err == nil {
 		f = space.Admit(ctx, s.Stack, f)

@@ -100,7 +100,7 @@ func tellUnfinished(s *session.Session) error {
 
 // reportTaken tells the user which denials have no effect here, and why.
 func reportTaken(ctx context.Context, s *session.Session) error {
-	all, err := session.ReportTaken(ctx, s)
+	all, err := s.ReportTaken(ctx)
 	for _, n := range all {
 		s.Tell(n.Text)
 	}
@@ -116,7 +116,7 @@ func Survey(ctx context.Context, s *session.Session) (sum *rye.Survey, err error
 	if err != nil {
 		return nil, err
 	}
-	sum = &rye.Survey{Count: map[rye.State]int{}, OldRecord: session.OldRecord(s.Host), Ignored: session.AgainstNotes(s)}
+	sum = &rye.Survey{Count: map[rye.State]int{}, OldRecord: session.OldRecord(s.Host), Ignored: s.AgainstNotes()}
 	var rest []space.Row
 	own := ownPins(s, k)
 	for i := range k.Len() {

@@ -11,7 +11,7 @@ func warn(s *session.Session, i *rye.ItemInfo, registry string) {
 		return
 	}
 	if ref, err := s.Ref(i.Ref); err == nil {
-		i.Warning = session.Warning(s, ref)
+		i.Warning = s.Warning(ref)
 	}
 }
 
@@ -35,7 +35,7 @@ func outdated(s *session.Session) (behind, warned int) {
 		if pin.From == "" {
 			continue
 		}
-		if m, ok, err := session.Marked(s, ref); ok && err == nil {
+		if m, ok, err := s.Marked(ref); ok && err == nil {
 			if m.Behind() {
 				behind++
 			}

@@ -38,7 +38,7 @@ func Allow(ctx context.Context, s *custody.Desk, q rye.AllowRequest) (*rye.Appro
 				Advise("%s", standingWith(plan))
 		}
 	}
-	d, _, err := judge(s, &job{caller: rye.Client(), plan: plan, params: params})
+	d, _, err := (&job{caller: rye.Client(), plan: plan, params: params}).judge(s)
 	if err != nil {
 		return nil, err
 	}

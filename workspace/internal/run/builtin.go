@@ -28,7 +28,7 @@ func (r *Runner) runBuiltin(ctx context.Context, s *custody.Desk, j *job) (outco
 	if err != nil {
 		return outcome{}, fault.Wrap(err, "execute %s", j.plan.Tool().Ref)
 	}
-	in, err := inputs(s, j)
+	in, err := j.inputs(s)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -39,8 +39,8 @@ func (r *Runner) runBuiltin(ctx context.Context, s *custody.Desk, j *job) (outco
 	if call.Sandbox.Tier < primitive.S3 {
 		narrow(&call.Sandbox, in.ProjectPath, builtin.Targets(j.plan.Function(), j.params.JSON))
 	}
-	o, err := start(ctx, s, j, &call, nil, nil)
-	o.Denied = denials(j, in, &call, &o)
+	o, err := j.start(ctx, s, &call, nil, nil)
+	o.Denied = j.denials(in, &call, &o)
 	return o, err
 }
 

@@ -20,7 +20,7 @@ type unsigned struct {
 
 // consentTo finds what a plan uses that is unsigned, and asks the user about what is new
 // or changed. Without an agreement nothing is used.
-func consentTo(ctx context.Context, s *custody.Desk, j *job) (u unsigned, err error) {
+func (j *job) consentTo(ctx context.Context, s *custody.Desk) (u unsigned, err error) {
 	plan := j.plan
 	if u.envFiles, err = readEnvFiles(s, plan); err != nil {
 		return unsigned{}, err
@@ -36,7 +36,7 @@ func consentTo(ctx context.Context, s *custody.Desk, j *job) (u unsigned, err er
 	if t := secretsOf(s, plan, u.vars); t != nil {
 		things = append(things, *t)
 	}
-	if err := agree(ctx, s, j, things); err != nil {
+	if err := j.agree(ctx, s, things); err != nil {
 		return unsigned{}, err
 	}
 	u.env, u.interpreter = fromEnv(s, plan), p
@@ -45,7 +45,7 @@ func consentTo(ctx context.Context, s *custody.Desk, j *job) (u unsigned, err er
 
 // checkVersion refuses an interpreter that is too old. To ask for its version is to run it,
 // so this comes after the user agreed to it, and after it was found to be the same still.
-func checkVersion(ctx context.Context, j *job) error {
+func (j *job) checkVersion(ctx context.Context) error {
 	spec, ok := j.plan.Interpreter()
 	if !ok {
 		return nil
@@ -58,7 +58,7 @@ func checkVersion(ctx context.Context, j *job) error {
 
 // agree asks about each thing that the user has not agreed to as it is now, and
 // remembers the answer.
-func agree(ctx context.Context, s *custody.Desk, j *job, things []consent.Thing) error {
+func (j *job) agree(ctx context.Context, s *custody.Desk, things []consent.Thing) error {
 	if len(things) == 0 {
 		return nil
 	}
@@ -71,7 +71,7 @@ func agree(ctx context.Context, s *custody.Desk, j *job, things []consent.Thing)
 		if a.Covers(t) {
 			continue
 		}
-		if err := ask(ctx, s, j, questionAbout(s, j.plan, t, a.Changed(t))); err != nil {
+		if err := j.ask(ctx, s, questionAbout(s, j.plan, t, a.Changed(t))); err != nil {
 			return err
 		}
 		fresh = append(fresh, t)

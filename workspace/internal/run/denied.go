@@ -16,7 +16,7 @@ import (
 
 // denials says what the sandbox seems to have refused to a run, by what the run complained
 // of. It is a hint for whoever reads the result.
-func denials(j *job, in chain.Inputs, call *primitive.Call, o *outcome) (all []rye.Denial) {
+func (j *job) denials(in chain.Inputs, call *primitive.Call, o *outcome) (all []rye.Denial) {
 	if o.Sandbox < primitive.S2.String() {
 		return nil // nothing ran, or nothing kept it from anything
 	}

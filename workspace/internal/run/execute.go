@@ -17,7 +17,6 @@ import (
 	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/locks"
-	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // Execute runs a tool exactly as signed, or returns what a directive or a knowledge entry
@@ -34,7 +33,7 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 		return nil, err
 	}
 	defer end()
-	item, err := find(ctx, s, j)
+	item, err := j.find(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +42,7 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	}
 	if q.Ref.Kind != objects.Tool {
 		j.warnings = locks.WarningsOf(s.Session, item)
-		return instruct(item, j)
+		return j.instruct(item)
 	}
 	if err := runnable(item.Verified.Item()); err != nil {
 		return nil, err
@@ -56,7 +55,7 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	if j.plan, err = chain.Resolve(ctx, lib, q.Ref); err != nil {
 		return nil, err
 	}
-	if err := asPinned(j); err != nil {
+	if err := j.asPinned(); err != nil {
 		return nil, err
 	}
 	if s.Wordless && slices.ContainsFunc(j.plan.Needs().Rye, func(n string) bool { return strings.HasPrefix(n, "rye.search") }) {
@@ -72,32 +71,32 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	if j.lock, err = locks.Match(ctx, seen, j.plan, q); err != nil {
 		return nil, err
 	}
-	if j.verdict, err = decide(ctx, s, j); err != nil {
+	if j.verdict, err = j.decide(ctx, s); err != nil {
 		return nil, err
 	}
-	if j.unsigned, err = consentTo(ctx, s, j); err != nil {
+	if j.unsigned, err = j.consentTo(ctx, s); err != nil {
 		return nil, err
 	}
-	if err = meetHost(ctx, s, j); err != nil {
+	if err = j.meetHost(ctx, s); err != nil {
 		return nil, err
 	}
-	if err = acceptGaps(ctx, s, j); err != nil {
+	if err = j.acceptGaps(ctx, s); err != nil {
 		return nil, err
 	}
 	if err = r.unchanged(ctx, j); err != nil {
 		return nil, err
 	}
-	if err = checkVersion(ctx, j); err != nil {
+	if err = j.checkVersion(ctx); err != nil {
 		return nil, err
 	}
 	j.watch.lap(&j.watch.parts.Gate)
 	if q.DryRun {
-		return rehearse(s, j)
+		return j.rehearse(s)
 	}
 	if err = j.agreed.use(); err != nil {
 		return nil, err
 	}
-	if err = begins(j); err != nil {
+	if err = j.begins(); err != nil {
 		return nil, err
 	}
 	runs, done, err := runsDir(s)
@@ -105,7 +104,7 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 		return nil, err
 	}
 	defer done()
-	if j.dir, err = materialise(s, j, runs); err != nil {
+	if j.dir, err = j.materialise(s, runs); err != nil {
 		return nil, err
 	}
 	defer j.dir.Remove()
@@ -124,7 +123,7 @@ func runnable(it *objects.Item) error {
 }
 
 // asPinned refuses a plan with a link that is not what whoever asks pinned.
-func asPinned(j *job) error {
+func (j *job) asPinned() error {
 	if j.q.Pins == nil {
 		return nil
 	}
@@ -141,11 +140,11 @@ func asPinned(j *job) error {
 }
 
 // begins tells whoever asked that it is about to run.
-func begins(j *job) error {
+func (j *job) begins() error {
 	if j.q.Begin == nil {
 		return nil
 	}
-	return j.q.Begin(planned(j))
+	return j.q.Begin(j.planned())
 }
 
 // job is one execution on its way: what was asked, what would run, and what every gate
@@ -179,15 +178,15 @@ func (r *Runner) begin(ctx context.Context, j *job) (_ context.Context, s *custo
 		give()
 		return nil, nil, nil, err
 	}
-	session.KeepTaken(ctx, seen) // what is seen now must hold on every branch
-	session.KeepSigners(ctx, seen)
-	session.KeepNames(ctx, seen)
-	return ctx, r.keys.Desk(session.For(seen, j.caller, j.q.Ref)), func() { seen.Close(); give() }, nil
+	seen.KeepTaken(ctx) // what is seen now must hold on every branch
+	seen.KeepSigners(ctx)
+	seen.KeepNames(ctx)
+	return ctx, r.keys.Desk(seen.For(j.caller, j.q.Ref)), func() { seen.Close(); give() }, nil
 }
 
 // find returns the item that a request is about: the one in use here, or with --pinned
 // the one that the lock means.
-func find(ctx context.Context, s *custody.Desk, j *job) (space.Found, error) {
+func (j *job) find(ctx context.Context, s *custody.Desk) (space.Found, error) {
 	if j.q.Pinned {
 		return locks.Pinned(ctx, s.Session, j.q.Ref)
 	}
@@ -214,7 +213,7 @@ func runsDir(s *custody.Desk) (dir string, done func(), err error) {
 // materialise writes the verified bytes that a program is started with into a fresh
 // directory, and removes those of runs that were killed. What starts no program gets no
 // directory, and what runs at S3 or better has its files in memory.
-func materialise(s *custody.Desk, j *job, runs string) (*primitive.RunDir, error) {
+func (j *job) materialise(s *custody.Desk, runs string) (*primitive.RunDir, error) {
 	var files []primitive.File
 	if j.plan.Primitive() == chain.Subprocess {
 		files = j.plan.Files()
@@ -255,7 +254,7 @@ func (r *Runner) run(ctx context.Context, s *custody.Desk, j *job) (*rye.Execute
 	case chain.Subprocess:
 		o, err = r.runSubprocess(ctx, s, j)
 	case chain.HTTP:
-		o, err = runHTTP(ctx, s, j)
+		o, err = j.runHTTP(ctx, s)
 	case chain.Builtin:
 		o, err = r.runBuiltin(ctx, s, j)
 	default:
@@ -264,7 +263,7 @@ func (r *Runner) run(ctx context.Context, s *custody.Desk, j *job) (*rye.Execute
 	if err != nil {
 		return nil, err
 	}
-	res := planned(j)
+	res := j.planned()
 	res.Metadata.Sandbox, res.Metadata.Unbound, res.Metadata.Truncated, res.Metadata.Taken = o.Sandbox, o.Unbound, o.Truncated, o.Taken
 	res.Metadata.Denied = o.Denied
 	res.Status, res.Data, res.Error, res.Exit = "success", o.Data, o.Error, o.Exit
@@ -288,7 +287,7 @@ func linkOf(v trust.Verified, in objects.Space) rye.ChainLink {
 }
 
 // planned describes a plan in the words of an execute result.
-func planned(j *job) *rye.ExecuteResult {
+func (j *job) planned() *rye.ExecuteResult {
 	res := &rye.ExecuteResult{Status: "validation_passed", Type: "tool", ItemID: string(j.plan.Tool().Ref.ID)}
 	for _, l := range j.plan.Links {
 		it := l.Verified.Item()

@@ -13,7 +13,7 @@ import (
 // be kept out of that: without namespaces the kernel's rules know no exceptions. One that
 // declares nothing gets what lies in the project by now, and so needs no question; a function
 // of rye's own keeps out of it by itself.
-func acceptGaps(ctx context.Context, s *custody.Desk, j *job) error {
+func (j *job) acceptGaps(ctx context.Context, s *custody.Desk) error {
 	least, err := tier(s, j.plan)
 	if err != nil || least != primitive.S2 || !j.plan.WritesAll() || j.plan.Function() != "" {
 		return err
@@ -25,7 +25,7 @@ func acceptGaps(ctx context.Context, s *custody.Desk, j *job) error {
 	if j.open = true; rules.Unprotected {
 		return nil
 	}
-	return ask(ctx, s, j, rye.Question{
+	return j.ask(ctx, s, rye.Question{
 		Text:  "It writes the whole project, and this machine cannot keep .ai and .git out of that. Let it?",
 		Lines: []string{"why          S3 is not to be had: " + primitive.NoNamespaces(), "at stake     what git and rye run and believe in this project"},
 		Mend:  fault.Advice("give this machine namespaces (rye doctor says how), or --yes; policy.yaml: unprotected: allow"),

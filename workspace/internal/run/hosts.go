@@ -21,11 +21,11 @@ import (
 // What a model reads can tell it to send what it knows anywhere.
 
 // meetHost asks about the host that a request begins at, where nobody agreed to it yet.
-func meetHost(ctx context.Context, s *custody.Desk, j *job) error {
+func (j *job) meetHost(ctx context.Context, s *custody.Desk) error {
 	if j.caller.IsPerson() || j.plan.Primitive() != chain.HTTP || signedHost(j.plan) {
 		return nil
 	}
-	r, _, err := exchange(s, j)
+	r, _, err := j.exchange(s)
 	if err != nil {
 		return err
 	}
@@ -37,14 +37,14 @@ func meetHost(ctx context.Context, s *custody.Desk, j *job) error {
 	if thing := hostThing(s, host); err != nil || web.Covers(named(r.Hosts), withoutPort(host), port) || a.Covers(thing) {
 		return err
 	}
-	if err := ask(ctx, s, j, hostQuestion(j, &r, host)); err != nil || j.q.DryRun {
+	if err := j.ask(ctx, s, j.hostQuestion(&r, host)); err != nil || j.q.DryRun {
 		return err
 	}
 	return remember(ctx, s, func(a consent.Agreed) consent.Agreed { return withAll(a, []consent.Thing{hostThing(s, host)}) })
 }
 
 // holdToHosts holds a request, redirects included, to hosts that were agreed to.
-func holdToHosts(s *custody.Desk, j *job, r *web.Request) error {
+func (j *job) holdToHosts(s *custody.Desk, r *web.Request) error {
 	names := named(r.Hosts)
 	if j.caller.IsPerson() || len(names) == len(r.Hosts) {
 		return nil
@@ -67,7 +67,7 @@ func named(hosts []string) []string {
 	return slices.DeleteFunc(slices.Clone(hosts), func(h string) bool { return strings.Contains(h, "*") })
 }
 
-func hostQuestion(j *job, r *web.Request, host string) rye.Question {
+func (j *job) hostQuestion(r *web.Request, host string) rye.Question {
 	ref := j.plan.Tool().Ref
 	return rye.Question{
 		Topic: "execute " + ref.String(),

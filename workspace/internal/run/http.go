@@ -13,10 +13,10 @@ import (
 
 // runHTTP makes the one exchange that the plan asks for. Events of a stream go to
 // the caller as they come, one JSON value a line.
-func runHTTP(ctx context.Context, s *custody.Desk, j *job) (outcome, error) {
-	r, o, err := exchange(s, j)
+func (j *job) runHTTP(ctx context.Context, s *custody.Desk) (outcome, error) {
+	r, o, err := j.exchange(s)
 	if err == nil {
-		err = holdToHosts(s, j, &r)
+		err = j.holdToHosts(s, &r)
 	}
 	if err != nil {
 		return outcome{}, err
@@ -45,7 +45,7 @@ func runHTTP(ctx context.Context, s *custody.Desk, j *job) (outcome, error) {
 }
 
 // exchange turns a plan into a request, and says what the policy lets it reach.
-func exchange(s *custody.Desk, j *job) (web.Request, web.Options, error) {
+func (j *job) exchange(s *custody.Desk) (web.Request, web.Options, error) {
 	rules, err := s.Rules()
 	if err != nil {
 		return web.Request{}, web.Options{}, err
@@ -65,9 +65,9 @@ func exchange(s *custody.Desk, j *job) (web.Request, web.Options, error) {
 
 // rehearse ends a dry run: every check is made, nothing is sent or started, and the
 // result says what would be.
-func rehearse(s *custody.Desk, j *job) (*rye.ExecuteResult, error) {
-	res := planned(j)
-	reach, err := reachOf(s, j)
+func (j *job) rehearse(s *custody.Desk) (*rye.ExecuteResult, error) {
+	res := j.planned()
+	reach, err := j.reachOf(s)
 	if err != nil {
 		return nil, err
 	}
@@ -75,12 +75,12 @@ func rehearse(s *custody.Desk, j *job) (*rye.ExecuteResult, error) {
 	if j.plan.Primitive() != chain.HTTP {
 		return res, nil
 	}
-	r, o, err := exchange(s, j)
+	r, o, err := j.exchange(s)
 	if err == nil {
 		err = web.Check(r, o)
 	}
 	if err == nil {
-		err = holdToHosts(s, j, &r)
+		err = j.holdToHosts(s, &r)
 	}
 	if err != nil {
 		return nil, fault.Wrap(err, "execute %s", j.plan.Tool().Ref)

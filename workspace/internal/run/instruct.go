@@ -17,7 +17,7 @@ import (
 
 // instruct returns the text of a directive, its inputs filled in, or of a knowledge
 // entry: what a model is to follow or to know.
-func instruct(f space.Found, j *job) (*rye.ExecuteResult, error) {
+func (j *job) instruct(f space.Found) (*rye.ExecuteResult, error) {
 	j.watch.lap(&j.watch.parts.Verify)
 	it := f.Item()
 	params := map[string]any{}

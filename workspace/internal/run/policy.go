@@ -20,7 +20,7 @@ import (
 
 // judge asks the policy about a planned run, and returns what it was asked with what it
 // decided.
-func judge(s *custody.Desk, j *job) (policy.Decision, policy.Request, error) {
+func (j *job) judge(s *custody.Desk) (policy.Decision, policy.Request, error) {
 	it := j.plan.Tool()
 	rules, err := s.Rules()
 	if err != nil {
@@ -86,14 +86,14 @@ func reached(plan *chain.Plan, kind objects.ID) objects.Needs {
 
 // decide asks the policy, and the user where the policy says so. A dry run asks the same
 // and leaves no record.
-func decide(ctx context.Context, s *custody.Desk, j *job) (*rye.Verdict, error) {
-	d, q, err := judge(s, j)
+func (j *job) decide(ctx context.Context, s *custody.Desk) (*rye.Verdict, error) {
+	d, q, err := j.judge(s)
 	if err != nil {
 		return nil, err
 	}
 	asks := d.Verdict == policy.Ask
 	if asks {
-		err = ask(ctx, s, j, questionOf(j, d))
+		err = j.ask(ctx, s, j.questionOf(d))
 	} else {
 		err = d.Err(q)
 	}
@@ -102,7 +102,7 @@ func decide(ctx context.Context, s *custody.Desk, j *job) (*rye.Verdict, error) 
 
 // questionOf is what the user is asked before a run. The reason names every finding with
 // its text; a line for each would say it twice.
-func questionOf(j *job, d policy.Decision) rye.Question {
+func (j *job) questionOf(d policy.Decision) rye.Question {
 	return rye.Question{Text: "Run it?", Lines: []string{"tier         " + d.Reason}, Mend: fault.Advice("%s, or --yes", standing(j.plan))}
 }
 
@@ -179,15 +179,15 @@ func explainText(ctx context.Context, s *custody.Desk, ref objects.Ref) (*rye.Po
 // explain returns the report, and the decision about an MCP client's call, which is the
 // stricter one.
 func explain(s *custody.Desk, plan *chain.Plan, params chain.Params) (*rye.PolicyReport, policy.Decision, error) {
-	reach, err := reachOf(s, &job{plan: plan, params: params})
+	reach, err := (&job{plan: plan, params: params}).reachOf(s)
 	if err != nil {
 		return nil, policy.Decision{}, err
 	}
-	d, _, err := judge(s, &job{caller: rye.Client(), plan: plan, params: params})
+	d, _, err := (&job{caller: rye.Client(), plan: plan, params: params}).judge(s)
 	if err != nil {
 		return nil, policy.Decision{}, err
 	}
-	mine, _, err := judge(s, &job{caller: rye.Terminal(), plan: plan, params: params})
+	mine, _, err := (&job{caller: rye.Terminal(), plan: plan, params: params}).judge(s)
 	if err != nil {
 		return nil, policy.Decision{}, err
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/locks"
 	"github.com/rye-os/rye/workspace/internal/questions"
-	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // What a person is shown of a run. Values longer than a line are folded; more files than
@@ -38,12 +37,12 @@ type agreement struct {
 
 // ask puts a question about a run, with what it is about in front of the question's own
 // lines. A dry run asks the same and keeps no record.
-func ask(ctx context.Context, s *custody.Desk, j *job, q rye.Question) error {
+func (j *job) ask(ctx context.Context, s *custody.Desk, q rye.Question) error {
 	subject, with, err := subjectOf(s, j.plan, j.params)
 	if err != nil {
 		return err
 	}
-	about, err := describeRun(s, j, with)
+	about, err := j.describeRun(s, with)
 	if err != nil {
 		return err
 	}
@@ -99,7 +98,7 @@ func sumOf(parts map[string][]byte) objects.Digest {
 
 // describeRun says who wants to run what, where, with which parameters, and what it could
 // do. No value is masked: rye puts none into parameters.
-func describeRun(s *custody.Desk, j *job, with chain.Interpreter) ([]string, error) {
+func (j *job) describeRun(s *custody.Desk, with chain.Interpreter) ([]string, error) {
 	by := j.caller.Who()
 	if itself := j.caller.Itself(); itself != "" {
 		by += ", which calls itself " + quoted(itself)
@@ -111,7 +110,7 @@ func describeRun(s *custody.Desk, j *job, with chain.Interpreter) ([]string, err
 	lines := []string{"asked by     " + by, "directory    " + dir}
 	lines = append(lines, describePlan(s, j.plan, with)...)
 	lines = append(lines, describeParams(j.params.Values)...)
-	reach, err := describeReach(s, j)
+	reach, err := j.describeReach(s)
 	return append(lines, reach...), err
 }
 
@@ -196,8 +195,8 @@ func quoted(v any) string {
 }
 
 // describeReach is reachOf in lines.
-func describeReach(s *custody.Desk, j *job) ([]string, error) {
-	r, err := reachOf(s, j)
+func (j *job) describeReach(s *custody.Desk) ([]string, error) {
+	r, err := j.reachOf(s)
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +241,7 @@ func (r *Runner) compare(ctx context.Context, j *job) error {
 		return err
 	}
 	defer seen.Close()
-	seen, lib, err := locks.Library(session.For(seen, j.caller, j.q.Ref), j.q)
+	seen, lib, err := locks.Library(seen.For(j.caller, j.q.Ref), j.q)
 	if err != nil {
 		return err
 	}
@@ -260,7 +259,7 @@ func (r *Runner) compare(ctx context.Context, j *job) error {
 			Advise("look at it, and run it again")
 	}
 	again := &job{caller: j.caller, q: j.q, plan: plan, params: j.params}
-	d, q, err := judge(s, again)
+	d, q, err := again.judge(s)
 	if err == nil && d.Verdict == policy.Deny {
 		err = d.Err(q)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // reachOf says what a run may reach and use up on this machine, and what will not bind.
-func reachOf(s *custody.Desk, j *job) (r rye.Reach, err error) {
+func (j *job) reachOf(s *custody.Desk) (r rye.Reach, err error) {
 	r.Needs = j.plan.Needs().String()
 	switch {
 	case r.Needs != "":
@@ -29,7 +29,7 @@ func reachOf(s *custody.Desk, j *job) (r rye.Reach, err error) {
 	if j.plan.Primitive() == chain.HTTP {
 		return r, nil // nothing is started
 	}
-	in, err := inputs(s, j)
+	in, err := j.inputs(s)
 	if err != nil {
 		return r, err
 	}

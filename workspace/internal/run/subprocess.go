@@ -16,7 +16,7 @@ import (
 // runSubprocess starts a program on its verified files, in its sandbox, and reads its
 // answer.
 func (r *Runner) runSubprocess(ctx context.Context, s *custody.Desk, j *job) (outcome, error) {
-	in, err := inputs(s, j)
+	in, err := j.inputs(s)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -33,13 +33,13 @@ func (r *Runner) runSubprocess(ctx context.Context, s *custody.Desk, j *job) (ou
 		return outcome{}, err
 	}
 	defer j.line.end()
-	o, err := start(ctx, s, j, &call, sink(j.q.Stdout), sink(j.q.Stderr))
-	o.Denied = denials(j, in, &call, &o)
+	o, err := j.start(ctx, s, &call, sink(j.q.Stdout), sink(j.q.Stderr))
+	o.Denied = j.denials(in, &call, &o)
 	return o, err
 }
 
 // start runs a program to its end and reads its answer.
-func start(ctx context.Context, s *custody.Desk, j *job, call *primitive.Call, stdout, stderr io.Writer) (outcome, error) {
+func (j *job) start(ctx context.Context, s *custody.Desk, call *primitive.Call, stdout, stderr io.Writer) (outcome, error) {
 	if err := j.ward.protect(j, &call.Sandbox); err != nil {
 		return outcome{}, err
 	}
@@ -88,7 +88,7 @@ type sinkFunc func([]byte)
 func (f sinkFunc) Write(b []byte) (int, error) { f(b); return len(b), nil }
 
 // inputs returns what a call depends on besides the plan.
-func inputs(s *custody.Desk, j *job) (chain.Inputs, error) {
+func (j *job) inputs(s *custody.Desk) (chain.Inputs, error) {
 	tier, err := tier(s, j.plan)
 	if err != nil {
 		return chain.Inputs{}, err

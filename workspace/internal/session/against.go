@@ -66,7 +66,7 @@ func (a *against) read(s *Session, kind objects.DismissalKind, raw []byte) (*tru
 		}
 		here = append(here, l)
 	}
-	kept, err := readKeptLines(keptAgainst(s, kind), kind)
+	kept, err := readKeptLines(s.keptAgainst(kind), kind)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (a *against) note(text string) {
 
 // readDeniedKeys reads .ai/denied-keys into a session that is being made. A file that cannot
 // be read is noted, and stops nothing.
-func readDeniedKeys(s *Session, ai place.Folder) error {
+func (s *Session) readDeniedKeys(ai place.Folder) error {
 	raw, err := ai.Read(objects.DeniedKeysFile, objects.MaxDismissalFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.against.note(fmt.Sprintf(".ai/%s has no effect: %v", objects.DeniedKeysFile, err))
@@ -97,7 +97,7 @@ func readDeniedKeys(s *Session, ai place.Folder) error {
 		if err := note(); err != nil {
 			return err
 		}
-		KeepSigners(context.Background(), s)
+		s.KeepSigners(context.Background())
 		return nil
 	}
 	return nil
@@ -105,7 +105,7 @@ func readDeniedKeys(s *Session, ai place.Folder) error {
 
 // keptAgainst returns the file in which lines of a kind are kept with the user, for every
 // directory that states this project; "" where no record can lie.
-func keptAgainst(s *Session, kind objects.DismissalKind) string {
+func (s *Session) keptAgainst(kind objects.DismissalKind) string {
 	if s.Place.Shared() == "" {
 		return ""
 	}
@@ -131,12 +131,12 @@ func readKeptLines(file string, kind objects.DismissalKind) ([]objects.Dismissal
 // KeepSigners keeps what owners of namespaces wrote against keys, and drops the grants that
 // it ended. What cannot be kept is reported, and holds in this run. Commands that write or
 // execute call it; commands that look do not.
-func KeepSigners(ctx context.Context, s *Session) {
+func (s *Session) KeepSigners(ctx context.Context) {
 	if s.Project == nil {
 		return
 	}
 	for _, kind := range []objects.DismissalKind{objects.SignerRemoved, objects.KeyDenied} {
-		left, err := keepLines(ctx, s, kind)
+		left, err := s.keepLines(ctx, kind)
 		switch {
 		case err != nil:
 			s.Tell(fmt.Sprintf("what .ai/%s says against keys could not be kept: %v", fileOf(kind), err))
@@ -157,23 +157,23 @@ func KeepSigners(ctx context.Context, s *Session) {
 }
 
 // Remember keeps lines that the user signed just now. What cannot be kept is reported.
-func Remember(ctx context.Context, s *Session, lines ...objects.Dismissal) {
+func (s *Session) Remember(ctx context.Context, lines ...objects.Dismissal) {
 	for _, kind := range []objects.DismissalKind{objects.SignerRemoved, objects.KeyDenied} {
-		if _, err := keep(ctx, keptAgainst(s, kind), kind, of(kind, lines)); err != nil {
+		if _, err := keep(ctx, s.keptAgainst(kind), kind, of(kind, lines)); err != nil {
 			s.Tell(fmt.Sprintf("what .ai/%s says against keys could not be kept: %v", fileOf(kind), err))
 		}
 	}
 }
 
 // keepLines returns how many lines did not fit.
-func keepLines(ctx context.Context, s *Session, kind objects.DismissalKind) (left int, err error) {
+func (s *Session) keepLines(ctx context.Context, kind objects.DismissalKind) (left int, err error) {
 	var fresh []objects.Dismissal
 	for _, l := range of(kind, s.against.here) {
 		if !slices.Contains(s.against.kept, l) && s.counts(l) {
 			fresh = append(fresh, l)
 		}
 	}
-	return keep(ctx, keptAgainst(s, kind), kind, fresh)
+	return keep(ctx, s.keptAgainst(kind), kind, fresh)
 }
 
 func keep(ctx context.Context, file string, kind objects.DismissalKind, fresh []objects.Dismissal) (left int, err error) {
@@ -233,7 +233,7 @@ func (s *Session) counts(l objects.Dismissal) bool {
 }
 
 // AgainstNotes returns which lines against keys have no effect here, and why.
-func AgainstNotes(s *Session) []string {
+func (s *Session) AgainstNotes() []string {
 	notes, more := slices.Clone(s.against.notes), 0
 	for _, l := range s.against.here {
 		if s.counts(l) || slices.Contains(s.against.kept, l) {
@@ -253,7 +253,7 @@ func AgainstNotes(s *Session) []string {
 
 // ForgetKeyDenials drops the kept denials of a key, and reports whether there were some, and
 // whether lines that stand in .ai/denied-keys now deny it.
-func ForgetKeyDenials(ctx context.Context, h *Host, fp objects.Fingerprint, forget bool) (kept, listed bool, err error) {
+func (h *Host) ForgetKeyDenials(ctx context.Context, fp objects.Fingerprint, forget bool) (kept, listed bool, err error) {
 	s, err := h.Open()
 	if err != nil {
 		return false, false, err
@@ -262,7 +262,7 @@ func ForgetKeyDenials(ctx context.Context, h *Host, fp objects.Fingerprint, forg
 	is := func(l objects.Dismissal) bool { return l.Kind == objects.KeyDenied && l.Signer == fp }
 	kept, listed = slices.ContainsFunc(s.against.kept, is), slices.ContainsFunc(s.against.here, func(l objects.Dismissal) bool { return is(l) && s.counts(l) })
 	if kept && forget {
-		err = editKeptLines(ctx, keptAgainst(s, objects.KeyDenied), objects.KeyDenied, func(all []objects.Dismissal) []objects.Dismissal {
+		err = editKeptLines(ctx, s.keptAgainst(objects.KeyDenied), objects.KeyDenied, func(all []objects.Dismissal) []objects.Dismissal {
 			return slices.DeleteFunc(all, is)
 		})
 	}
@@ -271,7 +271,7 @@ func ForgetKeyDenials(ctx context.Context, h *Host, fp objects.Fingerprint, forg
 
 // DenyKeys adds lines to .ai/denied-keys. What stands there stays, also what this rye cannot
 // read.
-func DenyKeys(s *Session, lines ...objects.Dismissal) error {
+func (s *Session) DenyKeys(lines ...objects.Dismissal) error {
 	raw, err := ReadAI(s.Host, objects.DeniedKeysFile, objects.MaxDismissalFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

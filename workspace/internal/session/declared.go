@@ -26,7 +26,7 @@ type SignedFile struct {
 
 // readDeclared reads what the project says of others' signatures: it can only narrow what
 // was granted. Without the file nobody is declared.
-func readDeclared(s *Session, ai place.Folder) (*trust.Declared, error) {
+func (s *Session) readDeclared(ai place.Folder) (*trust.Declared, error) {
 	overrides, err := s.Project.StatedOverrides()
 	if err != nil {
 		return nil, err

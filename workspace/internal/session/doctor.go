@@ -75,7 +75,7 @@ func CheckTaken(ctx context.Context, h *Host) (all []rye.DoctorCheck) {
 		return nil // CheckProject or CheckTrust tells of it
 	}
 	defer s.Close()
-	notes, err := ReportTaken(ctx, s)
+	notes, err := s.ReportTaken(ctx)
 	for _, n := range notes {
 		all = append(all, rye.DoctorCheck{Name: "denials", Text: n.Text, OK: n.OK})
 	}

@@ -29,12 +29,12 @@ type Mark struct {
 
 // Marked returns what its registry said of the version of an item that the lock pins, as it
 // was seen last: false for an item of another origin. It opens no registry.
-func Marked(s *Session, ref objects.Ref) (m Mark, ok bool, err error) {
+func (s *Session) Marked(ref objects.Ref) (m Mark, ok bool, err error) {
 	if s.Lock == nil || s.Lock.Items[ref].From == "" {
 		return m, false, nil
 	}
 	pin := s.Lock.Items[ref]
-	n, err := NotedOf(s, s.Lock.Registries[pin.From].ID, ref.ID.Namespace())
+	n, err := s.NotedOf(s.Lock.Registries[pin.From].ID, ref.ID.Namespace())
 	if err != nil {
 		return m, false, err
 	}
@@ -54,7 +54,7 @@ func Marked(s *Session, ref objects.Ref) (m Mark, ok bool, err error) {
 }
 
 // NotedOf reads what is noted of a namespace, once.
-func NotedOf(s *Session, id objects.Digest, namespace string) (registry.Noted, error) {
+func (s *Session) NotedOf(id objects.Digest, namespace string) (registry.Noted, error) {
 	s.marks.mu.Lock()
 	if s.marks.read == nil {
 		s.marks.read = map[string]func() (registry.Noted, error){}
@@ -106,8 +106,8 @@ func (m Mark) Warning() string {
 
 // Warning returns in one line what a user of an item is to know of it; "" for nothing. What
 // cannot be read is said, and refuses nothing.
-func Warning(s *Session, ref objects.Ref) string {
-	m, ok, err := Marked(s, ref)
+func (s *Session) Warning(ref objects.Ref) string {
+	m, ok, err := s.Marked(ref)
 	switch {
 	case err != nil:
 		return "what its registry said of " + ref.Published() + " cannot be read: " + err.Error() + "; rye fetch writes it anew"

@@ -50,7 +50,7 @@ func (o *others) close() {
 
 // KeepNames keeps what has to be read of the records of other directories of the project,
 // so that the next command does not read them again. Where it cannot be kept it is read.
-func KeepNames(ctx context.Context, s *Session) {
+func (s *Session) KeepNames(ctx context.Context) {
 	if s.Project == nil || s.Place.List() != nil {
 		return
 	}
@@ -62,7 +62,7 @@ func KeepNames(ctx context.Context, s *Session) {
 
 // reportOthers says which removals in other directories of this project have no effect here,
 // and that there are more directories than are looked into.
-func reportOthers(ctx context.Context, s *Session) (notes []TakenNote, err error) {
+func (s *Session) reportOthers(ctx context.Context) (notes []TakenNote, err error) {
 	all, err := s.others.list()
 	for _, o := range all {
 		strangers := tally{}
@@ -89,7 +89,7 @@ type Owner struct {
 
 // OwnersElsewhere returns who owns a namespace in other directories that state this project:
 // the keys that were granted it there, and the user's own that signed items of it.
-func OwnersElsewhere(ctx context.Context, s *Session, namespace string) (all []Owner, err error) {
+func (s *Session) OwnersElsewhere(ctx context.Context, namespace string) (all []Owner, err error) {
 	others, err := s.others.list()
 	if err != nil {
 		return nil, err

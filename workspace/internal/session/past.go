@@ -16,7 +16,7 @@ import (
 
 // For returns a session that decides, for a caller, about items that stand behind their
 // record; asked is the item that the caller named, zero for none. It shares the layers of s.
-func For(s *Session, c rye.Caller, asked objects.Ref) *Session {
+func (s *Session) For(c rye.Caller, asked objects.Ref) *Session {
 	n := s.copy()
 	r := &pastRule{s: n, caller: c, asked: asked, said: map[pastKey]error{}}
 	n.Stack.Rule = r.decide

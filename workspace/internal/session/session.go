@@ -103,10 +103,10 @@ func (s *Session) readSpaces(look *place.Look, begin func(project *space.Layer))
 	if s.Project == nil {
 		return foreign, nil
 	}
-	if err := readTaken(s, ai); err != nil {
+	if err := s.readTaken(ai); err != nil {
 		return foreign, err
 	}
-	if err := readDeniedKeys(s, ai); err != nil {
+	if err := s.readDeniedKeys(ai); err != nil {
 		return foreign, err
 	}
 	return foreign, s.readLock(ai)
@@ -130,7 +130,7 @@ func (s *Session) openProject(look *place.Look, ai place.Folder, begin func(*spa
 	}
 	s.Stack.Place = s.Place.Key
 	s.others.place, s.Stack.Others = s.Place, s.others.list
-	if s.Stack.Declared, err = readDeclared(s, ai); err == nil && len(foreign) == 0 {
+	if s.Stack.Declared, err = s.readDeclared(ai); err == nil && len(foreign) == 0 {
 		begin(s.Stack.Project)
 	}
 	return foreign, err
@@ -144,9 +144,9 @@ func (s *Session) Alone(ctx context.Context) (fresh *Session, release func(), er
 	if release, err = s.lockProject(ctx); err != nil {
 		return nil, nil, err
 	}
-	KeepTaken(ctx, s)
-	KeepSigners(ctx, s)
-	KeepNames(ctx, s)
+	s.KeepTaken(ctx)
+	s.KeepSigners(ctx)
+	s.KeepNames(ctx)
 	fresh = s.copy()
 	ai, err := openAI(s.ProjectDir)
 	if err == nil {

@@ -29,7 +29,7 @@ type takenBack struct {
 
 // readTaken reads .ai/denied into a session that is being made. What was kept is read when
 // an item is judged.
-func readTaken(s *Session, ai place.Folder) (err error) {
+func (s *Session) readTaken(ai place.Folder) (err error) {
 	s.taken = &takenBack{}
 	raw, more, err := ai.Head(objects.TakenFile, objects.MaxTakenFile) // not through the layer, which opens the record too
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -45,7 +45,7 @@ func readTaken(s *Session, ai place.Folder) (err error) {
 		if err := note(); err != nil {
 			return err
 		}
-		KeepTaken(context.Background(), s)
+		s.KeepTaken(context.Background())
 		return nil
 	}
 	return nil
@@ -54,11 +54,11 @@ func readTaken(s *Session, ai place.Folder) (err error) {
 // KeepTaken keeps what .ai/denied takes back for every directory of this project, as far as
 // there is room. What cannot be kept is reported: it holds in this run, and as long as the
 // line stands there. Commands that write call it; commands that look do not.
-func KeepTaken(ctx context.Context, s *Session) {
+func (s *Session) KeepTaken(ctx context.Context) {
 	if s.Project == nil || s.taken.kept == nil {
 		return
 	}
-	left, err := keepTaken(ctx, s)
+	left, err := s.keepTaken(ctx)
 	if err == nil && left == 0 {
 		return
 	}
@@ -78,7 +78,7 @@ func notKept(n int) string {
 
 // keepTaken returns how many lines of owners did not fit. A text that was worked through
 // before, by the same trust store, is not worked through again.
-func keepTaken(ctx context.Context, s *Session) (left int, err error) {
+func (s *Session) keepTaken(ctx context.Context) (left int, err error) {
 	k := s.taken.kept
 	old, err := k.Older()
 	if err != nil || len(s.taken.raw)+len(old) == 0 {
@@ -140,7 +140,7 @@ func (s *Session) ownersLines(old []objects.Taken) map[objects.Fingerprint][]obj
 
 // TakenBack reports whether a digest was taken back: by lines that were kept, which it
 // forgets where it is told to, and by lines that stand in .ai/denied now.
-func TakenBack(ctx context.Context, h *Host, d objects.Digest, forget bool) (kept, listed bool, err error) {
+func (h *Host) TakenBack(ctx context.Context, d objects.Digest, forget bool) (kept, listed bool, err error) {
 	s, err := h.Open()
 	if err != nil {
 		return false, false, err
@@ -154,7 +154,7 @@ func TakenBack(ctx context.Context, h *Host, d objects.Digest, forget bool) (kep
 }
 
 // ListTaken adds a line to .ai/denied, unless it is there.
-func ListTaken(s *Session, t objects.Taken) error {
+func (s *Session) ListTaken(t objects.Taken) error {
 	here, _ := objects.ParseTakenFile(s.taken.raw)
 	if slices.Contains(here, t) {
 		return nil
@@ -183,7 +183,7 @@ type TakenNote struct {
 }
 
 // ReportTaken says which denials and removals have no effect here, or are not kept.
-func ReportTaken(ctx context.Context, s *Session) (all []TakenNote, err error) {
+func (s *Session) ReportTaken(ctx context.Context) (all []TakenNote, err error) {
 	if s.Project == nil {
 		return nil, nil
 	}
@@ -235,7 +235,7 @@ func ReportTaken(ctx context.Context, s *Session) (all []TakenNote, err error) {
 	if err != nil {
 		return all, err
 	}
-	removals, err := reportOthers(ctx, s)
+	removals, err := s.reportOthers(ctx)
 	return append(all, removals...), err
 }
 

@@ -42,7 +42,7 @@ func Pin(ctx context.Context, s *session.Session, c rye.Caller, q rye.PinRequest
 	if err := s.Allow(c, "execute", q.Ref); err != nil {
 		return nil, err
 	}
-	if w := session.Warning(s, q.Ref); w != "" && f.Registry != "" {
+	if w := s.Warning(q.Ref); w != "" && f.Registry != "" {
 		s.Tell("warning: " + w)
 	}
 	it := f.Verified.Item()
