@@ -39,7 +39,7 @@ type Options struct {
 	// answers must be what asks. nil when this program cannot be one.
 	Self func() (program, build string, err error)
 
-	// Wordless refuses a tool that may search, with rye.WordlessError and before anything happens:
-	// whoever asks has it run by a program that searches words.
+	// Wordless refuses a tool that may search, with rye.WordlessError and before anything happens.
+	// A program that searches words can run it.
 	Wordless bool
 }

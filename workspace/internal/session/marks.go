@@ -55,20 +55,23 @@ func (s *Session) Marked(ref objects.Ref) (m Mark, ok bool, err error) {
 
 // NotedOf reads what is noted of a namespace, once.
 func (s *Session) NotedOf(id objects.Digest, namespace string) (registry.Noted, error) {
-	s.marks.mu.Lock()
-	if s.marks.read == nil {
-		s.marks.read = map[string]func() (registry.Noted, error){}
+	_, state := s.Registries()
+	return s.marks.of(state, id, namespace)
+}
+
+// of reads what is noted of a namespace in a directory, once.
+func (m *marks) of(state string, id objects.Digest, namespace string) (registry.Noted, error) {
+	m.mu.Lock()
+	if m.read == nil {
+		m.read = map[string]func() (registry.Noted, error){}
 	}
 	key := id.Hex() + "/" + namespace
-	read, ok := s.marks.read[key]
+	read, ok := m.read[key]
 	if !ok {
-		read = sync.OnceValues(func() (registry.Noted, error) {
-			_, state := s.Registries()
-			return registry.ReadNoted(state, id, namespace)
-		})
-		s.marks.read[key] = read
+		read = sync.OnceValues(func() (registry.Noted, error) { return registry.ReadNoted(state, id, namespace) })
+		m.read[key] = read
 	}
-	s.marks.mu.Unlock()
+	m.mu.Unlock()
 	return read()
 }
 
