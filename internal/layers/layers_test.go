@@ -46,8 +46,12 @@ var house = []room{
 		"fault", ""},
 	{0, "internal/headroom", "room on the stack of a program that begins",
 		"", ""},
+	{0, "internal/strict", "JSON from outside, read so that no other reader sees another document in it; pure",
+		"fault internal/words", gojson},
+	{0, "internal/sse", "server-sent events, however the bytes are cut; pure",
+		"", ""},
 	{0, "objects", "item kinds, ids, digests, versions, states; the text form of items",
-		"fault internal/words", yaml},
+		"fault internal/strict internal/words", yaml},
 	{0, "objects/expr", "templates and conditions in data files",
 		"fault internal/words", ""},
 	{0, "objects/extract", "what extractor items say of other items; never what the law reads",
@@ -67,7 +71,7 @@ var house = []room{
 	{1, ".", "the vocabulary: requests, reports, callers, questions; no behaviour",
 		"fault objects", ""},
 	{1, "internal/bearer", "the tokens of clients that reach a server: named, kept as digests",
-		"fault internal/place objects", ""},
+		"fault internal/place internal/strict objects", ""},
 	{1, "objects/revoked", "the versions that registries revoked, found without reading all of them",
 		"fault internal/place internal/words objects", ""},
 	{1, "objects/trust", "whose key signed this, and do we believe it",
@@ -75,7 +79,7 @@ var house = []room{
 	{1, "objects/trust/kms", "signers that live elsewhere: key services, Vault",
 		"fault objects objects/trust", sigstore},
 	{1, "objects/trust/token", "capability tokens: chains of blocks that can only narrow; pure",
-		"fault objects", ""},
+		"fault internal/strict objects", ""},
 	{1, "store", "git repositories: objects, packs, refs, quarantine",
 		"fault internal/parallel internal/place internal/words", xsys + " " + sha1cd},
 	{1, "store/gogit", "our store as a go-git storage: blame, patches, merge bases; the engine only",
@@ -95,9 +99,9 @@ var house = []room{
 	{1, "chain/policy", "may this caller do this; decides, never acts",
 		"fault internal/words objects chain/command chain/consent", ""},
 	{1, "chain/question", "what a person was asked, and what an answer is for; pure",
-		"fault internal/words objects chain/consent", ""},
+		"fault internal/strict internal/words objects chain/consent", ""},
 	{1, "chain/callback", "what a tool that runs and rye say to each other, line by line",
-		". fault objects", ""},
+		". fault internal/strict objects", ""},
 	{1, "chain/primitive/cage", "confines a process: rules on a thread, namespaces around a program",
 		"", xsys},
 	{1, "chain/primitive/ward", "what in a project runs by itself: found before a run, taken away after it",
@@ -107,9 +111,9 @@ var house = []room{
 	{1, "chain/primitive/web/page", "what a page of the web says; pure",
 		"", xhtml},
 	{1, "chain/primitive/web", "one HTTP exchange, exactly as told, inside limits",
-		"fault internal/hosts internal/words", ""},
+		"fault internal/hosts internal/sse internal/words", ""},
 	{1, "chain/primitive/builtin", "the functions behind rye's own tools, run by rye in a sandbox",
-		"fault internal/secrets internal/words objects chain/primitive", ""},
+		"fault internal/secrets internal/strict internal/words objects chain/primitive", ""},
 
 	{2, "chain/denied", "what a sandbox refused, in words; pure",
 		"internal/secrets internal/words objects chain/primitive", ""},
@@ -122,10 +126,10 @@ var house = []room{
 	{2, "search/fulltext", "the index of bodies",
 		"fault internal/parallel internal/place objects search", bleve + " " + roaring},
 	{2, "chain", "works out exactly what would run, and pins it",
-		"fault internal/words objects objects/expr objects/trust chain/consent chain/policy chain/primitive chain/primitive/builtin chain/primitive/web", "github.com/google/jsonschema-go"},
+		"fault internal/strict internal/words objects objects/expr objects/trust chain/consent chain/policy chain/primitive chain/primitive/builtin chain/primitive/web", "github.com/google/jsonschema-go"},
 
 	{3, "registry", "sharing by signed git push and fetch",
-		"fault internal/hosts internal/parallel internal/place internal/words objects objects/revoked objects/trust store store/transport chain", ""},
+		"fault internal/hosts internal/parallel internal/place internal/strict internal/words objects objects/revoked objects/trust store store/transport chain", ""},
 	{3, "registry/resolve", "one version of every item that is wanted; pure",
 		"fault objects registry", ""},
 
@@ -173,26 +177,26 @@ var house = []room{
 	{4, "agent/ledger", "what threads may spend, and what they spent",
 		". fault internal/place", sqlite},
 	{4, "agent/provider", "a model behind an HTTP address: requests, streams, prices, errors",
-		". fault internal/words objects objects/expr", ""},
+		". fault internal/sse internal/words objects objects/expr", ""},
 	{4, "agent/provider/mock", "a scripted model, as a server on loopback",
-		". fault internal/words objects objects/expr agent/provider", ""},
+		". fault internal/strict internal/words objects objects/expr agent/provider", ""},
 	{4, "agent/loop", "runs the loop of a thread, a Starlark program, and replays what it was told",
 		"fault internal/words", starlark},
 	{4, "agent/secret", "reads a file of secrets that is encrypted with age",
 		"fault objects", age},
 	{4, "agent/thread", "one thread: starts, acts within its limits, waits, resumes",
-		". fault internal/place internal/words objects objects/expr objects/trust/token view search agent/journal agent/transcript agent/ledger agent/provider agent/provider/mock agent/loop", ""},
+		". fault internal/place internal/strict internal/words objects objects/expr objects/trust/token view search agent/journal agent/transcript agent/ledger agent/provider agent/provider/mock agent/loop", ""},
 
 	{5, "serve/mcp", "the four tools, over MCP",
-		". fault internal/words objects view", mcpgo},
+		". fault internal/strict internal/words objects view", mcpgo},
 
 	{5, "internal/clients/files", "the files of MCP clients: finds them, and writes the entry of rye",
 		". fault internal/clients internal/diff internal/place internal/words", ""},
 
 	{6, "internal/app", "wires the parts; the only one that reads the environment",
-		". workspace chain/callback internal/clients internal/clients/files chain/primitive chain/primitive/builtin fault internal/bearer internal/build internal/place internal/words objects", xterm + " " + xsys},
+		". workspace chain/callback internal/clients internal/clients/files chain/primitive chain/primitive/builtin fault internal/bearer internal/build internal/place internal/strict internal/words objects", xterm + " " + xsys},
 	{6, "internal/cli", "the command line: parse, one call, print",
-		". workspace internal/app internal/bearer internal/build internal/clients internal/clients/files internal/words fault objects", "github.com/urfave/cli"},
+		". workspace internal/app internal/bearer internal/build internal/clients internal/clients/files internal/strict internal/words fault objects", "github.com/urfave/cli"},
 	{6, "cmd/rye", "the front",
 		"internal/cli internal/headroom", ""},
 	{6, "cmd/rye-cage", "the first process of a sandbox: makes what is to be seen there",
@@ -221,11 +225,12 @@ var house = []room{
 }
 
 // session is what the rooms of the facade share besides one another.
-const session = "fault internal/place internal/words objects objects/trust store store/head store/memory store/records store/space chain chain/policy"
+const session = "fault internal/place internal/strict internal/words objects objects/trust store store/head store/memory store/records store/space chain chain/policy"
 
 // Outside modules, by the longest prefix that belongs to their door.
 const (
 	gogit    = "github.com/go-git"
+	gojson   = "github.com/go-json-experiment/json"
 	yaml     = "gopkg.in/yaml.v3"
 	toml     = "github.com/pelletier/go-toml/v2"
 	sigstore = "github.com/sigstore/sigstore"
@@ -289,7 +294,7 @@ var never = []struct{ who, whom, because string }{
 // pure rooms are functions of their arguments: no files, network, processes,
 // randomness or clock.
 var (
-	pure      = []string{"internal/clients", "internal/secrets", "internal/words", "objects", "objects/expr", "objects/extract", "objects/trust/token", "chain", "chain/audit", "chain/command", "chain/consent", "chain/policy", "chain/question", "chain/primitive/web/page", "internal/diff"}
+	pure      = []string{"internal/clients", "internal/secrets", "internal/sse", "internal/strict", "internal/words", "objects", "objects/expr", "objects/extract", "objects/trust/token", "chain", "chain/audit", "chain/command", "chain/consent", "chain/policy", "chain/question", "chain/primitive/web/page", "internal/diff"}
 	effects   = []string{"os", "net", "syscall", "crypto/rand", "math/rand", "log", "io/ioutil", "plugin", "embed"}
 	effectsOK = []string{"net/url", "net/netip"} // parse and compare only
 	clock     = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
