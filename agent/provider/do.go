@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/sse"
 	"github.com/rye-os/rye/internal/words"
 )
 
@@ -398,11 +399,19 @@ func (t *attempt) readWhole(in io.Reader, d decoder, most int64) error {
 	return d.whole(raw)
 }
 
+// maxEvent is how large one event of a stream may be, in bytes.
+const maxEvent = 16 << 20
+
 var errDone = errors.New("done")
 
+// readStream reads server-sent events. Their names and ids say nothing that the data of both
+// formats does not say itself.
 func (t *attempt) readStream(in io.Reader, d decoder, most int64) error {
-	s := &sse{emit: func(data []byte) error {
-		done, err := d.event(data)
+	s := &sse.Reader{Limits: sse.Limits{Line: maxEvent, Event: maxEvent, Both: maxEvent}, Emit: func(ev sse.Event) error {
+		if len(bytes.TrimSpace(ev.Data)) == 0 {
+			return nil
+		}
+		done, err := d.event(ev.Data)
 		if err == nil && done {
 			err = errDone
 		}
@@ -414,11 +423,13 @@ func (t *attempt) readStream(in io.Reader, d decoder, most int64) error {
 		if total += int64(n); total > most {
 			return beyond("more than %d bytes", most)
 		}
-		werr := s.write(buf[:n])
+		_, werr := s.Write(buf[:n])
 		if werr == nil && err == io.EOF {
-			werr = s.end()
+			werr = s.End() // an event that was cut off is no JSON, so nothing is taken for whole that is not
 		}
 		switch {
+		case werr == sse.ErrLine || werr == sse.ErrEvent:
+			return beyond("an event of more than %d bytes", maxEvent)
 		case werr == errDone:
 			return nil
 		case werr != nil:
