@@ -28,9 +28,8 @@ func (e *exchange) read(stop context.CancelCauseFunc, res *http.Response, out *R
 		kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 		switch kind {
 		case "text/event-stream":
-			d := &Decoder{Emit: e.keep(out)}
 			out.Streamed = true
-			return pump(body, d)
+			return pump(body, events(e.keep(out)))
 		case "application/x-ndjson", "application/jsonl", "application/json-lines":
 			d := &lines{emit: e.keep(out)}
 			out.Streamed = true

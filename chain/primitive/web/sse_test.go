@@ -11,80 +11,30 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-func decode(pieces ...string) (out []Event, err error) {
-	d := &Decoder{Emit: func(ev Event) error { out = append(out, ev); return nil }}
-	for _, p := range pieces {
-		if _, err = d.Write([]byte(p)); err != nil {
-			break
+// Limits, bytes that are no UTF-8 and the type of an event without a name are this package's;
+// the rest is tested in internal/sse.
+func TestEvents(t *testing.T) {
+	var got []Event
+	write := func(pieces ...string) (err error) {
+		got = nil
+		w := events(func(ev Event) error { got = append(got, ev); return nil })
+		for _, p := range pieces {
+			if _, err = w.Write([]byte(p)); err != nil {
+				break
+			}
 		}
+		return err
 	}
-	return out, err
-}
-
-// The examples of the HTML standard, 9.2.6, and its corners.
-func TestDecoder(t *testing.T) {
-	m := func(data string) Event { return Event{Type: "message", Data: data} }
-	for name, c := range map[string]struct {
-		in   string
-		want []Event
-	}{
-		"stocks":            {"data: YHOO\ndata: +2\ndata: 10\n\n", []Event{m("YHOO\n+2\n10")}},
-		"test stream":       {": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\ndata: cut", []Event{{"message", "first event", "1"}, m("second event"), m(" third event")}},
-		"empty data":        {"data\n\ndata\ndata\n\ndata:", []Event{m(""), m("\n")}},
-		"space":             {"data:test\n\ndata: test\n\n", []Event{m("test"), m("test")}},
-		"cr, crlf":          {"data: a\rdata: b\r\ndata: c\n\r\ndata: d\r\r", []Event{m("a\nb\nc"), m("d")}},
-		"mark":              {"\ufeffdata: a\n\n\ufeffdata: b\n\n", []Event{m("a")}},
-		"type":              {"event: add\ndata: 1\n\ndata: 2\n\nevent: none\n\ndata: 3\n\n", []Event{{"add", "1", ""}, m("2"), m("3")}},
-		"id stays":          {"id: 7\ndata: a\n\ndata: b\n\nid: x\x00y\ndata: c\n\n", []Event{{"message", "a", "7"}, {"message", "b", "7"}, {"message", "c", "7"}}},
-		"unknown field":     {"foo: x\ndatax: y\n data: z\ndata: a\n\n", []Event{m("a")}},
-		"colon":             {"data: a: b\n\n", []Event{m("a: b")}},
-		"when to try again": {"retry: 300\ndata: a\n\n", []Event{m("a")}},
-		"not utf-8":         {"data: a\xffb\n\n", []Event{m("a\ufffdb")}},
-		"nothing":           {"", nil},
-		"blank lines":       {"\n\n\r\n\r", nil},
-		"provider's stream": {"event: message_start\ndata: {\"type\":\"message_start\"}\n\nevent: ping\ndata: {}\n\ndata: [DONE]\n\n", []Event{{"message_start", `{"type":"message_start"}`, ""}, {"ping", "{}", ""}, m("[DONE]")}},
-	} {
-		whole, err := decode(c.in)
-		if err != nil || !reflect.DeepEqual(whole, c.want) {
-			t.Errorf("%s: %q, %v, want %q", name, whole, err, c.want)
-		}
-		if bytewise, _ := decode(strings.Split(c.in, "")...); !strings.Contains(c.in, "\xff") && !reflect.DeepEqual(bytewise, c.want) {
-			t.Errorf("%s, byte by byte: %q, want %q", name, bytewise, c.want)
-		}
+	if err := write("data: a\xffb\n\nevent: add\nid: 1\ndata: 2\n\ndata: cut"); err != nil || !reflect.DeepEqual(got, []Event{{"message", "a\ufffdb", ""}, {"add", "2", "1"}}) {
+		t.Errorf("%q, %v", got, err)
 	}
-	// A CR ends its line at once: nobody waits for an LF that may not come.
-	if got, _ := decode("data: a\r\r"); len(got) != 1 {
-		t.Errorf("after CR CR: %q", got)
-	}
-	if _, err := decode(strings.Repeat("x", MaxLine), "x"); !fault.Is(err, fault.Limit) {
+	if err := write(strings.Repeat("x", MaxLine), "x"); !fault.Is(err, fault.Limit) {
 		t.Errorf("endless line: %v", err)
 	}
 	line := "data: " + strings.Repeat("x", MaxLine-10) + "\n"
-	if _, err := decode(line, line, line, line, line); !fault.Is(err, fault.Limit) {
+	if err := write(line, line, line, line, line); !fault.Is(err, fault.Limit) {
 		t.Errorf("endless event: %v", err)
 	}
-}
-
-func FuzzDecoder(f *testing.F) {
-	f.Add([]byte("event: a\r\ndata: b\rid:1\n\n"), uint8(3))
-	f.Add([]byte("\xef\xbb\xbfdata\n\nretry: 1\n"), uint8(1))
-	f.Fuzz(func(t *testing.T, in []byte, cut uint8) {
-		whole, err := decode(string(in))
-		var pieces []string
-		for s := string(in); s != ""; {
-			n := min(int(cut)%7+1, len(s))
-			pieces, s = append(pieces, s[:n]), s[n:]
-		}
-		cutUp, err2 := decode(pieces...)
-		if (err == nil) != (err2 == nil) || !reflect.DeepEqual(whole, cutUp) {
-			t.Fatalf("%q in pieces of %d: %q, %v; whole %q, %v", in, cut%7+1, cutUp, err2, whole, err)
-		}
-		for _, ev := range whole {
-			if ev.Type == "" || strings.ContainsAny(ev.Type+ev.ID, "\r\n") || strings.Contains(ev.Data, "\r") {
-				t.Fatalf("event %q", ev)
-			}
-		}
-	})
 }
 
 // TestStream: events come one by one, each before the next is sent.
