@@ -1,11 +1,10 @@
 package mock
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
-	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/internal/strict"
 	"github.com/rye-os/rye/objects/expr"
 )
 
@@ -66,14 +65,4 @@ func jsonOf(text string) any {
 }
 
 // decodeJSON decodes strictly, and keeps numbers as they were written.
-func decodeJSON(raw []byte) (any, error) {
-	var whole json.RawMessage
-	if err := objects.DecodeJSON(raw, maxRequest, &whole); err != nil {
-		return nil, err
-	}
-	dec := json.NewDecoder(strings.NewReader(string(whole)))
-	dec.UseNumber()
-	var v any
-	err := dec.Decode(&v)
-	return v, err
-}
+func decodeJSON(raw []byte) (any, error) { return strict.Value(raw, maxRequest) }
