@@ -7,6 +7,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/strict"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -54,7 +55,7 @@ func (d *Description) encode() ([]byte, error) {
 // parseDescription reads thread.json, which was verified.
 func parseDescription(raw []byte) (*Description, error) {
 	d := &Description{}
-	if err := objects.DecodeJSON(raw, maxDescription, d); err != nil {
+	if err := strict.Decode(raw, maxDescription, d); err != nil {
 		return nil, fault.New(fault.Malformed, "thread.json: %w", err)
 	}
 	if d.V != 1 {

@@ -19,7 +19,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
-	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/internal/strict"
 )
 
 // What lies in the directory of a thread besides its journal (docs/format/thread.md).
@@ -185,7 +185,7 @@ func readPins(dir string, d *Description) (rye.Pins, error) {
 		return nil, fault.New(fault.Integrity, "the items of thread %s are not those that it began with", d.ID)
 	}
 	var items []rye.PinnedItem
-	if err := objects.DecodeJSON(raw, maxItems, &items); err != nil {
+	if err := strict.Decode(raw, maxItems, &items); err != nil {
 		return nil, fault.Wrap(err, "the items of thread %s", d.ID)
 	}
 	pins := make(rye.Pins, len(items))
@@ -234,7 +234,7 @@ func (h Handed) encode() ([]byte, error) { return json.Marshal(h) }
 const maxHanded = 1 << 20
 
 func parseHanded(raw []byte) (h Handed, err error) {
-	err = objects.DecodeJSON(raw, maxHanded, &h)
+	err = strict.Decode(raw, maxHanded, &h)
 	if err == nil && !filepath.IsAbs(h.Dir) {
 		err = fault.New(fault.Malformed, "a thread without a directory")
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/agent/ledger"
 	"github.com/rye-os/rye/agent/provider"
-	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/internal/strict"
 )
 
 // maxUncertain is how many calls of one step may end without anybody knowing what they cost:
@@ -148,7 +148,7 @@ func bounded(parts []provider.Part) (kept []provider.Part, leftOut int) {
 				c.Name = strings.ToValidUTF8(c.Name[:maxName], "")
 			}
 			var read map[string]any
-			if err := objects.DecodeJSON(c.Args, maxArgs, &read); c.Bad == "" && err != nil { // a key twice, too: no service takes that back
+			if err := strict.Decode(c.Args, maxArgs, &read); c.Bad == "" && err != nil { // a key twice, too: no service takes that back
 				c.Args, c.Bad = json.RawMessage("{}"), err.Error()
 			}
 			part.Call = &c

@@ -11,6 +11,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/agent/journal"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/strict"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
@@ -74,7 +75,7 @@ func Serve(ctx context.Context, s *Service, c rye.Caller, q rye.ServedCall) (jso
 		return nil, fault.New(fault.Usage, "there is no function %q of threads", q.Function)
 	}
 	w := &chore{s: s, c: c, progress: q.Progress}
-	if err := objects.DecodeJSON(q.Params, maxChore, &w.q); err != nil {
+	if err := strict.Decode(q.Params, maxChore, &w.q); err != nil {
 		return nil, fault.New(fault.Usage, "parameters: %w", err)
 	}
 	verb := f.verb

@@ -9,6 +9,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/agent/provider"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/strict"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -112,7 +113,7 @@ func parseAct(call *provider.Call) (a act, err error) {
 		return act{verb: "search", search: rye.SearchRequest{Query: q.Query, Scope: q.Scope, Limit: q.Limit, Params: true}}, nil
 	case toolExecute, toolLoad, toolSign:
 		var q itemArgs
-		if err := objects.DecodeJSON(call.Args, maxArgs, &q); err != nil {
+		if err := strict.Decode(call.Args, maxArgs, &q); err != nil {
 			return bad(err)
 		}
 		if a.ref, err = q.ref(); err != nil {
@@ -127,10 +128,10 @@ func parseAct(call *provider.Call) (a act, err error) {
 	return a, fault.New(fault.Usage, "there is no tool %q", call.Name)
 }
 
-// decodeArgs is objects.DecodeJSON for a struct whose fields have these names.
+// decodeArgs is strict.Decode for a struct whose fields have these names.
 func decodeArgs(raw json.RawMessage, into any, names ...string) error {
 	var m map[string]json.RawMessage
-	if err := objects.DecodeJSON(raw, maxArgs, &m); err != nil {
+	if err := strict.Decode(raw, maxArgs, &m); err != nil {
 		return err
 	}
 	for name := range m {
@@ -154,7 +155,7 @@ func (q itemArgs) ref() (rye.Ref, error) {
 
 func parseReturn(raw json.RawMessage) (act, error) {
 	var m map[string]any
-	if err := objects.DecodeJSON(raw, maxArgs, &m); err != nil {
+	if err := strict.Decode(raw, maxArgs, &m); err != nil {
 		return act{}, fault.New(fault.Usage, "arguments of %s: %w", toolReturn, err)
 	}
 	a := act{verb: "return", returns: map[string]string{}}
