@@ -8,6 +8,7 @@ import (
 
 	"github.com/rye-os/rye/chain/primitive/builtin"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/strict"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -31,7 +32,7 @@ func TestBuiltinCall(t *testing.T) {
 		t.Errorf("call %+v", c)
 	}
 	var got builtin.Input
-	if err := objects.DecodeJSON(c.Stdin, builtin.MaxInput, &got); err != nil {
+	if err := strict.Decode(c.Stdin, builtin.MaxInput, &got); err != nil {
 		t.Fatal(err)
 	}
 	if got.Build != "build-1" || string(got.Params) != `{"limit":2000,"line_ids":true,"offset":1,"path":"<a>"}` || got.Project != in.ProjectPath ||

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/strict"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
@@ -37,13 +37,14 @@ func (p *Plan) Check(raw []byte) (Params, error) {
 		raw = []byte("{}")
 	}
 	var plain map[string]any
-	if err := objects.DecodeJSON(raw, MaxParams, &plain); err != nil {
+	if err := strict.Decode(raw, MaxParams, &plain); err != nil {
 		return Params{}, fault.New(fault.Usage, "parameters of %s: %w", ref, err)
 	}
 	if plain == nil {
 		return Params{}, fault.New(fault.Usage, "parameters of %s: want a JSON object", ref)
 	}
-	values, err := exact(raw)
+	exact, err := strict.Value(raw, MaxParams)
+	values, _ := exact.(map[string]any)
 	if err != nil {
 		return Params{}, fault.New(fault.Usage, "parameters of %s: %w", ref, err)
 	}
@@ -147,20 +148,6 @@ func misnamed(schema, given map[string]any) string {
 		}
 	}
 	return strings.Join(wrong[:min(len(wrong), 8)], "; ")
-}
-
-// exact decodes with numbers as they are written.
-func exact(raw []byte) (map[string]any, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var values map[string]any
-	if err := dec.Decode(&values); err != nil {
-		return nil, err
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows the object")
-	}
-	return values, nil
 }
 
 // encodeJSON is compact, sorted, and leaves <, > and & alone: tools read it, not browsers.

@@ -2,6 +2,7 @@ package chain
 
 import (
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/strict"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -50,7 +51,7 @@ type ryeOSFile struct {
 // any more.
 func ParseRyeOSLock(raw []byte) (*RyeOSLock, error) {
 	var f ryeOSFile
-	if err := objects.DecodeJSON(raw, MaxRyeOSLock, &f); err != nil {
+	if err := strict.Decode(raw, MaxRyeOSLock, &f); err != nil {
 		return nil, err
 	}
 	if f.Version != 1 {
