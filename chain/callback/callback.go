@@ -16,6 +16,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/strict"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -99,7 +100,7 @@ type (
 // id can be read the result has it even then.
 func ParseRequest(raw []byte) (r Request, err error) {
 	var l line
-	if err := objects.DecodeJSON(raw, MaxRequest, &l); err != nil {
+	if err := strict.Decode(raw, MaxRequest, &l); err != nil {
 		return Request{}, fault.Wrap(err, "request")
 	}
 	if l.ID == "" || len(l.ID) > maxID || strings.Trim(l.ID, idLetters) != "" {
@@ -155,7 +156,7 @@ func (r *Request) decode(into any) error {
 	if len(r.Params) == 0 {
 		return fault.New(fault.Usage, "params of %s are missing", r.Verb)
 	}
-	if err := objects.DecodeJSON(r.Params, MaxRequest, into); err != nil {
+	if err := strict.Decode(r.Params, MaxRequest, into); err != nil {
 		return fault.New(fault.Usage, "params of %s: %w", r.Verb, err)
 	}
 	return nil
