@@ -20,6 +20,7 @@ import (
 
 	"github.com/rye-os/rye/chain/consent"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/strict"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
@@ -118,7 +119,7 @@ func (q Question) Encode() []byte {
 // have written, byte for byte: so a digest that is not that of what is shown, too.
 func Parse(raw []byte) (Question, error) {
 	var r record
-	if err := objects.DecodeJSON(raw, MaxFile, &r); err != nil {
+	if err := strict.Decode(raw, MaxFile, &r); err != nil {
 		return Question{}, err
 	}
 	q, err := r.question()
@@ -181,7 +182,7 @@ func (a Answer) Encode() []byte {
 // ParseAnswer reads the file of an answer, as strictly as Parse.
 func ParseAnswer(raw []byte) (Answer, error) {
 	var j answerJSON
-	if err := objects.DecodeJSON(raw, MaxAnswer, &j); err != nil {
+	if err := strict.Decode(raw, MaxAnswer, &j); err != nil {
 		return Answer{}, err
 	}
 	at, err := time.Parse(time.RFC3339, j.At)
