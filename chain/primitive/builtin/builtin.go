@@ -28,7 +28,7 @@ import (
 	"runtime/debug"
 
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/internal/strict"
 )
 
 // Arg is what the first argument of a rye that is to be a builtin says.
@@ -121,7 +121,7 @@ func serve(ctx context.Context, args []string, build string, stdin io.Reader) (v
 		return nil, fault.New(fault.Failed, "read the input: %w", err)
 	}
 	var in Input
-	if err := objects.DecodeJSON(raw, MaxInput, &in); err != nil {
+	if err := strict.Decode(raw, MaxInput, &in); err != nil {
 		return nil, fault.New(fault.Usage, "read the input: %w", err)
 	}
 	if in.Build != build {
@@ -137,7 +137,7 @@ func params(in Input, into any) error {
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}
-	if err := objects.DecodeJSON(raw, MaxInput, into); err != nil {
+	if err := strict.Decode(raw, MaxInput, into); err != nil {
 		return fault.New(fault.Usage, "parameters: %w", err)
 	}
 	return nil
