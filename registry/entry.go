@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/strict"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
@@ -258,7 +259,7 @@ func optionalDigest(s string) (objects.Digest, error) {
 
 func parseMeta(s string) (Meta, error) {
 	var j jsonMeta
-	if err := objects.DecodeJSON([]byte(s), maxValue, &j); err != nil {
+	if err := strict.Decode([]byte(s), maxValue, &j); err != nil {
 		return Meta{}, err
 	}
 	return j.meta()
@@ -296,7 +297,7 @@ func ParseEntry(line []byte) (*Entry, error) {
 	if err == nil {
 		return e, nil
 	}
-	return nil, cmp.Or(objects.DecodeJSON(line, maxEntry, new(jsonEntry)), err)
+	return nil, cmp.Or(strict.Decode(line, maxEntry, new(jsonEntry)), err)
 }
 
 func parseEntry(line []byte) (*Entry, error) {
