@@ -9,7 +9,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/internal/strict"
 )
 
 // What looks after threads is linked into the engine, because it would cost every start of the
@@ -47,7 +47,7 @@ func serve(ctx context.Context, a *App, c rye.Caller, q rye.ServedCall) (json.Ra
 		return nil, err
 	}
 	var reply servedReply
-	if err := objects.DecodeJSON(out, maxServed, &reply); err != nil {
+	if err := strict.Decode(out, maxServed, &reply); err != nil {
 		return nil, fault.New(fault.Malformed, "the engine's answer: %w", err)
 	}
 	return reply.Value, reply.Failed.err()
@@ -66,7 +66,7 @@ func ServeCall(ctx context.Context, answer func(context.Context, rye.ServedCall)
 		return fault.New(fault.Failed, "read the call: %w", err)
 	}
 	var q rye.ServedCall
-	if err := objects.DecodeJSON(raw, maxServed, &q); err != nil {
+	if err := strict.Decode(raw, maxServed, &q); err != nil {
 		return fault.New(fault.Malformed, "read the call: %w", err)
 	}
 	var reply servedReply

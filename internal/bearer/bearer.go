@@ -31,7 +31,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
-	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/internal/strict"
 )
 
 const (
@@ -192,7 +192,7 @@ func parse(raw []byte) ([]Token, error) {
 		return nil, nil
 	}
 	var f file
-	if err := objects.DecodeJSON(raw, maxFile, &f); err != nil {
+	if err := strict.Decode(raw, maxFile, &f); err != nil {
 		return nil, fault.New(fault.Malformed, "read the tokens of clients: %w", err)
 	}
 	if f.V != 1 || !bytes.Equal(raw, encode(f.Tokens)) || len(f.Tokens) > maxTokens {

@@ -12,6 +12,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/app"
+	"github.com/rye-os/rye/internal/strict"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
@@ -220,7 +221,7 @@ func (t *task) parameters(given string, pairs []string) (json.RawMessage, error)
 			return nil, err
 		}
 		// Strict: a name that is there twice would lose one of its values.
-		if err := objects.DecodeJSON(raw, maxParams, &all); err != nil && json.Valid(raw) && bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) {
+		if err := strict.Decode(raw, maxParams, &all); err != nil && json.Valid(raw) && bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) {
 			return nil, fault.New(fault.Usage, "--params: %w", err)
 		} else if err != nil || all == nil {
 			return nil, fault.New(fault.Usage, "--params %q: want a JSON object", words.Brief(given)).Advise(`rye execute %s --params '{"name":"value"}'`, strings.Join(quoted(t.args), " "))
