@@ -15,6 +15,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/strict"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/view"
@@ -127,7 +128,7 @@ func decodeArgs(req mcp.CallToolRequest, into any) error {
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}
-	if err := objects.DecodeJSON(raw, len(raw), into); err != nil {
+	if err := strict.Decode(raw, len(raw), into); err != nil {
 		return fault.New(fault.Usage, "arguments of %s: %w", req.Params.Name, err).Advise("%s takes %s", req.Params.Name, argumentsOf(req.Params.Name))
 	}
 	return nil
