@@ -8,6 +8,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain/audit"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/strict"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -70,7 +71,7 @@ func accept(ctx context.Context, s *session.Session, rep *rye.AuditReport) {
 func acceptances(it *objects.Item) (list []acceptance, err error) {
 	raw, err := json.Marshal(it.Meta.Config["accept"])
 	if err == nil && string(raw) != "null" {
-		err = objects.DecodeJSON(raw, 4<<20, &list)
+		err = strict.Decode(raw, 4<<20, &list)
 	}
 	if err != nil {
 		return nil, fault.New(fault.Malformed, "accept: %w", err)

@@ -9,6 +9,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/strict"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/locks"
@@ -22,7 +23,7 @@ func (j *job) instruct(f space.Found) (*rye.ExecuteResult, error) {
 	it := f.Item()
 	params := map[string]any{}
 	if len(j.q.Params) > 0 {
-		if err := objects.DecodeJSON(j.q.Params, chain.MaxParams, &params); err != nil {
+		if err := strict.Decode(j.q.Params, chain.MaxParams, &params); err != nil {
 			return nil, fault.New(fault.Usage, "parameters of %s: %w", it.Ref, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/strict"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/finder"
@@ -56,7 +57,7 @@ type Server struct {
 // a host that Asking returned.
 func (v Server) Serve(ctx context.Context, s *custody.Desk, c rye.Caller, q rye.ServedCall) (json.RawMessage, error) {
 	var a servedArgs
-	if err := objects.DecodeJSON(q.Params, maxServed, &a); err != nil {
+	if err := strict.Decode(q.Params, maxServed, &a); err != nil {
 		return nil, fault.New(fault.Usage, "parameters: %w", err)
 	}
 	var res any
