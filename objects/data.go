@@ -2,8 +2,6 @@ package objects
 
 import (
 	"bytes"
-	"encoding/json"
-	"strings"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
@@ -56,52 +54,4 @@ func (p *parser) yamlFields(text []byte, at mark) error {
 		}
 	}
 	return nil
-}
-
-// readJSON reads a file that is one JSON object.
-func (p *parser) readJSON() error {
-	p.dialect = dialectData
-	places, err := checkJSON(p.path, p.body, MaxMetaSize)
-	if err != nil {
-		return err
-	}
-	dec := json.NewDecoder(bytes.NewReader(p.body))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
-		return jsonError(p.path, p.body, err)
-	}
-	fields, ok := v.(map[string]any)
-	if !ok {
-		return p.bad(mark{1, 1}, "metadata is not an object")
-	}
-	for k, v := range fields {
-		if n, ok := v.(json.Number); ok {
-			p.texts[k] = n.String()
-		}
-		p.fields[k] = plainNumbers(v)
-		p.places[k] = p.at(places[k])
-	}
-	return nil
-}
-
-// plainNumbers replaces json.Number as yamlValue spells numbers.
-func plainNumbers(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		if i, err := v.Int64(); err == nil && !strings.ContainsAny(v.String(), ".eE") {
-			return int(i)
-		}
-		f, _ := v.Float64()
-		return f
-	case []any:
-		for i := range v {
-			v[i] = plainNumbers(v[i])
-		}
-	case map[string]any:
-		for k := range v {
-			v[k] = plainNumbers(v[k])
-		}
-	}
-	return v
 }

@@ -11,16 +11,16 @@ import (
 )
 
 type decoded struct {
-	Name  string            `yaml:"name" json:"name"`
-	Count int               `yaml:"count" json:"count,omitempty"`
-	Map   map[string]string `yaml:"map" json:"map"`
-	Inner *decodedInner     `yaml:"inner" json:"inner"`
-	List  []decodedInner    `yaml:"list" json:"list"`
-	Any   any               `yaml:"any" json:"any"`
+	Name  string            `yaml:"name"`
+	Count int               `yaml:"count"`
+	Map   map[string]string `yaml:"map"`
+	Inner *decodedInner     `yaml:"inner"`
+	List  []decodedInner    `yaml:"list"`
+	Any   any               `yaml:"any"`
 }
 
 type decodedInner struct {
-	X int `yaml:"x" json:"x"`
+	X int `yaml:"x"`
 }
 
 func TestYAMLValues(t *testing.T) {
@@ -108,70 +108,6 @@ func TestEncodeYAML(t *testing.T) {
 	}
 	if _, err := objects.EncodeYAML(func() {}); err == nil {
 		t.Error("a function was encoded")
-	}
-}
-
-type decodedEmbedded struct {
-	decodedInner
-	Plain string
-	Skip  string `json:"-"`
-}
-
-func TestDecodeJSON(t *testing.T) {
-	tests := []struct {
-		name, text string
-		line, col  int // of the error
-		code       fault.Code
-	}{
-		{"plain", `{"name":"a","count":1,"map":{"k":"v"},"inner":{"x":1},"list":[{"x":2}],"any":{"X":1}}`, 0, 0, ""},
-		{"blanks around", " \n{\"name\":\"a\"}\n", 0, 0, ""},
-		{"cases in a map", `{"map":{"name":"a","nom":"b"}}`, 0, 0, ""},
-		{"escaped key", `{"\u006eame":"a"}`, 0, 0, ""},
-		{"unknown", `{"nome":"a"}`, 0, 0, fault.Malformed},
-		{"other case", `{"NAME":"a"}`, 0, 0, fault.Malformed},
-		{"other case inside", `{"list":[{"X":1}]}`, 0, 0, fault.Malformed},
-		{"other case by folding", `{"inner":{"x":1},"li\u017ft":[]}`, 0, 0, fault.Malformed},
-		{"twice", "{\"name\":\"a\",\n \"name\":\"b\"}", 2, 2, fault.Malformed},
-		{"twice, escaped", `{"name":"a","n\u0061me":"b"}`, 1, 0, fault.Malformed},
-		{"twice in other cases", `{"any":{"a":1,"A":2}}`, 1, 15, fault.Malformed},
-		{"twice by folding", `{"any":{"k":1,"\u212a":2}}`, 1, 0, fault.Malformed},
-		{"trailing", `{} {}`, 1, 0, fault.Malformed},
-		{"trailing text", `{}x`, 1, 0, fault.Malformed},
-		{"nothing", ``, 1, 1, fault.Malformed},
-		{"open", `{"name":"a"`, 1, 0, fault.Malformed},
-		{"wrong type", "{\n\"count\":\"a\"}", 2, 0, fault.Malformed},
-		{"comment", `{/**/}`, 1, 2, fault.Malformed},
-		{"trailing comma", `{"name":"a",}`, 1, 13, fault.Malformed},
-		{"byte order mark", "\ufeff{}", 1, 1, fault.Malformed},
-		{"not UTF-8", "{\"name\":\"\xff\"}", 0, 0, fault.Malformed},
-		{"too deep", `{"any":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`, 1, 0, fault.Malformed},
-		{"deep enough", `{"any":` + strings.Repeat("[", 63) + strings.Repeat("]", 63) + `}`, 0, 0, ""},
-		{"too long", `{"name":"` + strings.Repeat("a", 5000) + `"}`, 0, 0, fault.Limit},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			var into decoded
-			err := objects.DecodeJSON([]byte(tt.text), 4096, &into)
-			if fault.CodeOf(err) != tt.code {
-				t.Fatalf("error %v (%s), want %q", err, fault.CodeOf(err), tt.code)
-			}
-			if tt.line > 0 {
-				place(t, err, tt.line, tt.col)
-			}
-		})
-	}
-	var e decodedEmbedded
-	if err := objects.DecodeJSON([]byte(`{"x":1,"Plain":"p"}`), 100, &e); err != nil || e.X != 1 || e.Plain != "p" {
-		t.Errorf("embedded: %+v, %v", e, err)
-	}
-	for _, s := range []string{`{"plain":"p"}`, `{"Skip":"p"}`, `{"X":1}`} {
-		if err := objects.DecodeJSON([]byte(s), 100, &e); err == nil {
-			t.Errorf("accepted %s", s)
-		}
-	}
-	var a any
-	if err := objects.DecodeJSON([]byte(`[1,{"a":null}]`), 100, &a); err != nil || !reflect.DeepEqual(a, []any{1.0, map[string]any{"a": nil}}) {
-		t.Errorf("%v, %v", a, err)
 	}
 }
 

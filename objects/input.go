@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rye-os/rye/internal/strict"
 	"github.com/rye-os/rye/internal/words"
 )
 
@@ -57,7 +58,7 @@ func (in Input) Fit(v any) (wrong string) {
 // inputs of a type that a text is of.
 func (in Input) Read(v any) (meant any, ok bool) {
 	s, is := v.(string)
-	if !is || in.Fit(s) == "" || DecodeJSON([]byte(s), MaxMetaSize, &meant) != nil {
+	if !is || in.Fit(s) == "" || strict.Decode([]byte(s), MaxMetaSize, &meant) != nil {
 		return nil, false
 	}
 	return meant, in.Fit(meant) == ""
@@ -72,7 +73,7 @@ func (in Input) DefaultValue() (v any, ok bool) {
 	if want := inputTypes[in.Type]; want == "string" || want == "" {
 		return in.Default, true
 	}
-	if err := DecodeJSON([]byte(in.Default), MaxMetaSize, &v); err != nil {
+	if err := strict.Decode([]byte(in.Default), MaxMetaSize, &v); err != nil {
 		v = in.Default // a text, which is what an "any" may be
 	}
 	return v, in.Fit(v) == ""

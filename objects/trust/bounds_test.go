@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/strict"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -161,7 +162,7 @@ func TestBoundsOfParsers(t *testing.T) {
 			bombs{"bundle: 1\nfiles: " + strings.Repeat("[", 200_000) + "\n", laughs("bundle: 1\n"), "bundle: 1\nfiles:\n  - {path: a, mode: 0644, size: " + digits + "}\n"}},
 		"YAML": {func(s string) error { var v struct{ N uint64 }; return objects.DecodeYAML([]byte(s), 1<<20, &v) },
 			bombs{"n: " + strings.Repeat("{a: ", 100_000) + "\n", laughs(""), "n: " + digits + "\n"}},
-		"JSON": {func(s string) error { var v struct{ N uint64 }; return objects.DecodeJSON([]byte(s), 1<<20, &v) },
+		"JSON": {func(s string) error { var v struct{ N uint64 }; return strict.Decode([]byte(s), 1<<20, &v) },
 			bombs{`{"N":` + strings.Repeat("[", 200_000), `{` + strings.Repeat(`"N":1,`, 50_000) + `"N":1}`, `{"N":` + digits + "}"}},
 		"key, public": {ssh, bombs{strings.Repeat("ssh-ed25519 ", 100_000), "ssh-ed25519 " + strings.Repeat("A", 1<<20), "ssh-ed25519 " + digits}},
 		"key, PEM": {func(s string) error { _, err := ParsePEM([]byte(s)); return err },

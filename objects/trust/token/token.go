@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/strict"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -152,7 +153,7 @@ func list(l []string) []string { return append([]string{}, l...) }
 // everything that Encode would not have written, byte for byte. It verifies nothing.
 func Parse(raw []byte) (Token, error) {
 	var j tokenJSON
-	if err := objects.DecodeJSON(raw, MaxBytes, &j); err != nil {
+	if err := strict.Decode(raw, MaxBytes, &j); err != nil {
 		return Token{}, fault.Wrap(err, "token")
 	}
 	t, err := j.token()
