@@ -50,6 +50,8 @@ var house = []room{
 		"fault internal/words", gojson},
 	{0, "internal/sse", "server-sent events, however the bytes are cut; pure",
 		"", ""},
+	{0, "internal/table", "files of binary rows, and bytes of lengths and numbers; pure",
+		"", ""},
 	{0, "objects", "item kinds, ids, digests, versions, states; the text form of items",
 		"fault internal/strict internal/words", yaml},
 	{0, "objects/expr", "templates and conditions in data files",
@@ -75,7 +77,7 @@ var house = []room{
 	{1, "objects/revoked", "the versions that registries revoked, found without reading all of them",
 		"fault internal/place internal/words objects", ""},
 	{1, "objects/trust", "whose key signed this, and do we believe it",
-		"fault internal/place internal/words objects objects/revoked", ssh},
+		"fault internal/place internal/table internal/words objects objects/revoked", ssh},
 	{1, "objects/trust/kms", "signers that live elsewhere: key services, Vault",
 		"fault objects objects/trust", sigstore},
 	{1, "objects/trust/token", "capability tokens: chains of blocks that can only narrow; pure",
@@ -103,9 +105,9 @@ var house = []room{
 	{1, "chain/callback", "what a tool that runs and rye say to each other, line by line",
 		". fault internal/strict objects", ""},
 	{1, "chain/primitive/cage", "confines a process: rules on a thread, namespaces around a program",
-		"", xsys},
+		"internal/table", xsys},
 	{1, "chain/primitive/ward", "what in a project runs by itself: found before a run, taken away after it",
-		"fault internal/place internal/words", xsys},
+		"fault internal/place internal/table internal/words", xsys},
 	{1, "chain/primitive", "runs what it is told, in a sandbox",
 		"fault internal/words chain/primitive/cage", xsys},
 	{1, "chain/primitive/web/page", "what a page of the web says; pure",
@@ -120,11 +122,11 @@ var house = []room{
 	{2, "chain/audit", "what in a text deserves a look before it is followed or run; pure",
 		"internal/words objects chain/command", ""},
 	{2, "store/space", "a name, through three layers, to one verified item",
-		"fault internal/parallel internal/place internal/words objects objects/extract objects/trust chain/policy stdlib store", xsys},
+		"fault internal/parallel internal/place internal/table internal/words objects objects/extract objects/trust chain/policy stdlib store", xsys},
 	{2, "search", "queries, ranking, the golden set",
 		"fault internal/words objects", ""},
 	{2, "search/fulltext", "the index of bodies",
-		"fault internal/parallel internal/place objects search", bleve + " " + roaring},
+		"fault internal/parallel internal/place internal/table objects search", bleve + " " + roaring},
 	{2, "chain", "works out exactly what would run, and pins it",
 		"fault internal/strict internal/words objects objects/expr objects/trust chain/consent chain/policy chain/primitive chain/primitive/builtin chain/primitive/web", "github.com/google/jsonschema-go"},
 
@@ -171,9 +173,9 @@ var house = []room{
 		". fault search store store/records store/space store/transport workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/author workspace/internal/locks workspace/internal/run workspace/internal/share workspace/internal/install workspace/internal/govern workspace/internal/health workspace/internal/threads", ""},
 
 	{4, "agent/journal", "what a thread did, durable and in order: records, lease, inbox",
-		"fault internal/place internal/words", xsys},
+		"fault internal/place internal/strict internal/words", xsys},
 	{4, "agent/transcript", "what threads said and did, turn by turn, for a search",
-		"fault internal/parallel internal/place internal/words search agent/journal", ""},
+		"fault internal/parallel internal/place internal/table internal/words search agent/journal", ""},
 	{4, "agent/ledger", "what threads may spend, and what they spent",
 		". fault internal/place", sqlite},
 	{4, "agent/provider", "a model behind an HTTP address: requests, streams, prices, errors",
@@ -181,7 +183,7 @@ var house = []room{
 	{4, "agent/provider/mock", "a scripted model, as a server on loopback",
 		". fault internal/strict internal/words objects objects/expr agent/provider", ""},
 	{4, "agent/loop", "runs the loop of a thread, a Starlark program, and replays what it was told",
-		"fault internal/words", starlark},
+		"fault internal/strict internal/words", starlark},
 	{4, "agent/secret", "reads a file of secrets that is encrypted with age",
 		"fault objects", age},
 	{4, "agent/thread", "one thread: starts, acts within its limits, waits, resumes",
@@ -294,7 +296,7 @@ var never = []struct{ who, whom, because string }{
 // pure rooms are functions of their arguments: no files, network, processes,
 // randomness or clock.
 var (
-	pure      = []string{"internal/clients", "internal/secrets", "internal/sse", "internal/strict", "internal/words", "objects", "objects/expr", "objects/extract", "objects/trust/token", "chain", "chain/audit", "chain/command", "chain/consent", "chain/policy", "chain/question", "chain/primitive/web/page", "internal/diff"}
+	pure      = []string{"internal/clients", "internal/secrets", "internal/sse", "internal/strict", "internal/table", "internal/words", "objects", "objects/expr", "objects/extract", "objects/trust/token", "chain", "chain/audit", "chain/command", "chain/consent", "chain/policy", "chain/question", "chain/primitive/web/page", "internal/diff"}
 	effects   = []string{"os", "net", "syscall", "crypto/rand", "math/rand", "log", "io/ioutil", "plugin", "embed"}
 	effectsOK = []string{"net/url", "net/netip"} // parse and compare only
 	clock     = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}

@@ -29,7 +29,9 @@ const MaxDepth = 64
 // Rules are what a Reader demands besides valid JSON in UTF-8.
 type Rules struct {
 	Size    int  // bytes of the whole text
-	Depth   int  // nesting of objects and arrays; a value without either has none
+	Depth   int  // nesting of objects and arrays
+	Leaves  bool // plain values count as a level of the nesting
+	Twice   bool // a name may stand in one object twice
 	Fold    bool // names that encoding/json takes for the same count as the same
 	Finite  bool // numbers fit a float64
 	Compact bool // no blanks outside of texts
@@ -149,6 +151,17 @@ func (r *Reader) Kind() byte {
 	return k
 }
 
+// Last returns the bytes of the last token, which are part of the text: a text with its quotation
+// marks and escapes.
+func (r *Reader) Last() []byte { return r.Since(r.at) }
+
+// Since returns the bytes from a place that Next returned to the end of the last token. They are
+// part of the text.
+func (r *Reader) Since(from int) []byte {
+	to := int(r.in.InputOffset())
+	return r.raw[from:to:to]
+}
+
 // Object goes through an object. each gets every name, and reads its value.
 func (r *Reader) Object(each func(name string) error) error {
 	if err := r.open('{', "an object"); err != nil {
@@ -165,7 +178,7 @@ func (r *Reader) Object(each func(name string) error) error {
 		if r.rules.Fold {
 			key = fold(name)
 		}
-		if !seen.add(key) {
+		if !r.rules.Twice && !seen.add(key) {
 			return badAt(r.raw, r.at, "key %q is given twice", words.Brief(name))
 		}
 		if err := each(name); err != nil {
@@ -192,9 +205,9 @@ func (r *Reader) Array(each func() error) error {
 // json.Number.
 func (r *Reader) Scalar() (any, error) {
 	if k := r.Kind(); k == '{' || k == '[' {
-		return nil, badAt(r.raw, r.next(), "an object or an array, want a plain value")
+		return nil, badAt(r.raw, r.Next(), "an object or an array, want a plain value")
 	}
-	t, err := r.token()
+	t, err := r.plain()
 	if err != nil {
 		return nil, err
 	}
@@ -232,20 +245,66 @@ func (r *Reader) Value() (any, error) {
 
 // Skip passes over one value and returns its bytes, which are part of the text.
 func (r *Reader) Skip() ([]byte, error) {
-	from, err := r.next(), error(nil)
+	if r.rules.Twice && !r.rules.Finite {
+		return r.pass()
+	}
+	from, err := r.Next(), error(nil)
 	switch r.Kind() {
 	case '{':
 		err = r.Object(func(string) error { _, err := r.Skip(); return err })
 	case '[':
 		err = r.Array(func() error { _, err := r.Skip(); return err })
 	default:
-		_, err = r.token()
+		_, err = r.plain()
 	}
 	if err != nil {
 		return nil, err
 	}
-	to := r.in.InputOffset()
-	return r.raw[from:to:to], nil
+	return r.Since(from), nil
+}
+
+// pass is Skip where neither names nor numbers matter: the decoder goes through the value alone.
+func (r *Reader) pass() ([]byte, error) {
+	before, from := int(r.in.InputOffset()), r.Next()
+	if _, err := r.in.ReadValue(); err != nil {
+		return nil, syntax(r.raw, err)
+	}
+	r.at = from
+	if r.rules.Compact && !isCompact(r.raw[before:from]) {
+		return nil, badAt(r.raw, before, "blanks outside of texts")
+	}
+	return r.Last(), r.measure(r.Last())
+}
+
+// measure holds a value, which is valid JSON, to the rules of nesting and of blanks.
+func (r *Reader) measure(value []byte) error {
+	depth := r.depth
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; c {
+		case '}', ']':
+			depth--
+			continue
+		case '{', '[':
+			depth++
+		case ' ', '\t', '\r', '\n':
+			if r.rules.Compact {
+				return badAt(r.raw, r.at+i, "blanks outside of texts")
+			}
+			continue
+		case ',', ':':
+			continue
+		case '"':
+			for i++; value[i] != '"'; i++ {
+				if value[i] == '\\' {
+					i++
+				}
+			}
+		}
+		if leaf := value[i] != '{' && value[i] != '['; depth > r.rules.Depth || leaf && r.rules.Leaves && depth == r.rules.Depth {
+			return badAt(r.raw, r.at+i, "nested deeper than %d levels", r.rules.Depth)
+		}
+	}
+	return nil
 }
 
 // End refuses anything behind the value.
@@ -263,7 +322,7 @@ func (r *Reader) End() error {
 
 func (r *Reader) open(kind byte, want string) error {
 	if k := r.Kind(); k != kind && k != 0 {
-		return badAt(r.raw, r.next(), "want %s", want)
+		return badAt(r.raw, r.Next(), "want %s", want)
 	}
 	if _, err := r.token(); err != nil {
 		return err
@@ -272,6 +331,15 @@ func (r *Reader) open(kind byte, want string) error {
 		return badAt(r.raw, r.at, "nested deeper than %d levels", r.rules.Depth)
 	}
 	return nil
+}
+
+// plain reads one token that is neither an object nor an array.
+func (r *Reader) plain() (jsontext.Token, error) {
+	t, err := r.token()
+	if err == nil && r.rules.Leaves && r.depth >= r.rules.Depth {
+		err = badAt(r.raw, r.at, "nested deeper than %d levels", r.rules.Depth)
+	}
+	return t, err
 }
 
 func (r *Reader) shut() error {
@@ -291,14 +359,14 @@ func (r *Reader) token() (jsontext.Token, error) {
 	if r.rules.Compact && !isCompact(r.raw[before:r.at]) {
 		return t, badAt(r.raw, before, "blanks outside of texts")
 	}
-	if t.Kind() == '0' && r.rules.Finite && !isFinite(r.raw[r.at:r.in.InputOffset()]) {
-		return t, badAt(r.raw, r.at, "the number %.40s is too large", r.raw[r.at:r.in.InputOffset()])
+	if t.Kind() == '0' && r.rules.Finite && !isFinite(r.Last()) {
+		return t, badAt(r.raw, r.at, "the number %.40s is too large", r.Last())
 	}
 	return t, nil
 }
 
-// next returns where the next token begins.
-func (r *Reader) next() int { return skipBlanks(r.raw, int(r.in.InputOffset())) }
+// Next returns where the next token begins.
+func (r *Reader) Next() int { return skipBlanks(r.raw, int(r.in.InputOffset())) }
 
 // skipBlanks passes over what stands between two tokens: blanks, and a comma or a colon that
 // the decoder checks.
