@@ -3,7 +3,10 @@ package journal
 import (
 	"bytes"
 	"encoding/json"
-	"unicode/utf8"
+	"math"
+
+	"github.com/rye-os/rye/internal/strict"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Bounds of a payload.
@@ -19,219 +22,55 @@ type member struct {
 	value []byte
 }
 
+// rules are those of a payload. The payload itself is no level, and its values are.
+var rules = strict.Rules{Size: math.MaxInt, Depth: maxDepth + 1, Leaves: true, Twice: true, Compact: true}
+
+// kindOf is the kind of a member, by the byte that strict.Reader.Kind returns.
+var kindOf = map[byte]byte{'"': 's', '0': 'n', 't': 'b', 'f': 'b', 'n': 'z', '{': 'o', '[': 'a'}
+
 // members checks that b is one JSON object, without spaces, in UTF-8, whose members have names
 // by isName, each once; and returns them. Below them names may be anything, and double: that is
 // for who reads what a model or a tool said.
 func members(b []byte) ([]member, error) {
-	if !utf8.Valid(b) {
-		return nil, malformed("it is not in UTF-8")
-	}
-	s := scanner{b: b}
-	if !s.take('{') {
+	r, err := strict.NewReader(b, rules)
+	var all []member
+	if err == nil && r.Kind() != '{' {
 		return nil, malformed("it is no object")
 	}
-	var all []member
-	for first := true; !s.take('}'); first = false {
-		if !first && !s.take(',') {
-			return nil, s.unexpected()
-		}
-		from := s.i
-		if err := s.text(); err != nil {
-			return nil, err
-		}
-		m := member{name: string(b[from+1 : s.i-1])}
-		if !isName(m.name) {
-			return nil, malformed("its member %q is none that a record has", m.name)
-		}
-		for _, other := range all {
-			if other.name == m.name {
-				return nil, malformed("its member %s stands there twice", m.name)
-			}
-		}
-		if !s.take(':') {
-			return nil, s.unexpected()
-		}
-		from = s.i
-		kind, err := s.value(1)
-		if err != nil {
-			return nil, err
-		}
-		m.kind, m.value = kind, b[from:s.i]
-		if all = append(all, m); len(all) > maxMembers {
-			return nil, malformed("it has more than %d members", maxMembers)
-		}
+	if err == nil {
+		err = r.Object(func(name string) error {
+			m, err := readMember(r, name, all)
+			all = append(all, m)
+			return err
+		})
 	}
-	if s.i != len(b) {
-		return nil, s.unexpected()
+	if err == nil {
+		err = r.End()
+	}
+	if err != nil {
+		return nil, malformed("%s", err)
 	}
 	return all, nil
 }
 
-// scanner reads JSON as RFC 8259 has it, without spaces.
-type scanner struct {
-	b []byte
-	i int
-}
-
-func (s *scanner) unexpected() error {
-	if s.i >= len(s.b) {
-		return malformed("it ends early")
+// readMember reads the member that follows those before it.
+func readMember(r *strict.Reader, name string, before []member) (m member, err error) {
+	if !isName(name) || len(r.Last()) != len(name)+2 { // with escapes it is another spelling
+		return m, malformed("its member %q is none that a record has", words.Brief(name))
 	}
-	return malformed("unexpected %q at byte %d", s.b[s.i], s.i)
-}
-
-func (s *scanner) take(c byte) bool {
-	if s.i < len(s.b) && s.b[s.i] == c {
-		s.i++
-		return true
-	}
-	return false
-}
-
-// value passes over one value and returns its kind.
-func (s *scanner) value(depth int) (kind byte, err error) {
-	if depth > maxDepth {
-		return 0, malformed("it is nested deeper than %d", maxDepth)
-	}
-	if s.i >= len(s.b) {
-		return 0, s.unexpected()
-	}
-	switch c := s.b[s.i]; c {
-	case '"':
-		return 's', s.text()
-	case '{':
-		return 'o', s.list('}', func() error {
-			if err := s.text(); err != nil {
-				return err
-			}
-			if !s.take(':') {
-				return s.unexpected()
-			}
-			_, err := s.value(depth + 1)
-			return err
-		})
-	case '[':
-		return 'a', s.list(']', func() error { _, err := s.value(depth + 1); return err })
-	case 't':
-		return 'b', s.word("true")
-	case 'f':
-		return 'b', s.word("false")
-	case 'n':
-		return 'z', s.word("null")
-	}
-	return s.number()
-}
-
-// list passes over what stands between brackets.
-func (s *scanner) list(end byte, one func() error) error {
-	s.i++
-	for first := true; !s.take(end); first = false {
-		if !first && !s.take(',') {
-			return s.unexpected()
-		}
-		if err := one(); err != nil {
-			return err
+	for _, other := range before {
+		if other.name == name {
+			return m, malformed("its member %s stands there twice", name)
 		}
 	}
-	return nil
-}
-
-func (s *scanner) word(w string) error {
-	if len(s.b)-s.i < len(w) || string(s.b[s.i:s.i+len(w)]) != w {
-		return s.unexpected()
+	if len(before) == maxMembers {
+		return m, malformed("it has more than %d members", maxMembers)
 	}
-	s.i += len(w)
-	return nil
-}
-
-// text passes over a string.
-func (s *scanner) text() error {
-	if !s.take('"') {
-		return s.unexpected()
+	m = member{name: name, kind: kindOf[r.Kind()]}
+	if m.value, err = r.Skip(); m.kind == 'n' && bytes.IndexAny(m.value, ".eE") < 0 {
+		m.kind = 'i'
 	}
-	for {
-		for s.i < len(s.b) && plain[s.b[s.i]] {
-			s.i++
-		}
-		if s.i >= len(s.b) {
-			return s.unexpected()
-		}
-		switch c := s.b[s.i]; {
-		case c == '"':
-			s.i++
-			return nil
-		case c < 0x20:
-			return s.unexpected()
-		case c == '\\':
-			if err := s.escape(); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// plain are the bytes that stand for themselves in a string.
-var plain = func() (t [256]bool) {
-	for c := 0x20; c < len(t); c++ {
-		t[c] = c != '"' && c != '\\'
-	}
-	return t
-}()
-
-func (s *scanner) escape() error {
-	s.i++
-	if s.i >= len(s.b) {
-		return s.unexpected()
-	}
-	switch s.b[s.i] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		s.i++
-		return nil
-	case 'u':
-		s.i++
-		for range 4 {
-			if s.i >= len(s.b) || !isHex(s.b[s.i]) {
-				return s.unexpected()
-			}
-			s.i++
-		}
-		return nil
-	}
-	return s.unexpected()
-}
-
-func isHex(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
-}
-
-func (s *scanner) number() (kind byte, err error) {
-	s.take('-')
-	if !s.take('0') && s.digits() == 0 {
-		return 0, s.unexpected()
-	}
-	kind = 'i'
-	if s.take('.') {
-		if kind = 'n'; s.digits() == 0 {
-			return 0, s.unexpected()
-		}
-	}
-	if s.take('e') || s.take('E') {
-		kind = 'n'
-		if !s.take('+') {
-			s.take('-')
-		}
-		if s.digits() == 0 {
-			return 0, s.unexpected()
-		}
-	}
-	return kind, nil
-}
-
-func (s *scanner) digits() (n int) {
-	for s.i < len(s.b) && s.b[s.i] >= '0' && s.b[s.i] <= '9' {
-		s.i, n = s.i+1, n+1
-	}
-	return n
+	return m, err
 }
 
 // quote appends a text as RFC 8785 writes it.
