@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -13,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"go.starlark.net/starlark"
+
+	"github.com/rye-os/rye/internal/strict"
 )
 
 // encoder writes values as canonical JSON: names sorted by their bytes, no spaces, no escapes
@@ -168,51 +169,43 @@ func (e *encoder) dict(d *starlark.Dict, depth int) error {
 // decoder reads JSON into values, charging for them: a byte of JSON can be two hundred of a
 // value. No name twice in an object; whole numbers of up to 64 bits are ints, others floats.
 type decoder struct {
-	in *json.Decoder
+	in *strict.Reader
 	m  *meter
 }
 
 // decode reads one value with nothing behind it.
 func decode(raw []byte, m *meter) (starlark.Value, error) {
-	if !utf8.Valid(raw) {
-		return nil, errors.New("not UTF-8")
-	}
-	d := decoder{in: json.NewDecoder(bytes.NewReader(raw)), m: m}
-	d.in.UseNumber()
-	v, err := d.value(1)
+	in, err := strict.NewReader(raw, strict.Rules{Size: math.MaxInt, Depth: maxNesting, Leaves: true})
 	if err != nil {
 		return nil, err
 	}
-	if _, err := d.in.Token(); err != io.EOF {
-		return nil, errors.New("something behind the value")
+	v, err := (&decoder{in, m}).value()
+	if err != nil {
+		return nil, err
 	}
-	return v, nil
+	return v, in.End()
 }
 
-func (d *decoder) value(depth int) (starlark.Value, error) {
-	if depth > maxNesting {
-		return nil, fmt.Errorf("nested deeper than %d levels", maxNesting)
+func (d *decoder) value() (starlark.Value, error) {
+	switch d.in.Kind() {
+	case '[':
+		return d.list()
+	case '{':
+		return d.dict()
 	}
-	t, err := d.in.Token()
+	v, err := d.in.Scalar()
 	if err != nil {
 		return nil, err
 	}
-	switch t := t.(type) {
-	case nil:
-		return starlark.None, nil
+	switch v := v.(type) {
 	case bool:
-		return starlark.Bool(t), nil
+		return starlark.Bool(v), nil
 	case json.Number:
-		return number(t)
+		return number(v)
 	case string:
-		return starlark.String(t), d.m.charge(int64(len(t))+box, 1)
-	case json.Delim:
-		if t == '[' {
-			return d.list(depth)
-		}
-		return d.dict(depth)
+		return starlark.String(v), d.m.charge(int64(len(v))+box, 1)
 	}
-	return nil, fmt.Errorf("a token of type %T", t)
+	return starlark.None, nil
 }
 
 func number(n json.Number) (starlark.Value, error) {
@@ -226,51 +219,37 @@ func number(n json.Number) (starlark.Value, error) {
 	return starlark.Float(f), nil
 }
 
-func (d *decoder) list(depth int) (starlark.Value, error) {
+func (d *decoder) list() (starlark.Value, error) {
 	if err := d.m.charge(box, 1); err != nil {
 		return nil, err
 	}
 	var list []starlark.Value
-	for d.in.More() {
-		v, err := d.value(depth + 1)
+	err := d.in.Array(func() error {
+		v, err := d.value()
 		if err == nil {
 			err = d.m.charge(4*element, 1)
 		}
-		if err != nil {
-			return nil, err
-		}
 		list = append(list, v)
-	}
-	_, err := d.in.Token()
+		return err
+	})
 	return starlark.NewList(list), err
 }
 
-func (d *decoder) dict(depth int) (starlark.Value, error) {
+func (d *decoder) dict() (starlark.Value, error) {
 	if err := d.m.charge(table, 1); err != nil {
 		return nil, err
 	}
 	dict := starlark.NewDict(0)
-	for d.in.More() {
-		t, err := d.in.Token()
-		if err != nil {
-			return nil, err
-		}
-		name, _ := t.(string) // the decoder takes nothing else
-		if _, twice, _ := dict.Get(starlark.String(name)); twice {
-			return nil, fmt.Errorf("the name %.40q twice", name)
-		}
-		v, err := d.value(depth + 1)
+	err := d.in.Object(func(name string) error {
+		v, err := d.value()
 		if err == nil {
 			err = d.m.charge(int64(len(name))+entry, 1)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if err := dict.SetKey(starlark.String(name), v); err != nil {
-			return nil, err
-		}
-	}
-	_, err := d.in.Token()
+		return dict.SetKey(starlark.String(name), v)
+	})
 	return dict, err
 }
 
