@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/rye-os/rye/agent/journal"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/table"
 )
 
 var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -102,8 +102,8 @@ func (w *writer) flush() { w.raw(string(w.waiting)) }
 // sealed is a table with the checksum that it would have.
 func sealed(raw []byte) []byte {
 	raw = bytes.Clone(raw)
-	if len(raw) >= tableHeader {
-		binary.LittleEndian.PutUint32(raw[8:], crc32.Checksum(raw[12:], castagnoli))
+	if len(raw) >= table.Head {
+		binary.LittleEndian.PutUint32(raw[8:], table.Sum(raw[12:]))
 	}
 	return raw
 }

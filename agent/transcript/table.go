@@ -2,10 +2,10 @@ package transcript
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 
 	"github.com/rye-os/rye/agent/journal"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/table"
 )
 
 // A table says of each thread what it began with, how far its journal was read, and where its
@@ -13,19 +13,14 @@ import (
 // turns follow one another from the beginning of the journal to where it was read.
 const (
 	tableMagic  = "ryeturn1"
-	tableHeader = 16
 	maxTable    = 1 << 28 // bytes
 	maxTableStr = 1 << 12 // bytes of one text
 	turnSize    = 56
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // encodeTable writes threads, which ascend by id.
 func encodeTable(all []*Thread) []byte {
-	b := make([]byte, tableHeader, tableHeader+len(all)*2048)
-	copy(b, tableMagic)
-	binary.LittleEndian.PutUint32(b[12:], uint32(len(all)))
+	b := make([]byte, table.Head, table.Head+len(all)*2048)
 	for _, t := range all {
 		b = append(b, t.ID...)
 		b = append(b, t.bits())
@@ -41,7 +36,7 @@ func encodeTable(all []*Thread) []byte {
 			b = t.turns[i].encode(b)
 		}
 	}
-	binary.LittleEndian.PutUint32(b[8:], crc32.Checksum(b[12:], castagnoli))
+	table.Seal(b, tableMagic, len(all))
 	return b
 }
 
@@ -63,68 +58,47 @@ func (t *turn) encode(b []byte) []byte {
 	return append(b, t.sum[:]...)
 }
 
-// tableReader takes a table apart. After the first thing that does not fit it gives zeros.
-type tableReader struct {
-	rest []byte
-	bad  bool
-}
-
-func (r *tableReader) take(n int) []byte {
-	if n > len(r.rest) {
-		r.bad, r.rest = true, nil
-		return make([]byte, min(n, maxTableStr))
-	}
-	b := r.rest[:n:n]
-	r.rest = r.rest[n:]
-	return b
-}
-
-func (r *tableReader) number() int64 {
-	n := int64(binary.LittleEndian.Uint64(r.take(8)))
-	r.bad = r.bad || n < 0
-	return n
-}
+// tableReader takes a table apart.
+type tableReader struct{ table.Cursor }
 
 func (r *tableReader) text() string {
-	n := int(binary.LittleEndian.Uint16(r.take(2)))
-	if n > maxTableStr {
-		r.bad, n = true, 0
-	}
-	return string(r.take(n))
+	n := r.Uint16()
+	r.Need(n <= maxTableStr)
+	return r.Text(n)
 }
 
 // parseTable reads what encodeTable wrote.
 func parseTable(raw []byte) ([]*Thread, error) {
 	damaged := fault.New(fault.Malformed, "the table of threads is damaged")
-	if len(raw) < tableHeader || len(raw) > maxTable || string(raw[:8]) != tableMagic ||
-		crc32.Checksum(raw[12:], castagnoli) != binary.LittleEndian.Uint32(raw[8:]) {
+	n, c, err := table.Open(raw, tableMagic, table.Head, maxTable)
+	if err != nil {
 		return nil, damaged
 	}
-	r := &tableReader{rest: raw[tableHeader:]}
+	r := &tableReader{c}
 	var all []*Thread
 	last := ""
-	for range binary.LittleEndian.Uint32(raw[12:]) {
+	for range n {
 		t := r.thread()
-		if r.bad || t.ID <= last {
+		if r.Bad() || t.ID <= last {
 			return nil, damaged
 		}
 		all, last = append(all, t), t.ID
 	}
-	if len(r.rest) > 0 {
+	if !r.Done() {
 		return nil, damaged
 	}
 	return all, nil
 }
 
 func (r *tableReader) thread() *Thread {
-	t := &Thread{ID: string(r.take(26))}
-	b := r.take(1)[0]
+	t := &Thread{ID: r.Text(26)}
+	b := r.Byte()
 	t.State = State{End(b & endBits), b&asksBit != 0, b&suspendedBit != 0}
-	t.size, t.changed = r.number(), r.number()
+	t.size, t.changed = r.Int64(), r.Int64()
 	t.Directive, t.Parent, t.Starter, t.Damage = r.text(), r.text(), r.text(), r.text()
-	n := int(binary.LittleEndian.Uint32(r.take(4)))
-	r.bad = r.bad || !journal.ValidID(t.ID) || t.State.End >= ends || b > bits || n > len(r.rest)/turnSize
-	if r.bad {
+	n := r.Count(uint64(r.Uint32()), turnSize)
+	r.Need(journal.ValidID(t.ID) && t.State.End < ends && b <= bits)
+	if r.Bad() {
 		return t
 	}
 	t.end.Thread, t.end.Ended = t.ID, b&endedBit != 0
@@ -133,15 +107,14 @@ func (r *tableReader) thread() *Thread {
 		one := &t.turns[i]
 		r.turn(one)
 		t.end.Offset, t.end.Seq, t.end.Sum = t.end.Offset+one.bytes, t.end.Seq+one.records, one.sum
-		r.bad = r.bad || t.end.Offset > journal.MaxJournal
+		r.Need(t.end.Offset <= journal.MaxJournal)
 	}
 	return t
 }
 
 func (r *tableReader) turn(t *turn) {
-	b := r.take(turnSize)
-	t.number, t.records = int(binary.LittleEndian.Uint32(b)), int64(binary.LittleEndian.Uint32(b[4:]))
-	t.bytes, t.time = int64(binary.LittleEndian.Uint64(b[8:])), int64(binary.LittleEndian.Uint64(b[16:]))
-	t.sum = [32]byte(b[24:])
-	r.bad = r.bad || t.number > 1<<31-1 || t.records < 1 || t.bytes < 1 || t.bytes > journal.MaxJournal
+	t.number, t.records = int(r.Uint32()), int64(r.Uint32())
+	t.bytes, t.time = r.Int64(), int64(r.Uint64())
+	r.Fill(t.sum[:])
+	r.Need(t.number <= 1<<31-1 && t.records >= 1 && t.bytes >= 1 && t.bytes <= journal.MaxJournal)
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye/agent/journal"
+	"github.com/rye-os/rye/internal/table"
 	"github.com/rye-os/rye/search"
 )
 
@@ -429,11 +430,11 @@ func TestTableLies(t *testing.T) {
 	turns := len(raw) - 2*turnSize
 	for what, change := range map[string]func([]byte){
 		"threads":       func(b []byte) { binary.LittleEndian.PutUint32(b[12:], 1<<31) },
-		"an id":         func(b []byte) { b[tableHeader] = 'z' },
-		"a state":       func(b []byte) { b[tableHeader+26] = 64 },
-		"an end":        func(b []byte) { b[tableHeader+26] = 7 },
-		"a size":        func(b []byte) { b[tableHeader+27+7] = 0x80 },
-		"a text":        func(b []byte) { binary.LittleEndian.PutUint16(b[tableHeader+43:], 1<<15) },
+		"an id":         func(b []byte) { b[table.Head] = 'z' },
+		"a state":       func(b []byte) { b[table.Head+26] = 64 },
+		"an end":        func(b []byte) { b[table.Head+26] = 7 },
+		"a size":        func(b []byte) { b[table.Head+27+7] = 0x80 },
+		"a text":        func(b []byte) { binary.LittleEndian.PutUint16(b[table.Head+43:], 1<<15) },
 		"turns":         func(b []byte) { binary.LittleEndian.PutUint32(b[turns-4:], 1<<31) },
 		"fewer turns":   func(b []byte) { b[turns-4] = 1 },
 		"no records":    func(b []byte) { b[turns+4] = 0 },
