@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/rye-os/rye/internal/parallel"
 	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/internal/table"
 	"github.com/rye-os/rye/search"
 )
 
@@ -229,7 +229,7 @@ func sumOf(path string) (size int64, sum uint32, err error) {
 		return 0, 0, err
 	}
 	defer f.Close()
-	h := crc32.New(castagnoli)
+	h := table.NewSum()
 	size, err = io.Copy(h, f)
 	return size, h.Sum32(), err
 }

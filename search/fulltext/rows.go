@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"hash/crc32"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/table"
 	"github.com/rye-os/rye/search"
 )
 
@@ -35,8 +35,6 @@ const (
 	maxRowsRaw = 1 << 28 // bytes
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 func (r *rows) len() int                    { return len(r.at) }
 func (r *rows) doc(i int) int               { return int(binary.LittleEndian.Uint32(r.raw[r.at[i]:])) }
 func (r *rows) sum(i int) [sha256.Size]byte { return [sha256.Size]byte(r.raw[r.at[i]+4:]) }
@@ -56,8 +54,6 @@ type row struct {
 // encodeRows makes a file of rows, which are sorted, for terms of a size and a checksum.
 func encodeRows(list []row, size int64, terms uint32, key [sha256.Size]byte) []byte {
 	b := make([]byte, rowsHeader, rowsHeader+len(list)*(rowHeader+48))
-	copy(b, rowsMagic)
-	binary.LittleEndian.PutUint32(b[12:], uint32(len(list)))
 	binary.LittleEndian.PutUint64(b[16:], uint64(size))
 	binary.LittleEndian.PutUint32(b[24:], terms)
 	copy(b[32:], key[:])
@@ -67,28 +63,32 @@ func encodeRows(list []row, size int64, terms uint32, key [sha256.Size]byte) []b
 		b = binary.LittleEndian.AppendUint16(b, uint16(len(r.path)))
 		b = append(b, r.path...)
 	}
-	binary.LittleEndian.PutUint32(b[8:], crc32.Checksum(b[12:], castagnoli))
+	table.Seal(b, rowsMagic, len(list))
 	return b
 }
 
 // parseRows reads what encodeRows wrote, and keeps raw. Each row is checked here, so that
 // reading one later cannot fail.
 func parseRows(raw []byte) (*rows, error) {
-	if len(raw) < rowsHeader || len(raw) > maxRowsRaw || string(raw[:8]) != rowsMagic {
-		return nil, damagedRows("not one")
-	}
-	if crc32.Checksum(raw[12:], castagnoli) != binary.LittleEndian.Uint32(raw[8:]) {
+	n, c, err := table.Open(raw, rowsMagic, rowsHeader, maxRowsRaw)
+	switch {
+	case err == table.ErrDamaged:
 		return nil, damagedRows("its rows are damaged")
-	}
-	n := int(binary.LittleEndian.Uint32(raw[12:]))
-	if n > maxRows || n > (len(raw)-rowsHeader)/rowHeader || !bytes.Equal(raw[28:32], make([]byte, 4)) {
+	case err != nil:
+		return nil, damagedRows("not one")
+	case n > maxRows || n > (len(raw)-rowsHeader)/rowHeader || !bytes.Equal(raw[28:32], make([]byte, 4)):
 		return nil, damagedRows("more rows than bytes")
 	}
+	c.Bytes(rowsHeader - table.Head)
 	r := &rows{raw: raw, at: make([]uint32, 0, n)}
 	seen := make([]bool, n)
-	for at := rowsHeader; len(r.at) < n; {
-		rest := raw[at:]
-		if len(rest) < rowHeader || len(rest)-rowHeader < int(binary.LittleEndian.Uint16(rest[36:])) {
+	for len(r.at) < n {
+		at := len(raw) - c.Len()
+		row := c.Bytes(rowHeader)
+		if row != nil {
+			c.Bytes(int(binary.LittleEndian.Uint16(row[36:])))
+		}
+		if c.Bad() {
 			return nil, damagedRows("a row ends early")
 		}
 		i := len(r.at)
@@ -101,17 +101,9 @@ func parseRows(raw []byte) (*rows, error) {
 		if i > 0 && search.CompareEntries(r.path(i-1), r.path(i)) >= 0 {
 			return nil, damagedRows("rows out of order")
 		}
-		at += rowHeader + len(r.path(i))
 	}
-	if last := rowsHeader + r.sizeOfRows(); last != len(raw) {
+	if !c.Done() {
 		return nil, damagedRows("bytes after the last row")
 	}
 	return r, nil
-}
-
-func (r *rows) sizeOfRows() (n int) {
-	for i := range r.at {
-		n += rowHeader + len(r.path(i))
-	}
-	return n
 }
