@@ -3,11 +3,11 @@ package ward
 import (
 	"encoding/binary"
 	"errors"
-	"hash/crc32"
 	"slices"
 	"strings"
 
 	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/internal/table"
 )
 
 // The cache of a project is one file, all numbers little endian:
@@ -39,8 +39,6 @@ type memory struct {
 	tree  *node
 	found []string
 }
-
-func checksum(raw []byte) uint32 { return crc32.Checksum(raw, crc32.MakeTable(crc32.Castagnoli)) }
 
 // loadCache returns what is remembered of a project; one empty node where nothing is.
 func loadCache(path string, d *disk, most int) memory {
@@ -99,7 +97,7 @@ func encode(m memory, id info, most int) []byte {
 			}
 		}
 	}
-	le.PutUint32(out[len(cacheMagic):], checksum(out[len(cacheMagic)+4:]))
+	le.PutUint32(out[len(cacheMagic):], table.Sum(out[len(cacheMagic)+4:]))
 	return out
 }
 
@@ -124,72 +122,42 @@ var errCache = errors.New("not the cache of this project")
 
 // decode is strict: what it takes, encode writes again, byte for byte.
 func decode(raw []byte, id info, most int) (memory, error) {
-	r := &reader{raw: raw}
-	if string(r.take(len(cacheMagic))) != cacheMagic {
+	r := reader{table.NewCursor(raw)}
+	if r.Text(len(cacheMagic)) != cacheMagic {
 		return memory{}, errCache
 	}
-	if sum := r.u32(); r.bad || checksum(r.raw) != sum {
+	if sum := r.Uint32(); r.Bad() || table.Sum(r.Rest()) != sum {
 		return memory{}, errCache
 	}
-	if r.u64() != rules().sum || r.u64() != id.dev || r.u64() != id.ino || r.u32() != uint32(most) {
+	if r.Uint64() != rules().sum || r.Uint64() != id.dev || r.Uint64() != id.ino || r.Uint32() != uint32(most) {
 		return memory{}, errCache
 	}
 	m := memory{found: r.names(maxFound, isPath), tree: newNode(nil, "")}
-	for queue := []*node{m.tree}; len(queue) > 0 && !r.bad; queue = queue[1:] {
-		if most--; most < 0 {
-			r.bad = true
-		}
+	for queue := []*node{m.tree}; len(queue) > 0 && !r.Bad(); queue = queue[1:] {
+		most--
+		r.Need(most >= 0)
 		queue = append(queue, r.node(queue[0])...)
 	}
-	if r.bad || len(r.raw) > 0 {
+	if !r.Done() {
 		return memory{}, errCache
 	}
 	return m, nil
 }
 
-// A reader takes numbers and names off the beginning of raw. Once something was bad, all is.
-type reader struct {
-	raw []byte
-	bad bool
-}
-
-func (r *reader) take(n int) []byte {
-	if r.bad || n > len(r.raw) {
-		r.bad = true
-		return make([]byte, min(n, 8)) // zeros, for a number
-	}
-	b := r.raw[:n]
-	r.raw = r.raw[n:]
-	return b
-}
-
-func (r *reader) u16() int    { return int(binary.LittleEndian.Uint16(r.take(2))) }
-func (r *reader) u32() uint32 { return binary.LittleEndian.Uint32(r.take(4)) }
-func (r *reader) u64() uint64 { return binary.LittleEndian.Uint64(r.take(8)) }
-
-func (r *reader) bit() bool {
-	b := r.take(1)[0]
-	r.bad = r.bad || b > 1
-	return b == 1
-}
+// reader takes directories off the front of a cache.
+type reader struct{ *table.Cursor }
 
 // names reads names in ascending order.
-func (r *reader) names(most int, ok func(string) bool) []string {
-	n := r.u32()
-	if n > uint32(min(most, len(r.raw)/3)) {
-		r.bad = true
+func (r reader) names(most int, ok func(string) bool) []string {
+	n := r.Uint32()
+	if n > uint32(min(most, r.Len()/3)) {
+		r.Fail()
 		return nil
 	}
 	var out []string
 	for range n {
-		length := r.u16()
-		if r.bad || length > len(r.raw) {
-			r.bad = true
-			return nil
-		}
-		name := string(r.take(length))
-		if !ok(name) || len(out) > 0 && name <= out[len(out)-1] {
-			r.bad = true
+		name := r.Text(r.Uint16())
+		if r.Need(ok(name) && (len(out) == 0 || name > out[len(out)-1])); r.Bad() {
 			return nil
 		}
 		out = append(out, name)
@@ -198,12 +166,12 @@ func (r *reader) names(most int, ok func(string) bool) []string {
 }
 
 // node reads one directory into n, and returns those of it that follow.
-func (r *reader) node(n *node) []*node {
-	n.ino, n.ctime, n.marks, n.more, n.seen = r.u64(), int64(r.u64()), marks(r.take(1)[0]), r.bit(), true
+func (r reader) node(n *node) []*node {
+	n.ino, n.ctime, n.marks, n.more, n.seen = r.Uint64(), int64(r.Uint64()), marks(r.Byte()), r.Bit(), true
 	above := n.above()
 	for _, name := range r.names(maxWide, isName) {
 		rule := ruleFor(above, name)
-		r.bad = r.bad || rule == nil
+		r.Need(rule != nil)
 		n.found = append(n.found, named{name, rule})
 	}
 	for _, name := range r.names(maxWide, isName) {
@@ -211,11 +179,11 @@ func (r *reader) node(n *node) []*node {
 	}
 	var follow []*node
 	for _, k := range n.kids {
-		if k.seen = r.bit(); k.seen {
+		if k.seen = r.Bit(); k.seen {
 			follow = append(follow, k)
 		}
 	}
-	if !r.bad {
+	if !r.Bad() {
 		n.sort()
 	}
 	return follow

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/rye-os/rye/internal/table"
 )
 
 // remembered is a project that was looked at, and its cache.
@@ -167,7 +169,7 @@ func TestCacheIsStrict(t *testing.T) {
 		return m
 	}
 	sealed := func(raw []byte) []byte {
-		binary.LittleEndian.PutUint32(raw[len(cacheMagic):], checksum(raw[len(cacheMagic)+4:]))
+		binary.LittleEndian.PutUint32(raw[len(cacheMagic):], table.Sum(raw[len(cacheMagic)+4:]))
 		return raw
 	}
 	good := encode(tree("a", "b"), id, 9)
@@ -219,13 +221,13 @@ func FuzzCache(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		raw := append([]byte(cacheMagic), 0, 0, 0, 0)
 		raw = append(raw, body...)
-		sum := checksum(body)
+		sum := table.Sum(body)
 		for i := range 4 {
 			raw[len(cacheMagic)+i] = byte(sum >> (8 * i))
 		}
 		// The head has to fit, or nothing behind it would ever be read.
 		copy(raw[len(cacheMagic)+4:], encode(memory{tree: newNode(nil, "")}, d.id, usualMax)[len(cacheMagic)+4:len(cacheMagic)+32])
-		sum = checksum(raw[len(cacheMagic)+4:])
+		sum = table.Sum(raw[len(cacheMagic)+4:])
 		for i := range 4 {
 			raw[len(cacheMagic)+i] = byte(sum >> (8 * i))
 		}

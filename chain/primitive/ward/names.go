@@ -21,7 +21,7 @@ const (
 // A name may stand below one directory, and may begin or end with a star. Upper and lower
 // case are the same, since on many file systems they are, but where exact is set: there
 // may well be a page docs/agents.md.
-var table = []struct {
+var ruled = []struct {
 	kind  string
 	names string
 	top   bool // counts only where a repository begins: the project's top, and beside a .git
@@ -116,7 +116,7 @@ type ruleSet struct {
 // rules are made of the table when they are needed, not at every start.
 var rules = sync.OnceValue(func() *ruleSet {
 	r := &ruleSet{whole: make(map[string]*rule, 256), above: map[string]bool{}, sum: 14695981039346656037}
-	for _, row := range table {
+	for _, row := range ruled {
 		for name := range strings.FieldsSeq(row.names) {
 			r.add(&rule{kind: row.kind, name: name, top: row.top, exact: row.exact, always: row.kind == gitDirectory || row.kind == ryeItems})
 		}

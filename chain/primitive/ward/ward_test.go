@@ -307,7 +307,7 @@ func TestFold(t *testing.T) {
 // case where that does not matter.
 func TestTable(t *testing.T) {
 	n := 0
-	for _, row := range table {
+	for _, row := range ruled {
 		for name := range strings.FieldsSeq(row.names) {
 			n++
 			name := strings.ReplaceAll(name, "*", "some")
