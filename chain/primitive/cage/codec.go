@@ -3,6 +3,8 @@ package cage
 import (
 	"encoding/binary"
 	"errors"
+
+	"github.com/rye-os/rye/internal/table"
 )
 
 // Orders travel as lengths and bytes: a decoder of JSON would cost every run a quarter of
@@ -43,7 +45,7 @@ func (o *Orders) Encode() []byte {
 
 // Decode reads what Encode wrote.
 func Decode(raw []byte) (o Orders, err error) {
-	r := reader{in: raw}
+	r := reader{table.NewCursor(raw)}
 	o.Argv, o.Env, o.Dir = r.list(), r.list(), r.text()
 	r.flags(&o.Sealed, &o.Back, &o.Handed, &o.Local)
 	for range r.count() {
@@ -58,7 +60,7 @@ func Decode(raw []byte) (o Orders, err error) {
 	for range r.count() {
 		o.Limits = append(o.Limits, Limit{Name: r.text(), Resource: int(r.number()), Max: r.number()})
 	}
-	if r.bad || len(r.in) > 0 || len(o.Argv) == 0 {
+	if !r.Done() || len(o.Argv) == 0 {
 		return Orders{}, errOrders
 	}
 	return o, nil
@@ -78,7 +80,7 @@ func (w *writer) bounds(b *Bounds) {
 	}
 }
 
-func (r *reader) bounds(b *Bounds) {
+func (r reader) bounds(b *Bounds) {
 	for range r.count() {
 		b.Grants = append(b.Grants, Grant{Path: r.text(), Rights: Rights(r.number()), Avoid: r.list()})
 	}
@@ -118,47 +120,24 @@ func (w *writer) flags(all ...bool) {
 	w.number(n)
 }
 
-// reader stops at the first thing that is wrong, and then gives zeros.
-type reader struct {
-	in  []byte
-	bad bool
-}
+// reader takes orders apart.
+type reader struct{ *table.Cursor }
 
-func (r *reader) number() uint64 {
-	n, size := binary.Uvarint(r.in)
-	if size <= 0 || r.bad {
-		r.bad, r.in = true, nil
-		return 0
-	}
-	r.in = r.in[size:]
-	return n
-}
+func (r reader) number() uint64 { return r.Uvarint() }
 
 // count is the number of things that follow, each of which takes a byte at least.
-func (r *reader) count() int {
-	n := r.number()
-	if n > uint64(len(r.in)) {
-		r.bad, r.in = true, nil
-		return 0
-	}
-	return int(n)
-}
+func (r reader) count() int { return r.Count(r.Uvarint(), 1) }
 
-func (r *reader) text() string {
-	n := r.count()
-	s := string(r.in[:n])
-	r.in = r.in[n:]
-	return s
-}
+func (r reader) text() string { return r.Text(r.count()) }
 
-func (r *reader) list() (all []string) {
+func (r reader) list() (all []string) {
 	for range r.count() {
 		all = append(all, r.text())
 	}
 	return all
 }
 
-func (r *reader) flags(all ...*bool) {
+func (r reader) flags(all ...*bool) {
 	n := r.number()
 	for i, on := range all {
 		*on = n&(1<<i) != 0
