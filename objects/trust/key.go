@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/table"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
@@ -124,16 +125,16 @@ func otherAlgorithm(kind string) error {
 
 // parseWire reads the form of RFC 4253 §6.6: two strings, nothing after them.
 func parseWire(wire []byte) (PublicKey, error) {
-	r := reader{b: wire}
+	r := reader{table.NewCursor(wire)}
 	kind := r.str()
-	if r.bad {
+	if r.Bad() {
 		return PublicKey{}, fault.New(fault.Malformed, "public key: truncated")
 	}
 	if string(kind) != keyType {
 		return PublicKey{}, otherAlgorithm(string(kind))
 	}
 	raw := r.str()
-	if r.bad || len(r.b) != 0 {
+	if !r.Done() {
 		return PublicKey{}, fault.New(fault.Malformed, "public key: truncated, or bytes after the key")
 	}
 	return PublicKeyFromBytes(raw)
@@ -198,33 +199,11 @@ func ParsePEM(text []byte) (PublicKey, error) {
 	return PublicKeyFromBytes(raw[len(spkiPrefix):])
 }
 
-// reader takes SSH wire strings off the front of b. After the first that does
-// not fit, bad stays true and everything reads as empty.
-type reader struct {
-	b   []byte
-	bad bool
-}
+// reader takes SSH wire strings off the front of bytes.
+type reader struct{ *table.Cursor }
 
-func (r *reader) uint32() uint32 {
-	if r.bad || len(r.b) < 4 {
-		r.bad = true
-		return 0
-	}
-	n := binary.BigEndian.Uint32(r.b)
-	r.b = r.b[4:]
-	return n
-}
-
-func (r *reader) str() []byte {
-	n := r.uint32()
-	if r.bad || uint64(n) > uint64(len(r.b)) {
-		r.bad = true
-		return nil
-	}
-	s := r.b[:n:n]
-	r.b = r.b[n:]
-	return s
-}
+// str returns a string: its length in four bytes, and its bytes.
+func (r reader) str() []byte { return r.Bytes(r.Count(uint64(r.Big32()), 1)) }
 
 func appendStr(to, s []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(to, uint32(len(s))), s...)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/internal/table"
 	"github.com/rye-os/rye/internal/words"
 )
 
@@ -198,10 +199,10 @@ func parseEnvelope(raw []byte) (e envelope, err error) {
 	if !ok {
 		return bad("wrong magic")
 	}
-	r := reader{b: inner}
+	r := reader{table.NewCursor(inner)}
 	cipher, _, _ := r.str(), r.str(), r.str()
-	n, pub, _ := r.uint32(), r.str(), r.str()
-	if r.bad || n != 1 || len(r.b) != 0 {
+	n, pub, _ := r.Big32(), r.str(), r.str()
+	if r.Bad() || n != 1 || r.Len() != 0 {
 		return bad("not exactly one key")
 	}
 	if e.pub, err = parseWire(pub); err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/table"
 	"github.com/rye-os/rye/internal/words"
 )
 
@@ -107,16 +108,16 @@ func parseSSHSIG(blob []byte) (s sshsig, err error) {
 	if !ok {
 		return bad("does not begin with %s", sshsigMagic)
 	}
-	r := reader{b: rest}
-	version := r.uint32()
+	r := reader{table.NewCursor(rest)}
+	version := r.Big32()
 	key, namespace, reserved, hash, sig := r.str(), r.str(), r.str(), r.str(), r.str()
 	switch {
-	case r.bad:
+	case r.Bad():
 		return bad("truncated")
 	case version != 1:
 		return bad("version %d, want 1", version)
-	case len(r.b) != 0:
-		return bad("%d bytes after its end", len(r.b))
+	case r.Len() != 0:
+		return bad("%d bytes after its end", r.Len())
 	case len(reserved) != 0:
 		return bad("the reserved field holds %q", words.Brief(string(reserved)))
 	case string(hash) != sshsigHash:
@@ -127,9 +128,9 @@ func parseSSHSIG(blob []byte) (s sshsig, err error) {
 	if s.key, err = parseWire(key); err != nil {
 		return sshsig{}, err
 	}
-	r = reader{b: sig}
+	r = reader{table.NewCursor(sig)}
 	alg, raw := r.str(), r.str()
-	if r.bad || len(r.b) != 0 || string(alg) != keyType || len(raw) != 64 {
+	if r.Bad() || r.Len() != 0 || string(alg) != keyType || len(raw) != 64 {
 		return bad("the signature field is not 64 bytes of %s", keyType)
 	}
 	s.namespace, s.sig = string(namespace), raw
