@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"hash/crc32"
 	"slices"
 	"sort"
 	"strings"
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/table"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/extract"
 	"github.com/rye-os/rye/store"
@@ -58,10 +58,6 @@ const (
 	flagsAll     = 1<<iota - 1
 )
 
-// catSum returns the table of CRC-32C. It is made on first use: most commands never
-// open a catalogue.
-func catSum() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
-
 // newCatalogue returns a catalogue file without rows.
 func newCatalogue(room int) []byte {
 	return append(make([]byte, 0, catHeader+room), make([]byte, catHeader)...)
@@ -69,15 +65,13 @@ func newCatalogue(room int) []byte {
 
 // finish fills in the header of a file that has its n rows.
 func (c *catalogue) finish(b []byte, n int) []byte {
-	copy(b, catMagic)
-	binary.LittleEndian.PutUint32(b[12:], uint32(n))
 	binary.LittleEndian.PutUint64(b[16:], uint64(c.when))
 	copy(b[24:], c.key[:])
 	b[56] = byte(copy(b[57:89], c.tip.Bytes()))
 	if c.bundles {
 		b[89] = 1
 	}
-	binary.LittleEndian.PutUint32(b[8:], crc32.Checksum(b[12:], catSum()))
+	table.Seal(b, catMagic, n)
 	return b
 }
 
@@ -157,16 +151,14 @@ func appendText(b []byte, s string) []byte {
 // row is checked here, and reading one later cannot fail.
 func parseCatalogue(raw []byte, sp objects.Space) (*catalogue, error) {
 	bad := func(why string) error { return fault.New(fault.Malformed, "catalogue: %s", why) }
-	if len(raw) < catHeader || len(raw) > maxCat || string(raw[:8]) != catMagic {
-		return nil, bad("not one")
+	n, in, err := table.Open(raw, catMagic, catHeader, maxCat)
+	if err != nil {
+		return nil, bad(err.Error())
 	}
-	if crc32.Checksum(raw[12:], catSum()) != binary.LittleEndian.Uint32(raw[8:]) {
-		return nil, bad("damaged")
-	}
-	n := int(binary.LittleEndian.Uint32(raw[12:]))
 	if n > (len(raw)-catHeader)/catRow {
 		return nil, bad("more rows than bytes")
 	}
+	in.Bytes(catHeader - table.Head)
 	c := &catalogue{when: int64(binary.LittleEndian.Uint64(raw[16:])), key: objects.Digest(raw[24:56]), space: sp,
 		raw: raw, at: make([]uint32, n+1), flags: make([]byte, n)}
 	var ok bool
@@ -174,10 +166,9 @@ func parseCatalogue(raw []byte, sp objects.Space) (*catalogue, error) {
 		return nil, bad("its header")
 	}
 	c.bundles = raw[89] == 1
-	at := catHeader
 	for i := range n {
-		size, ok := checkRow(raw[at:])
-		if !ok {
+		at := len(raw) - in.Len()
+		if !checkRow(&in) {
 			return nil, bad("a row")
 		}
 		c.at[i], c.flags[i] = uint32(at), raw[at+6]
@@ -189,69 +180,52 @@ func parseCatalogue(raw []byte, sp objects.Space) (*catalogue, error) {
 			k[0] = i
 		}
 		k[1] = i + 1
-		at += size
 	}
-	if c.at[n] = uint32(at); at != len(raw) {
+	if c.at[n] = uint32(len(raw)); !in.Done() {
 		return nil, bad("bytes after the last row")
 	}
 	return c, nil
 }
 
-// checkRow returns how long the row is that b begins with.
-func checkRow(b []byte) (int, bool) {
-	if len(b) < catRow {
-		return 0, false
+// checkRow reads one row, and reports whether it is one.
+func checkRow(in *table.Cursor) bool {
+	head := in.Rest()
+	size := int(in.Uint32())
+	in.Need(size <= maxCatRow && size >= catRow-4)
+	if in.Bytes(size); in.Bad() {
+		return false
 	}
-	size := 4 + int(binary.LittleEndian.Uint32(b))
-	if size > 4+maxCatRow || size > len(b) || size < catRow {
-		return 0, false
-	}
-	f := b[:size]
+	f := head[:4+size]
 	if int(f[4]) >= len(objects.Kinds) || int(f[5]) >= len(catStates) || f[6]&^flagsAll != 0 {
-		return 0, false
+		return false
 	}
 	if _, ok := oidIn(f[7], f[48:80]); !ok {
-		return 0, false
+		return false
 	}
 	var was seenFile
 	var r Row
 	if !was.read(f) || !r.readSigner(f) {
-		return 0, false
+		return false
 	}
-	at := textsEnd(f, catRow, len(r.texts()))
-	tags, ok := number(f, at)
-	if !ok || tags > maxCatTags {
-		return 0, false
-	}
-	at = textsEnd(f, at+4, tags)
-	more, ok := number(f, at)
-	if !ok || more > maxCatMore {
-		return 0, false
-	}
-	at = textsEnd(f, at+4, 2*more)
-	return size, at == size && checkRef(f)
+	rest := table.NewCursor(f[catRow:])
+	skipTexts(rest, len(r.texts()))
+	skipTexts(rest, countIn(rest, maxCatTags))
+	skipTexts(rest, 2*countIn(rest, maxCatMore))
+	return rest.Done() && checkRef(f)
 }
 
-// number returns the number that stands at at, which is below 0 where what came before
-// did not fit.
-func number(f []byte, at int) (int, bool) {
-	if at < 0 || len(f)-at < 4 {
-		return 0, false
-	}
-	n := binary.LittleEndian.Uint32(f[at:])
-	return int(n), n <= maxCatRow
+// countIn reads a number that is at most most.
+func countIn(in *table.Cursor, most int) int {
+	n := int(in.Uint32())
+	in.Need(n <= most)
+	return n
 }
 
-// textsEnd returns where n strings end that begin at at; -1 when they do not fit.
-func textsEnd(f []byte, at, n int) int {
-	for range n {
-		size, ok := number(f, at)
-		if !ok || size > len(f)-at-4 {
-			return -1
-		}
-		at += 4 + size
+// skipTexts passes over n strings.
+func skipTexts(in *table.Cursor, n int) {
+	for i := 0; i < n && !in.Bad(); i++ {
+		in.Bytes(int(in.Uint32()))
 	}
-	return at
 }
 
 // checkRef checks that the path begins with the directory of the kind, and that the

@@ -3,7 +3,6 @@ package space
 import (
 	"bytes"
 	"encoding/binary"
-	"hash/crc32"
 	"path"
 	"reflect"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-os/rye/internal/table"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/extract"
 	"github.com/rye-os/rye/store"
@@ -97,7 +97,7 @@ func FuzzCatalogue(f *testing.F) {
 	f.Add([]byte(catMagic))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if len(raw) > 12 {
-			binary.LittleEndian.PutUint32(raw[8:], crc32.Checksum(raw[12:], catSum()))
+			binary.LittleEndian.PutUint32(raw[8:], table.Sum(raw[12:]))
 		}
 		c, err := parseCatalogue(raw, objects.Project)
 		if err != nil {
