@@ -3,12 +3,16 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/rye-os/rye/internal/strict"
 )
 
 // maxDepth bounds how deep a message nests; what the protocol and schemas need is far less.
@@ -44,18 +48,20 @@ func refused(id json.RawMessage, code int, format string, args ...any) *refusal 
 // encoding/json, which folds the case of names and takes the last of two members; so names
 // that differ from the protocol's by case, and duplicates anywhere, are refused here.
 func parseEnvelope(raw []byte) (*envelope, *refusal) {
-	if !utf8.Valid(raw) || !json.Valid(raw) {
+	if !validJSON(raw) {
 		return nil, refused(nil, mcp.PARSE_ERROR, "this is no JSON")
 	}
 	e := &envelope{raw: raw}
-	w := walk{raw: raw}
 	version, hasMethod := "", false
-	w.space()
-	if raw[w.at] != '{' {
+	in, _ := strict.NewReader(raw, messages)
+	if in.Kind() != '{' {
 		return nil, refused(nil, mcp.INVALID_REQUEST, "a message is a JSON object")
 	}
-	w.object(1, false, func(name string, from, to int) {
-		value := json.RawMessage(raw[from:to])
+	err := in.Object(func(name string) error {
+		value, err := member(in, name)
+		if err != nil {
+			return err
+		}
 		switch name {
 		case "jsonrpc":
 			version = jsonText(value)
@@ -70,11 +76,12 @@ func parseEnvelope(raw []byte) (*envelope, *refusal) {
 		case "error":
 			e.fault = value
 		default:
-			w.refuse("a message has no member %q", clip(name))
+			return fmt.Errorf("a message has no member %q", clip(name))
 		}
+		return nil
 	})
-	if w.why != "" {
-		return nil, refused(nil, mcp.INVALID_REQUEST, "%s", w.why)
+	if err != nil {
+		return nil, refused(nil, mcp.INVALID_REQUEST, "%s", whyNot(err))
 	}
 	return e, e.check(version, hasMethod)
 }
@@ -137,163 +144,81 @@ func (e *envelope) param(path ...string) string {
 		if at == nil || at[0] != '{' {
 			return ""
 		}
-		var next json.RawMessage
-		w := walk{raw: at}
-		w.object(1, true, func(n string, from, to int) {
-			if n == name {
-				next = at[from:to]
-			}
-		})
-		at = next
+		at = memberOf(at, name)
 	}
 	return jsonText(at)
 }
 
-// batchOf splits a batch; ok is false for what is none.
+// memberOf returns the member of an object that was checked; nil where it has none of that name.
+func memberOf(object json.RawMessage, name string) (value json.RawMessage) {
+	in, err := strict.NewReader(object, messages)
+	if err != nil {
+		return nil
+	}
+	_ = in.Object(func(n string) error {
+		one, err := in.Skip()
+		if n == name {
+			value = one
+		}
+		return err
+	})
+	return value
+}
+
+// batchOf splits a batch; ok is false for what is none. Its messages are as they were sent: each
+// is checked by parseEnvelope.
 func batchOf(raw []byte) (messages []json.RawMessage, ok bool) {
-	if first := bytes.TrimLeft(raw, " \t\r\n"); len(first) == 0 || first[0] != '[' || !json.Valid(raw) {
+	if first := bytes.TrimLeft(raw, " \t\r\n"); len(first) == 0 || first[0] != '[' || !validJSON(raw) {
 		return nil, false
 	}
-	w := walk{raw: raw}
-	w.space()
-	w.array(1, true, func(from, to int) {
+	in, err := strict.NewReader(raw, strict.Rules{Size: math.MaxInt, Depth: math.MaxInt, Twice: true})
+	if err != nil {
+		return nil, false
+	}
+	err = in.Array(func() error {
+		one, err := in.Skip()
 		if len(messages) <= maxBatch {
-			messages = append(messages, raw[from:to])
+			messages = append(messages, one)
 		}
+		return err
 	})
-	return messages, true
+	return messages, err == nil
 }
 
-// walk goes through JSON that is known to be valid.
-type walk struct {
-	raw []byte
-	at  int
-	why string // the first refusal
-}
+// messages are the rules of a message, which the values in it are held to as well.
+var messages = strict.Rules{Size: math.MaxInt, Depth: maxDepth, Leaves: true}
 
-func (w *walk) refuse(format string, args ...any) {
-	if w.why == "" {
-		w.why = fmt.Sprintf(format, args...)
+// validJSON reports whether raw is one JSON value in UTF-8, however deep and with names twice:
+// those are JSON, and refused for what they are.
+func validJSON(raw []byte) bool { return utf8.Valid(raw) && json.Valid(raw) }
+
+// member reads the value of a member, with the names of members in it.
+func member(in *strict.Reader, name string) (json.RawMessage, error) {
+	if right := protocolNames[folded(name)]; right != "" && right != name {
+		return nil, fmt.Errorf("a member %q: it is written %q", clip(name), right)
 	}
-}
-
-func (w *walk) space() {
-	for w.at < len(w.raw) && strings.IndexByte(" \t\r\n", w.raw[w.at]) >= 0 {
-		w.at++
+	if freeNames[name] {
+		return in.Skip()
 	}
-}
-
-// value passes over one value. In one that is free, names are the sender's own.
-func (w *walk) value(depth int, free bool) {
-	switch {
-	case w.why != "":
-	case depth > maxDepth:
-		w.refuse("a message nests at most %d deep", maxDepth)
-	case w.raw[w.at] == '{':
-		w.object(depth, free, nil)
-	case w.raw[w.at] == '[':
-		w.array(depth, free, nil)
-	case w.raw[w.at] == '"':
-		w.string()
+	from := in.Next()
+	var err error
+	switch in.Kind() {
+	case '{':
+		err = in.Object(func(name string) error { _, err := member(in, name); return err })
+	case '[':
+		err = in.Array(func() error { _, err := member(in, ""); return err })
 	default:
-		for w.at < len(w.raw) && strings.IndexByte(",]} \t\r\n", w.raw[w.at]) < 0 {
-			w.at++
-		}
+		return in.Skip()
 	}
+	return in.Since(from), err
 }
 
-func (w *walk) array(depth int, free bool, visit func(from, to int)) {
-	for w.at++; w.why == ""; w.at++ { // past [ and ,
-		w.space()
-		if w.raw[w.at] == ']' {
-			break
-		}
-		from := w.at
-		w.value(depth+1, free)
-		if visit != nil && w.why == "" {
-			visit(from, w.at)
-		}
-		w.space()
-		if w.why != "" || w.raw[w.at] == ']' {
-			break
-		}
+// whyNot says why a message is refused, without the place in its one line.
+func whyNot(err error) string {
+	if at := (*strict.Error)(nil); errors.As(err, &at) {
+		return at.Msg
 	}
-	w.at++
-}
-
-func (w *walk) object(depth int, free bool, visit func(name string, from, to int)) {
-	var seen names
-	for w.at++; w.why == ""; w.at++ { // past { and ,
-		w.space()
-		if w.raw[w.at] == '}' {
-			break
-		}
-		name := w.string()
-		w.space()
-		w.at++ // the colon
-		w.space()
-		if !seen.add(name) {
-			w.refuse("the member %q is there twice", clip(name))
-		} else if right := protocolNames[folded(name)]; !free && right != "" && right != name {
-			w.refuse("a member %q: it is written %q", clip(name), right)
-		}
-		from := w.at
-		w.value(depth+1, free || freeNames[name])
-		if visit != nil && w.why == "" {
-			visit(name, from, w.at)
-		}
-		w.space()
-		if w.why != "" || w.raw[w.at] == '}' {
-			break
-		}
-	}
-	w.at++
-}
-
-// string passes over a string and returns it.
-func (w *walk) string() string {
-	from := w.at
-	plain := true
-	for w.at++; w.raw[w.at] != '"'; w.at++ {
-		if w.raw[w.at] == '\\' {
-			plain = false
-			w.at++
-		}
-	}
-	w.at++
-	if plain {
-		return string(w.raw[from+1 : w.at-1])
-	}
-	return jsonText(w.raw[from:w.at])
-}
-
-// names are those of one object; few of them need no map.
-type names struct {
-	few  []string
-	many map[string]bool
-}
-
-func (n *names) add(name string) (isNew bool) {
-	if n.many == nil {
-		for _, had := range n.few {
-			if had == name {
-				return false
-			}
-		}
-		if n.few = append(n.few, name); len(n.few) < 16 {
-			return true
-		}
-		n.many = make(map[string]bool, 2*len(n.few))
-		for _, had := range n.few {
-			n.many[had] = true
-		}
-		return true
-	}
-	if n.many[name] {
-		return false
-	}
-	n.many[name] = true
-	return true
+	return err.Error()
 }
 
 // freeNames hold what is not the protocol's: its names there are the sender's.
