@@ -6,7 +6,7 @@
 // members that the Go type does not name in exactly that case. An escaped surrogate without
 // its other half is valid JSON: it is read as U+FFFD.
 //
-// A format with one spelling is written again after it was read, and compared: see Equal.
+// A format with one spelling is written again by its own package after it was read, and compared.
 package strict
 
 import (
@@ -89,18 +89,6 @@ func Object(raw []byte, limit int) (values map[string]any, at map[string]int, er
 		return nil, nil, err
 	}
 	return values, at, r.End()
-}
-
-// Equal refuses a text that is not the one spelling of what was read from it.
-func Equal(raw, again []byte) error {
-	if bytes.Equal(raw, again) {
-		return nil
-	}
-	n := 0
-	for n < min(len(raw), len(again)) && raw[n] == again[n] {
-		n++
-	}
-	return badAt(raw, n, "it is not in its one form")
 }
 
 // check goes through a whole text.

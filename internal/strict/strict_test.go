@@ -161,14 +161,6 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-func TestEqual(t *testing.T) {
-	if err := strict.Equal([]byte(`{"a":1}`), []byte(`{"a":1}`)); err != nil {
-		t.Error(err)
-	}
-	place(t, strict.Equal([]byte("{\n\"a\": 1}"), []byte("{\n\"a\":1}")), 2, 5)
-	place(t, strict.Equal([]byte(`{}x`), []byte(`{}`)), 1, 3)
-}
-
 // What is read and written again is read as the same, at most as deep and as long as allowed.
 func FuzzValue(f *testing.F) {
 	for _, s := range []string{`{"name":"a","list":[{"x":1}]}`, `{"a":{},"A":1}`, `[1,2e3,null,true]`, `{"k":1,"\u212a":2}`, `{"a":"\ud83d"}`, `1e400`, strings.Repeat("[", 65) + strings.Repeat("]", 65)} {
