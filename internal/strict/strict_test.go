@@ -148,17 +148,42 @@ func TestValue(t *testing.T) {
 
 func TestCompact(t *testing.T) {
 	for text, ok := range map[string]bool{`{"a":[1,{}],"b":" , "}`: true, `{"a" :1}`: false, `{"a": 1}`: false, `[1 ,2]`: false, `[1, 2]`: false, `[ ]`: false, ` 1`: false, "1\n": false, `{"a":1 }`: false} {
-		r, err := strict.NewReader([]byte(text), strict.Rules{Size: 100, Depth: 3, Compact: true})
-		if err == nil {
-			_, err = r.Skip()
-		}
-		if err == nil {
-			err = r.End()
-		}
-		if (err == nil) != ok {
-			t.Errorf("%q: %v", text, err)
+		for _, twice := range []bool{false, true} {
+			if err := skip(text, strict.Rules{Size: 100, Depth: 3, Compact: true, Twice: twice}); (err == nil) != ok {
+				t.Errorf("%q, names twice %v: %v", text, twice, err)
+			}
 		}
 	}
+}
+
+// Plain values are a level or none, whichever way a value is passed over.
+func TestLevels(t *testing.T) {
+	for text, want := range map[string]struct{ open, leaves bool }{
+		`1`: {true, true}, `[[]]`: {true, true}, `{"a":[1]}`: {true, false}, `[[[]]]`: {false, false}, `[[],[1]]`: {true, false}, `[[],{}," [[[ \" "]`: {true, true}, `{"a":1,"b":{"a":{}}}`: {false, false},
+	} {
+		for _, twice := range []bool{false, true} {
+			for leaves, ok := range map[bool]bool{false: want.open, true: want.leaves} {
+				if err := skip(text, strict.Rules{Size: 100, Depth: 2, Leaves: leaves, Twice: twice}); (err == nil) != ok {
+					t.Errorf("%q, plain values count %v, names twice %v: %v", text, leaves, twice, err)
+				}
+			}
+		}
+	}
+	if err := skip(`{"a":1,"a":{"b":1,"b":2}}`, strict.Rules{Size: 100, Depth: 2, Twice: true}); err != nil {
+		t.Errorf("names twice: %v", err)
+	}
+}
+
+// skip passes over a whole text.
+func skip(text string, rules strict.Rules) error {
+	r, err := strict.NewReader([]byte(text), rules)
+	if err == nil {
+		_, err = r.Skip()
+	}
+	if err == nil {
+		err = r.End()
+	}
+	return err
 }
 
 // What is read and written again is read as the same, at most as deep and as long as allowed.

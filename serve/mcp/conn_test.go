@@ -109,6 +109,7 @@ func FuzzEnvelope(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":"a\"","result":{"action":"accept","content":{"Approve":true}}}`))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"Method":"ping","method" : "x"}`))
 	f.Add([]byte(`[{"a":1}, [] ,"x"]`))
+	f.Add([]byte(`[{"a":1,"a":2},{"b":1}]`)) // what is wrong with one says nothing of the next
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		messages, ok := batchOf(raw)
 		if ok {
