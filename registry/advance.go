@@ -14,6 +14,7 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/revoked"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
@@ -31,9 +32,9 @@ type By struct {
 	Who    store.Ident // name and address in commits; zero: the namespace's. A forge shows "Verified" only for an address that it knows.
 }
 
-func (r *Registry) pen(by By, namespace string) pen {
+func (r *Registry) pen(by By, namespace string) oplog.Pen {
 	who := cmp.Or(by.Who, store.Ident{Name: namespace, Email: namespace + "@rye.invalid"})
-	return pen{signer: by.Signer, who: who, now: r.o.Now(), format: store.SHA1}
+	return oplog.Pen{Signer: by.Signer, Who: who, Now: r.o.Now(), Format: store.SHA1}
 }
 
 // A change is what somebody wants of a namespace.
@@ -44,21 +45,21 @@ type change struct {
 
 	// plan says what to append to the log as it stands now: nothing when it is
 	// done already. It is called again after others were faster.
-	plan func(s State) ([]Op, error)
+	plan func(s oplog.State) ([]oplog.Op, error)
 	// as says how the state is looked at, in the rehearsal of something that has to be done
 	// first; nil: as it is.
-	as func(s State) State
+	as func(s oplog.State) oplog.State
 	// check may refuse the state that the operations lead to, before anything is sent; nil:
 	// nothing is refused.
-	check func(after State) error
+	check func(after oplog.State) error
 	// prepare begins to make the objects that the planned operations refer to; nil:
 	// none. It may be called again, and then makes only what is new.
-	prepare func(ctx context.Context, p pen, b *store.Batch, ops []Op) preparation
+	prepare func(ctx context.Context, p oplog.Pen, b *store.Batch, ops []oplog.Op) preparation
 	// refs are the items that the operations are about; nil: any, and the whole catalogue
 	// is brought, and every change list compared, before they are planned.
 	refs []objects.Ref
 	// wants are the operations that are planned: what they drop is not brought.
-	wants []Op
+	wants []oplog.Op
 }
 
 // A preparation makes objects while operations are made.
@@ -70,7 +71,7 @@ type preparation struct {
 
 // advanced is what became of a change.
 type advanced struct {
-	state State
+	state oplog.State
 	ops   int
 	tries int
 }
@@ -108,7 +109,7 @@ func (r *Registry) advance(ctx context.Context, c change) (advanced, error) {
 			return advanced{}, err
 		}
 		if c.dry || len(ops) == 0 {
-			done, err := r.pen(c.by, c.namespace).rehearse(s, ops)
+			done, err := r.pen(c.by, c.namespace).Rehearse(s, ops)
 			if err == nil {
 				err = c.allows(done)
 			}
@@ -131,7 +132,7 @@ func (r *Registry) advance(ctx context.Context, c change) (advanced, error) {
 }
 
 // allows asks check.
-func (c *change) allows(after State) error {
+func (c *change) allows(after oplog.State) error {
 	if c.check == nil {
 		return nil
 	}
@@ -170,10 +171,10 @@ func pause(ctx context.Context, try int, took time.Duration) error {
 
 // current returns the namespace after a sync, judged by the newest root; it may
 // not be claimed yet.
-func (r *Registry) current(ctx context.Context, namespace string) (State, error) {
+func (r *Registry) current(ctx context.Context, namespace string) (oplog.State, error) {
 	m, root, err := r.known(ctx)
 	if err != nil {
-		return State{}, err
+		return oplog.State{}, err
 	}
 	if _, seen := m[namespace]; !seen {
 		return unclaimed(r, root, namespace), nil
@@ -184,49 +185,38 @@ func (r *Registry) current(ctx context.Context, namespace string) (State, error)
 
 // tipFor returns a namespace after a sync, for operations that are planned: where these drop what
 // nobody can derive, its state need not be readable.
-func tipFor(ctx context.Context, r *Registry, to purpose, ns string, wants []Op) (State, error) {
-	if dropsAny(wants) {
+func tipFor(ctx context.Context, r *Registry, to purpose, ns string, wants []oplog.Op) (oplog.State, error) {
+	if oplog.DropsAny(wants) {
 		return beyond(ctx, r, to, ns)
 	}
 	if err := syncFrom(ctx, r, to, []string{ns}, allMust); err != nil {
-		return State{}, err
+		return oplog.State{}, err
 	}
 	return r.current(ctx, ns)
 }
 
 // lookAt brings what a change reads of the catalogue, and returns the state that planned
 // operations follow: where they drop others, it is the one without these.
-func lookAt(ctx context.Context, r *Registry, s State, refs []objects.Ref, wants []Op) (State, error) {
+func lookAt(ctx context.Context, r *Registry, s oplog.State, refs []objects.Ref, wants []oplog.Op) (oplog.State, error) {
 	if refs == nil {
-		x, err := examineAs(ctx, r, s, readVerified(r, s).at, plannedKeys(s, wants))
-		if err == nil && dropsAny(wants) {
-			s.cat, s.from, s.Kept = x.cat, x.from, x.Kept
+		x, err := examineAs(ctx, r, s, readVerified(r, s).at, s.Planned(wants...).Keys())
+		if err == nil && oplog.DropsAny(wants) {
+			s = s.Derived(x.State)
 		}
 		return s, err
 	}
 	if err := bringLists(ctx, r, s); err != nil {
 		return s, err
 	}
-	return s, bringShards(ctx, r, s, shardsOf(refs))
-}
-
-// rehearse applies the planned operations without signing them.
-func (p pen) rehearse(s State, ops []Op) (State, error) {
-	for _, op := range ops {
-		var err error
-		if s, _, err = s.step(p.place(s, op)); err != nil {
-			return s, err
-		}
-	}
-	return s, nil
+	return s, bringShards(ctx, r, s, oplog.ShardsOf(refs))
 }
 
 // append writes the operations after s and pushes them: what they refer to goes to the
 // branch of the content, which comes first, and the one update of the log decides.
-func (r *Registry) append(ctx context.Context, s State, c change, ops []Op) (State, error) {
+func (r *Registry) append(ctx context.Context, s oplog.State, c change, ops []oplog.Op) (oplog.State, error) {
 	repo, err := r.writing()
 	if err != nil {
-		return State{}, err
+		return oplog.State{}, err
 	}
 	p := r.pen(c.by, c.namespace)
 	b := repo.NewBatch()
@@ -237,7 +227,7 @@ func (r *Registry) append(ctx context.Context, s State, c change, ops []Op) (Sta
 	}
 	defer prep.end()
 	var gone []revoked.Version
-	var done replayed
+	var done oplog.Replayed
 	next := s
 	keep := keeping{p: p, put: lasting(b), tip: contentTip(r, c.namespace)}
 	var beside sync.WaitGroup
@@ -247,76 +237,76 @@ func (r *Registry) append(ctx context.Context, s State, c change, ops []Op) (Sta
 	line := []store.OID{store.SHA1.Hash(store.TypeTree, nil)}
 	for i := range ops {
 		if err := prep.ready(i); err != nil {
-			return State{}, err
+			return oplog.State{}, err
 		}
-		w, err := p.operation(ctx, next, ops[i])
+		w, err := p.Operation(ctx, next, ops[i])
 		if err != nil {
-			return State{}, err
+			return oplog.State{}, err
 		}
 		before := next
-		if i == 0 && dropsAny(c.wants) {
-			before.cat = nil // no host has the state that this follows
+		if i == 0 && oplog.DropsAny(c.wants) {
+			before = before.Unkept() // no host has the state that this follows
 		}
-		if err := w.put(before, lasting(b)); err != nil {
-			return State{}, err
+		if err := w.Put(before, lasting(b)); err != nil {
+			return oplog.State{}, err
 		}
-		done.ops = append(done.ops, w.op)
-		keep.add(w.op, w.after, ops[i].Items)
-		if refusesForGood(ops[i].Kind) && w.changes != nil {
-			rows, err := parseShard(w.changes)
+		done.Ops = append(done.Ops, w.Op)
+		keep.add(w.Op, w.After, ops[i].Items)
+		if refusesForGood(ops[i].Kind) && w.Changes != nil {
+			rows, err := oplog.ParseShard(w.Changes)
 			if err != nil {
-				return State{}, err
+				return oplog.State{}, err
 			}
 			gone = append(gone, revokedRows(c.namespace, rows, c.by.Signer.Public().Fingerprint())...)
 		}
-		next = w.after
+		next = w.After
 		line = append(line, next.At)
-		if s.root.Tags {
+		if s.Under().Tags {
 			tagsFor(tags, next, ops[i])
 		}
 	}
 	if err := c.allows(next); err != nil {
-		return State{}, err
+		return oplog.State{}, err
 	}
 	beside.Wait()
 	content, err := keep.merge(ctx, next)
 	if err != nil {
-		return State{}, err
+		return oplog.State{}, err
 	}
 	versions := prep.made() // some may have been made by an earlier try
 	objects := slices.Concat(b.Objects(), *versions)
 	if err := b.Flush(ctx); err != nil {
-		return State{}, err
+		return oplog.State{}, err
 	}
 	defer b.Release()
 	to, err := writtenAt(ctx, r, c.namespace)
 	if err != nil {
-		return State{}, err
+		return oplog.State{}, err
 	}
 	both := []transport.Update{
 		{Name: contentOf(c.namespace), Old: contentTip(r, c.namespace), New: content},
 		{Name: branchOf(c.namespace), Old: s.At, New: next.At},
 	}
-	if s.root.Tags {
+	if s.Under().Tags {
 		err = pushTagged(ctx, to, repo, tagged{both[0], both[1], tagsOf(c.namespace), tags, objects, line})
 	} else {
 		err = to.remote.PushObjects(ctx, repo, both, objects)
 	}
 	if err != nil {
-		return State{}, err
+		return oplog.State{}, err
 	}
 	if err := r.rememberRevoked(ctx, c.namespace, gone); err != nil {
-		return State{}, err
+		return oplog.State{}, err
 	}
-	if err := noteSkipped(ctx, r, c.namespace, &repo.Reader, s.point(), done); err != nil {
-		return State{}, err
+	if err := noteSkipped(ctx, r, c.namespace, &repo.Reader, s.Point(), done); err != nil {
+		return oplog.State{}, err
 	}
 	return next, r.keepState(ctx, repo, next)
 }
 
 // lasting is the sink that adds to a batch, and makes commits small: every reader of a log
 // is sent all of it.
-func lasting(b *store.Batch) sink {
+func lasting(b *store.Batch) oplog.Sink {
 	return func(t store.Type, data []byte) (store.OID, error) {
 		if t != store.TypeCommit {
 			return b.Add(t, data)

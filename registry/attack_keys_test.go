@@ -2,11 +2,11 @@ package registry
 
 import (
 	"testing"
-	"time"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/oplog"
 )
 
 // The attacks on keys, owners and statuses: 60 to 69, and those on the root.
@@ -15,12 +15,12 @@ func TestAttack60RetiredKey(t *testing.T) {
 	w, h, m := attacked(t)
 	bob := newKey("bob")
 	pub := w.machine(t)
-	proof, _ := Prove(w.ctx, bob, w.id.ID, "acme", h.state().Genesis)
+	proof, _ := oplog.Prove(w.ctx, bob, w.id.ID, "acme", h.state().Genesis)
 	by := By{Signer: w.ada}
-	if err := changeKeys(w, pub, by, Op{Kind: OpKeyAdd, Keys: []KeyGrant{{bob.pub, proof}}}); err != nil {
+	if err := changeKeys(w, pub, by, oplog.Op{Kind: oplog.OpKeyAdd, Keys: []oplog.KeyGrant{{Public: bob.pub, Proof: proof}}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := changeKeys(w, pub, by, Op{Kind: OpKeyRetire, Key: bob.fp()}); err != nil {
+	if err := changeKeys(w, pub, by, oplog.Op{Kind: oplog.OpKeyRetire, Key: bob.fp()}); err != nil {
 		t.Fatal(err)
 	}
 	w.sync(m, "acme")
@@ -36,8 +36,8 @@ func TestAttack61to65CompromisedKey(t *testing.T) {
 	w, h, m := attacked(t)
 	bob, eve := newKey("bob"), newKey("eve")
 	pub, by := w.machine(t), By{Signer: w.ada}
-	proof, _ := Prove(w.ctx, bob, w.id.ID, "acme", h.state().Genesis)
-	if err := changeKeys(w, pub, by, Op{Kind: OpKeyAdd, Keys: []KeyGrant{{bob.pub, proof}}}); err != nil { // operation 4
+	proof, _ := oplog.Prove(w.ctx, bob, w.id.ID, "acme", h.state().Genesis)
+	if err := changeKeys(w, pub, by, oplog.Op{Kind: oplog.OpKeyAdd, Keys: []oplog.KeyGrant{{Public: bob.pub, Proof: proof}}}); err != nil { // operation 4
 		t.Fatal(err)
 	}
 	w.publish(pub, bob, "acme/knowledge/good@1.0.0") // 5
@@ -51,7 +51,7 @@ func TestAttack61to65CompromisedKey(t *testing.T) {
 	if _, err := m.Fetch(w.ctx, bad); err != nil {
 		t.Fatal(err)
 	}
-	if err := changeKeys(w, pub, by, Op{Kind: OpKeyRevoke, Key: bob.fp(), BadFrom: 6, Reason: "stolen"}); err != nil {
+	if err := changeKeys(w, pub, by, oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), BadFrom: 6, Reason: "stolen"}); err != nil {
 		t.Fatal(err)
 	}
 	w.sync(m, "acme")
@@ -79,29 +79,29 @@ func TestAttack61to65CompromisedKey(t *testing.T) {
 	h.set(branchPrefix+"acme", before)
 	m.refuses(t, w, "rollback") // 65
 	h.set(branchPrefix+"acme", tip)
-	h.write(forgery{s: h.state(), by: bob, op: Op{Kind: OpKeyAdd, Keys: []KeyGrant{{Public: bob.pub}}}}, nil)
+	h.write(forgery{s: h.state(), by: bob, op: oplog.Op{Kind: oplog.OpKeyAdd, Keys: []oplog.KeyGrant{{Public: bob.pub}}}}, nil)
 	m.refuses(t, w, "untrusted") // 63
 	h.set(branchPrefix+"acme", tip)
-	h.write(forgery{s: h.state(), by: w.ada, op: Op{Kind: OpKeyAdd, Keys: []KeyGrant{{Public: eve.pub}}}}, nil)
+	h.write(forgery{s: h.state(), by: w.ada, op: oplog.Op{Kind: oplog.OpKeyAdd, Keys: []oplog.KeyGrant{{Public: eve.pub}}}}, nil)
 	m.skips(t, w, "no proof that its owner agreed") // 64
-	stolen, _ := Prove(w.ctx, eve, w.id.ID, "other", h.stateAt(tip).Genesis)
-	h.write(forgery{s: h.state(), by: w.ada, op: Op{Kind: OpKeyAdd, Keys: []KeyGrant{{Public: eve.pub, Proof: stolen}}}}, nil)
+	stolen, _ := oplog.Prove(w.ctx, eve, w.id.ID, "other", h.stateAt(tip).Genesis)
+	h.write(forgery{s: h.state(), by: w.ada, op: oplog.Op{Kind: oplog.OpKeyAdd, Keys: []oplog.KeyGrant{{Public: eve.pub, Proof: stolen}}}}, nil)
 	w.sync(m, "acme")
 	m.reports(t, "no proof", "no proof") // 64, a proof for another namespace
 }
 
 func TestAttack52And66Root(t *testing.T) {
 	eve := newKey("eve")
-	for name, op := range map[string]RootOp{
-		"66 new roots":  {Kind: OpRoots, Name: "Mine", Claims: ClaimsOpen, Threshold: 1, Keys: []trust.PublicKey{eve.pub}},
-		"45 a grant":    {Kind: OpGrant, Namespace: "acme", Keys: []trust.PublicKey{eve.pub}},
-		"52 checkpoint": {Kind: OpCheckpoint},
+	for name, op := range map[string]oplog.RootOp{
+		"66 new roots":  {Kind: oplog.OpRoots, Name: "Mine", Claims: oplog.ClaimsOpen, Threshold: 1, Keys: []trust.PublicKey{eve.pub}},
+		"45 a grant":    {Kind: oplog.OpGrant, Namespace: "acme", Keys: []trust.PublicKey{eve.pub}},
+		"52 checkpoint": {Kind: oplog.OpCheckpoint},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, h, m := attacked(t)
-			if op.Kind == OpCheckpoint {
+			if op.Kind == oplog.OpCheckpoint {
 				s := h.state()
-				op.Checkpoints = []Checkpoint{{Namespace: "acme", Seq: s.Seq, Sum: s.Tip, ID: s.At, State: s.Digest()}}
+				op.Checkpoints = []oplog.Checkpoint{{Namespace: "acme", Seq: s.Seq, Sum: s.Tip, ID: s.At, State: s.Digest()}}
 			}
 			h.rootOp(eve, op)
 			m.refuses(t, w, "untrusted")
@@ -114,7 +114,7 @@ func TestAttack52And66Root(t *testing.T) {
 func TestNewsOfTheRootJudgesAllNamespaces(t *testing.T) {
 	w, h, m := attacked(t)
 	s := h.state()
-	h.rootOp(w.root, RootOp{Kind: OpCheckpoint, Checkpoints: []Checkpoint{
+	h.rootOp(w.root, oplog.RootOp{Kind: oplog.OpCheckpoint, Checkpoints: []oplog.Checkpoint{
 		{Namespace: "acme", Seq: s.Seq, Sum: objects.DigestOf([]byte("another operation")), ID: s.At, State: s.Digest()}}})
 	for range 3 { // the root's news is kept, and what it contradicts stays refused
 		if err := m.Sync(w.ctx, "acme"); codeOf(err) != "fork" {
@@ -124,7 +124,7 @@ func TestNewsOfTheRootJudgesAllNamespaces(t *testing.T) {
 	// A checkpoint of an earlier operation is compared when it is news.
 	w, h, m = attacked(t)
 	s = h.state()
-	h.rootOp(w.root, RootOp{Kind: OpCheckpoint, Checkpoints: []Checkpoint{
+	h.rootOp(w.root, oplog.RootOp{Kind: oplog.OpCheckpoint, Checkpoints: []oplog.Checkpoint{
 		{Namespace: "acme", Seq: s.Seq - 1, Sum: objects.DigestOf([]byte("another operation")), ID: s.At, State: s.Digest()}}})
 	if err := m.Sync(w.ctx, "acme"); codeOf(err) != "fork" {
 		t.Errorf("sync = %v, want a fork", err)
@@ -141,7 +141,7 @@ func TestAttackRootSetBack(t *testing.T) {
 	w.sync(m, "acme")
 	h.set(mainBranch, old)
 	m.refuses(t, w, "rollback")
-	h.rootOp(w.root, RootOp{Kind: OpGrant, Namespace: "third", Keys: []trust.PublicKey{w.ada.pub}})
+	h.rootOp(w.root, oplog.RootOp{Kind: oplog.OpGrant, Namespace: "third", Keys: []trust.PublicKey{w.ada.pub}})
 	m.refuses(t, w, "fork")
 }
 
@@ -153,7 +153,7 @@ func TestAttack67Transfer(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.sync(m, "acme") // the root said so, nothing happened yet
-	if err := changeKeys(w, w.machine(t), By{Signer: carol}, Op{Kind: OpKeyAdd, Keys: []KeyGrant{{Public: carol.pub}}}); err != nil {
+	if err := changeKeys(w, w.machine(t), By{Signer: carol}, oplog.Op{Kind: oplog.OpKeyAdd, Keys: []oplog.KeyGrant{{Public: carol.pub}}}); err != nil {
 		t.Fatal(err)
 	}
 	m.refuses(t, w, "untrusted")
@@ -165,7 +165,7 @@ func TestAttack67Transfer(t *testing.T) {
 	w.sync(m, "acme")
 	m = m.reopen(w, func(o *Options) { o.AcceptOwners = nil })
 	w.sync(m, "acme")
-	if err := changeKeys(w, m, By{Signer: carol}, Op{Kind: OpKeyRevoke, Key: w.ada.fp(), BadFrom: h.state().Seq, Reason: "left"}); err != nil {
+	if err := changeKeys(w, m, By{Signer: carol}, oplog.Op{Kind: oplog.OpKeyRevoke, Key: w.ada.fp(), BadFrom: h.state().Seq, Reason: "left"}); err != nil {
 		t.Fatal(err)
 	}
 	w.sync(w.machine(t), "acme") // a newcomer asks nobody: the root vouches
@@ -181,16 +181,16 @@ func TestAttack69Statuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	change(func(c StatusChange) error { return pub.Mark(w.ctx, OpYank, c) }, "1.3.0")
-	change(func(c StatusChange) error { return pub.Mark(w.ctx, OpRevoke, c) }, "1.2.0")
-	change(func(c StatusChange) error { return pub.Mark(w.ctx, OpDeprecate, c) }, "1.1.0")
+	change(func(c StatusChange) error { return pub.Mark(w.ctx, oplog.OpYank, c) }, "1.3.0")
+	change(func(c StatusChange) error { return pub.Mark(w.ctx, oplog.OpRevoke, c) }, "1.2.0")
+	change(func(c StatusChange) error { return pub.Mark(w.ctx, oplog.OpDeprecate, c) }, "1.1.0")
 	w.sync(m, "acme")
 	rel, err := m.Select(mustRef("acme/knowledge/a"), mustRange("^1.0.0"))
-	if err != nil || rel.Version != "1.1.0" || rel.Status != StatusDeprecated || rel.Reason != "because" {
+	if err != nil || rel.Version != "1.1.0" || rel.Status != oplog.StatusDeprecated || rel.Reason != "because" {
 		t.Errorf("selected %s %s (%v), want 1.1.0 deprecated", rel.Version, rel.Status, err)
 	}
 	yanked, err := m.Release(mustRef("acme/knowledge/a"), "1.3.0")
-	if err != nil || yanked.Status != StatusYanked {
+	if err != nil || yanked.Status != oplog.StatusYanked {
 		t.Errorf("locked 1.3.0 is %s, %v", yanked.Status, err)
 	}
 	if _, err := m.Fetch(w.ctx, yanked); err != nil {
@@ -211,23 +211,23 @@ func TestAttack67TransferByOwners(t *testing.T) {
 	w, h, m := attacked(t)
 	carol, eve := newKey("carol"), newKey("eve")
 	genesis := h.state().Genesis
-	give := func(k *testKey, ns string) Op {
-		proof, _ := Prove(w.ctx, k, w.id.ID, ns, genesis)
-		return Op{Kind: OpTransfer, Keys: []KeyGrant{{k.pub, proof}}}
+	give := func(k *testKey, ns string) oplog.Op {
+		proof, _ := oplog.Prove(w.ctx, k, w.id.ID, ns, genesis)
+		return oplog.Op{Kind: oplog.OpTransfer, Keys: []oplog.KeyGrant{{Public: k.pub, Proof: proof}}}
 	}
 	tip := h.ref(branchPrefix + "acme")
-	h.write(forgery{s: h.stateAt(tip), by: eve, op: Op{Kind: OpTransfer, Keys: []KeyGrant{{Public: eve.pub}}}}, nil)
+	h.write(forgery{s: h.stateAt(tip), by: eve, op: oplog.Op{Kind: oplog.OpTransfer, Keys: []oplog.KeyGrant{{Public: eve.pub}}}}, nil)
 	m.refuses(t, w, "untrusted")
-	for name, op := range map[string]Op{
-		"without proof":                  {Kind: OpTransfer, Keys: []KeyGrant{{Public: carol.pub}}},
+	for name, op := range map[string]oplog.Op{
+		"without proof":                  {Kind: oplog.OpTransfer, Keys: []oplog.KeyGrant{{Public: carol.pub}}},
 		"a proof for another namespace":  give(carol, "other"),
-		"to a key that is there already": {Kind: OpTransfer, Keys: []KeyGrant{{Public: w.ada.pub}}},
+		"to a key that is there already": {Kind: oplog.OpTransfer, Keys: []oplog.KeyGrant{{Public: w.ada.pub}}},
 	} {
 		h.write(forgery{s: h.stateAt(tip), by: w.ada, op: op}, nil)
 		fresh := w.machine(t)
 		w.sync(fresh, "acme")
-		if s, err := fresh.View("acme"); err != nil || s.Owners != 1 || len(s.keys) != 1 {
-			t.Errorf("%s: owners since %d, %d keys, %v; want as before", name, s.Owners, len(s.keys), err)
+		if s, err := fresh.View("acme"); err != nil || s.Owners != 1 || len(s.Keys()) != 1 {
+			t.Errorf("%s: owners since %d, %d keys, %v; want as before", name, s.Owners, len(s.Keys()), err)
 		}
 	}
 	h.set(branchPrefix+"acme", tip)
@@ -242,8 +242,8 @@ func TestAttack67TransferByOwners(t *testing.T) {
 	m = m.reopen(w, func(o *Options) { o.AcceptOwners = map[string]uint64{"acme": 4} })
 	w.sync(m, "acme")
 	s, err := m.View("acme")
-	if err != nil || s.keys[0].State != KeyRetired || s.keys[1].State != KeyActive {
-		t.Errorf("keys = %+v, %v", s.keys, err)
+	if err != nil || s.Keys()[0].State != oplog.KeyRetired || s.Keys()[1].State != oplog.KeyActive {
+		t.Errorf("keys = %+v, %v", s.Keys(), err)
 	}
 	_, err = w.machine(t).Publish(w.ctx, publication(t, w.ada, "acme/knowledge/late@1.0.0"))
 	wantCode(t, err, fault.Revoked)
@@ -255,61 +255,8 @@ func TestAttack67TransferByOwners(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.sync(m) // the root said so, nothing happened yet
-	if err := changeKeys(w, w.machine(t), By{Signer: eve}, Op{Kind: OpTransfer, Keys: []KeyGrant{{Public: eve.pub}}}); err != nil {
+	if err := changeKeys(w, w.machine(t), By{Signer: eve}, oplog.Op{Kind: oplog.OpTransfer, Keys: []oplog.KeyGrant{{Public: eve.pub}}}); err != nil {
 		t.Fatal(err)
 	}
 	m.refuses(t, w, "untrusted")
-}
-
-// TestAttackTermsOfAgreement: what further keys agreed to holds among the root keys of then,
-// until the time that they were told, and by the commit's time alone.
-func TestAttackTermsOfAgreement(t *testing.T) {
-	a, b := newKey("a"), newKey("b")
-	genesis, err := penOf(a).rootOperation(Root{}, RootOp{Kind: OpGenesis, Name: "Two", Claims: ClaimsGranted, Threshold: 2, Keys: []trust.PublicKey{a.pub, b.pub}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := genesis.Approve(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
-	_, root, err := penOf(a).sealRoot(t.Context(), Root{}, genesis)
-	if err != nil || root.Roles != 1 {
-		t.Fatalf("roles %d, %v", root.Roles, err)
-	}
-	grant := RootOp{Kind: OpGrant, Namespace: "acme", Keys: []trust.PublicKey{a.pub}}
-	for name, tt := range map[string]struct {
-		change func(*RootOp)
-		late   time.Duration
-		want   fault.Code
-	}{
-		"in time":             {func(*RootOp) {}, termsFor, ""},
-		"too late":            {func(*RootOp) {}, termsFor + time.Second, fault.Untrusted},
-		"among other roots":   {func(op *RootOp) { op.Terms.Roles = 7 }, 0, fault.Untrusted},
-		"prolonged afterward": {nil, 0, fault.Integrity},
-		"without terms":       {func(op *RootOp) { op.Terms = Terms{} }, 0, fault.Malformed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			op, err := penOf(a).rootOperation(root, grant)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if tt.change != nil {
-				tt.change(&op)
-			}
-			if err := op.Approve(t.Context(), b); err != nil {
-				t.Fatal(err)
-			}
-			if tt.change == nil {
-				op.Terms.Until = op.Terms.Until.Add(time.Hour)
-			}
-			p := penOf(a)
-			p.now = p.now.Add(tt.late)
-			_, _, err = p.sealRoot(t.Context(), root, op)
-			if tt.want == "" && err != nil {
-				t.Error(err)
-			} else if tt.want != "" {
-				wantCode(t, err, tt.want)
-			}
-		})
-	}
 }

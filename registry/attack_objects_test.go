@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/registry/registrytest"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
@@ -216,7 +217,7 @@ func TestAttack33HostileTree(t *testing.T) {
 			t.Parallel()
 			w, h, m := attacked(t)
 			e := testEntry(w.ada, "acme/knowledge/f@1.0.0", "f")
-			good, err := putContent(h.put, e.Path, []byte("f"))
+			good, err := oplog.PutContent(h.put, e.Path, []byte("f"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -230,7 +231,7 @@ func TestAttack33HostileTree(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			commit, err := plainCommit(tree, contentMessage(&e), time.Unix(0, 0))
+			commit, err := oplog.PlainCommit(tree, oplog.ContentMessage(&e), time.Unix(0, 0))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
@@ -20,37 +21,22 @@ import (
 // and the branch that keeps them.
 
 // forge lets acme's log end in an operation that is honest but for the state that it names.
-func (h *host) forge(op Op, change func(s State, d draft)) {
+func (h *host) forge(op oplog.Op, change func(s oplog.State, d oplog.TestOnlyDraft)) {
 	h.w.t.Helper()
-	h.forgeState(h.w.ada, op, func(s *State, d draft) { change(*s, d) })
+	h.forgeState(h.w.ada, op, func(s *oplog.State, d oplog.TestOnlyDraft) { change(*s, d) })
 }
 
 // forgeState is forge by anybody, for what else a state says, too: its keys.
-func (h *host) forgeState(by *testKey, op Op, change func(s *State, d draft)) {
+func (h *host) forgeState(by *testKey, op oplog.Op, change func(s *oplog.State, d oplog.TestOnlyDraft)) {
 	h.w.t.Helper()
-	s := h.state()
-	p := penOf(by)
-	op = p.place(s, op)
-	next, wrote, err := s.step(op)
+	s, p := h.state(), penOf(by)
+	op, w, err := p.TestOnlyForge(s, op, change)
 	if err != nil {
 		h.w.t.Fatal(err)
 	}
-	d := newDraft(next.cat)
-	change(&next, d)
-	if next.cat, err = next.cat.with(addressOf(encodeNamespace(&next)), d.shards()); err != nil {
-		h.w.t.Fatal(err)
-	}
-	w := written{changes: joinRows(wrote), after: next}
-	if len(wrote) > 0 {
-		op.Changes = Changes{len(wrote), wrote[0].Name(), addressOf(w.changes)}
-	}
-	op.State = next.cat.at
-	if op.Kept, err = keepState(next, op.Changes.Address, nil, nil); err != nil {
-		h.w.t.Fatal(err)
-	}
 	id := h.commit(p, emptyTree, op.Parents, op.Message(), op, branchPrefix+"acme")
-	_, w.raw, _ = h.repo.Object(id, 0)
-	if err := w.put(s, h.put); err != nil {
+	_, w.Raw, _ = h.repo.Object(id, 0)
+	if err := w.Put(s, h.put); err != nil {
 		h.w.t.Fatal(err)
 	}
 }
@@ -59,41 +45,35 @@ func (h *host) forgeState(by *testKey, op Op, change func(s *State, d draft)) {
 // operations lead to. Whoever saw the line notices at once; whoever did not notices when
 // every change list is applied.
 func TestAttack44StatesThatDoNotFollow(t *testing.T) {
-	rewrite := func(h *host) func(State, draft) {
-		return func(s State, d draft) {
-			old, err := d.get(mustRef("acme/knowledge/a"), "1.0.0")
+	rewrite := func(h *host) func(oplog.State, oplog.TestOnlyDraft) {
+		return func(s oplog.State, d oplog.TestOnlyDraft) {
+			old, err := d.Get(mustRef("acme/knowledge/a"), "1.0.0")
 			if err != nil {
 				h.w.t.Fatal(err)
 			}
 			e := *old
 			e.Sum = objects.DigestOf([]byte("other"))
-			d.put(&e)
+			d.Put(&e)
 		}
 	}
-	lose := func(h *host) func(State, draft) {
-		return func(s State, d draft) {
-			ref := mustRef("acme/knowledge/a")
-			i := shardOf(ref)
-			rows, err := d.rows(i)
-			if err != nil {
+	lose := func(h *host) func(oplog.State, oplog.TestOnlyDraft) {
+		return func(s oplog.State, d oplog.TestOnlyDraft) {
+			other := testEntry(h.w.ada, "acme/knowledge/a@2.0.0", "a")
+			other.Publisher, other.Seq, other.Time, other.Status = h.w.ada.fp(), s.Seq, s.Time, oplog.StatusOK
+			if err := d.Replace(mustRef("acme/knowledge/a"), "1.0.0", &other); err != nil {
 				h.w.t.Fatal(err)
 			}
-			other := testEntry(h.w.ada, "acme/knowledge/a@2.0.0", "a")
-			other.Publisher, other.Seq, other.Time, other.Status = h.w.ada.fp(), s.Seq, s.Time, StatusOK
-			at, _ := find(rows, ref, "1.0.0")
-			d.open[i] = append(rows[:at:at], rows[at+1:]...)
-			d.put(&other)
 		}
 	}
-	smuggle := func(h *host) func(State, draft) {
-		return func(s State, d draft) {
+	smuggle := func(h *host) func(oplog.State, oplog.TestOnlyDraft) {
+		return func(s oplog.State, d oplog.TestOnlyDraft) {
 			e := testEntry(h.w.ada, "acme/knowledge/evil@1.0.0", "evil")
-			e.Publisher, e.Seq, e.Time, e.Status = h.w.ada.fp(), s.Seq, s.Time, StatusOK
-			d.put(&e)
+			e.Publisher, e.Seq, e.Time, e.Status = h.w.ada.fp(), s.Seq, s.Time, oplog.StatusOK
+			d.Put(&e)
 		}
 	}
 	for name, tt := range map[string]struct {
-		change func(*host) func(State, draft)
+		change func(*host) func(oplog.State, oplog.TestOnlyDraft)
 		looked string // an item that tells whoever saw it; "" none
 	}{
 		"a version rewritten": {rewrite, "acme/knowledge/a"},
@@ -118,7 +98,7 @@ func TestAttack44StatesThatDoNotFollow(t *testing.T) {
 				w.sync(m, "acme")
 				_, err := Examine(w.ctx, m.Registry, "acme")
 				wantCode(t, err, fault.Integrity)
-				err = changeKeys(w, m, By{Signer: w.ada}, Op{Kind: OpKeyRevoke, Key: w.ada.fp(), BadFrom: h.state().Seq, Reason: "x"})
+				err = changeKeys(w, m, By{Signer: w.ada}, oplog.Op{Kind: oplog.OpKeyRevoke, Key: w.ada.fp(), BadFrom: h.state().Seq, Reason: "x"})
 				wantCode(t, err, fault.Integrity) // whoever would cement it looks first
 			}
 		})
@@ -129,8 +109,8 @@ func TestAttack44StatesThatDoNotFollow(t *testing.T) {
 func TestAttackKeysOfAState(t *testing.T) {
 	w, h, m := attacked(t)
 	fresh, eve := w.machine(t), newKey("eve")
-	h.forgeState(w.ada, publishOp(h.content(w.ada, "acme/knowledge/c@1.0.0", "c")), func(s *State, _ draft) {
-		s.keys = append(slices.Clone(s.keys), Key{Public: eve.pub, Added: s.Seq, By: w.ada.fp(), State: KeyActive})
+	h.forgeState(w.ada, publishOp(h.content(w.ada, "acme/knowledge/c@1.0.0", "c")), func(s *oplog.State, _ oplog.TestOnlyDraft) {
+		*s = s.WithKeys(append(s.Keys(), oplog.Key{Public: eve.pub, Added: s.Seq, By: w.ada.fp(), State: oplog.KeyActive}))
 	})
 	m.refuses(t, w, "integrity")
 	wantCode(t, fresh.Sync(w.ctx, "acme"), fault.Integrity)
@@ -142,19 +122,19 @@ func TestAttackLineByAnEndedKey(t *testing.T) {
 	w, h, m := attacked(t)
 	bob := newKey("bob")
 	pub, by := w.machine(t), By{Signer: w.ada}
-	proof, _ := Prove(w.ctx, bob, w.id.ID, "acme", h.state().Genesis)
-	for _, op := range []Op{{Kind: OpKeyAdd, Keys: []KeyGrant{{bob.pub, proof}}}} {
+	proof, _ := oplog.Prove(w.ctx, bob, w.id.ID, "acme", h.state().Genesis)
+	for _, op := range []oplog.Op{{Kind: oplog.OpKeyAdd, Keys: []oplog.KeyGrant{{Public: bob.pub, Proof: proof}}}} {
 		if err := changeKeys(w, pub, by, op); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w.publish(pub, bob, "acme/knowledge/good@1.0.0") // 5
-	if err := changeKeys(w, pub, by, Op{Kind: OpKeyRetire, Key: bob.fp()}); err != nil {
+	if err := changeKeys(w, pub, by, oplog.Op{Kind: oplog.OpKeyRetire, Key: bob.fp()}); err != nil {
 		t.Fatal(err)
 	}
 	late := h.content(w.ada, "acme/knowledge/late@1.0.0", "late")
-	late.Author, late.Publisher, late.Seq, late.Time, late.Status = bob.fp(), bob.fp(), 5, testTime, StatusOK
-	h.forge(publishOp(h.content(w.ada, "acme/knowledge/c@1.0.0", "c")), func(_ State, d draft) { d.put(&late) })
+	late.Author, late.Publisher, late.Seq, late.Time, late.Status = bob.fp(), bob.fp(), 5, testTime, oplog.StatusOK
+	h.forge(publishOp(h.content(w.ada, "acme/knowledge/c@1.0.0", "c")), func(_ oplog.State, d oplog.TestOnlyDraft) { d.Put(&late) })
 	w.sync(m, "acme")
 	rel, err := m.Release(mustRef("acme/knowledge/good"), "1.0.0")
 	if err != nil {
@@ -179,7 +159,7 @@ func TestAttackLineByAnEndedKey(t *testing.T) {
 func TestAttackRevocationTakenBack(t *testing.T) {
 	w, h, m := attacked(t)
 	pub := w.machine(t)
-	if err := pub.Mark(w.ctx, OpRevoke, StatusChange{Names: []string{"acme/knowledge/a@1.0.0"}, Reason: "steals", By: By{Signer: w.ada}}); err != nil {
+	if err := pub.Mark(w.ctx, oplog.OpRevoke, StatusChange{Names: []string{"acme/knowledge/a@1.0.0"}, Reason: "steals", By: By{Signer: w.ada}}); err != nil {
 		t.Fatal(err)
 	}
 	w.sync(m, "acme")
@@ -187,11 +167,11 @@ func TestAttackRevocationTakenBack(t *testing.T) {
 	if list, err := m.Revoked("acme"); err != nil || len(list) != 1 {
 		t.Fatalf("revoked = %v, %v", list, err)
 	}
-	h.forge(publishOp(h.content(w.ada, "acme/knowledge/c@1.0.0", "c")), func(_ State, d draft) {
-		old, _ := d.get(mustRef("acme/knowledge/a"), "1.0.0")
+	h.forge(publishOp(h.content(w.ada, "acme/knowledge/c@1.0.0", "c")), func(_ oplog.State, d oplog.TestOnlyDraft) {
+		old, _ := d.Get(mustRef("acme/knowledge/a"), "1.0.0")
 		e := *old
-		e.Status, e.Reason = StatusOK, ""
-		d.put(&e)
+		e.Status, e.Reason = oplog.StatusOK, ""
+		d.Put(&e)
 	})
 	w.sync(m, "acme")
 	wantCode(t, m.look(mustRef("acme/knowledge/a")), fault.Integrity)
@@ -236,17 +216,17 @@ func (w *world) lying(m *machine, blobs map[store.OID][]byte) *machine {
 // log name the digest of one and the id of the other.
 func TestAttack49ForgedParts(t *testing.T) {
 	evil := []byte("evil\n")
-	forged := addressOf(evil).ID
-	swap := func(a *Address) { a.ID = forged }
+	forged := oplog.AddressOf(evil).ID
+	swap := func(a *oplog.Address) { a.ID = forged }
 	for name, tt := range map[string]struct {
-		spoil           func(*Op)
+		spoil           func(*oplog.Op)
 		code            string // of the sync
 		revoked, unread int    // versions and lists that are remembered all the same
 	}{
 		// The log says who revokes, and its change list what: that holds whatever became of the state.
-		"root list": {spoil: func(op *Op) { swap(&op.State) }, code: "integrity", revoked: 1},
+		"root list": {spoil: func(op *oplog.Op) { swap(&op.State) }, code: "integrity", revoked: 1},
 		// Nobody knows what is revoked, and that keeps nobody from reading on.
-		"change list": {spoil: func(op *Op) { swap(&op.Changes.Address) }, unread: 1},
+		"change list": {spoil: func(op *oplog.Op) { swap(&op.Changes.Address) }, unread: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, h, m := attacked(t)
@@ -254,7 +234,7 @@ func TestAttack49ForgedParts(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := m.memoryOf(t)
-			revoke := Op{Kind: OpRevoke, Reason: "x", Items: []Entry{{Ref: mustRef("acme/knowledge/a"), Version: "1.0.0"}}}
+			revoke := oplog.Op{Kind: oplog.OpRevoke, Reason: "x", Items: []oplog.Entry{{Ref: mustRef("acme/knowledge/a"), Version: "1.0.0"}}}
 			h.write(forgery{s: h.state(), by: w.ada, op: revoke}, tt.spoil)
 			for range 2 {
 				if err := m.Sync(w.ctx, "acme"); string(codeOf(err)) != tt.code {
@@ -284,27 +264,45 @@ func forgedBelow(t *testing.T, evil []byte, shards bool) {
 		t.Fatal(err)
 	}
 	ref := mustRef("acme/knowledge/a")
-	i := shardOf(ref)
+	i := oplog.ShardOf(ref)
 	s := h.state()
-	h.write(forgery{s: s, by: w.ada, op: publishOp(h.content(w.ada, "acme/knowledge/a@2.0.0", "c"))}, func(op *Op) {
-		next, _, err := s.step(*op)
+	h.write(forgery{s: s, by: w.ada, op: publishOp(h.content(w.ada, "acme/knowledge/a@2.0.0", "c"))}, func(op *oplog.Op) {
+		_, written, err := penOf(w.ada).TestOnlyForge(s, *op, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := next.cat.list(int(i >> 4))
+		blobs := map[oplog.Address]string{} // what goes out with it
+		if err := written.Put(s, func(_ store.Type, raw []byte) (store.OID, error) {
+			at := oplog.AddressOf(raw)
+			blobs[at] = string(raw)
+			return at.ID, nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		instead := func(list oplog.Address, was, now oplog.Address) oplog.Address {
+			line := func(a oplog.Address) string { return " " + a.Sum.Hex() + " " + a.ID.String() + "\n" }
+			raw := []byte(strings.Replace(blobs[list], line(was), line(now), 1))
+			if string(raw) == blobs[list] {
+				t.Fatalf("%s does not name %s", list.ID, was.ID)
+			}
+			h.put(store.TypeBlob, raw)
+			return oplog.AddressOf(raw)
+		}
+		lists, err := written.After.Catalogue().Lists([]byte{i})
 		if err != nil {
 			t.Fatal(err)
 		}
+		parts, err := written.After.Catalogue().Shards([]byte{i})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := lists[0]
 		if shards {
-			l.shards[i&15].at.ID = addressOf(evil).ID
-			l.seal(int(i >> 4))
-			h.put(store.TypeBlob, l.raw)
+			list = instead(list, parts[0], oplog.Address{Sum: parts[0].Sum, ID: oplog.AddressOf(evil).ID})
 		} else {
-			l.at.ID = addressOf(evil).ID
+			list.ID = oplog.AddressOf(evil).ID
 		}
-		next.cat.seal()
-		h.put(store.TypeBlob, next.cat.raw)
-		op.State = next.cat.at
+		op.State = instead(op.State, lists[0], list)
 	})
 	w.sync(m, "acme") // the log and its root list are whole
 	before := m.snapshot(t)
@@ -326,18 +324,19 @@ func TestAttack51HiddenParts(t *testing.T) {
 	w.sync(m, "acme")
 	w.publish(w.machine(t), w.ada, "acme/knowledge/c@1.0.0")
 	s := h.state()
-	l, err := s.cat.list(int(shardOf(mustRef("acme/knowledge/c")) >> 4))
+	i := oplog.ShardOf(mustRef("acme/knowledge/c"))
+	lists, err := s.Catalogue().Lists([]byte{i})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sh, err := s.cat.shard(shardOf(mustRef("acme/knowledge/c")))
+	parts, err := s.Catalogue().Shards([]byte{i})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.set(contentPrefix+"acme", store.OID{}) // so that asking for all of it does not help
-	m2 := w.lying(m, map[store.OID][]byte{s.cat.at.ID: nil})
+	m2 := w.lying(m, map[store.OID][]byte{s.Catalogue().At().ID: nil})
 	m2.refuses(t, w, "network")
-	for _, id := range []store.OID{l.at.ID, sh.at.ID} {
+	for _, id := range []store.OID{lists[0].ID, parts[0].ID} {
 		m2 = w.lying(m2, map[store.OID][]byte{id: nil})
 		w.sync(m2, "acme")
 		wantCode(t, m2.look(mustRef("acme/knowledge/c")), fault.Network)
@@ -355,12 +354,12 @@ func TestAttack51HiddenParts(t *testing.T) {
 func TestAttack51HiddenRootList(t *testing.T) {
 	w, h, m := attacked(t)
 	pub := w.machine(t)
-	if err := pub.Mark(w.ctx, OpRevoke, StatusChange{Names: []string{"acme/knowledge/a@1.0.0"}, Reason: "steals", By: By{Signer: w.ada}}); err != nil {
+	if err := pub.Mark(w.ctx, oplog.OpRevoke, StatusChange{Names: []string{"acme/knowledge/a@1.0.0"}, Reason: "steals", By: By{Signer: w.ada}}); err != nil {
 		t.Fatal(err)
 	}
 	good := h.ref(branchPrefix + "acme")
 	e := h.content(w.ada, "acme/knowledge/c@1.0.0", "c")
-	h.write(forgery{s: h.state(), by: w.ada, op: publishOp(e)}, func(op *Op) { op.State = addressOf([]byte("nowhere")) })
+	h.write(forgery{s: h.state(), by: w.ada, op: publishOp(e)}, func(op *oplog.Op) { op.State = oplog.AddressOf([]byte("nowhere")) })
 	before := m.memoryOf(t)
 	for range 2 {
 		wantCode(t, m.Sync(w.ctx, "acme"), fault.Network)
@@ -385,7 +384,7 @@ func TestAttack51HiddenCheckpoint(t *testing.T) {
 	}
 	w.publish(m, w.ada, "acme/knowledge/c@1.0.0")
 	h.set(contentPrefix+"acme", store.OID{}) // so that asking for all of it does not help
-	fresh := w.lying(w.machine(t), map[store.OID][]byte{s.cat.at.ID: nil})
+	fresh := w.lying(w.machine(t), map[store.OID][]byte{s.Catalogue().At().ID: nil})
 	w.sync(fresh, "acme")
 	if got, err := fresh.View("acme"); err != nil || got.Seq != 4 {
 		t.Errorf("ends at %d, %v; want 4", got.Seq, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 )
 
@@ -33,7 +34,7 @@ func codeOf(err error) fault.Code { return fault.CodeOf(err) }
 // that verified them.
 func attacked(t *testing.T) (*world, *host, *machine) {
 	t.Helper()
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	pub := w.machine(t)
 	w.publish(pub, w.ada, "acme/knowledge/a@1.0.0")
 	w.publish(pub, w.ada, "acme/knowledge/b@1.0.0")
@@ -42,11 +43,11 @@ func attacked(t *testing.T) (*world, *host, *machine) {
 	return w, w.host(), m
 }
 
-func publishOp(e ...Entry) Op { return Op{Kind: OpPublish, Items: e} }
+func publishOp(e ...oplog.Entry) oplog.Op { return oplog.Op{Kind: oplog.OpPublish, Items: e} }
 
 func TestAttack36OlderTip(t *testing.T) {
 	w, h, m := attacked(t)
-	h.set(branchPrefix+"acme", h.state().stateBefore(h))
+	h.set(branchPrefix+"acme", stateBefore(h, h.state()))
 	m.refuses(t, w, "rollback")
 	if _, err := m.Select(mustRef("acme/knowledge/b"), mustRange("*")); err != nil {
 		t.Errorf("what was verified no longer serves: %v", err)
@@ -56,9 +57,9 @@ func TestAttack36OlderTip(t *testing.T) {
 }
 
 // stateBefore returns the tip before s's.
-func (s State) stateBefore(h *host) store.OID {
+func stateBefore(h *host, s oplog.State) store.OID {
 	h.w.t.Helper()
-	_, parent, err := readCommit(&h.repo.Reader, s.At)
+	_, parent, err := oplog.ReadCommit(&h.repo.Reader, s.At)
 	if err != nil {
 		h.w.t.Fatal(err)
 	}
@@ -73,7 +74,7 @@ func TestAttack36CacheLost(t *testing.T) {
 	m = m.reopen(w, nil)
 	w.sync(m, "acme") // a cache may be deleted at any time
 	os.RemoveAll(m.o.CacheDir)
-	h.set(branchPrefix+"acme", h.state().stateBefore(h))
+	h.set(branchPrefix+"acme", stateBefore(h, h.state()))
 	m = m.reopen(w, nil)
 	wantCode(t, m.Sync(w.ctx, "acme"), fault.Rollback)
 }
@@ -81,7 +82,7 @@ func TestAttack36CacheLost(t *testing.T) {
 func TestAttack37OlderThanTheLock(t *testing.T) {
 	w, h, _ := attacked(t)
 	s := h.state()
-	h.set(branchPrefix+"acme", s.stateBefore(h))
+	h.set(branchPrefix+"acme", stateBefore(h, s))
 	m := w.machine(t)
 	w.sync(m, "acme") // first contact: the host is believed about when
 	wantClaim(t, w, m, s.Seq, s.Tip, ClaimAhead)
@@ -100,7 +101,7 @@ func TestAttack38Sibling(t *testing.T) {
 	for name, more := range map[string]int{"as long": 1, "longer": 2} {
 		t.Run(name, func(t *testing.T) {
 			w, h, m := attacked(t)
-			s := h.stateAt(h.state().stateBefore(h))
+			s := h.stateAt(stateBefore(h, h.state()))
 			for i := range more { // by the owner's own key, as after a theft
 				e := h.content(w.ada, "acme/knowledge/evil@1.0."+string(rune('0'+i)), "evil")
 				h.write(forgery{s: s, by: w.ada, op: publishOp(e)}, nil)
@@ -113,7 +114,7 @@ func TestAttack38Sibling(t *testing.T) {
 			}
 			for _, path := range kept {
 				raw, _ := os.ReadFile(path)
-				if _, err := ParseOp(raw); err != nil {
+				if _, err := oplog.Parse(raw); err != nil {
 					t.Errorf("%s: %v", path, err)
 				}
 			}
@@ -122,7 +123,7 @@ func TestAttack38Sibling(t *testing.T) {
 	t.Run("shorter", func(t *testing.T) {
 		w, h, m := attacked(t)
 		s := h.state()
-		claim := h.stateAt(s.stateBefore(h)).stateBefore(h)
+		claim := stateBefore(h, h.stateAt(stateBefore(h, s)))
 		e := h.content(w.ada, "acme/knowledge/evil@1.0.0", "evil")
 		h.write(forgery{s: h.stateAt(claim), by: w.ada, op: publishOp(e)}, nil)
 		m.refuses(t, w, "fork")
@@ -132,7 +133,7 @@ func TestAttack38Sibling(t *testing.T) {
 func TestAttack39CutLog(t *testing.T) {
 	w, h, m := attacked(t)
 	e := h.content(w.ada, "acme/knowledge/c@1.0.0", "c")
-	h.write(forgery{s: h.state(), by: w.ada, op: publishOp(e)}, func(op *Op) { op.Parents = nil })
+	h.write(forgery{s: h.state(), by: w.ada, op: publishOp(e)}, func(op *oplog.Op) { op.Parents = nil })
 	m.refuses(t, w, "malformed")
 	fresh := w.machine(t)
 	w.sync(fresh)
@@ -146,17 +147,17 @@ func TestAttackOperations(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		by    *testKey // nil: the owner
-		spoil func(*Op)
+		spoil func(*oplog.Op)
 		text  func(string) string
 		want  string
 	}{
-		{"42 wrong predecessor", nil, func(op *Op) { op.Prev[0] ^= 1 }, nil, "integrity"},
-		{"43 two parents", nil, func(op *Op) { op.Parents = append(op.Parents, op.Parents[0]) }, nil, "fork"},
-		{"43 its content as a second parent", nil, func(op *Op) { op.Parents = append(op.Parents, op.Kept) }, nil, "fork"},
-		{"44 another state", nil, func(op *Op) { op.State.Sum[0] ^= 1 }, nil, "integrity"},
-		{"44 a state that is not there", nil, func(op *Op) { op.State = addressOf([]byte("nowhere")) }, nil, "network"},
+		{"42 wrong predecessor", nil, func(op *oplog.Op) { op.Prev[0] ^= 1 }, nil, "integrity"},
+		{"43 two parents", nil, func(op *oplog.Op) { op.Parents = append(op.Parents, op.Parents[0]) }, nil, "fork"},
+		{"43 its content as a second parent", nil, func(op *oplog.Op) { op.Parents = append(op.Parents, op.Kept) }, nil, "fork"},
+		{"44 another state", nil, func(op *oplog.Op) { op.State.Sum[0] ^= 1 }, nil, "integrity"},
+		{"44 a state that is not there", nil, func(op *oplog.Op) { op.State = oplog.AddressOf([]byte("nowhere")) }, nil, "network"},
 		{"45 a key without the namespace", eve, nil, nil, "untrusted"},
-		{"54 root position beyond the root", nil, func(op *Op) { op.Root = 99 }, nil, "rollback"},
+		{"54 root position beyond the root", nil, func(op *oplog.Op) { op.Root = 99 }, nil, "rollback"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -185,40 +186,40 @@ func TestAttack49MixedContent(t *testing.T) {
 	w, h, m := attacked(t)
 	good := h.content(w.ada, "acme/knowledge/c@1.0.0", "good")
 	for name, tt := range map[string]struct {
-		entry func() Entry
+		entry func() oplog.Entry
 		want  fault.Code
 	}{
-		"content of another version": {func() Entry {
+		"content of another version": {func() oplog.Entry {
 			e := testEntry(w.ada, "acme/knowledge/d@1.0.0", "d")
 			e.Commit = good.Commit
 			return e
 		}, fault.Malformed},
-		"the right message over other bytes": {func() Entry {
+		"the right message over other bytes": {func() oplog.Entry {
 			e := testEntry(w.ada, "acme/knowledge/e@1.0.0", "promised")
-			e.Commit, _ = putVersion(h.put, &e, []byte("delivered"))
+			e.Commit, _ = oplog.PutVersion(h.put, &e, []byte("delivered"))
 			return e
 		}, fault.Integrity},
-		"a second file": {func() Entry {
+		"a second file": {func() oplog.Entry {
 			e := testEntry(w.ada, "acme/knowledge/f@1.0.0", "f")
 			blob, _ := h.put(store.TypeBlob, []byte("f"))
-			dir, _ := putTree(h.put, []store.Entry{{Name: "f.md", Mode: store.ModeFile, ID: blob}, {Name: "g.md", Mode: store.ModeFile, ID: blob}})
-			mid, _ := putTree(h.put, []store.Entry{{Name: "acme", Mode: store.ModeDir, ID: dir}})
-			top, _ := putTree(h.put, []store.Entry{{Name: "knowledge", Mode: store.ModeDir, ID: mid}})
-			raw, _ := plainCommit(top, contentMessage(&e), time.Unix(0, 0))
+			dir, _ := oplog.PutTree(h.put, []store.Entry{{Name: "f.md", Mode: store.ModeFile, ID: blob}, {Name: "g.md", Mode: store.ModeFile, ID: blob}})
+			mid, _ := oplog.PutTree(h.put, []store.Entry{{Name: "acme", Mode: store.ModeDir, ID: dir}})
+			top, _ := oplog.PutTree(h.put, []store.Entry{{Name: "knowledge", Mode: store.ModeDir, ID: mid}})
+			raw, _ := oplog.PlainCommit(top, oplog.ContentMessage(&e), time.Unix(0, 0))
 			e.Commit, _ = h.put(store.TypeCommit, raw)
 			return e
 		}, fault.Malformed},
-		"at another time": {func() Entry {
+		"at another time": {func() oplog.Entry {
 			e := testEntry(w.ada, "acme/knowledge/g@1.0.0", "g")
-			tree, _ := putContent(h.put, e.Path, []byte("g"))
-			raw, _ := plainCommit(tree, contentMessage(&e), testTime)
+			tree, _ := oplog.PutContent(h.put, e.Path, []byte("g"))
+			raw, _ := oplog.PlainCommit(tree, oplog.ContentMessage(&e), testTime)
 			e.Commit, _ = h.put(store.TypeCommit, raw)
 			return e
 		}, fault.Malformed},
-		"signed": {func() Entry {
+		"signed": {func() oplog.Entry {
 			e := testEntry(w.ada, "acme/knowledge/h@1.0.0", "h")
-			tree, _ := putContent(h.put, e.Path, []byte("h"))
-			raw, _ := penOf(newKey("eve")).commit(w.ctx, tree, nil, contentMessage(&e), testTime)
+			tree, _ := oplog.PutContent(h.put, e.Path, []byte("h"))
+			raw, _ := penOf(newKey("eve")).Commit(w.ctx, tree, nil, oplog.ContentMessage(&e), testTime)
 			e.Commit, _ = h.put(store.TypeCommit, raw)
 			return e
 		}, fault.Malformed},
@@ -266,7 +267,7 @@ func TestAttack53AnotherRegistry(t *testing.T) {
 }
 
 func TestAttack53AnotherClaim(t *testing.T) {
-	w := newWorld(t, ClaimsOpen)
+	w := newWorld(t, oplog.ClaimsOpen)
 	w.publish(w.machine(t), w.ada, "acme/knowledge/a@1.0.0")
 	m := w.machine(t)
 	w.sync(m, "acme")
@@ -292,7 +293,7 @@ func TestAttack56AnotherTipInALock(t *testing.T) {
 	w, h, m := attacked(t)
 	s := h.state()
 	w.sync(m, "acme")
-	wantClaim(t, w, m, 2, h.stateAt(s.stateBefore(h)).Tip, ClaimHolds)
+	wantClaim(t, w, m, 2, h.stateAt(stateBefore(h, s)).Tip, ClaimHolds)
 	wantClaim(t, w, m, s.Seq, s.Tip, ClaimHolds)
 	bad := s.Tip
 	bad[0] ^= 1

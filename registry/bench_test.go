@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
@@ -76,7 +77,7 @@ var benchItemsOnce = sync.OnceValue(func() []*Item {
 	for i := range items {
 		v := verified(t, benchKey(), fmt.Sprintf("acme/knowledge/group%02d/entry%05d", i%37, i), "1.0.0",
 			fmt.Sprintf("Entry %d says something of its own, as entries of a real registry do: %x.", i, i*7919))
-		items[i] = item(t, v, Meta{Description: fmt.Sprintf("What entry %d is about", i)})
+		items[i] = item(t, v, oplog.Meta{Description: fmt.Sprintf("What entry %d is about", i)})
 	}
 	return items
 })
@@ -95,7 +96,7 @@ func BenchmarkPublish10000(b *testing.B) {
 	done := published(b)
 	var ours, gits []time.Duration
 	for b.Loop() {
-		w := newWorld(b, ClaimsOpen)
+		w := newWorld(b, oplog.ClaimsOpen)
 		m := w.machine(b)
 		w.sync(m)
 		start := time.Now()
@@ -117,7 +118,7 @@ func BenchmarkPublish10000(b *testing.B) {
 
 // published is a registry of benchItems items.
 func published(b *testing.B) *world {
-	w := newWorld(b, ClaimsOpen)
+	w := newWorld(b, oplog.ClaimsOpen)
 	if _, err := w.machine(b).Publish(w.ctx, bigPublication()); err != nil {
 		b.Fatal(err)
 	}
@@ -284,8 +285,8 @@ func (w *world) tenOperations(m *machine, n int) {
 	}
 	job := &publishing{p: p, versions: versions}
 	c := change{namespace: p.Namespace, by: p.By, refs: job.refs(), prepare: job.prepare,
-		plan: func(s State) ([]Op, error) {
-			var ops []Op
+		plan: func(s oplog.State) ([]oplog.Op, error) {
+			var ops []oplog.Op
 			if s.Seq == 0 {
 				claim, err := job.claim(s)
 				if err != nil {
@@ -294,10 +295,10 @@ func (w *world) tenOperations(m *machine, n int) {
 				ops = append(ops, claim)
 			}
 			for _, v := range versions {
-				if old, err := s.lookup(v.entry.Ref, v.entry.Version); err != nil {
+				if old, err := s.Lookup(v.entry.Ref, v.entry.Version); err != nil {
 					return nil, err
 				} else if old == nil {
-					ops = append(ops, Op{Kind: OpPublish, Items: []Entry{v.entry}})
+					ops = append(ops, oplog.Op{Kind: oplog.OpPublish, Items: []oplog.Entry{v.entry}})
 				}
 			}
 			return ops, nil
@@ -313,7 +314,7 @@ func (w *world) tenOperations(m *machine, n int) {
 // change list: with everything fetched, with every object at hand, and again after
 // one more operation.
 func BenchmarkVerify10000Operations(b *testing.B) {
-	w := newWorld(b, ClaimsOpen)
+	w := newWorld(b, oplog.ClaimsOpen)
 	w.operations(w.machine(b), 0, benchItems)
 	run := func(m *machine) {
 		w.sync(m, "acme")
@@ -356,7 +357,7 @@ func BenchmarkVerify10000Operations(b *testing.B) {
 // BenchmarkFirstContactLong is the first item from a namespace of 10,201 operations, whose
 // root vouches for the first 10,001; and with the whole log replayed.
 func BenchmarkFirstContactLong(b *testing.B) {
-	w := newWorld(b, ClaimsOpen)
+	w := newWorld(b, oplog.ClaimsOpen)
 	pub := w.machine(b)
 	w.operations(pub, 0, benchItems-200)
 	out := w.meter(b)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 )
 
@@ -25,59 +26,31 @@ func verifiedRef(namespace string) string {
 }
 
 // loadState returns the state of a namespace at a point that was verified.
-func loadState(repo *store.Repo, from source, id objects.Digest, namespace string, p Point) (State, error) {
-	last := p.last()
-	raw, _, err := readCommit(&repo.Reader, last.ID)
+func loadState(repo *store.Repo, from oplog.Source, id objects.Digest, namespace string, p oplog.Point) (oplog.State, error) {
+	last := p.Effective()
+	raw, _, err := oplog.ReadCommit(&repo.Reader, last.ID)
 	if err != nil {
-		return State{}, err
+		return oplog.State{}, err
 	}
 	if objects.DigestOf(raw) != last.Sum {
-		return State{}, fault.New(fault.Integrity, "cache of the registry: the tip of %s is not the one that was verified", namespace)
+		return oplog.State{}, fault.New(fault.Integrity, "cache of the registry: the tip of %s is not the one that was verified", namespace)
 	}
-	op, err := parseOp(raw, false)
+	op, err := oplog.ParseChecked(raw)
 	if err != nil {
-		return State{}, err
+		return oplog.State{}, err
 	}
-	s, err := stateAt(from, op)
+	s, err := oplog.StateAt(from, op)
 	if err != nil {
-		return State{}, err
+		return oplog.State{}, err
 	}
 	if s.Registry != id || s.Namespace != namespace || s.Seq != last.Seq {
-		return State{}, fault.New(fault.Integrity, "cache of the registry: the state of %s is another's", namespace)
+		return oplog.State{}, fault.New(fault.Integrity, "cache of the registry: the state of %s is another's", namespace)
 	}
-	return past(s, Position{p.Seq, p.Tip, p.Sum}), nil
-}
-
-// stateAt returns the state that follows an operation that is believed. The catalogue is
-// read later, against the digests that op vouches for.
-func stateAt(from source, op Op) (State, error) {
-	cat := openCatalogue(op.State, from)
-	if err := cat.get(); err != nil {
-		return State{}, err
-	}
-	raw, err := from.load(cat.keys, "keys")
-	if err != nil {
-		return State{}, err
-	}
-	s, err := parseNamespace(raw)
-	if err != nil {
-		return State{}, err
-	}
-	if s.Registry != op.Registry || s.Namespace != op.Namespace {
-		return State{}, fault.New(fault.Integrity, "state of %s: is another namespace's", op.Namespace)
-	}
-	s.last = Position{op.Seq, op.ID, op.Sum}
-	s = past(s, s.last)
-	s.Genesis, s.Root, s.Time = op.Genesis, op.Root, op.Time
-	if op.Kind == OpClaim {
-		s.Genesis = op.Sum
-	}
-	s.Kept, s.cat, s.from = op.Kept, cat, from
-	return s, nil
+	return s.Past(oplog.Position{Seq: p.Seq, ID: p.Tip, Sum: p.Sum}), nil
 }
 
 // lacking is the sink that adds to a batch what the repository has not.
-func lacking(repo *store.Repo, b *store.Batch) sink {
+func lacking(repo *store.Repo, b *store.Batch) oplog.Sink {
 	return func(t store.Type, data []byte) (store.OID, error) {
 		if id := repo.Format().Hash(t, data); repo.Has(id) {
 			return id, nil
@@ -88,7 +61,7 @@ func lacking(repo *store.Repo, b *store.Batch) sink {
 
 // saveTree writes what the repository lacks of the tree of a verified state, and
 // returns what ends its protection from repacking.
-func saveTree(ctx context.Context, repo *store.Repo, tree func(store.Format, sink) (store.OID, error)) (release func(), err error) {
+func saveTree(ctx context.Context, repo *store.Repo, tree func(store.Format, oplog.Sink) (store.OID, error)) (release func(), err error) {
 	b := repo.NewBatch()
 	if _, err = tree(repo.Format(), lacking(repo, b)); err == nil {
 		err = b.Flush(ctx)
@@ -122,7 +95,7 @@ func moveRef(ctx context.Context, repo *store.Repo, name string, id store.OID) e
 // keep makes a verified log ("" for the root's) the one that this machine goes on
 // from: objects, then the ref, then the memory, so that a crash leaves less and never
 // something half.
-func (r *Registry) keep(ctx context.Context, repo *store.Repo, namespace string, p Point, tree func(store.Format, sink) (store.OID, error)) error {
+func (r *Registry) keep(ctx context.Context, repo *store.Repo, namespace string, p oplog.Point, tree func(store.Format, oplog.Sink) (store.OID, error)) error {
 	release, err := saveTree(ctx, repo, tree)
 	if err != nil {
 		return err
@@ -134,85 +107,66 @@ func (r *Registry) keep(ctx context.Context, repo *store.Repo, namespace string,
 	return r.remember(ctx, namespace, p)
 }
 
-func (r *Registry) keepState(ctx context.Context, repo *store.Repo, s State) error {
-	head := func(_ store.Format, put sink) (store.OID, error) {
+func (r *Registry) keepState(ctx context.Context, repo *store.Repo, s oplog.State) error {
+	head := func(_ store.Format, put oplog.Sink) (store.OID, error) {
 		if _, err := put(store.TypeTree, nil); err != nil { // every operation names it
 			return store.OID{}, err
 		}
-		return put(store.TypeBlob, encodeNamespace(&s))
+		return put(store.TypeBlob, s.EncodeNamespace())
 	}
-	if err := r.keep(ctx, repo, s.Namespace, s.point(), head); err != nil {
+	if err := r.keep(ctx, repo, s.Namespace, s.Point(), head); err != nil {
 		return err
 	}
-	s.from = cached(r)
-	r.spaces[s.Namespace] = s
+	r.spaces[s.Namespace] = s.From(cached(r))
 	return nil
 }
 
-func (r *Registry) keepRoot(ctx context.Context, repo *store.Repo, root Root) error {
-	if err := r.keep(ctx, repo, "", root.point(), root.tree); err != nil {
+func (r *Registry) keepRoot(ctx context.Context, repo *store.Repo, root oplog.Root) error {
+	if err := r.keep(ctx, repo, "", root.Point(), root.Tree); err != nil {
 		return err
 	}
 	r.root = root
 	return nil
 }
 
-func (s State) point() Point {
-	p := Point{Genesis: s.Genesis, Seq: s.Seq, Tip: s.At, Sum: s.Tip, Owners: s.Owners}
-	if s.last.Seq != s.Seq {
-		p.Last = s.last
-	}
-	return p
-}
-
-// last returns the last operation up to p that has effect.
-func (p Point) last() Position {
-	if p.Last.Seq > 0 {
-		return p.Last
-	}
-	return Position{p.Seq, p.Tip, p.Sum}
-}
-
-func (r Root) point() Point { return Point{Seq: r.Seq, Tip: r.At, Sum: r.Tip} }
-
 // load returns the state of a namespace as this machine last verified it, from
 // the cache. What is wrong with the cache is an error; nothing verified yet is
 // NotFound.
-func (r *Registry) load(namespace string, m memory) (State, error) {
+func (r *Registry) load(namespace string, m memory) (oplog.State, error) {
 	p, ok := m[namespace]
 	if !ok {
-		return State{}, fault.New(fault.NotFound, "namespace %s: was never synced from this registry", namespace).
+		return oplog.State{}, fault.New(fault.NotFound, "namespace %s: was never synced from this registry", namespace).
 			Mend("rye fetch")
 	}
-	if s, ok := r.spaces[namespace]; ok && s.point() == p {
+	if s, ok := r.spaces[namespace]; ok && s.Point() == p {
 		return s, nil
 	}
 	repo := r.reading()
 	if repo == nil {
-		return State{}, fault.New(fault.NotFound, "namespace %s: its cache is gone", namespace)
+		return oplog.State{}, fault.New(fault.NotFound, "namespace %s: its cache is gone", namespace)
 	}
 	s, err := loadState(repo, cached(r), r.o.ID, namespace, p)
 	if err != nil {
-		return State{}, fmt.Errorf("load namespace %s: %w", namespace, err)
+		return oplog.State{}, fmt.Errorf("load namespace %s: %w", namespace, err)
 	}
 	r.spaces[namespace] = s
 	return s, nil
 }
 
 // loadRoot is load for the root.
-func (r *Registry) loadRoot(ctx context.Context, m memory) (Root, error) {
+func (r *Registry) loadRoot(ctx context.Context, m memory) (oplog.Root, error) {
 	p := m[""]
 	if p.Seq == 0 {
-		return Root{}, fault.New(fault.NotFound, "root of registry %s: was never synced", r.o.ID)
+		return oplog.Root{}, fault.New(fault.NotFound, "root of registry %s: was never synced", r.o.ID)
 	}
 	if r.root.Tip == p.Sum {
 		return r.root, nil
 	}
 	repo := r.reading()
 	if repo == nil {
-		return Root{}, fault.New(fault.NotFound, "root of registry %s: its cache is gone", r.o.ID)
+		return oplog.Root{}, fault.New(fault.NotFound, "root of registry %s: its cache is gone", r.o.ID)
 	}
-	root, err := trustedRoot(ctx, &repo.Reader, p, r.o.ID)
+	root, err := oplog.TrustedRoot(ctx, &repo.Reader, p, r.o.ID)
 	if err == nil {
 		r.root = root
 	}
@@ -220,10 +174,10 @@ func (r *Registry) loadRoot(ctx context.Context, m memory) (Root, error) {
 }
 
 // known returns what this machine remembers of the registry, and the root as of then.
-func (r *Registry) known(ctx context.Context) (memory, Root, error) {
+func (r *Registry) known(ctx context.Context) (memory, oplog.Root, error) {
 	m, err := recall(r)
 	if err != nil {
-		return nil, Root{}, err
+		return nil, oplog.Root{}, err
 	}
 	root, err := r.loadRoot(ctx, m)
 	return m, root, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 )
 
@@ -63,7 +64,7 @@ func Settle(r *Registry, what objects.Digest, until time.Time, namespaces ...str
 func markOf(r *Registry, m memory, what objects.Digest, namespaces []string) string {
 	text := what.String() + "\n" + m[""].Sum.String()
 	for _, ns := range namespaces {
-		noted, _ := place.Read(notedPath(r.o.StateDir, r.o.ID, ns), maxShard) // there may be none
+		noted, _ := place.Read(notedPath(r.o.StateDir, r.o.ID, ns), oplog.MaxShard) // there may be none
 		text += "\n" + ns + " " + m[ns].Sum.String() + " " + objects.DigestOf(noted).String()
 	}
 	return objects.DigestOf([]byte(text)).String()

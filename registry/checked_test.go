@@ -8,6 +8,7 @@ import (
 
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store/transport"
 )
 
@@ -27,7 +28,7 @@ func unchanged(t *testing.T, w *world, m *machine, what objects.Digest, change f
 // Where nothing is new that is one request, and nothing is read. Whatever may have changed,
 // here or there, is not taken for nothing.
 func TestNothingNewIsOneRequest(t *testing.T) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	w.publish(w.machine(t), w.ada, "acme/knowledge/one@1.0.0")
 	host := w.meter(t)
 	m := w.machine(t).reopen(w, func(o *Options) { o.Transport = transport.Options{Cache: t.TempDir()} })
@@ -130,14 +131,14 @@ func (m *machine) notedAt(t *testing.T) time.Time {
 func TestSettledBeforeAnotherProcess(t *testing.T) {
 	for name, learn := range map[string]func(*world, *machine) error{
 		"the root moved": func(w *world, m *machine) error {
-			w.host().rootOp(w.root, RootOp{Kind: OpGrant, Namespace: "other", Keys: []trust.PublicKey{w.ada.pub}})
+			w.host().rootOp(w.root, oplog.RootOp{Kind: oplog.OpGrant, Namespace: "other", Keys: []trust.PublicKey{w.ada.pub}})
 			return m.Sync(w.ctx)
 		},
 		"an item was looked at": func(_ *world, m *machine) error { return m.look(mustRef("acme/knowledge/one")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, ClaimsGranted)
+			w := newWorld(t, oplog.ClaimsGranted)
 			w.publish(w.machine(t), w.ada, "acme/knowledge/one@1.0.0")
 			m := w.machine(t)
 			w.sync(m, "acme")
@@ -178,7 +179,7 @@ func TestSettledByNobody(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, ClaimsGranted)
+			w := newWorld(t, oplog.ClaimsGranted)
 			w.publish(w.machine(t), w.ada, "acme/knowledge/one@1.0.0")
 			m := w.machine(t)
 			w.sync(m, "acme")
@@ -191,7 +192,7 @@ func TestSettledByNobody(t *testing.T) {
 
 // News of the root alone ends what was settled.
 func TestSettledUntilTheRootMoves(t *testing.T) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	w.publish(w.machine(t), w.ada, "acme/knowledge/one@1.0.0")
 	m := w.machine(t)
 	w.sync(m, "acme")
@@ -210,7 +211,7 @@ func TestSettledUntilTheRootMoves(t *testing.T) {
 
 // A time until which a namespace is fresh ends what was settled.
 func TestSettledUntil(t *testing.T) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	w.publish(w.machine(t), w.ada, "acme/knowledge/one@1.0.0")
 	m := w.machine(t)
 	w.sync(m, "acme")
@@ -231,7 +232,7 @@ func TestUnchangedIsNoVerdict(t *testing.T) {
 	Settle(m.Registry, settledWith, time.Time{}, "acme")
 	s := h.state()
 	for name, at := range map[string]func(){
-		"set back": func() { h.set(branchPrefix+"acme", s.stateBefore(h)) },
+		"set back": func() { h.set(branchPrefix+"acme", stateBefore(h, s)) },
 		"gone":     func() { git(t, w.dir, "update-ref", "-d", branchPrefix+"acme") },
 	} {
 		at()
@@ -248,7 +249,7 @@ func TestUnchangedIsNoVerdict(t *testing.T) {
 
 // A cache that was damaged when the machine went down is made anew, and nothing else is lost.
 func TestDamagedCacheIsMadeAnew(t *testing.T) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	w.publish(w.machine(t), w.ada, "acme/knowledge/one@1.0.0")
 	m := w.machine(t)
 	w.sync(m, "acme")
@@ -280,7 +281,7 @@ func TestDamagedCacheIsMadeAnew(t *testing.T) {
 
 // What is remembered is read again when another process wrote it, and only then.
 func TestMemoryOfAnotherProcess(t *testing.T) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	m := w.machine(t)
 	w.publish(m, w.ada, "acme/knowledge/one@1.0.0")
 	for i, name := range []string{"two", "three", "four"} {
@@ -296,7 +297,7 @@ func TestMemoryOfAnotherProcess(t *testing.T) {
 
 // A publisher who is alone asks two things of the host, and one who was overtaken four.
 func TestPublishersRequests(t *testing.T) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	host := w.meter(t)
 	cached := func(o *Options) { o.Transport = transport.Options{Cache: t.TempDir()} }
 	ada := w.machine(t).reopen(w, cached)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/registry/oplog"
 )
 
 // Claim is how a point that somebody names, such as a lock, stands to the log that this
@@ -41,9 +42,9 @@ func Compare(ctx context.Context, r *Registry, namespace string, seq uint64, sum
 	case repo == nil:
 		return ClaimUnknown, nil
 	}
-	raw, err := rawAt(ctx, &repo.Reader, p, seq)
+	raw, err := oplog.RawAt(ctx, &repo.Reader, p, seq)
 	switch {
-	case cutOff(err): // the cache begins at a checkpoint, which the root vouches for
+	case oplog.CutOff(err): // the cache begins at a checkpoint, which the root vouches for
 		return ClaimUnknown, nil
 	case err != nil:
 		return ClaimUnknown, err

@@ -18,6 +18,7 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/revoked"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
@@ -69,8 +70,10 @@ type quietTB struct {
 	err error
 }
 
-func (q *quietTB) Helper()         {}
-func (q *quietTB) Fatal(a ...any)  { panic(fmt.Sprint(a...)) }
+func (q *quietTB) Helper() {}
+
+func (q *quietTB) Fatal(a ...any) { panic(fmt.Sprint(a...)) }
+
 func (q *quietTB) TempDir() string { return os.TempDir() } // for a trust store that is never written
 
 // TestAttack57ConcurrentPublishers: as many processes as the list demands in the
@@ -80,7 +83,7 @@ func TestAttack57ConcurrentPublishers(t *testing.T) {
 	if os.Getenv("RYE_SOAK") != "" {
 		n = 20
 	}
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	w.publish(w.machine(t), w.ada, "acme/knowledge/first@1.0.0")
 	exe, err := os.Executable()
 	if err != nil {
@@ -121,7 +124,7 @@ func TestKilledPublishers(t *testing.T) {
 	if os.Getenv("RYE_SOAK") != "" {
 		rounds = 60
 	}
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	w.publish(w.machine(t), w.ada, "acme/knowledge/first@1.0.0")
 	exe, err := os.Executable()
 	if err != nil {
@@ -151,7 +154,7 @@ func TestKilledPublishers(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	if err := s.Entries(func(Entry) error { n++; return nil }); err != nil || uint64(n) != s.Seq-1 {
+	if err := s.Entries(func(oplog.Entry) error { n++; return nil }); err != nil || uint64(n) != s.Seq-1 {
 		t.Errorf("%d versions after %d operations, %v", n, s.Seq, err)
 	}
 }
@@ -159,7 +162,7 @@ func TestKilledPublishers(t *testing.T) {
 // TestConcurrentPublishersInOneProcess shares one cache and one memory.
 func TestConcurrentPublishersInOneProcess(t *testing.T) {
 	const n = 20
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	o := w.options(t)
 	pubs := make([]Publication, n)
 	for i := range pubs {
@@ -204,7 +207,7 @@ func (f *flaky) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // flakyWorld is a world behind a flaky host.
 func flakyWorld(t *testing.T) (*world, *flaky) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	f := &flaky{h: &transport.Server{Root: filepath.Dir(w.dir), AllowPush: true}}
 	h := httptest.NewServer(f)
 	t.Cleanup(h.Close)
@@ -235,7 +238,7 @@ func TestAttack58BrokenPush(t *testing.T) {
 			}
 			change := StatusChange{Names: []string{"acme/knowledge/b@1.0.0"}, Reason: "x", By: By{Signer: w.ada}}
 			broken = 0
-			if err := m.Mark(w.ctx, OpYank, change); err != nil || broken != 1 {
+			if err := m.Mark(w.ctx, oplog.OpYank, change); err != nil || broken != 1 {
 				t.Errorf("yank through a broken connection: %v", err)
 			}
 			git(t, w.dir, "fsck", "--strict")
@@ -296,7 +299,7 @@ func TestInterruptedKeep(t *testing.T) {
 // TestRevocationsRememberedAtOnce: several registries over one state directory remember
 // revocations of one namespace, and none of them is lost.
 func TestRevocationsRememberedAtOnce(t *testing.T) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	const several, each = 4, 10
 	first := w.machine(t)
 	if err := os.MkdirAll(first.o.StateDir, 0o700); err != nil {
@@ -347,7 +350,7 @@ func TestChangedCacheIsFoundOut(t *testing.T) {
 }
 
 func TestCheckpoint(t *testing.T) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	pub := w.machine(t)
 	for i := range 5 {
 		w.publish(pub, w.ada, fmt.Sprintf("acme/knowledge/n%d@1.0.0", i))
@@ -380,7 +383,7 @@ func TestCheckpoint(t *testing.T) {
 	}
 	// Of a lock from before the checkpoint nothing is said: the root vouches for what came since.
 	h := w.host()
-	first := h.stateAt(h.stateAt(early.At).stateBefore(h))
+	first := h.stateAt(stateBefore(h, h.stateAt(early.At)))
 	wantClaim(t, w, m, first.Seq, first.Tip, ClaimUnknown)
 
 	// The host hides what the root vouches for: freeze, and mix-and-match.
@@ -407,18 +410,18 @@ func TestThresholdOverTheWire(t *testing.T) {
 	}
 	m := w.machine(t)
 	wantCode(t, m.Grant(w.ctx, By{Signer: w.root}, "acme", carol.pub), fault.Untrusted)
-	op, err := m.Propose(w.ctx, RootOp{Kind: OpGrant, Namespace: "acme", Keys: []trust.PublicKey{carol.pub}})
+	op, err := m.Propose(w.ctx, oplog.RootOp{Kind: oplog.OpGrant, Namespace: "acme", Keys: []trust.PublicKey{carol.pub}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	travelled, err := ParseProposal(op.Message())
+	travelled, err := oplog.ParseProposal(op.Message())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := travelled.Approve(w.ctx, bob); err != nil {
 		t.Fatal(err)
 	}
-	back, err := ParseProposal(travelled.Message())
+	back, err := oplog.ParseProposal(travelled.Message())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -455,10 +458,10 @@ func TestSHA256RepositoryIsRefused(t *testing.T) {
 // TestProposeWithoutNews: a command that finds nothing new at its sync proposes after
 // the root that earlier ones verified.
 func TestProposeWithoutNews(t *testing.T) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	m := w.machine(t)
 	w.sync(m)
-	op, err := m.reopen(w, nil).Propose(w.ctx, RootOp{Kind: OpGrant, Namespace: "other", Keys: []trust.PublicKey{w.ada.pub}})
+	op, err := m.reopen(w, nil).Propose(w.ctx, oplog.RootOp{Kind: oplog.OpGrant, Namespace: "other", Keys: []trust.PublicKey{w.ada.pub}})
 	if err != nil || op.Seq != w.id.Seq+1 || op.Registry != w.id.ID {
 		t.Errorf("Propose = operation %d of %s, %v; want %d of %s", op.Seq, op.Registry, err, w.id.Seq+1, w.id.ID)
 	}

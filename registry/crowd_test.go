@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/oplog"
 )
 
 // crowdHosts are git's own servers over the repository of a world.
@@ -125,7 +126,7 @@ func TestCrowd(t *testing.T) {
 	}
 	for _, name := range []string{"ssh, protocol 0", "http-backend", "git daemon"} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, ClaimsGranted)
+			w := newWorld(t, oplog.ClaimsGranted)
 			admin := w.machine(t)
 			for i := range n {
 				if err := admin.Grant(w.ctx, By{Signer: w.root}, fmt.Sprintf("n%d", i), trust.PublicKey(w.ada.pub)); err != nil {

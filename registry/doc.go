@@ -15,12 +15,10 @@
 //	      state     state    state ── root list ── lists ── shards
 //	                                                           ⇣ names versions
 //
-// The package has a pure half and a half with effects. The pure half reads
-// operations (ParseOp, ParseRootOp) and applies them (Apply, ApplyAll, Root.Apply): it
-// decides who may do what by position in the logs, never by a clock or a place.
-// The other half is Registry: Sync verifies and remembers, Publish and its kin
-// append, Look, Select and Fetch bring items, Verify asks for everything. What a Registry
-// returns is checked against the log, and not believed: that is for package trust.
+// Package oplog says what the operations mean. Registry is the half with effects: Sync
+// verifies and remembers, Publish and its kin append, Look, Select and Fetch bring items,
+// Verify asks for everything. What a Registry returns is checked against the log, and not
+// believed: that is for package trust.
 //
 // docs/format/registry.md describes every byte.
 package registry

@@ -2,12 +2,12 @@ package registry
 
 import (
 	"errors"
-	"slices"
 	"testing"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 )
 
@@ -16,7 +16,7 @@ func blocking(t *testing.T) (w *world, h *host, old *machine, bob *testKey) {
 	t.Helper()
 	w, h, old = attacked(t)
 	bob = newKey("bob")
-	if err := changeKeys(w, w.machine(t), By{Signer: w.ada}, Op{Kind: OpKeyAdd, Keys: grants(t, h.state(), bob)}); err != nil {
+	if err := changeKeys(w, w.machine(t), By{Signer: w.ada}, oplog.Op{Kind: oplog.OpKeyAdd, Keys: grants(t, h.state(), bob)}); err != nil {
 		t.Fatal(err)
 	}
 	w.sync(old, "acme")
@@ -25,33 +25,33 @@ func blocking(t *testing.T) (w *world, h *host, old *machine, bob *testKey) {
 }
 
 // rewriting returns a change of a state that puts other bytes under a version of ada's.
-func rewriting(t *testing.T) func(*State, draft) {
-	return func(_ *State, d draft) {
-		was, err := d.get(mustRef("acme/knowledge/a"), "1.0.0")
+func rewriting(t *testing.T) func(*oplog.State, oplog.TestOnlyDraft) {
+	return func(_ *oplog.State, d oplog.TestOnlyDraft) {
+		was, err := d.Get(mustRef("acme/knowledge/a"), "1.0.0")
 		if err != nil {
 			t.Fatal(err)
 		}
 		e := *was
 		e.Sum = objects.DigestOf([]byte("other"))
-		if err := d.put(&e); err != nil {
+		if err := d.Put(&e); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
 // hides returns everything that an operation of a thief names.
-func hides(op Op) map[store.OID][]byte {
+func hides(op oplog.Op) map[store.OID][]byte {
 	return map[store.OID][]byte{op.State.ID: nil, op.Kept: nil, op.Changes.ID: nil}
 }
 
 // tipOp reads the last operation.
-func (h *host) tipOp() Op {
+func (h *host) tipOp() oplog.Op {
 	h.w.t.Helper()
 	_, raw, err := h.repo.Object(h.ref(branchPrefix+"acme"), 0)
 	if err != nil {
 		h.w.t.Fatal(err)
 	}
-	op, err := ParseOp(raw)
+	op, err := oplog.Parse(raw)
 	if err != nil {
 		h.w.t.Fatal(err)
 	}
@@ -59,9 +59,9 @@ func (h *host) tipOp() Op {
 }
 
 // revokes lets ada revoke bob's key, with what it has to drop.
-func (w *world) revokes(t *testing.T, m *machine, key objects.Fingerprint) (Op, []Drop, State) {
+func (w *world) revokes(t *testing.T, m *machine, key objects.Fingerprint) (oplog.Op, []oplog.Drop, oplog.State) {
 	t.Helper()
-	op, drops, err := DropsOf(w.ctx, m.Registry, "acme", Op{Kind: OpKeyRevoke, Key: key, Reason: "stolen"})
+	op, drops, err := DropsOf(w.ctx, m.Registry, "acme", oplog.Op{Kind: oplog.OpKeyRevoke, Key: key, Reason: "stolen"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,27 +75,27 @@ func (w *world) revokes(t *testing.T, m *machine, key objects.Fingerprint) (Op, 
 // TestNobodyBlocksARevocation: a thief with the key of one member publishes what does not
 // follow, or is nowhere. The owner revokes the key all the same, and everybody reaches one state.
 func TestNobodyBlocksARevocation(t *testing.T) {
-	nowhere := addressOf([]byte("nowhere"))
+	nowhere := oplog.AddressOf([]byte("nowhere"))
 	for name, tt := range map[string]struct {
-		spoil  func(*host, *Op)
-		change func(*testing.T) func(*State, draft)
+		spoil  func(*host, *oplog.Op)
+		change func(*testing.T) func(*oplog.State, oplog.TestOnlyDraft)
 		stops  bool // readers do not go on
 	}{
-		"a hidden change list": {spoil: func(_ *host, op *Op) { op.Changes.Address = nowhere }},
-		"a change list that does not follow": {spoil: func(h *host, op *Op) {
+		"a hidden change list": {spoil: func(_ *host, op *oplog.Op) { op.Changes.Address = nowhere }},
+		"a change list that does not follow": {spoil: func(h *host, op *oplog.Op) {
 			e := testEntry(h.w.ada, "acme/knowledge/a@1.0.0", "other")
-			e.Publisher, e.Seq, e.Time, e.Status = op.Signer.Fingerprint(), op.Seq, op.Time, StatusOK
-			raw := e.appendLine(nil)
-			op.Changes = Changes{1, e.Name(), addressOf(raw)}
+			e.Publisher, e.Seq, e.Time, e.Status = op.Signer.Fingerprint(), op.Seq, op.Time, oplog.StatusOK
+			raw := e.AppendLine(nil)
+			op.Changes = oplog.Changes{Count: 1, First: e.Name(), Address: oplog.AddressOf(raw)}
 			if _, err := h.put(store.TypeBlob, raw); err != nil {
 				h.w.t.Fatal(err)
 			}
 		}},
 		"a state that does not follow": {change: rewriting},
-		"a state of other keys": {stops: true, change: func(*testing.T) func(*State, draft) {
-			return func(s *State, _ draft) { s.keys = slices.Clone(s.keys)[:1] }
+		"a state of other keys": {stops: true, change: func(*testing.T) func(*oplog.State, oplog.TestOnlyDraft) {
+			return func(s *oplog.State, _ oplog.TestOnlyDraft) { *s = s.WithKeys(s.Keys()[:1]) }
 		}},
-		"a hidden state": {stops: true, spoil: func(_ *host, op *Op) { op.State, op.Kept = nowhere, nowhere.ID }},
+		"a hidden state": {stops: true, spoil: func(_ *host, op *oplog.Op) { op.State, op.Kept = nowhere, nowhere.ID }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -104,7 +104,7 @@ func TestNobodyBlocksARevocation(t *testing.T) {
 			if tt.change != nil {
 				h.forgeState(bob, evil, tt.change(t))
 			} else {
-				h.write(forgery{s: h.state(), by: bob, op: evil}, func(op *Op) { tt.spoil(h, op) })
+				h.write(forgery{s: h.state(), by: bob, op: evil}, func(op *oplog.Op) { tt.spoil(h, op) })
 			}
 			hidden := hides(h.tipOp())
 			owner, seen := w.machine(t), w.machine(t)
@@ -115,7 +115,7 @@ func TestNobodyBlocksARevocation(t *testing.T) {
 			} else if err := seen.Sync(w.ctx, "acme"); err == nil {
 				t.Fatal("synced with a state that nobody can read")
 			}
-			plain := Op{Kind: OpKeyRevoke, Key: bob.fp(), BadFrom: 5, Reason: "stolen"}
+			plain := oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), BadFrom: 5, Reason: "stolen"}
 			if err := changeKeys(w, owner, By{Signer: w.ada}, plain); err == nil {
 				t.Fatal("revoked without what drops the operation")
 			}
@@ -177,9 +177,9 @@ func TestForgedDrops(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, h, m, bob := blocking(t)
-			op := Op{Kind: OpKeyRevoke, Key: w.ada.fp(), BadFrom: 5, DropFrom: tt.from, Reason: "mine now"}
+			op := oplog.Op{Kind: oplog.OpKeyRevoke, Key: w.ada.fp(), BadFrom: 5, DropFrom: tt.from, Reason: "mine now"}
 			if tt.threshold {
-				if err := changeKeys(w, w.machine(t), By{Signer: w.ada}, Op{Kind: OpThreshold, Threshold: 2}); err != nil {
+				if err := changeKeys(w, w.machine(t), By{Signer: w.ada}, oplog.Op{Kind: oplog.OpThreshold, Threshold: 2}); err != nil {
 					t.Fatal(err)
 				}
 			} else {
@@ -188,8 +188,8 @@ func TestForgedDrops(t *testing.T) {
 			w.sync(m, "acme")
 			h.write(forgery{s: h.state(), by: bob, op: op, text: tt.text}, nil)
 			m.skips(t, w, tt.why)
-			if s := h.state(); dropped(s.keys, w.ada.fp(), 5) || len(active(&s)) != 2 {
-				t.Errorf("it had effect: %+v", s.keys)
+			if s := h.state(); s.Dropped(w.ada.fp(), 5) || len(s.Active()) != 2 {
+				t.Errorf("it had effect: %+v", s.Keys())
 			}
 		})
 	}
@@ -203,7 +203,7 @@ func TestForgedDrops(t *testing.T) {
 		if _, err := Verify(w.ctx, m.Registry, "acme", false); err != nil { // and goes on from there
 			t.Fatal(err)
 		}
-		op := Op{Kind: OpKeyRevoke, Key: bob.fp(), BadFrom: 5, DropFrom: 5, Reason: "stolen"}
+		op := oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), BadFrom: 5, DropFrom: 5, Reason: "stolen"}
 		if err := changeKeys(w, pub, By{Signer: w.ada}, op); err != nil {
 			t.Fatal(err)
 		}
@@ -227,11 +227,11 @@ func TestForgedDrops(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := changeKeys(w, pub, By{Signer: w.ada}, Op{Kind: OpKeyRevoke, Key: bob.fp(), BadFrom: 5, DropFrom: 5, Reason: "stolen"}); err != nil {
+		if err := changeKeys(w, pub, By{Signer: w.ada}, oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), BadFrom: 5, DropFrom: 5, Reason: "stolen"}); err != nil {
 			t.Fatal(err)
 		}
-		line.Status, line.Reason = StatusRevoked, "stolen"
-		h.forge(publishOp(h.content(w.ada, "acme/knowledge/c@1.0.0", "c")), func(_ State, d draft) { d.put(&line) })
+		line.Status, line.Reason = oplog.StatusRevoked, "stolen"
+		h.forge(publishOp(h.content(w.ada, "acme/knowledge/c@1.0.0", "c")), func(_ oplog.State, d oplog.TestOnlyDraft) { d.Put(&line) })
 		w.sync(m, "acme")
 		_, err = m.Release(line.Ref, "1.0.0")
 		wantCode(t, err, fault.Integrity)
@@ -242,14 +242,14 @@ func TestForgedDrops(t *testing.T) {
 		w.sync(m, "acme")
 		w.look(m)
 		lost := mustRef("acme/knowledge/c")
-		h.forgeState(w.ada, Op{Kind: OpKeyRevoke, Key: bob.fp(), BadFrom: 5, DropFrom: 5, Reason: "stolen"}, func(s *State, d draft) {
-			e, err := d.get(lost, "1.0.0")
+		h.forgeState(w.ada, oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), BadFrom: 5, DropFrom: 5, Reason: "stolen"}, func(s *oplog.State, d oplog.TestOnlyDraft) {
+			e, err := d.Get(lost, "1.0.0")
 			if err != nil {
 				t.Fatal(err)
 			}
 			other := *e
 			other.Sum = objects.DigestOf([]byte("other"))
-			d.put(&other)
+			d.Put(&other)
 		})
 		w.sync(m, "acme")
 		wantCode(t, m.look(lost), fault.Integrity)
@@ -265,17 +265,17 @@ func TestForgedDrops(t *testing.T) {
 func TestDroppedRevocation(t *testing.T) {
 	w, h, old, bob := blocking(t)
 	pub := w.machine(t)
-	err := pub.Mark(w.ctx, OpRevoke, StatusChange{Names: []string{"acme/knowledge/a@1.0.0"}, Reason: "steals", By: By{Signer: bob}})
+	err := pub.Mark(w.ctx, oplog.OpRevoke, StatusChange{Names: []string{"acme/knowledge/a@1.0.0"}, Reason: "steals", By: By{Signer: bob}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.sync(old, "acme")
 	w.look(old)
-	if err := changeKeys(w, pub, By{Signer: w.ada}, Op{Kind: OpKeyRevoke, Key: bob.fp(), BadFrom: 5, DropFrom: 5, Reason: "mine now"}); err != nil {
+	if err := changeKeys(w, pub, By{Signer: w.ada}, oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), BadFrom: 5, DropFrom: 5, Reason: "mine now"}); err != nil {
 		t.Fatal(err)
 	}
 	s := h.state()
-	h.rootOp(w.root, RootOp{Kind: OpCheckpoint, Checkpoints: []Checkpoint{{Namespace: "acme", Seq: s.Seq, Sum: s.Tip, ID: s.At, State: s.Digest()}}})
+	h.rootOp(w.root, oplog.RootOp{Kind: oplog.OpCheckpoint, Checkpoints: []oplog.Checkpoint{{Namespace: "acme", Seq: s.Seq, Sum: s.Tip, ID: s.At, State: s.Digest()}}})
 	for who, m := range map[string]*machine{"who saw it": old, "who begins at a checkpoint": w.machine(t)} {
 		w.sync(m, "acme")
 		w.look(m)
@@ -288,25 +288,27 @@ func TestDroppedRevocation(t *testing.T) {
 // TestDropsOfAnEndedKey: a thief who ends the stolen key after the operation that blocks keeps
 // nobody from dropping it, nor does a key that the thief added.
 func TestDropsOfAnEndedKey(t *testing.T) {
-	for name, end := range map[string]func(bob objects.Fingerprint) Op{
-		"revoked": func(bob objects.Fingerprint) Op { return Op{Kind: OpKeyRevoke, Key: bob, BadFrom: 8, Reason: "x"} },
-		"retired": func(bob objects.Fingerprint) Op { return Op{Kind: OpKeyRetire, Key: bob} },
+	for name, end := range map[string]func(bob objects.Fingerprint) oplog.Op{
+		"revoked": func(bob objects.Fingerprint) oplog.Op {
+			return oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob, BadFrom: 8, Reason: "x"}
+		},
+		"retired": func(bob objects.Fingerprint) oplog.Op { return oplog.Op{Kind: oplog.OpKeyRetire, Key: bob} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, h, old, bob := blocking(t)
 			eve := newKey("eve")
-			hide := func(op *Op) { op.Changes.Address = addressOf([]byte("nowhere")) }
+			hide := func(op *oplog.Op) { op.Changes.Address = oplog.AddressOf([]byte("nowhere")) }
 			h.write(forgery{s: h.state(), by: bob, op: publishOp(h.content(bob, "acme/knowledge/bad@1.0.0", "bad"))}, hide)
-			h.write(forgery{s: h.state(), by: bob, op: Op{Kind: OpKeyAdd, Keys: grants(t, h.state(), eve)}}, nil)
+			h.write(forgery{s: h.state(), by: bob, op: oplog.Op{Kind: oplog.OpKeyAdd, Keys: grants(t, h.state(), eve)}}, nil)
 			h.write(forgery{s: h.state(), by: eve, op: publishOp(h.content(eve, "acme/knowledge/evil@1.0.0", "evil"))}, hide)
 			h.write(forgery{s: h.state(), by: bob, op: end(bob.fp())}, nil)
 			owner := w.machine(t)
-			_, _, err := DropsOf(w.ctx, owner.Registry, "acme", Op{Kind: OpKeyRevoke, Key: bob.fp(), BadFrom: 7, Reason: "stolen"})
+			_, _, err := DropsOf(w.ctx, owner.Registry, "acme", oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), BadFrom: 7, Reason: "stolen"})
 			if !fault.Is(err, fault.Usage) {
 				t.Fatalf("bad from after what is dropped: %v", err)
 			}
-			op := Op{Kind: OpKeyRevoke, Key: bob.fp(), BadFrom: 5, Reason: "stolen"}
+			op := oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), BadFrom: 5, Reason: "stolen"}
 			op, drops, err := DropsOf(w.ctx, owner.Registry, "acme", op)
 			if err != nil || op.DropFrom != 5 || len(drops) != 2 {
 				t.Fatalf("drops %+v from %d, %v", drops, op.DropFrom, err)
@@ -317,8 +319,8 @@ func TestDropsOfAnEndedKey(t *testing.T) {
 			w.publish(owner, w.ada, "acme/knowledge/next@1.0.0")
 			for _, m := range []*machine{old, w.machine(t)} {
 				w.sync(m, "acme")
-				if s, err := Examine(w.ctx, m.Registry, "acme"); err != nil || s.Digest() != h.state().Digest() || len(active(&s)) != 1 {
-					t.Errorf("examined: %v, %d active keys", err, len(active(&s)))
+				if s, err := Examine(w.ctx, m.Registry, "acme"); err != nil || s.Digest() != h.state().Digest() || len(s.Active()) != 1 {
+					t.Errorf("examined: %v, %d active keys", err, len(s.Active()))
 				}
 				if _, err := m.reopen(w, nil).View("acme"); err != nil { // as the next command reads it
 					t.Error(err)
@@ -335,13 +337,13 @@ func TestDropsBetween(t *testing.T) {
 	pub := w.machine(t)
 	w.publish(pub, bob, "acme/knowledge/evil@1.0.0", "acme/knowledge/a@1.1.0") // 5
 	w.publish(pub, w.ada, "acme/knowledge/a@1.2.0")                            // beside what is dropped, in one file
-	err := pub.Mark(w.ctx, OpYank, StatusChange{Names: []string{"acme/knowledge/evil@1.0.0", "acme/knowledge/a@1.0.0"}, Reason: "odd", By: By{Signer: w.ada}})
+	err := pub.Mark(w.ctx, oplog.OpYank, StatusChange{Names: []string{"acme/knowledge/evil@1.0.0", "acme/knowledge/a@1.0.0"}, Reason: "odd", By: By{Signer: w.ada}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.sync(old, "acme")
 	w.look(old)
-	if err := changeKeys(w, pub, By{Signer: w.ada}, Op{Kind: OpKeyRevoke, Key: bob.fp(), BadFrom: 5, DropFrom: 5, Reason: "stolen"}); err != nil {
+	if err := changeKeys(w, pub, By{Signer: w.ada}, oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), BadFrom: 5, DropFrom: 5, Reason: "stolen"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range []*machine{old, w.machine(t)} {
@@ -351,7 +353,7 @@ func TestDropsBetween(t *testing.T) {
 		if err != nil || s.Digest() != h.state().Digest() {
 			t.Fatal(err)
 		}
-		if e, err := s.Entry(mustRef("acme/knowledge/a"), "1.0.0"); err != nil || e.Status != StatusYanked {
+		if e, err := s.Entry(mustRef("acme/knowledge/a"), "1.0.0"); err != nil || e.Status != oplog.StatusYanked {
 			t.Errorf("a@1.0.0: %v, %v", e.Status, err)
 		}
 		_, err = s.Entry(mustRef("acme/knowledge/evil"), "1.0.0")
@@ -363,22 +365,22 @@ func TestDropsBetween(t *testing.T) {
 func TestDropsByAQuorum(t *testing.T) {
 	w, h, old, bob := blocking(t)
 	pub, eve := w.machine(t), newKey("eve")
-	for _, op := range []Op{{Kind: OpKeyAdd, Keys: grants(t, h.state(), eve)}, {Kind: OpThreshold, Threshold: 2}} {
+	for _, op := range []oplog.Op{{Kind: oplog.OpKeyAdd, Keys: grants(t, h.state(), eve)}, {Kind: oplog.OpThreshold, Threshold: 2}} {
 		if err := changeKeys(w, pub, By{Signer: w.ada}, op); err != nil {
 			t.Fatal(err)
 		}
 	}
-	nowhere := addressOf([]byte("nowhere"))
+	nowhere := oplog.AddressOf([]byte("nowhere"))
 	h.write(forgery{s: h.state(), by: bob, op: publishOp(h.content(bob, "acme/knowledge/evil@1.0.0", "evil"))},
-		func(op *Op) { op.State, op.Kept, op.Changes.Address = nowhere, nowhere.ID, nowhere })
-	op, drops, err := DropsOf(w.ctx, pub.Registry, "acme", Op{Kind: OpKeyRevoke, Key: bob.fp(), Reason: "stolen"})
+		func(op *oplog.Op) { op.State, op.Kept, op.Changes.Address = nowhere, nowhere.ID, nowhere })
+	op, drops, err := DropsOf(w.ctx, pub.Registry, "acme", oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), Reason: "stolen"})
 	if err != nil || len(drops) != 1 {
 		t.Fatal(drops, err)
 	}
 	if op, err = ProposeOp(w.ctx, pub.Registry, "acme", w.ada.pub, op); err != nil {
 		t.Fatal(err)
 	}
-	if op, err = ParseOpProposal(op.Proposal()); err != nil {
+	if op, err = oplog.ParseOpProposal(op.Proposal()); err != nil {
 		t.Fatal(err)
 	}
 	other := w.machine(t)
@@ -404,19 +406,19 @@ func TestDropsByAQuorum(t *testing.T) {
 // and drops what a thief hides, in one push.
 func TestDropsByTheRoot(t *testing.T) {
 	w, h, _, bob := blocking(t)
-	if err := changeKeys(w, w.machine(t), By{Signer: w.ada}, Op{Kind: OpThreshold, Threshold: 2}); err != nil {
+	if err := changeKeys(w, w.machine(t), By{Signer: w.ada}, oplog.Op{Kind: oplog.OpThreshold, Threshold: 2}); err != nil {
 		t.Fatal(err)
 	}
-	nowhere, rescue := addressOf([]byte("nowhere")), newKey("rescue")
+	nowhere, rescue := oplog.AddressOf([]byte("nowhere")), newKey("rescue")
 	h.write(forgery{s: h.state(), by: bob, op: publishOp(h.content(bob, "acme/knowledge/evil@1.0.0", "evil"))},
-		func(op *Op) { op.State, op.Kept = nowhere, nowhere.ID })
-	h.rootOp(w.root, RootOp{Kind: OpGrant, Namespace: "acme", Genesis: h.state().Genesis, Keys: []trust.PublicKey{rescue.pub}})
+		func(op *oplog.Op) { op.State, op.Kept = nowhere, nowhere.ID })
+	h.rootOp(w.root, oplog.RootOp{Kind: oplog.OpGrant, Namespace: "acme", Genesis: h.state().Genesis, Keys: []trust.PublicKey{rescue.pub}})
 	m := w.machine(t)
-	op, _, err := DropsOf(w.ctx, m.Registry, "acme", Op{Kind: OpKeyRevoke, Key: bob.fp(), Reason: "stolen"})
+	op, _, err := DropsOf(w.ctx, m.Registry, "acme", oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), Reason: "stolen"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	take := Op{Kind: OpTransfer, Keys: []KeyGrant{{Public: rescue.pub}}}
+	take := oplog.Op{Kind: oplog.OpTransfer, Keys: []oplog.KeyGrant{{Public: rescue.pub}}}
 	if _, err := ChangeKeys(w.ctx, m.Registry, "acme", By{Signer: rescue}, false, take, op); err != nil {
 		t.Fatal(err)
 	}
@@ -431,10 +433,10 @@ func TestDropsByTheRoot(t *testing.T) {
 // TestJudgeDrops: a host that judges pushes takes a key-revoke that drops what was there before it
 // judged any, and none that states what does not follow.
 func TestJudgeDrops(t *testing.T) {
-	nowhere := addressOf([]byte("nowhere"))
-	for name, spoil := range map[string]func(*Op){
-		"a hidden change list": func(op *Op) { op.Changes.Address = nowhere },
-		"a hidden state":       func(op *Op) { op.State, op.Kept = nowhere, nowhere.ID },
+	nowhere := oplog.AddressOf([]byte("nowhere"))
+	for name, spoil := range map[string]func(*oplog.Op){
+		"a hidden change list": func(op *oplog.Op) { op.Changes.Address = nowhere },
+		"a hidden state":       func(op *oplog.Op) { op.State, op.Kept = nowhere, nowhere.ID },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -457,7 +459,7 @@ func TestJudgeDrops(t *testing.T) {
 	t.Run("a state that lacks more", func(t *testing.T) {
 		w, h, _, bob := blocking(t)
 		before := h.ref(branchOf("acme"))
-		h.forgeState(w.ada, Op{Kind: OpKeyRevoke, Key: bob.fp(), BadFrom: 4, DropFrom: 4, Reason: "stolen"}, func(s *State, d draft) { rewriting(t)(s, d) })
+		h.forgeState(w.ada, oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), BadFrom: 4, DropFrom: 4, Reason: "stolen"}, func(s *oplog.State, d oplog.TestOnlyDraft) { rewriting(t)(s, d) })
 		wantCode(t, Judge(w.ctx, h.repo, []Move{{branchOf("acme"), before, h.ref(branchOf("acme"))}}, w.now), fault.Integrity)
 	})
 }
@@ -467,9 +469,9 @@ func TestJudgeDrops(t *testing.T) {
 func TestDropsOfAnother(t *testing.T) {
 	w, h, _, bob := blocking(t)
 	h.write(forgery{s: h.state(), by: w.ada, op: publishOp(h.content(w.ada, "acme/knowledge/c@1.0.0", "c"))},
-		func(op *Op) { op.Changes.Address = addressOf([]byte("nowhere")) })
-	_, _, err := DropsOf(w.ctx, w.machine(t).Registry, "acme", Op{Kind: OpKeyRevoke, Key: bob.fp(), Reason: "stolen"})
-	var at *BlockedError
+		func(op *oplog.Op) { op.Changes.Address = oplog.AddressOf([]byte("nowhere")) })
+	_, _, err := DropsOf(w.ctx, w.machine(t).Registry, "acme", oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), Reason: "stolen"})
+	var at *oplog.BlockedError
 	if !errors.As(err, &at) || at.Seq != 5 || at.By != w.ada.fp() || !fault.Is(err, fault.Network) {
 		t.Errorf("%v, want one about operation 5", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/registry/oplog"
 )
 
 // The time in an operation is its signer's word: no earlier than that of the operation before
@@ -42,14 +43,14 @@ func sightingsPath(r *Registry, namespace string) string {
 
 // AgeOf returns when versions of a namespace could first be had for certain: the later of the
 // time that the log says and the time when this machine first saw it.
-func AgeOf(r *Registry, namespace string) (func(*Entry) time.Time, error) {
+func AgeOf(r *Registry, namespace string) (func(*oplog.Entry) time.Time, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all, err := readSightings(r, namespace)
 	if err != nil {
 		return nil, err
 	}
-	return func(e *Entry) time.Time {
+	return func(e *oplog.Entry) time.Time {
 		since := e.Time
 		i := sort.Search(len(all), func(i int) bool { return all[i].seq >= e.Seq })
 		seen := r.o.Now() // of what a power cut took the note of, and the next one will have
@@ -90,7 +91,7 @@ func noteSighting(r *Registry, namespace string, before, seq uint64) (note place
 	for _, s := range all {
 		when := "-"
 		if !s.when.IsZero() {
-			when = s.when.Format(timeLayout)
+			when = s.when.Format(oplog.TimeLayout)
 		}
 		fmt.Fprintf(&b, "%d %s\n", s.seq, when)
 	}
@@ -128,7 +129,7 @@ func parseSightings(raw []byte) (all []sighting, err error) {
 			return nil, fault.New(fault.Malformed, "line %d is no position and time", len(all)+1)
 		}
 		if when != "-" || len(all) > 0 {
-			if s.when, err = parseTime(when); err != nil {
+			if s.when, err = oplog.ParseTime(when); err != nil {
 				return nil, err
 			}
 		}
@@ -147,7 +148,7 @@ func parseSightings(raw []byte) (all []sighting, err error) {
 
 // VersionsOf returns every version of an item whatever its status, oldest first, as last
 // synced; Look was called for it.
-func VersionsOf(r *Registry, ref objects.Ref) ([]Entry, error) {
+func VersionsOf(r *Registry, ref objects.Ref) ([]oplog.Entry, error) {
 	s, err := r.View(ref.ID.Namespace())
 	if err != nil {
 		return nil, err

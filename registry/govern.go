@@ -11,6 +11,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
@@ -18,7 +19,7 @@ import (
 // CreateOptions say what registry to create.
 type CreateOptions struct {
 	Name       string         // one line, shown when the registry is added
-	Claims     Claims         // "": ClaimsGranted
+	Claims     oplog.Claims   // "": ClaimsGranted
 	By         By             // the first root key
 	Cosigners  []trust.Signer // further root keys
 	Threshold  int            // root keys that must agree to a change; 0: 1
@@ -60,67 +61,67 @@ func Create(ctx context.Context, url string, o CreateOptions) (Identity, error) 
 }
 
 // build writes the genesis and one grant for each namespace.
-func (o CreateOptions) build(ctx context.Context, repo *store.Repo) (Root, time.Time, error) {
-	p := pen{signer: o.By.Signer, who: cmp.Or(o.By.Who, rootIdent), now: time.Now(), format: repo.Format()}
+func (o CreateOptions) build(ctx context.Context, repo *store.Repo) (oplog.Root, time.Time, error) {
+	p := oplog.Pen{Signer: o.By.Signer, Who: cmp.Or(o.By.Who, rootIdent), Now: time.Now(), Format: repo.Format()}
 	if o.Now != nil {
-		p.now = o.Now()
+		p.Now = o.Now()
 	}
-	genesis := RootOp{Kind: OpGenesis, Name: Plain(o.Name, maxName), Claims: cmp.Or(o.Claims, ClaimsGranted),
+	genesis := oplog.RootOp{Kind: oplog.OpGenesis, Name: oplog.Plain(o.Name, oplog.MaxName), Claims: cmp.Or(o.Claims, oplog.ClaimsGranted),
 		Threshold: max(o.Threshold, 1), Tags: o.Tags, Keys: []trust.PublicKey{o.By.Signer.Public()}}
 	rand.Read(genesis.Nonce[:]) // never fails since Go 1.24
 	if genesis.Name == "" {
-		return Root{}, time.Time{}, fault.New(fault.Usage, "create a registry: it needs a name")
+		return oplog.Root{}, time.Time{}, fault.New(fault.Usage, "create a registry: it needs a name")
 	}
 	for _, c := range o.Cosigners {
 		genesis.Keys = append(genesis.Keys, c.Public())
 	}
-	if err := checkRoots(genesis.Claims, genesis.Threshold, len(genesis.Keys)); err != nil {
-		return Root{}, time.Time{}, fault.New(fault.Usage, "create a registry: %w", err)
+	if err := oplog.CheckRoots(genesis.Claims, genesis.Threshold, len(genesis.Keys)); err != nil {
+		return oplog.Root{}, time.Time{}, fault.New(fault.Usage, "create a registry: %w", err)
 	}
-	ops := []RootOp{genesis}
+	ops := []oplog.RootOp{genesis}
 	for _, ns := range slices.Sorted(maps.Keys(o.Namespaces)) {
-		if err := CheckNamespace(ns); err != nil {
-			return Root{}, time.Time{}, fault.New(fault.Usage, "create a registry: %w", err)
+		if err := oplog.CheckNamespace(ns); err != nil {
+			return oplog.Root{}, time.Time{}, fault.New(fault.Usage, "create a registry: %w", err)
 		}
-		ops = append(ops, RootOp{Kind: OpGrant, Namespace: ns, Keys: o.Namespaces[ns]})
+		ops = append(ops, oplog.RootOp{Kind: oplog.OpGrant, Namespace: ns, Keys: o.Namespaces[ns]})
 	}
 	b := repo.NewBatch()
 	defer b.Discard()
-	var root Root
+	var root oplog.Root
 	for _, op := range ops {
 		next, err := writeRoot(ctx, p, b, root, op, o.Cosigners)
 		if err != nil {
-			return Root{}, time.Time{}, err
+			return oplog.Root{}, time.Time{}, err
 		}
 		root = next
 	}
-	return root, p.when(time.Time{}), b.Flush(ctx)
+	return root, p.When(time.Time{}), b.Flush(ctx)
 }
 
 // rootIdent is who commits to the root when no name is given.
 var rootIdent = store.Ident{Name: "registry", Email: "registry@rye.invalid"}
 
 // writeRoot fills in, approves, signs and adds one operation of the root.
-func writeRoot(ctx context.Context, p pen, b *store.Batch, root Root, op RootOp, cosigners []trust.Signer) (Root, error) {
-	op, err := p.rootOperation(root, op)
+func writeRoot(ctx context.Context, p oplog.Pen, b *store.Batch, root oplog.Root, op oplog.RootOp, cosigners []trust.Signer) (oplog.Root, error) {
+	op, err := p.RootOperation(root, op)
 	if err != nil {
-		return Root{}, err
+		return oplog.Root{}, err
 	}
 	for _, c := range cosigners {
 		if err := op.Approve(ctx, c); err != nil {
-			return Root{}, err
+			return oplog.Root{}, err
 		}
 	}
 	return addRoot(ctx, p, b, root, op)
 }
 
-func addRoot(ctx context.Context, p pen, b *store.Batch, root Root, op RootOp) (Root, error) {
-	raw, next, err := p.sealRoot(ctx, root, op)
+func addRoot(ctx context.Context, p oplog.Pen, b *store.Batch, root oplog.Root, op oplog.RootOp) (oplog.Root, error) {
+	raw, next, err := p.SealRoot(ctx, root, op)
 	if err != nil {
-		return Root{}, err
+		return oplog.Root{}, err
 	}
-	if _, err := next.tree(p.format, b.Add); err != nil {
-		return Root{}, err
+	if _, err := next.Tree(p.Format, b.Add); err != nil {
+		return oplog.Root{}, err
 	}
 	_, err = b.Add(store.TypeCommit, raw)
 	return next, err
@@ -130,20 +131,20 @@ func addRoot(ctx context.Context, p pen, b *store.Batch, root Root, op RootOp) (
 // threshold above one it then travels, as its Message, to further holders of
 // root keys, who Approve it; ParseProposal reads it back. It is good for the
 // root's next position only.
-func (r *Registry) Propose(ctx context.Context, op RootOp) (RootOp, error) {
+func (r *Registry) Propose(ctx context.Context, op oplog.RootOp) (oplog.RootOp, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	root, err := r.freshRoot(ctx)
 	if err != nil {
 		return op, err
 	}
-	return pen{now: r.o.Now(), format: store.SHA1}.rootOperation(root, op)
+	return oplog.Pen{Now: r.o.Now(), Format: store.SHA1}.RootOperation(root, op)
 }
 
 // freshRoot returns the root after a sync.
-func (r *Registry) freshRoot(ctx context.Context) (Root, error) {
+func (r *Registry) freshRoot(ctx context.Context) (oplog.Root, error) {
 	if err := syncFrom(ctx, r, toWrite, nil, allMust); err != nil {
-		return Root{}, err
+		return oplog.Root{}, err
 	}
 	_, root, err := r.known(ctx)
 	return root, err
@@ -151,7 +152,7 @@ func (r *Registry) freshRoot(ctx context.Context) (Root, error) {
 
 // CommitRoot signs a proposed operation, with the approvals that it has, and
 // pushes it. Another operation of the root in between makes it void (Conflict).
-func (r *Registry) CommitRoot(ctx context.Context, by By, op RootOp) error {
+func (r *Registry) CommitRoot(ctx context.Context, by By, op oplog.RootOp) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.o.Offline {
@@ -188,7 +189,7 @@ func (r *Registry) CommitRoot(ctx context.Context, by By, op RootOp) error {
 }
 
 // changeRoot proposes and commits in one go, for a threshold of one.
-func changeRoot(ctx context.Context, r *Registry, by By, op RootOp) error {
+func changeRoot(ctx context.Context, r *Registry, by By, op oplog.RootOp) error {
 	for try := 1; ; try++ {
 		begun := time.Now()
 		filled, err := r.Propose(ctx, op)
@@ -217,9 +218,9 @@ func (r *Registry) Grant(ctx context.Context, by By, namespace string, keys ...t
 // GrantOp returns the operation that gives a namespace to keys, to be proposed. Where a log
 // exists already, the grant names it, so that it stays the namespace's; its new owners then
 // add themselves (OpKeyAdd), and readers are asked before they follow.
-func GrantOp(ctx context.Context, r *Registry, namespace string, keys ...trust.PublicKey) (RootOp, error) {
-	op := RootOp{Kind: OpGrant, Namespace: namespace, Keys: keys}
-	if err := CheckNamespace(namespace); err != nil || len(keys) == 0 {
+func GrantOp(ctx context.Context, r *Registry, namespace string, keys ...trust.PublicKey) (oplog.RootOp, error) {
+	op := oplog.RootOp{Kind: oplog.OpGrant, Namespace: namespace, Keys: keys}
+	if err := oplog.CheckNamespace(namespace); err != nil || len(keys) == 0 {
 		return op, fault.New(fault.Usage, "grant %s: want a namespace and its keys", words.Brief(namespace))
 	}
 	s, err := Beyond(ctx, r, namespace) // a grant is the way out where nobody can read the state
@@ -252,8 +253,8 @@ func (r *Registry) Checkpoint(ctx context.Context, by By, namespaces ...string) 
 
 // CheckpointOp returns the operation of Checkpoint, to be proposed. It may say when the next
 // is due, which a reader takes as the end of what is fresh; the zero time says nothing.
-func (r *Registry) CheckpointOp(ctx context.Context, until time.Time, namespaces ...string) (RootOp, error) {
-	op := RootOp{Kind: OpCheckpoint}
+func (r *Registry) CheckpointOp(ctx context.Context, until time.Time, namespaces ...string) (oplog.RootOp, error) {
+	op := oplog.RootOp{Kind: oplog.OpCheckpoint}
 	if !until.IsZero() {
 		op.FreshUntil = until.UTC().Truncate(time.Second)
 	}
@@ -265,10 +266,10 @@ func (r *Registry) CheckpointOp(ctx context.Context, until time.Time, namespaces
 		if err != nil {
 			return op, err
 		}
-		op.Checkpoints = append(op.Checkpoints, Checkpoint{Namespace: ns, Seq: s.last.Seq, Sum: s.last.Sum, ID: s.last.ID, State: s.Digest()})
+		op.Checkpoints = append(op.Checkpoints, oplog.Checkpoint{Namespace: ns, Seq: s.Last().Seq, Sum: s.Last().Sum, ID: s.Last().ID, State: s.Digest()})
 	}
-	if n := len(op.Checkpoints); n == 0 || n > maxCheckpoints {
-		return op, fault.New(fault.Usage, "checkpoint of %d namespaces: want 1 to %d", n, maxCheckpoints)
+	if n := len(op.Checkpoints); n == 0 || n > oplog.MaxCheckpoints {
+		return op, fault.New(fault.Usage, "checkpoint of %d namespaces: want 1 to %d", n, oplog.MaxCheckpoints)
 	}
 	return op, nil
 }

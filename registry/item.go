@@ -6,13 +6,14 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/oplog"
 )
 
 // Item is a verified item to be published: what the catalogue will say of it, and where its
 // bytes are to be had. Its file goes out byte for byte, its author's signature with it. Of a
 // package the file is the manifest.
 type Item struct {
-	entry Entry // without a commit
+	entry oplog.Entry // without a commit
 	read  func(path string) ([]byte, error)
 }
 
@@ -20,10 +21,10 @@ type Item struct {
 // items take little memory: read is called for them, with slash paths below .ai and on several
 // goroutines, when they are written, and anything but the bytes that were verified is refused
 // (Integrity). What cannot be published is refused.
-func NewItem(v trust.Verified, meta Meta, read func(path string) ([]byte, error)) (*Item, error) {
+func NewItem(v trust.Verified, meta oplog.Meta, read func(path string) ([]byte, error)) (*Item, error) {
 	it := v.Item()
 	meta.Description = strings.Clone(meta.Description) // not with the file that it was cut from
-	e := Entry{Ref: it.Ref, Version: strings.Clone(it.Meta.Version), Path: objects.PublishedPath(it), Sum: it.Sum, Size: int64(len(it.Raw)),
+	e := oplog.Entry{Ref: it.Ref, Version: strings.Clone(it.Meta.Version), Path: objects.PublishedPath(it), Sum: it.Sum, Size: int64(len(it.Raw)),
 		Author: v.Key().Fingerprint(), Meta: meta}
 	refuse := func(code fault.Code, format string, args ...any) *fault.Error {
 		return fault.New(code, "publish %s: "+format, append([]any{it.Ref}, args...)...)
@@ -39,13 +40,11 @@ func NewItem(v trust.Verified, meta Meta, read func(path string) ([]byte, error)
 		return nil, refuse(fault.Integrity, "its bytes changed after it was read")
 	}
 	if it.Ref.Kind == objects.Bundle {
-		if _, err := readManifest(&e, it.Raw); err != nil {
+		if _, err := oplog.ReadManifest(&e, it.Raw); err != nil {
 			return nil, refuse(fault.CodeOf(err), "%w", err)
 		}
 	}
-	probe := e
-	probe.Commit = emptyTree // not made yet
-	if err := probe.check(); err != nil {
+	if err := e.CheckNew(); err != nil {
 		return nil, refuse(fault.CodeOf(err), "%w", err)
 	}
 	return &Item{e, read}, nil
@@ -54,7 +53,7 @@ func NewItem(v trust.Verified, meta Meta, read func(path string) ([]byte, error)
 // bytes returns the file that was verified.
 func (it *Item) bytes() ([]byte, error) {
 	raw, err := it.read(it.entry.Path)
-	if err == nil && it.entry.proves(raw) != nil {
+	if err == nil && it.entry.Proves(raw) != nil {
 		err = fault.New(fault.Integrity, "the file changed while it was being published; nothing was published").Mend("rye push %s", it.entry.Ref)
 	}
 	if err != nil {

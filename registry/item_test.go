@@ -12,16 +12,17 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/registry/oplog"
 )
 
 // What was verified is what is published. When a file was changed between the two, nothing is
 // published, and the log stays where it was.
 func TestChangedWhilePublished(t *testing.T) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	m := w.machine(t)
 	before := w.publish(m, w.ada, "acme/knowledge/first@1.0.0").Tip
 	another := verified(t, w.ada, "acme/knowledge/a", "1.0.0", "texT").Item().Raw // as long, and signed as well
-	one := func() *Item { return item(t, verified(t, w.ada, "acme/knowledge/a", "1.0.0", "text"), Meta{}) }
+	one := func() *Item { return item(t, verified(t, w.ada, "acme/knowledge/a", "1.0.0", "text"), oplog.Meta{}) }
 	kit := func() *Item { return kitItem(t, w.ada, "1.0.0", kitFiles()) }
 	for _, c := range []struct {
 		name   string
@@ -59,8 +60,8 @@ func TestChangedWhilePublished(t *testing.T) {
 			}
 			w.sync(m, "acme")
 			s, err := m.View("acme")
-			if err != nil || s.point() != before {
-				t.Errorf("the log stands at %+v, %v; want %+v", s.point(), err, before)
+			if err != nil || s.Point() != before {
+				t.Errorf("the log stands at %+v, %v; want %+v", s.Point(), err, before)
 			}
 		})
 	}
@@ -73,7 +74,7 @@ func TestChangedWhilePublished(t *testing.T) {
 func TestItemKeepsNoBytes(t *testing.T) {
 	v := verified(t, newKey("ada"), "acme/knowledge/a", "1.0.0", strings.Repeat("text ", 1000))
 	parsed, raw := weak.Make(v.Item()), weak.Make(&v.Item().Raw[0])
-	meta := Meta{Description: v.Item().Meta.Description}
+	meta := oplog.Meta{Description: v.Item().Meta.Description}
 	it, err := NewItem(v, meta, func(string) ([]byte, error) { return nil, fs.ErrNotExist })
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 )
 
@@ -27,8 +27,8 @@ const maxParents = 64
 
 // keeping gathers what operations refer to, to be merged into the branch of the content.
 type keeping struct {
-	p     pen
-	put   sink
+	p     oplog.Pen
+	put   oplog.Sink
 	tip   store.OID // of the branch; zero where there is none
 	heads []store.OID
 	files map[string]store.OID // of the tree; nil: the README alone
@@ -37,7 +37,7 @@ type keeping struct {
 }
 
 // add gathers an operation, the state after it and the versions that it published.
-func (k *keeping) add(op Op, s State, items []Entry) {
+func (k *keeping) add(op oplog.Op, s oplog.State, items []oplog.Entry) {
 	k.heads = append(k.heads, s.Kept)
 	k.done = slices.Insert(k.done, 0, doneLine(op, s.Time))
 	for i := range items {
@@ -48,7 +48,7 @@ func (k *keeping) add(op Op, s State, items []Entry) {
 }
 
 // merge merges all that was gathered and returns the new tip.
-func (k *keeping) merge(ctx context.Context, s State) (store.OID, error) {
+func (k *keeping) merge(ctx context.Context, s oplog.State) (store.OID, error) {
 	if k.files == nil {
 		readme, err := k.put(store.TypeBlob, contentReadme(s, append(k.done, k.prior...)))
 		if err != nil {
@@ -56,7 +56,7 @@ func (k *keeping) merge(ctx context.Context, s State) (store.OID, error) {
 		}
 		k.files = map[string]store.OID{"README.md": readme}
 	}
-	tree, err := putTrees(k.put, k.files)
+	tree, err := oplog.PutTrees(k.put, k.files)
 	for len(k.heads) > 0 && err == nil {
 		var parents []store.OID
 		if !k.tip.IsZero() {
@@ -66,7 +66,7 @@ func (k *keeping) merge(ctx context.Context, s State) (store.OID, error) {
 		parents = append(parents, k.heads[:n]...)
 		k.heads = k.heads[n:]
 		var raw []byte
-		if raw, err = k.p.commit(ctx, tree, parents, fmt.Sprintf("content of %s\n", s.Namespace), s.Time); err == nil {
+		if raw, err = k.p.Commit(ctx, tree, parents, fmt.Sprintf("content of %s\n", s.Namespace), s.Time); err == nil {
 			k.tip, err = k.put(store.TypeCommit, raw)
 		}
 	}
@@ -74,7 +74,7 @@ func (k *keeping) merge(ctx context.Context, s State) (store.OID, error) {
 }
 
 // contentReadme is what people see who look at the branch on their forge.
-func contentReadme(s State, done []string) []byte {
+func contentReadme(s oplog.State, done []string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s\n\n%d versions were published in %d operations, the last on %s.\n\n",
 		s.Namespace, s.Published, s.Seq, s.Time.Format("2006-01-02"))
@@ -91,7 +91,7 @@ const shownOperations = 50
 
 // doneLine is one of them. It holds no text by people, and is code, so that a forge makes
 // neither links nor mentions of it.
-func doneLine(op Op, when time.Time) string {
+func doneLine(op oplog.Op, when time.Time) string {
 	return fmt.Sprintf("- %d, %s: `%s`\n", op.Seq, when.Format("2006-01-02"), op.Subject())
 }
 
@@ -101,43 +101,16 @@ func doneBefore(rd *store.Reader, at store.OID) (done []string) {
 		if at.IsZero() {
 			break
 		}
-		raw, parent, err := readCommit(rd, at)
+		raw, parent, err := oplog.ReadCommit(rd, at)
 		if err != nil {
 			break // the cache begins at a checkpoint
 		}
 		at = parent
-		if op, err := parseOp(raw, false); err == nil { // else it is malformed, and did nothing
+		if op, err := oplog.ParseChecked(raw); err == nil { // else it is malformed, and did nothing
 			done = append(done, doneLine(op, op.Time))
 		}
 	}
 	return done
-}
-
-// refsOf returns the items of entries, never nil.
-func refsOf(list []Entry) []objects.Ref {
-	out := make([]objects.Ref, 0, len(list))
-	for i := range list {
-		out = append(out, list[i].Ref)
-	}
-	return out
-}
-
-// shardsOf returns the shards that hold items, sorted, each once.
-func shardsOf(refs []objects.Ref) []byte {
-	var out []byte
-	for _, ref := range refs {
-		out = append(out, shardOf(ref))
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-// everyShard is all of them.
-func everyShard() (all []byte) {
-	for i := range 256 {
-		all = append(all, byte(i))
-	}
-	return all
 }
 
 // promised turns the absence of something that a log promises into what it is: the host

@@ -9,8 +9,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/hosts"
-	"github.com/rye-os/rye/internal/words"
-	"github.com/rye-os/rye/store/transport"
+	"github.com/rye-os/rye/registry/oplog"
 )
 
 // The root may locate a namespace in another repository, so that one repository need not
@@ -18,46 +17,6 @@ import (
 // and no say: who owns the namespace, and what its log must pass through, is the root's word
 // as before. Where it is is the root's word, too, and a proposal: it is asked only after the
 // user agreed to the address.
-
-// maxLocated bounds the address of a repository, in bytes.
-const maxLocated = 1000
-
-// repository is the codec of the address of a repository.
-func repository(text *string) codec {
-	return codec{func() string { return *text }, func(s string) error {
-		*text = s
-		return CheckRepository(s)
-	}}
-}
-
-// CheckRepository refuses what cannot be the address that the root gives of a repository: it
-// has to be a URL with one of five schemes, with neither password nor query, and mean the
-// same on every machine.
-func CheckRepository(text string) error {
-	bad := func(why string) error {
-		return fault.New(fault.Malformed, "repository %q: %s", words.Brief(text), why)
-	}
-	if len(text) > maxLocated || strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' }) {
-		return bad("want printable ASCII without spaces, at most 1000 bytes")
-	}
-	u, err := url.Parse(text)
-	if err != nil || u.Opaque != "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.HasSuffix(text, "#") {
-		return bad("want a URL without query and fragment")
-	}
-	if !slices.Contains([]string{"https", "http", "ssh", "git", "file"}, u.Scheme) || !strings.HasPrefix(text, u.Scheme+"://") {
-		return bad("want https://, http://, ssh://, git:// or file://")
-	}
-	if u.User != nil && (u.Scheme != "ssh" || strings.Contains(u.User.String(), ":")) {
-		return bad("want no user, and no password")
-	}
-	if (u.Scheme == "file") != (u.Host == "") || len(u.Path) < 2 {
-		return bad("want a host and a path")
-	}
-	if _, err := transport.Dial(text, transport.Options{Insecure: true}); err != nil {
-		return fault.New(fault.Malformed, "repository: %w", err)
-	}
-	return nil
-}
 
 // A LocatedError says that the root locates a namespace at an address that the user did not
 // agree to (code Untrusted). Show it to a person; with consent, open the registry with a
@@ -96,7 +55,7 @@ func writtenAt(ctx context.Context, r *Registry, namespace string) (*mirror, err
 }
 
 // located returns the repository that the root locates a namespace in.
-func located(r *Registry, g *Grant) (*mirror, error) {
+func located(r *Registry, g *oplog.Grant) (*mirror, error) {
 	known := slices.Concat(r.mirrors, r.elsewhere)
 	if i := slices.IndexFunc(known, func(m *mirror) bool { return m.url == g.Located }); i >= 0 {
 		return known[i], nil
@@ -156,14 +115,14 @@ func Locates(ctx context.Context, r *Registry, url string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, root, err := r.known(ctx)
-	return err == nil && slices.ContainsFunc(root.grants, func(g *Grant) bool { return g.Located == url })
+	return err == nil && root.Locates(url)
 }
 
 // MayLocate refuses to locate a namespace where its log is not: whoever follows the root
 // there would be shown less than before. What nobody claimed may lie in any repository that
 // answers. The namespace was synced.
 func MayLocate(ctx context.Context, r *Registry, namespace, url string) error {
-	if err := CheckRepository(url); err != nil {
+	if err := oplog.CheckRepository(url); err != nil {
 		return fault.New(fault.Usage, "locate %s: %w", namespace, err)
 	}
 	m, err := dialMirror(url, r.o.Transport)

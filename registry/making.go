@@ -9,6 +9,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 )
 
@@ -16,7 +17,7 @@ import (
 // the operations, on every processor: compressing is most of the work of a
 // large publication. The operations are made meanwhile, each when ready has put its
 // content into the batch.
-func (j *publishing) prepare(ctx context.Context, p pen, b *store.Batch, ops []Op) preparation {
+func (j *publishing) prepare(ctx context.Context, p oplog.Pen, b *store.Batch, ops []oplog.Op) preparation {
 	at := make(map[string]*outgoing, len(j.versions))
 	for _, v := range j.versions {
 		at[v.entry.Name()] = v
@@ -67,9 +68,9 @@ func (j *publishing) prepare(ctx context.Context, p pen, b *store.Batch, ops []O
 	}
 }
 
-// putPackage adds a package to a batch, file by file, for it may be large: nothing is made
+// PutPackage adds a package to a batch, file by file, for it may be large: nothing is made
 // ahead. What is no package, or was made before, is left.
-func (j *publishing) putPackage(b *store.Batch, p pen, v *outgoing) error {
+func (j *publishing) putPackage(b *store.Batch, p oplog.Pen, v *outgoing) error {
 	if v.entry.Ref.Kind != objects.Bundle || !v.commit.IsZero() {
 		return nil
 	}
@@ -78,7 +79,7 @@ func (j *publishing) putPackage(b *store.Batch, p pen, v *outgoing) error {
 		return err
 	}
 	put := func(t store.Type, data []byte) (store.OID, error) {
-		o, err := p.format.Pack(t, data)
+		o, err := p.Format.Pack(t, data)
 		if err == nil {
 			err = b.AddPacked(o)
 			j.made = append(j.made, o.ID())
@@ -86,9 +87,9 @@ func (j *publishing) putPackage(b *store.Batch, p pen, v *outgoing) error {
 		return o.ID(), err
 	}
 	dir := v.entry.Ref.PackageDir() + "/"
-	tree, err := putPackage(put, &v.entry, raw, func(f objects.File) ([]byte, error) { return v.read(dir + f.Path) })
+	tree, err := oplog.PutPackage(put, &v.entry, raw, func(f objects.File) ([]byte, error) { return v.read(dir + f.Path) })
 	if err == nil {
-		v.commit, err = putCommit(put, &v.entry, raw, tree)
+		v.commit, err = oplog.PutCommit(put, &v.entry, raw, tree)
 	}
 	if err != nil {
 		return fault.Wrap(err, "publish %s", v.entry.Ref)
@@ -116,7 +117,7 @@ const (
 
 // makeContent makes the content of list, begun in its order, until ctx ends. The
 // channel is closed when nobody works any more.
-func makeContent(ctx context.Context, p pen, list []*outgoing) <-chan []content {
+func makeContent(ctx context.Context, p oplog.Pen, list []*outgoing) <-chan []content {
 	made := make(chan []content, aheadContent)
 	todo := make(chan []*outgoing, 1+len(list)/dozen)
 	for some := range slices.Chunk(list, dozen) {
@@ -130,7 +131,7 @@ func makeContent(ctx context.Context, p pen, list []*outgoing) <-chan []content 
 				done := make([]content, len(some))
 				for i, v := range some {
 					done[i] = content{version: v}
-					done[i].make(p.format)
+					done[i].make(p.Format)
 				}
 				select {
 				case made <- done:
@@ -170,7 +171,7 @@ func (c *content) make(f store.Format) {
 	}
 	raw, err := c.version.bytes()
 	if err == nil {
-		_, err = putVersion(put, &c.version.entry, raw)
+		_, err = oplog.PutVersion(put, &c.version.entry, raw)
 	}
 	c.err = err
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 )
 
@@ -28,7 +29,7 @@ func (w *world) another(name string) string {
 // mirrored makes a registry with two operations, and a mirror of it.
 func mirrored(t *testing.T) (w *world, pub *machine, url string) {
 	t.Helper()
-	w = newWorld(t, ClaimsGranted)
+	w = newWorld(t, oplog.ClaimsGranted)
 	pub = w.machine(t)
 	w.publish(pub, w.ada, "acme/knowledge/a@1.0.0")
 	url = w.another("mirror.git")
@@ -205,7 +206,7 @@ func TestAttack55MirrorContradicts(t *testing.T) {
 	for _, path := range kept {
 		if raw, _ := os.ReadFile(path); len(raw) == 0 {
 			t.Errorf("%s is empty", path)
-		} else if _, err := ParseOp(raw); err != nil {
+		} else if _, err := oplog.Parse(raw); err != nil {
 			t.Error(err)
 		}
 	}
@@ -218,7 +219,7 @@ func TestAttack55MirrorContradicts(t *testing.T) {
 // Attacks 53 and 71: an address at which another registry is.
 func TestAttack53LookalikeMirror(t *testing.T) {
 	w, _, _ := mirrored(t)
-	other := newWorld(t, ClaimsGranted)
+	other := newWorld(t, oplog.ClaimsGranted)
 	m := w.asking(t, w.url, other.url)
 	w.sync(m, "acme")
 	_, err := Survey(w.ctx, m.Registry, "acme")
@@ -258,7 +259,7 @@ func TestPlainGitMirror(t *testing.T) {
 }
 
 func TestMirrorsAreBounded(t *testing.T) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	o := w.options(t)
 	for i := range MaxMirrors + 1 {
 		o.Mirrors = append(o.Mirrors, w.url+strings.Repeat("x", i+1))

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/rye-os/rye/registry/oplog"
 )
 
 // turnstile is an ssh to a host that speaks git's protocol 0, where something may happen
@@ -71,7 +73,7 @@ func TestBranchMovesMeanwhile(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("needs git")
 	}
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	w.publish(w.machine(t), w.ada, "acme/knowledge/first@1.0.0")
 	for _, key := range []string{"uploadpack.allowReachableSHA1InWant", "uploadpack.allowFilter"} {
 		git(t, w.dir, "config", key, "false") // a repository as git init makes it

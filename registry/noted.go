@@ -13,6 +13,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/registry/oplog"
 )
 
 // What a registry said of the items that were looked at is noted beside what it refused for
@@ -27,7 +28,7 @@ func notedPath(stateDir string, id objects.Digest, namespace string) string {
 
 // noteItems notes what the catalogue of a namespace says of items that were just looked at.
 // The time of the file is when the registry was last asked.
-func noteItems(ctx context.Context, r *Registry, s State, refs []objects.Ref) error {
+func noteItems(ctx context.Context, r *Registry, s oplog.State, refs []objects.Ref) error {
 	path := notedPath(r.o.StateDir, r.o.ID, s.Namespace)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fault.New(fault.Failed, "note what the registry says: %w", err)
@@ -37,8 +38,8 @@ func noteItems(ctx context.Context, r *Registry, s State, refs []objects.Ref) er
 		return err
 	}
 	defer unlock()
-	old, _ := place.Read(path, maxShard) // one that is damaged is written anew
-	rows, err := parseShard(old)
+	old, _ := place.Read(path, oplog.MaxShard) // one that is damaged is written anew
+	rows, err := oplog.ParseShard(old)
 	if err != nil {
 		rows = nil
 	}
@@ -46,18 +47,18 @@ func noteItems(ctx context.Context, r *Registry, s State, refs []objects.Ref) er
 	for _, ref := range refs {
 		asked[ref] = true
 	}
-	rows = slices.DeleteFunc(rows, func(r *row) bool { return asked[r.Ref] })
+	rows = slices.DeleteFunc(rows, func(r *oplog.Row) bool { return asked[r.Ref] })
 	for ref := range asked {
 		list, err := s.Versions(ref)
 		if err != nil {
 			return err
 		}
 		for _, e := range worthNoting(list) {
-			rows = append(rows, &row{&e, e.Ref.Published(), e.appendLine(nil)})
+			rows = append(rows, &oplog.Row{Entry: &e, Item: e.Ref.Published(), Line: e.AppendLine(nil)})
 		}
 	}
-	slices.SortFunc(rows, func(a, b *row) int { return a.compare(b.item, b.Version) })
-	raw := joinRows(rows)
+	slices.SortFunc(rows, func(a, b *oplog.Row) int { return a.Compare(b.Item, b.Version) })
+	raw := oplog.JoinRows(rows)
 	if !bytes.Equal(raw, old) {
 		return place.File(path, raw, 0o600)
 	}
@@ -70,10 +71,10 @@ func noteItems(ctx context.Context, r *Registry, s State, refs []objects.Ref) er
 
 // worthNoting returns, of all versions of an item from the oldest on, those that a user is
 // warned of, and the newest that is good.
-func worthNoting(list []Entry) (out []Entry) {
+func worthNoting(list []oplog.Entry) (out []oplog.Entry) {
 	newest := NewestGood(list)
 	for _, e := range list {
-		if e.Status == StatusDeprecated || e.Status == StatusYanked || e.Version == newest.Version {
+		if e.Status == oplog.StatusDeprecated || e.Status == oplog.StatusYanked || e.Version == newest.Version {
 			out = append(out, e)
 		}
 	}
@@ -82,11 +83,11 @@ func worthNoting(list []Entry) (out []Entry) {
 
 // NewestGood is the newest version of which nothing is said, a pre-release only where there
 // is nothing else; zero for none.
-func NewestGood(list []Entry) (good Entry) {
+func NewestGood(list []oplog.Entry) (good oplog.Entry) {
 	for _, e := range list {
 		v, err := objects.ParseVersion(e.Version)
 		was, _ := objects.ParseVersion(good.Version)
-		if err == nil && e.Status == StatusOK && (good.Version == "" || v.Pre == "" || was.Pre != "") {
+		if err == nil && e.Status == oplog.StatusOK && (good.Version == "" || v.Pre == "" || was.Pre != "") {
 			good = e
 		}
 	}
@@ -106,7 +107,7 @@ func ReadNoted(stateDir string, id objects.Digest, namespace string) (n Noted, e
 	st, err := os.Stat(path)
 	if err == nil {
 		n.At = st.ModTime()
-		n.lines, err = place.Read(path, maxShard)
+		n.lines, err = place.Read(path, oplog.MaxShard)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return Noted{}, nil
@@ -119,7 +120,7 @@ func ReadNoted(stateDir string, id objects.Digest, namespace string) (n Noted, e
 
 // Of returns what is said of a version, zero for nothing, and the newest version that is
 // good. It reads the lines of this item only, which it finds by their order.
-func (n Noted) Of(ref objects.Ref, version string) (said, newest Entry, err error) {
+func (n Noted) Of(ref objects.Ref, version string) (said, newest oplog.Entry, err error) {
 	rest := n.from(ref.Published())
 	for len(rest) > 0 {
 		line := lineAt(rest)
@@ -127,14 +128,14 @@ func (n Noted) Of(ref objects.Ref, version string) (said, newest Entry, err erro
 		if ok && item != ref.Published() {
 			break
 		}
-		e, err := ParseEntry(bytes.TrimSuffix(line, []byte("\n")))
+		e, err := oplog.ParseEntry(bytes.TrimSuffix(line, []byte("\n")))
 		if err == nil && e.Ref != ref {
 			err = fault.New(fault.Malformed, "a line of %s stands there", e.Name())
 		}
 		if err != nil {
-			return Entry{}, Entry{}, fault.Wrap(err, "read what the registry said of %s", ref.Published())
+			return oplog.Entry{}, oplog.Entry{}, fault.Wrap(err, "read what the registry said of %s", ref.Published())
 		}
-		if e.Status == StatusOK {
+		if e.Status == oplog.StatusOK {
 			newest = *e
 		} else if e.Version == version {
 			said = *e

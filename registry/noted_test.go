@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/registry/oplog"
 )
 
 // What a registry says of a version is known without it, and without its cache.
@@ -16,15 +17,15 @@ func TestNotedIsKnownWithoutTheRegistry(t *testing.T) {
 	w, _, m := attacked(t)
 	pub, ref, other := w.machine(t), mustRef("acme/knowledge/a"), mustRef("acme/knowledge/b")
 	w.publish(pub, w.ada, "acme/knowledge/a@1.1.0", "acme/knowledge/a@1.2.0", "acme/knowledge/a@2.0.0-rc.1", "acme/knowledge/ab@3.0.0")
-	mark := func(kind OpKind, version, reason string) {
+	mark := func(kind oplog.OpKind, version, reason string) {
 		t.Helper()
 		if err := pub.Mark(w.ctx, kind, StatusChange{Names: []string{"acme/knowledge/a@" + version}, Reason: reason, By: By{Signer: w.ada}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	mark(OpDeprecate, "1.0.0", `says "item":"acme/knowledge/b"`)
-	mark(OpYank, "1.1.0", "greets twice")
-	known := func(ref objects.Ref, version string) (Entry, Entry, time.Time) {
+	mark(oplog.OpDeprecate, "1.0.0", `says "item":"acme/knowledge/b"`)
+	mark(oplog.OpYank, "1.1.0", "greets twice")
+	known := func(ref objects.Ref, version string) (oplog.Entry, oplog.Entry, time.Time) {
 		t.Helper()
 		n, err := ReadNoted(m.o.StateDir, w.id.ID, "acme")
 		if err != nil {
@@ -43,7 +44,7 @@ func TestNotedIsKnownWithoutTheRegistry(t *testing.T) {
 	if err := os.RemoveAll(m.o.CacheDir); err != nil {
 		t.Fatal(err)
 	}
-	for version, want := range map[string]Status{"1.0.0": StatusDeprecated, "1.1.0": StatusYanked, "1.2.0": "", "9.9.9": ""} {
+	for version, want := range map[string]oplog.Status{"1.0.0": oplog.StatusDeprecated, "1.1.0": oplog.StatusYanked, "1.2.0": "", "9.9.9": ""} {
 		said, newest, at := known(ref, version)
 		if said.Status != want || newest.Version != "1.2.0" || at.IsZero() {
 			t.Errorf("%s is %q, newest %s, at %v; want %q, 1.2.0", version, said.Status, newest.Version, at, want)
@@ -53,7 +54,7 @@ func TestNotedIsKnownWithoutTheRegistry(t *testing.T) {
 	if said, newest, _ := known(other, "1.0.0"); said.Version+newest.Version != "" {
 		t.Errorf("of b: %+v, %+v", said, newest)
 	}
-	mark(OpUnyank, "1.1.0", "")
+	mark(oplog.OpUnyank, "1.1.0", "")
 	m = m.reopen(w, func(*Options) {})
 	w.sync(m, "acme")
 	if err := m.look(ref); err != nil {
@@ -104,10 +105,10 @@ func TestNewestGood(t *testing.T) {
 		"1.2.0": {"1.0.0 ok", "1.2.0 ok", "2.0.0-rc.1 ok"}, "1.0.0": {"1.0.0 ok", "1.1.0 yanked", "1.2.0 deprecated"},
 		"2.0.0-rc.2": {"2.0.0-rc.1 ok", "2.0.0-rc.2 ok"}, "": {"1.0.0 revoked"}, "1.0.1": {"0.9.0-a ok", "1.0.1 ok"},
 	} {
-		var list []Entry
+		var list []oplog.Entry
 		for _, v := range versions {
 			version, state, _ := strings.Cut(v, " ")
-			list = append(list, Entry{Version: version, Status: Status(state)})
+			list = append(list, oplog.Entry{Version: version, Status: oplog.Status(state)})
 		}
 		if got := NewestGood(list).Version; got != want {
 			t.Errorf("NewestGood(%q) = %q, want %q", versions, got, want)
@@ -121,7 +122,7 @@ func FuzzNoted(f *testing.F) {
 	f.Add("\n\n{\"item\":\"acme/knowledge/a\"")
 	f.Fuzz(func(t *testing.T, lines string) {
 		said, newest, err := Noted{lines: []byte(lines)}.Of(mustRef("acme/knowledge/a"), "1.0.0")
-		for _, e := range []Entry{said, newest} {
+		for _, e := range []oplog.Entry{said, newest} {
 			if err == nil && e.Version != "" && e.Ref != mustRef("acme/knowledge/a") {
 				t.Errorf("told of %s", e.Name())
 			}
@@ -132,13 +133,13 @@ func FuzzNoted(f *testing.F) {
 // BenchmarkNoted is what a use of an item pays for knowing what its registry says: of a
 // namespace with ten thousand items that somebody looked at.
 func BenchmarkNoted(b *testing.B) {
-	e := Entry{Ref: mustRef("acme/knowledge/a"), Version: "1.0.0", Path: "knowledge/acme/a.md", Size: 1, Seq: 1, Status: StatusOK, Time: testTime}
+	e := oplog.Entry{Ref: mustRef("acme/knowledge/a"), Version: "1.0.0", Path: "knowledge/acme/a.md", Size: 1, Seq: 1, Status: oplog.StatusOK, Time: testTime}
 	for _, n := range []int{10, 10_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			var lines []byte
 			for i := range n {
 				e.Ref.ID = objects.ID("acme/a" + strconv.Itoa(10_000+i))
-				lines = e.appendLine(lines)
+				lines = e.AppendLine(lines)
 			}
 			dir := b.TempDir()
 			path := notedPath(dir, objects.Digest{}, "acme")

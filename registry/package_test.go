@@ -13,6 +13,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 )
 
@@ -66,7 +67,7 @@ func kitItem(t testing.TB, by *testKey, version string, files fstest.MapFS) *Ite
 		t.Fatal(err)
 	}
 	dir := v.Item().Ref.PackageDir() + "/"
-	it, err := NewItem(v, Meta{}, func(p string) ([]byte, error) {
+	it, err := NewItem(v, oplog.Meta{}, func(p string) ([]byte, error) {
 		if p == dir+objects.ManifestName {
 			return v.Item().Raw, nil
 		}
@@ -83,7 +84,7 @@ func kitItem(t testing.TB, by *testKey, version string, files fstest.MapFS) *Ite
 func TestPackage(t *testing.T) {
 	var commits []store.OID
 	for range 2 {
-		w := newWorld(t, ClaimsGranted)
+		w := newWorld(t, oplog.ClaimsGranted)
 		pub := w.machine(t)
 		item := kitItem(t, w.ada, "1.0.0", kitFiles())
 		p := publication(t, w.ada, "acme/knowledge/a@1.0.0")
@@ -161,15 +162,15 @@ type treeFile struct {
 }
 
 // forgedKit puts a version whose line is right and whose tree is what change makes of it.
-func forgedKit(t *testing.T, h *host, version string, m *objects.Manifest, raw []byte, change func(map[string]treeFile)) Entry {
+func forgedKit(t *testing.T, h *host, version string, m *objects.Manifest, raw []byte, change func(map[string]treeFile)) oplog.Entry {
 	t.Helper()
-	e := Entry{Ref: mustRef("acme/bundle/kit"), Version: version, Path: "bundles/acme/kit/" + objects.ManifestName, Sum: objects.DigestOf(raw),
+	e := oplog.Entry{Ref: mustRef("acme/bundle/kit"), Version: version, Path: "bundles/acme/kit/" + objects.ManifestName, Sum: objects.DigestOf(raw),
 		Size: int64(len(raw)), Author: h.w.ada.fp()}
 	files := map[string]treeFile{e.Path: {store.ModeFile, raw}}
 	for p, f := range kitFiles() {
 		mode := store.ModeFile
 		if mf, ok := m.File(p); ok {
-			mode = modeOf(mf)
+			mode = oplog.ModeOf(mf)
 		}
 		files["bundles/acme/kit/"+p] = treeFile{mode, f.Data}
 	}
@@ -184,7 +185,7 @@ func forgedKit(t *testing.T, h *host, version string, m *objects.Manifest, raw [
 	}
 	tree, err := forgedTree(h.put, all)
 	if err == nil {
-		e.Commit, err = putCommit(h.put, &e, raw, tree)
+		e.Commit, err = oplog.PutCommit(h.put, &e, raw, tree)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -192,9 +193,9 @@ func forgedKit(t *testing.T, h *host, version string, m *objects.Manifest, raw [
 	return e
 }
 
-// forgedTree is putFiles for modes that nobody writes: links.
-func forgedTree(put sink, files map[string]store.Entry) (store.OID, error) {
-	return putFiles(func(typ store.Type, data []byte) (store.OID, error) {
+// forgedTree is PutFiles for modes that nobody writes: links.
+func forgedTree(put oplog.Sink, files map[string]store.Entry) (store.OID, error) {
+	return oplog.PutFiles(func(typ store.Type, data []byte) (store.OID, error) {
 		if typ == store.TypeTree {
 			data = bytes.ReplaceAll(data, []byte("100755 link\x00"), []byte("120000 link\x00"))
 		}
@@ -263,33 +264,9 @@ func TestPackageAttacks(t *testing.T) {
 	}
 }
 
-// TestPackageEntry: the line of a package is for its manifest in its place, and no other line
-// is for a file of a package.
-func TestPackageEntry(t *testing.T) {
-	good := Entry{Ref: mustRef("acme/bundle/kit"), Version: "1.0.0", Path: "bundles/acme/kit/rye.bundle.yaml", Sum: objects.DigestOf(nil), Size: 1,
-		Author: newKey("ada").fp(), Commit: emptyTree}
-	if err := good.check(); err != nil {
-		t.Fatal(err)
-	}
-	for name, change := range map[string]func(*Entry){
-		"another package's place": func(e *Entry) { e.Path = "bundles/acme/other/rye.bundle.yaml" },
-		"another namespace's":     func(e *Entry) { e.Path = "bundles/beta/kit/rye.bundle.yaml" },
-		"a file of it":            func(e *Entry) { e.Path = "bundles/acme/kit/main.sh" },
-		"no package":              func(e *Entry) { e.Ref, e.Path = mustRef("acme/bundle/tools/kit"), "tools/acme/kit/rye.bundle.yaml" },
-		"a member":                func(e *Entry) { e.Ref, e.Path = mustRef("acme/tool/kit/x"), "bundles/acme/kit/tools/x.sh" },
-		"an entry":                func(e *Entry) { e.Ref, e.Path = mustRef("acme/knowledge/kit"), "bundles/acme/kit/SKILL.md" },
-	} {
-		e := good
-		change(&e)
-		if err := e.check(); !fault.Is(err, fault.Malformed) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // TestPackageRebuilt: a package that the host lost is sent again from whoever has it, whole.
 func TestPackageRebuilt(t *testing.T) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	pub := w.machine(t)
 	p := Publication{Namespace: "acme", By: By{Signer: w.ada}, Items: []*Item{kitItem(t, w.ada, "1.0.0", kitFiles())}}
 	done, err := pub.Publish(w.ctx, p)
@@ -352,15 +329,15 @@ func TestPackageVector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := Entry{Ref: m.Ref(), Version: m.Version, Path: m.Ref().PackageDir() + "/" + objects.ManifestName, Sum: m.Item().Sum}
+	e := oplog.Entry{Ref: m.Ref(), Version: m.Version, Path: m.Ref().PackageDir() + "/" + objects.ManifestName, Sum: m.Item().Sum}
 	put := map[store.Type][]byte{}
-	hash := hasher(store.SHA1)
+	hash := oplog.Hasher(store.SHA1)
 	sink := func(typ store.Type, data []byte) (store.OID, error) { put[typ] = data; return hash(typ, data) }
-	tree, err := putPackage(sink, &e, []byte(v.Manifest), func(f objects.File) ([]byte, error) { return []byte(v.Files[f.Path]), nil })
+	tree, err := oplog.PutPackage(sink, &e, []byte(v.Manifest), func(f objects.File) ([]byte, error) { return []byte(v.Files[f.Path]), nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := putCommit(sink, &e, []byte(v.Manifest), tree)
+	id, err := oplog.PutCommit(sink, &e, []byte(v.Manifest), tree)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 )
 
@@ -40,12 +41,12 @@ func (e *UngrantedError) Error() string {
 
 // Receipt tells what a publication did, or with DryRun would do.
 type Receipt struct {
-	Published  []Release
-	Unchanged  []Release // were there already, with the same bytes
-	Claimed    bool      // the namespace was claimed on the way
-	Operations int       // appended to the log
-	Tip        Point     // of the namespace afterwards
-	Tries      int       // 1 unless other publishers were faster
+	Published  []oplog.Release
+	Unchanged  []oplog.Release // were there already, with the same bytes
+	Claimed    bool            // the namespace was claimed on the way
+	Operations int             // appended to the log
+	Tip        oplog.Point     // of the namespace afterwards
+	Tries      int             // 1 unless other publishers were faster
 }
 
 // Publish appends new versions to a namespace's log: as many operations as
@@ -80,7 +81,7 @@ type outgoing struct {
 // versions checks that what is to be published belongs together, and sorts it as it will be
 // appended: by the catalogue's files, so that each operation rewrites few of them.
 func (p *Publication) versions() ([]*outgoing, error) {
-	if err := CheckNamespace(p.Namespace); err != nil {
+	if err := oplog.CheckNamespace(p.Namespace); err != nil {
 		return nil, fault.New(fault.Usage, "publish: %w", err)
 	}
 	if len(p.Items) == 0 {
@@ -93,7 +94,7 @@ func (p *Publication) versions() ([]*outgoing, error) {
 		}
 		out = append(out, &outgoing{Item: it})
 	}
-	sortVersions(out, func(ref objects.Ref) byte { return shardOf(ref) })
+	sortVersions(out, func(ref objects.Ref) byte { return oplog.ShardOf(ref) })
 	for i := 1; i < len(out); i++ {
 		if a, b := &out[i-1].entry, &out[i].entry; a.Ref == b.Ref && a.Version == b.Version {
 			return nil, fault.New(fault.Usage, "publish %s: it is given twice", b.Name())
@@ -141,40 +142,37 @@ func (j *publishing) refs() []objects.Ref {
 }
 
 // as is the state under the grant that is yet to be made.
-func (j *publishing) as(s State) State {
-	if ns := j.p.Namespace; j.p.DryRun && j.p.Granted && s.root.Grant(ns) == nil {
-		root := s.root
-		root.Seq++
-		root.grant(RootOp{Seq: root.Seq, Namespace: ns, Keys: []trust.PublicKey{j.p.By.Signer.Public()}})
-		return s.WithRoot(root)
+func (j *publishing) as(s oplog.State) oplog.State {
+	if ns := j.p.Namespace; j.p.DryRun && j.p.Granted && s.Under().Grant(ns) == nil {
+		return s.WithRoot(s.Under().WithGrant(ns, j.p.By.Signer.Public()))
 	}
 	return s
 }
 
-func (j *publishing) check(after State) error {
+func (j *publishing) check(after oplog.State) error {
 	if j.p.Check == nil {
 		return nil
 	}
 	return j.p.Check(Binding{Keys: after.Keys()})
 }
 
-func (j *publishing) plan(s State) ([]Op, error) {
+func (j *publishing) plan(s oplog.State) ([]oplog.Op, error) {
 	var fresh []*outgoing
 	for _, v := range j.versions {
-		old, err := s.lookup(v.entry.Ref, v.entry.Version)
+		old, err := s.Lookup(v.entry.Ref, v.entry.Version)
 		switch {
 		case err != nil:
 			return nil, err
 		case old == nil:
 			fresh = append(fresh, v)
 		case old.Sum != v.entry.Sum:
-			return nil, changedVersion(old, v.entry.Sum)
+			return nil, old.Changed(v.entry.Sum)
 		}
 	}
 	if len(fresh) == 0 {
 		return nil, nil
 	}
-	var ops []Op
+	var ops []oplog.Op
 	if j.claims = s.Seq == 0; j.claims {
 		claim, err := j.claim(s)
 		if err != nil {
@@ -182,9 +180,9 @@ func (j *publishing) plan(s State) ([]Op, error) {
 		}
 		ops = append(ops, claim)
 	}
-	for list := range slices.Chunk(fresh, MaxItems) {
+	for list := range slices.Chunk(fresh, oplog.MaxItems) {
 		sortVersions(list, func(objects.Ref) byte { return 0 })
-		op := Op{Kind: OpPublish, Items: make([]Entry, 0, len(list))}
+		op := oplog.Op{Kind: oplog.OpPublish, Items: make([]oplog.Entry, 0, len(list))}
 		for _, v := range list {
 			op.Items = append(op.Items, v.entry)
 		}
@@ -194,23 +192,23 @@ func (j *publishing) plan(s State) ([]Op, error) {
 }
 
 // claim returns the first operation of an unclaimed namespace.
-func (j *publishing) claim(s State) (Op, error) {
-	g := s.root.Grant(s.Namespace)
-	if g == nil && s.root.Claims != ClaimsOpen {
-		return Op{}, fault.New(fault.Untrusted, "%w", &UngrantedError{s.Namespace, s.root.Name}).
+func (j *publishing) claim(s oplog.State) (oplog.Op, error) {
+	g := s.Under().Grant(s.Namespace)
+	if g == nil && s.Under().Claims != oplog.ClaimsOpen {
+		return oplog.Op{}, fault.New(fault.Untrusted, "%w", &UngrantedError{s.Namespace, s.Under().Name}).
 			Advise("ask a holder of the root for it, with the key %s", j.p.By.Signer.Public().Authorized())
 	}
 	if g == nil && trust.Reserved(s.Namespace) {
-		return Op{}, fault.New(fault.Denied, "publish to %s: the namespace is reserved and cannot be claimed", s.Namespace)
+		return oplog.Op{}, fault.New(fault.Denied, "publish to %s: the namespace is reserved and cannot be claimed", s.Namespace)
 	}
-	return Op{Kind: OpClaim, Keys: []KeyGrant{{Public: j.p.By.Signer.Public()}}}, nil
+	return oplog.Op{Kind: oplog.OpClaim, Keys: []oplog.KeyGrant{{Public: j.p.By.Signer.Public()}}}, nil
 }
 
 // receipt sorts the versions into new and old: new is what was made here, and what the log
 // credits to the signer.
 func (j *publishing) receipt(got advanced) (Receipt, error) {
 	s := got.state
-	out := Receipt{Claimed: j.claims, Operations: got.ops, Tip: s.point(), Tries: got.tries}
+	out := Receipt{Claimed: j.claims, Operations: got.ops, Tip: s.Point(), Tries: got.tries}
 	for _, v := range j.versions {
 		e, err := s.Entry(v.entry.Ref, v.entry.Version)
 		if err != nil {
@@ -221,9 +219,9 @@ func (j *publishing) receipt(got advanced) (Receipt, error) {
 			mine = e.Commit.IsZero()
 		}
 		if mine {
-			out.Published = append(out.Published, s.release(e))
+			out.Published = append(out.Published, s.Release(e))
 		} else {
-			out.Unchanged = append(out.Unchanged, s.release(e))
+			out.Unchanged = append(out.Unchanged, s.Release(e))
 		}
 	}
 	return out, nil

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
@@ -34,11 +35,11 @@ func Rebuild(ctx context.Context, r *Registry, by By, namespace string, dry bool
 	if s.Seq == 0 {
 		return c, fault.New(fault.NotFound, "rebuild the content of %s: nobody has claimed it", namespace)
 	}
-	x, err := examine(ctx, r, s, Point{})
+	x, err := examine(ctx, r, s, oplog.Point{})
 	if err != nil {
 		return c, err
 	}
-	b := rebuilding{r: r, s: x.State, skipped: x.skipped, needsNone: x.needsNone, dry: dry, missing: map[string]bool{}}
+	b := rebuilding{r: r, s: x.State, skipped: x.Skipped, needsNone: x.NeedsNone, dry: dry, missing: map[string]bool{}}
 	for _, what := range c.Missing {
 		b.missing[what] = true
 	}
@@ -48,16 +49,16 @@ func Rebuild(ctx context.Context, r *Registry, by By, namespace string, dry bool
 // rebuilding is one Rebuild under way.
 type rebuilding struct {
 	r         *Registry
-	s         State
-	skipped   []Skipped
-	needsNone func(Op) bool // the change list of an operation may be missing
+	s         oplog.State
+	skipped   []oplog.Skipped
+	needsNone func(oplog.Op) bool // the change list of an operation may be missing
 	dry       bool
 	missing   map[string]bool
 	heads     []store.OID
 	again     []store.OID // objects that the host lost and this machine has
 }
 
-func (b *rebuilding) run(ctx context.Context, p pen) error {
+func (b *rebuilding) run(ctx context.Context, p oplog.Pen) error {
 	repo, err := b.r.writing()
 	if err != nil {
 		return err
@@ -99,7 +100,7 @@ func (b *rebuilding) run(ctx context.Context, p pen) error {
 	if err == nil {
 		to.content[b.s.Namespace] = tip
 	}
-	if err != nil || !b.s.root.Tags {
+	if err != nil || !b.s.Under().Tags {
 		return err
 	}
 	keep := map[store.OID]bool{}
@@ -116,7 +117,7 @@ func (b *rebuilding) gather(ctx context.Context, repo *store.Repo) (map[string]s
 		return nil, err
 	}
 	vouched := uint64(0)
-	if g := b.s.root.Grant(b.s.Namespace); g != nil && g.Checkpoint != nil {
+	if g := b.s.Under().Grant(b.s.Namespace); g != nil && g.Checkpoint != nil {
 		vouched = g.Checkpoint.Seq
 	}
 	lists := map[string]store.OID{}
@@ -124,7 +125,7 @@ func (b *rebuilding) gather(ctx context.Context, repo *store.Repo) (map[string]s
 		if b.skips(uint64(i) + 1) {
 			continue
 		}
-		op, err := ParseOp(raw)
+		op, err := oplog.Parse(raw)
 		if err != nil {
 			return nil, err
 		}
@@ -132,24 +133,24 @@ func (b *rebuilding) gather(ctx context.Context, repo *store.Repo) (map[string]s
 			lists[fmt.Sprintf("changes/%d.jsonl", op.Seq)] = op.Changes.ID
 			b.again = append(b.again, op.Changes.ID) // examined, so here; small
 		}
-		if op.Seq == vouched && op.Seq != b.s.last.Seq && !b.missing[fmt.Sprintf("state after operation %d", op.Seq)] {
+		if op.Seq == vouched && op.Seq != b.s.Last().Seq && !b.missing[fmt.Sprintf("state after operation %d", op.Seq)] {
 			b.heads = append(b.heads, op.Kept)
 		}
 	}
-	return lists, b.s.Entries(func(e Entry) error {
-		if e.Status == StatusRedacted {
+	return lists, b.s.Entries(func(e oplog.Entry) error {
+		if e.Status == oplog.StatusRedacted {
 			return nil
 		}
 		if !b.missing["version "+e.Name()] {
 			b.heads = append(b.heads, e.Commit)
 			return nil
 		}
-		if _, err := readContent(&repo.Reader, &e); err != nil {
+		if _, err := oplog.ReadContent(&repo.Reader, &e); err != nil {
 			return fault.New(fault.Network, "rebuild the content of %s: %s is not on the host, and not here: %w", b.s.Namespace, e.Name(), err).
 				Advise("run it where it was published, or rye registry redact %s", e.Name())
 		}
 		b.heads = append(b.heads, e.Commit)
-		_, _, err := copyContent(&repo.Reader, &e, func(t store.Type, data []byte) (store.OID, error) {
+		_, _, err := oplog.CopyContent(&repo.Reader, &e, func(t store.Type, data []byte) (store.OID, error) {
 			id := store.SHA1.Hash(t, data)
 			b.again = append(b.again, id)
 			return id, nil
@@ -160,13 +161,13 @@ func (b *rebuilding) gather(ctx context.Context, repo *store.Repo) (map[string]s
 
 // skips reports whether the operation at a position has no effect.
 func (b *rebuilding) skips(seq uint64) bool {
-	_, found := slices.BinarySearchFunc(b.skipped, seq, func(k Skipped, seq uint64) int { return cmp.Compare(k.Seq, seq) })
+	_, found := slices.BinarySearchFunc(b.skipped, seq, func(k oplog.Skipped, seq uint64) int { return cmp.Compare(k.Seq, seq) })
 	return found
 }
 
 // state makes the last state anew, whole: it follows from the log.
-func (b *rebuilding) state(lists map[string]store.OID, put sink) error {
-	id, err := keepState(b.s, Address{ID: lists[fmt.Sprintf("changes/%d.jsonl", b.s.last.Seq)]}, nil, put)
+func (b *rebuilding) state(lists map[string]store.OID, put oplog.Sink) error {
+	id, err := b.s.Keep(oplog.Address{ID: lists[fmt.Sprintf("changes/%d.jsonl", b.s.Last().Seq)]}, nil, put)
 	if err == nil && id != b.s.Kept {
 		err = fault.New(fault.Integrity, "rebuild the content of %s: its state is %s, the log names %s", b.s.Namespace, id, b.s.Kept)
 	}
@@ -175,10 +176,10 @@ func (b *rebuilding) state(lists map[string]store.OID, put sink) error {
 }
 
 // versionTable lists every version, for people.
-func versionTable(s State) []byte {
+func versionTable(s oplog.State) []byte {
 	var b bytes.Buffer
 	b.WriteString("\n| version | published | |\n|---|---|---|\n")
-	s.Entries(func(e Entry) error {
+	s.Entries(func(e oplog.Entry) error {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", e.Name(), e.Time.Format("2006-01-02"), e.Status)
 		return nil
 	})

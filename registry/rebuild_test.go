@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/registry/oplog"
 )
 
 // TestRedactAndRebuild: a secret that was published is refused wherever it is cached, and
 // after a rebuild no branch of the host names its bytes; everything else is as it was.
 func TestRedactAndRebuild(t *testing.T) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	pub, by := w.machine(t), By{Signer: w.ada}
 	w.publish(pub, w.ada, "acme/knowledge/a@1.0.0", "acme/knowledge/secret@1.0.0")
 	m := w.machine(t)
@@ -22,7 +23,7 @@ func TestRedactAndRebuild(t *testing.T) {
 	if _, err := m.Fetch(w.ctx, secret); err != nil {
 		t.Fatal(err)
 	}
-	if err := pub.Mark(w.ctx, OpRedact, StatusChange{Names: []string{secret.Name()}, Reason: "a password", By: by}); err != nil {
+	if err := pub.Mark(w.ctx, oplog.OpRedact, StatusChange{Names: []string{secret.Name()}, Reason: "a password", By: by}); err != nil {
 		t.Fatal(err)
 	}
 	w.sync(m, "acme")
@@ -76,7 +77,7 @@ func TestRedactAndRebuild(t *testing.T) {
 
 // TestRebuildMends: what the host lost and a machine still has goes there again.
 func TestRebuildMends(t *testing.T) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	pub, by := w.machine(t), By{Signer: w.ada}
 	w.publish(pub, w.ada, "acme/knowledge/a@1.0.0", "acme/knowledge/b@1.0.0")
 	rel, err := pub.Select(mustRef("acme/knowledge/b"), mustRange("*"))
@@ -88,7 +89,7 @@ func TestRebuildMends(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blob, err := onlyFile(&h.repo.Reader, c.Tree, rel.Path)
+	blob, err := oplog.OnlyFile(&h.repo.Reader, c.Tree, rel.Path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 )
 
@@ -42,7 +43,7 @@ func Judge(ctx context.Context, repo *store.Repo, moves []Move, now time.Time) e
 	if repo.Format() != store.SHA1 {
 		return fault.New(fault.Malformed, "a registry is a repository of SHA-1 objects")
 	}
-	j := &judging{rd: &repo.Reader, repo: repo, now: now, after: map[string]State{}, writers: map[string][]trust.PublicKey{}}
+	j := &judging{rd: &repo.Reader, repo: repo, now: now, after: map[string]oplog.State{}, writers: map[string][]trust.PublicKey{}}
 	slices.SortStableFunc(moves, func(a, b Move) int { return rank(a.Ref) - rank(b.Ref) })
 	root, err := j.judgeRoot(ctx, moves)
 	if err != nil {
@@ -73,8 +74,8 @@ type judging struct {
 	repo  *store.Repo
 	rd    *store.Reader
 	now   time.Time
-	root  Root
-	after map[string]State // of the namespaces that move
+	root  oplog.Root
+	after map[string]oplog.State // of the namespaces that move
 
 	writers map[string][]trust.PublicKey // keys that were active before
 }
@@ -101,18 +102,18 @@ func checkMoved(m Move, ns, what string) error {
 	if m.New.IsZero() {
 		return fault.New(fault.Rollback, "%s: the %s of a namespace is not deleted", words.Brief(m.Ref), what)
 	}
-	return CheckNamespace(ns)
+	return oplog.CheckNamespace(ns)
 }
 
 // judgeRoot returns the root as it is after the push.
-func (j *judging) judgeRoot(ctx context.Context, moves []Move) (Root, error) {
+func (j *judging) judgeRoot(ctx context.Context, moves []Move) (oplog.Root, error) {
 	m := Move{Ref: mainBranch}
 	if len(moves) > 0 && moves[0].Ref == mainBranch {
 		m = moves[0]
 	} else if tip, err := j.repo.Ref(mainBranch); err == nil {
 		m.Old, m.New = tip, tip
 	} else if !fault.Is(err, fault.NotFound) {
-		return Root{}, err
+		return oplog.Root{}, err
 	}
 	base, err := hostRoot(ctx, j.rd, m.Old)
 	if err != nil || m.Old == m.New {
@@ -125,34 +126,28 @@ func (j *judging) judgeRoot(ctx context.Context, moves []Move) (Root, error) {
 	if err != nil {
 		return base, err
 	}
-	root, _, err := replayRoot(base, raws, j.now, store.SHA1)
+	root, _, err := oplog.ReplayRoot(base, raws, j.now, store.SHA1)
 	return root, err
 }
 
 // hostRoot reads a root that the host has, and believes it.
-func hostRoot(ctx context.Context, rd *store.Reader, tip store.OID) (root Root, err error) {
+func hostRoot(ctx context.Context, rd *store.Reader, tip store.OID) (root oplog.Root, err error) {
 	if tip.IsZero() {
 		return root, nil
 	}
-	raws, _, err := readLine(ctx, rd, tip, store.OID{})
+	raws, _, err := oplog.ReadLine(ctx, rd, tip, store.OID{})
 	if err != nil {
 		return root, err
 	}
-	for _, raw := range raws {
-		op, err := parseRootOp(raw, false)
-		if err == nil {
-			err = root.change(op)
-		}
-		if err != nil {
-			return root, fmt.Errorf("the host's own root: %w", err)
-		}
+	if root, err = oplog.CheckedRoot(raws); err != nil {
+		return root, fmt.Errorf("the host's own root: %w", err)
 	}
 	return root, nil
 }
 
 // news returns the raw commits that a line gets, oldest first: it only ever gets longer.
 func (j *judging) news(ctx context.Context, m Move) ([][]byte, error) {
-	raws, met, err := readLine(ctx, j.rd, m.New, m.Old)
+	raws, met, err := oplog.ReadLine(ctx, j.rd, m.New, m.Old)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", words.Brief(m.Ref), err)
 	}
@@ -164,15 +159,15 @@ func (j *judging) news(ctx context.Context, m Move) ([][]byte, error) {
 }
 
 // judgeLog returns the state of a namespace after its move.
-func (j *judging) judgeLog(ctx context.Context, ns string, m Move) (State, error) {
+func (j *judging) judgeLog(ctx context.Context, ns string, m Move) (oplog.State, error) {
 	if j.root.Seq == 0 {
-		return State{}, fault.New(fault.Untrusted, "%s: there is no registry here", words.Brief(m.Ref)).Advise("rye registry init makes its root")
+		return oplog.State{}, fault.New(fault.Untrusted, "%s: there is no registry here", words.Brief(m.Ref)).Advise("rye registry init makes its root")
 	}
 	s, err := j.stateOf(ctx, ns, m.Old)
 	if err != nil {
 		return s, err
 	}
-	j.writers[ns] = active(&s) // who hands on, or retires, sends the content of that
+	j.writers[ns] = s.Active() // who hands on, or retires, sends the content of that
 	raws, err := j.news(ctx, m)
 	if err != nil {
 		return s, err
@@ -185,28 +180,27 @@ func (j *judging) judgeLog(ctx context.Context, ns string, m Move) (State, error
 			return s, err
 		}
 	}
-	if err := j.root.admits(ns, s.Genesis, s.claimant()); err != nil {
+	if err := j.root.Admits(ns, s.Genesis, s.Claimant()); err != nil {
 		return s, err
 	}
-	return s, checkFuture(ns, s.Seq, s.Time, j.now)
+	return s, oplog.CheckFuture(ns, s.Seq, s.Time, j.now)
 }
 
 // stateOf returns the state that the host has of a namespace, and believes it.
-func (j *judging) stateOf(ctx context.Context, ns string, tip store.OID) (State, error) {
-	s := NewState(j.root, ns)
-	s.from = j.load
+func (j *judging) stateOf(ctx context.Context, ns string, tip store.OID) (oplog.State, error) {
+	s := oplog.NewState(j.root, ns).From(j.load)
 	if tip.IsZero() {
 		return s, nil
 	}
-	raw, _, err := readCommit(j.rd, tip)
+	raw, _, err := oplog.ReadCommit(j.rd, tip)
 	if err != nil {
 		return s, err
 	}
-	op, err := parseOp(raw, false)
-	if err != nil || op.Kind == OpVoid { // of these the state is not believed, nor of what is malformed and was there before
+	op, err := oplog.ParseChecked(raw)
+	if err != nil || op.Kind == oplog.OpVoid { // of these the state is not believed, nor of what is malformed and was there before
 		return j.replay(ctx, s, tip)
 	}
-	at, err := stateAt(j.load, op)
+	at, err := oplog.StateAt(j.load, op)
 	if fault.Is(err, fault.NotFound) { // nobody sent it; the log gives the keys
 		return j.replay(ctx, s, tip)
 	}
@@ -217,68 +211,66 @@ func (j *judging) stateOf(ctx context.Context, ns string, tip store.OID) (State,
 }
 
 // replay returns the state at the end of a log as readers see it.
-func (j *judging) replay(ctx context.Context, s State, tip store.OID) (State, error) {
-	raws, _, err := readLine(ctx, j.rd, tip, store.OID{})
+func (j *judging) replay(ctx context.Context, s oplog.State, tip store.OID) (oplog.State, error) {
+	raws, _, err := oplog.ReadLine(ctx, j.rd, tip, store.OID{})
 	if err == nil {
-		s, _, err = replay(ctx, s, raws, j.now)
+		s, _, err = oplog.Replay(ctx, s, raws, j.now)
 	}
 	return s, err
 }
 
 // without returns the state s without what a key-revoke that follows drops.
-func (j *judging) without(ctx context.Context, s State, op Op) (State, error) {
-	raws, _, err := readLine(ctx, j.rd, s.At, store.OID{})
+func (j *judging) without(ctx context.Context, s oplog.State, op oplog.Op) (oplog.State, error) {
+	raws, _, err := oplog.ReadLine(ctx, j.rd, s.At, store.OID{})
 	if err != nil {
 		return s, err
 	}
-	x := examined{State: NewState(j.root, s.Namespace), keys: plannedKeys(s, []Op{op})}
-	x.from = j.load
-	_, done, err := replay(ctx, x.State, raws, j.now)
+	x := oplog.Examined{State: oplog.NewState(j.root, s.Namespace).From(j.load), Keys: s.Planned(op).Keys()}
+	_, done, err := oplog.Replay(ctx, x.State, raws, j.now)
 	if err != nil {
 		return s, err
 	}
-	x.skipped = done.skipped
-	if err := x.replay(ctx, j.load, done.ops); err != nil {
+	x.Skipped = done.Skipped
+	if err := x.Replay(ctx, j.load, done.Ops); err != nil {
 		return s, err
 	}
-	s.cat, s.from, s.Kept = x.cat, x.from, x.Kept
-	return s, nil
+	return s.Derived(x.State), nil
 }
 
 // load is the source of the host's objects.
-func (j *judging) load(a Address) ([]byte, error) { return j.rd.Blob(a.ID, maxShard) }
+func (j *judging) load(a oplog.Address) ([]byte, error) { return j.rd.Blob(a.ID, oplog.MaxShard) }
 
 // apply judges one operation with everything that it wrote.
-func (j *judging) apply(ctx context.Context, s State, raw []byte) (State, error) {
-	op, err := ParseOp(raw)
+func (j *judging) apply(ctx context.Context, s oplog.State, raw []byte) (oplog.State, error) {
+	op, err := oplog.Parse(raw)
 	if err != nil {
 		return s, err
 	}
-	if op.drops() {
+	if op.Drops() {
 		if s, err = j.without(ctx, s, op); err != nil {
 			return s, err
 		}
 	}
 	var changes []byte
 	if op.Changes.Count > 0 {
-		if changes, err = source(j.load).load(op.Changes.Address, "change list"); err != nil {
-			return s, fmt.Errorf("%s: %w", op.label(), err)
+		if changes, err = oplog.Source(j.load).Load(op.Changes.Address, "change list"); err != nil {
+			return s, fmt.Errorf("%s: %w", op.Label(), err)
 		}
 	}
-	next, err := ApplyAll(s, op, changes)
+	next, err := oplog.ApplyAll(s, op, changes)
 	if err != nil {
 		return s, err
 	}
 	if !j.rd.Has(op.Kept) {
-		return s, fault.New(fault.NotFound, "%s: commit %s, which keeps its state, was not sent before it", op.label(), op.Kept)
+		return s, fault.New(fault.NotFound, "%s: commit %s, which keeps its state, was not sent before it", op.Label(), op.Kept)
 	}
-	if op.Kind != OpPublish {
+	if op.Kind != oplog.OpPublish {
 		return next, nil
 	}
-	rows, err := parseShard(changes)
+	rows, err := oplog.ParseShard(changes)
 	for _, r := range rows {
-		if _, err := readContent(j.rd, r.Entry); err != nil {
-			return s, fmt.Errorf("%s: %w", op.label(), err)
+		if _, err := oplog.ReadContent(j.rd, r.Entry); err != nil {
+			return s, fmt.Errorf("%s: %w", op.Label(), err)
 		}
 	}
 	return next, err
@@ -297,18 +289,18 @@ func (j *judging) judgeContent(ctx context.Context, ns string, m Move) error {
 			return err
 		}
 	}
-	members := append(active(&s), j.writers[ns]...)
+	members := append(s.Active(), j.writers[ns]...)
 	writers := slices.Clone(members)
 	if g := j.root.Grant(ns); g != nil && (s.Seq == 0 || g.Since > s.Grant) {
 		writers = append(writers, g.Keys...) // who claims or joins sends the content first
 	}
-	open := s.Seq == 0 && j.root.Grant(ns) == nil && j.root.Claims == ClaimsOpen
+	open := s.Seq == 0 && j.root.Grant(ns) == nil && j.root.Claims == oplog.ClaimsOpen
 	id, signer := m.New, trust.PublicKey{}
 	for n := 0; id != m.Old && !id.IsZero(); n++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		raw, parent, err := readCommit(j.rd, id)
+		raw, parent, err := oplog.ReadCommit(j.rd, id)
 		if err != nil {
 			return fmt.Errorf("%s: %w", words.Brief(m.Ref), err)
 		}
@@ -335,9 +327,9 @@ func (j *judging) judgeContent(ctx context.Context, ns string, m Move) error {
 
 // openMerge reads a commit of a branch of content.
 func openMerge(raw []byte, ns string) (*store.Commit, trust.PublicKey, error) {
-	c, signer, err := openCommit(raw, true)
+	c, signer, err := oplog.OpenCommit(raw, true)
 	if err == nil && c.Message != fmt.Sprintf("content of %s\n", ns) {
-		err = fault.New(fault.Malformed, "commit %s: is not a merge of content", commitID(c))
+		err = fault.New(fault.Malformed, "commit %s: is not a merge of content", oplog.CommitID(c))
 	}
 	return c, signer, err
 }

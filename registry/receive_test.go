@@ -8,6 +8,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 )
 
@@ -15,7 +16,7 @@ import (
 // readers would refuse is not.
 func TestJudge(t *testing.T) {
 	ctx := context.Background()
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	m, eve := w.machine(t), newKey("eve")
 	w.publish(m, w.ada, "acme/knowledge/one@1.0.0")
 	repo, err := store.Open(w.dir)
@@ -40,7 +41,7 @@ func TestJudge(t *testing.T) {
 	next, more := ref(branchOf("acme")), ref(contentOf("acme"))
 	put := func(by *testKey, tree store.OID, msg string, parents ...store.OID) store.OID {
 		t.Helper()
-		raw, err := penOf(by).commit(ctx, tree, slices.DeleteFunc(parents, store.OID.IsZero), msg, w.now)
+		raw, err := penOf(by).Commit(ctx, tree, slices.DeleteFunc(parents, store.OID.IsZero), msg, w.now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +56,7 @@ func TestJudge(t *testing.T) {
 		b.Release()
 		return id
 	}
-	op, err := ParseOp(mustObject(t, repo, next))
+	op, err := oplog.Parse(mustObject(t, repo, next))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,15 +74,15 @@ func TestJudge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	grant, err := penOf(w.root).rootOperation(root, RootOp{Kind: OpGrant, Namespace: "beta", Keys: []trust.PublicKey{eve.pub}})
+	grant, err := penOf(w.root).RootOperation(root, oplog.RootOp{Kind: oplog.OpGrant, Namespace: "beta", Keys: []trust.PublicKey{eve.pub}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	granted := root
-	if err := granted.change(grant); err != nil {
+	granted, err := root.TestOnlyChange(grant)
+	if err != nil {
 		t.Fatal(err)
 	}
-	beta, err := granted.tree(store.SHA1, func(kind store.Type, data []byte) (store.OID, error) {
+	beta, err := granted.Tree(store.SHA1, func(kind store.Type, data []byte) (store.OID, error) {
 		b := repo.NewBatch()
 		defer b.Release()
 		id, err := b.Add(kind, data)
@@ -129,7 +130,7 @@ func TestJudge(t *testing.T) {
 		}
 	}
 	// Who hands a namespace on signs the content of that, and may write no more afterwards.
-	if err := changeKeys(w, m, By{Signer: w.ada}, Op{Kind: OpTransfer, Keys: grants(t, s, eve)}); err != nil {
+	if err := changeKeys(w, m, By{Signer: w.ada}, oplog.Op{Kind: oplog.OpTransfer, Keys: grants(t, s, eve)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := Judge(ctx, repo, []Move{{ns, next, ref(ns)}, {keeps, more, ref(keeps)}}, w.now); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
@@ -57,9 +58,9 @@ type Registry struct {
 	notes     []string           // for people
 	drops     []string           // of these, the key-revokes that were read and drop operations
 	repo      *store.Repo        // nil until the cache exists
-	root      Root
-	spaces    map[string]State // as of the last Sync or load
-	first     map[string]bool  // namespaces that nothing was known of before
+	root      oplog.Root
+	spaces    map[string]oplog.State // as of the last Sync or load
+	first     map[string]bool        // namespaces that nothing was known of before
 	stats     Stats
 	recalled  recalled // what was read last of what is remembered
 	ahead     ahead    // what Unchanged was shown, for the Sync that follows
@@ -83,7 +84,7 @@ func Open(o Options) (*Registry, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	r := &Registry{o: o, spaces: map[string]State{}, shown: map[string]*mirror{}, first: map[string]bool{}}
+	r := &Registry{o: o, spaces: map[string]oplog.State{}, shown: map[string]*mirror{}, first: map[string]bool{}}
 	if !o.Offline {
 		var err error
 		if r.mirrors, err = dialAll(o); err != nil {
@@ -134,7 +135,7 @@ func (r *Registry) Stats() Stats {
 type Identity struct {
 	ID         objects.Digest
 	Name       string
-	Claims     Claims
+	Claims     oplog.Claims
 	Threshold  int
 	Roots      []trust.PublicKey
 	Seq        uint64 // operations of the root
@@ -142,9 +143,9 @@ type Identity struct {
 	Created    time.Time
 }
 
-func identityOf(r Root, created time.Time) Identity {
+func identityOf(r oplog.Root, created time.Time) Identity {
 	return Identity{ID: r.ID, Name: r.Name, Claims: r.Claims, Threshold: r.Threshold, Roots: r.Keys,
-		Seq: r.Seq, Namespaces: len(r.grants), Created: created}
+		Seq: r.Seq, Namespaces: len(r.Namespaces()), Created: created}
 }
 
 // Contact reads the root of the registry at a URL and verifies it against
@@ -176,11 +177,11 @@ func Contact(ctx context.Context, url, tmp string, o transport.Options) (Identit
 		return Identity{}, err
 	}
 	defer q.Discard()
-	raws, _, err := readLine(ctx, &q.Reader, tip, store.OID{})
+	raws, _, err := oplog.ReadLine(ctx, &q.Reader, tip, store.OID{})
 	if err != nil {
 		return Identity{}, err
 	}
-	root, ops, err := replayRoot(Root{}, raws, time.Now(), repo.Format())
+	root, ops, err := oplog.ReplayRoot(oplog.Root{}, raws, time.Now(), repo.Format())
 	if err != nil {
 		return Identity{}, err
 	}

@@ -12,12 +12,13 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
 
 func TestPublishAndFetch(t *testing.T) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	pub := w.machine(t)
 	got := w.publish(pub, w.ada, "acme/knowledge/hi@1.0.0", "acme/knowledge/deep/er/x@0.1.0")
 	if !got.Claimed || got.Operations != 2 || len(got.Published) != 2 || got.Tip.Seq != 2 || got.Tries != 1 {
@@ -92,7 +93,7 @@ func TestPublishAndFetch(t *testing.T) {
 // TestFetchedIsBelievedByItsBinding follows an item to the one place where it
 // becomes usable: verified against the keys that the registry bound.
 func TestFetchedIsBelievedByItsBinding(t *testing.T) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	w.publish(w.machine(t), w.ada, "acme/knowledge/hi@1.0.0")
 	m := w.machine(t)
 	w.sync(m, "acme")
@@ -156,11 +157,11 @@ func checkCopy(t *testing.T, w *world, f *Fetched) {
 }
 
 func TestPlainGitReadsIt(t *testing.T) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	pub := w.machine(t)
 	w.publish(pub, w.ada, "acme/knowledge/hi@1.0.0")
 	w.publish(pub, w.ada, "acme/knowledge/hi@1.1.0", "acme/knowledge/other@1.0.0")
-	if err := pub.Mark(w.ctx, OpYank, StatusChange{Names: []string{"acme/knowledge/hi@1.0.0"}, Reason: "wrong", By: By{Signer: w.ada}}); err != nil {
+	if err := pub.Mark(w.ctx, oplog.OpYank, StatusChange{Names: []string{"acme/knowledge/hi@1.0.0"}, Reason: "wrong", By: By{Signer: w.ada}}); err != nil {
 		t.Fatal(err)
 	}
 	clone := filepath.Join(t.TempDir(), "clone")
@@ -214,7 +215,7 @@ func TestPlainGitReadsIt(t *testing.T) {
 }
 
 func TestCreateRefusesWhatIsThere(t *testing.T) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	_, err := Create(w.ctx, w.url, CreateOptions{Name: "Again", By: By{Signer: w.root}, TempDir: t.TempDir()})
 	wantCode(t, err, fault.Conflict)
 	_, err = Contact(w.ctx, emptyWorld(t).url, t.TempDir(), transport.Options{})
@@ -224,7 +225,7 @@ func TestCreateRefusesWhatIsThere(t *testing.T) {
 }
 
 func TestDryRunChangesNothing(t *testing.T) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	m := w.machine(t)
 	before := git(t, w.dir, "for-each-ref")
 	p := publication(t, w.ada, "acme/knowledge/hi@1.0.0")
@@ -244,7 +245,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 }
 
 func TestClaims(t *testing.T) {
-	granted, open := newWorld(t, ClaimsGranted), newWorld(t, ClaimsOpen)
+	granted, open := newWorld(t, oplog.ClaimsGranted), newWorld(t, oplog.ClaimsOpen)
 	bob := newKey("bob")
 	_, err := granted.machine(t).Publish(granted.ctx, publication(t, bob, "bobs/knowledge/x@1.0.0"))
 	wantCode(t, err, fault.Untrusted)
@@ -260,21 +261,21 @@ func TestClaims(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = job.claim(NewState(root, "core"))
+	_, err = job.claim(oplog.NewState(root, "core"))
 	wantCode(t, err, fault.Denied)
 }
 
 // synced returns the root after a sync.
-func (r *Registry) synced(ctx context.Context) (Root, error) {
+func (r *Registry) synced(ctx context.Context) (oplog.Root, error) {
 	if err := r.Sync(ctx); err != nil {
-		return Root{}, err
+		return oplog.Root{}, err
 	}
 	return r.Root(ctx)
 }
 
 // TestRegistriesAreDistinct: the same name, key and second give two identities (T23).
 func TestRegistriesAreDistinct(t *testing.T) {
-	a, b := newWorld(t, ClaimsGranted), newWorld(t, ClaimsGranted)
+	a, b := newWorld(t, oplog.ClaimsGranted), newWorld(t, oplog.ClaimsGranted)
 	if a.now != b.now || a.root.pub != b.root.pub {
 		t.Fatal("the two worlds differ: nothing is shown")
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/registry/oplog"
 )
 
 // addKey adds a key to acme, and returns the position of the operation.
@@ -13,11 +14,11 @@ func addKey(t *testing.T, w *world, m *machine, by, k *testKey) uint64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	proof, err := Prove(w.ctx, k, w.id.ID, "acme", s.Genesis)
+	proof, err := oplog.Prove(w.ctx, k, w.id.ID, "acme", s.Genesis)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := changeKeys(w, m, By{Signer: by}, Op{Kind: OpKeyAdd, Keys: []KeyGrant{{k.pub, proof}}}); err != nil {
+	if err := changeKeys(w, m, By{Signer: by}, oplog.Op{Kind: oplog.OpKeyAdd, Keys: []oplog.KeyGrant{{Public: k.pub, Proof: proof}}}); err != nil {
 		t.Fatal(err)
 	}
 	if s, err = m.View("acme"); err != nil {
@@ -31,11 +32,11 @@ func addKey(t *testing.T, w *world, m *machine, by, k *testKey) uint64 {
 func TestRevokedKeyTakesTheKeysItAdded(t *testing.T) {
 	for name, tt := range map[string]struct {
 		after uint64 // the operation that added the second key
-		state KeyState
+		state oplog.KeyState
 		code  fault.Code // of what the second key publishes
 	}{
-		"bad from that operation":   {0, KeyRevoked, fault.Revoked},
-		"bad from the one after it": {1, KeyActive, ""},
+		"bad from that operation":   {0, oplog.KeyRevoked, fault.Revoked},
+		"bad from the one after it": {1, oplog.KeyActive, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -45,7 +46,7 @@ func TestRevokedKeyTakesTheKeysItAdded(t *testing.T) {
 			addKey(t, w, pub, w.ada, bob)
 			added := addKey(t, w, pub, bob, eve)
 			w.publish(pub, w.ada, "acme/knowledge/c@1.0.0") // the log goes on
-			if err := changeKeys(w, pub, By{Signer: w.ada}, Op{Kind: OpKeyRevoke, Key: bob.fp(), BadFrom: added + tt.after, Reason: "stolen"}); err != nil {
+			if err := changeKeys(w, pub, By{Signer: w.ada}, oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), BadFrom: added + tt.after, Reason: "stolen"}); err != nil {
 				t.Fatal(err)
 			}
 			w.sync(m, "acme")
@@ -53,7 +54,7 @@ func TestRevokedKeyTakesTheKeysItAdded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if k := s.keys[findKey(s.keys, eve.fp())]; k.State != tt.state {
+			if k, _ := s.Key(eve.fp()); k.State != tt.state {
 				t.Errorf("the key that it added is %s, want %s", k.State, tt.state)
 			}
 			_, err = m.Publish(w.ctx, publication(t, eve, "acme/knowledge/d@1.0.0"))
@@ -75,7 +76,7 @@ func TestRevokedEarlierWithItsAdder(t *testing.T) {
 	w.publish(pub, eve, "acme/knowledge/d@1.0.0")
 	revoke := func(k *testKey, from uint64) {
 		t.Helper()
-		if err := changeKeys(w, pub, By{Signer: w.ada}, Op{Kind: OpKeyRevoke, Key: k.fp(), BadFrom: from, Reason: "stolen"}); err != nil {
+		if err := changeKeys(w, pub, By{Signer: w.ada}, oplog.Op{Kind: oplog.OpKeyRevoke, Key: k.fp(), BadFrom: from, Reason: "stolen"}); err != nil {
 			t.Fatal(err)
 		}
 		w.sync(m, "acme")
@@ -101,7 +102,7 @@ func TestRevokedAuthor(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.publish(pub, w.ada, "acme/knowledge/mine@1.0.0")
-	if err := changeKeys(w, pub, By{Signer: w.ada}, Op{Kind: OpKeyRevoke, Key: bob.fp(), BadFrom: from, Reason: "stolen"}); err != nil {
+	if err := changeKeys(w, pub, By{Signer: w.ada}, oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), BadFrom: from, Reason: "stolen"}); err != nil {
 		t.Fatal(err)
 	}
 	w.sync(m, "acme")
@@ -123,7 +124,7 @@ func TestEarlierRevocationsStay(t *testing.T) {
 	w.publish(pub, w.ada, "acme/knowledge/c@1.0.0")
 	for i, name := range []string{"a", "b", "c"} {
 		change := StatusChange{Names: []string{"acme/knowledge/" + name + "@1.0.0"}, Reason: "steals", By: By{Signer: w.ada}}
-		if err := pub.Mark(w.ctx, OpRevoke, change); err != nil {
+		if err := pub.Mark(w.ctx, oplog.OpRevoke, change); err != nil {
 			t.Fatal(err)
 		}
 		m = m.reopen(w, nil)

@@ -14,6 +14,7 @@ import (
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/revoked"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 )
 
@@ -39,7 +40,7 @@ const maxUnread = 8 << 20
 
 // revocation is the change list of an operation that refuses versions for good.
 type revocation struct {
-	list Address
+	list oplog.Address
 	kept store.OID           // the commit that holds it
 	by   objects.Fingerprint // of the key that signed the operation
 }
@@ -65,11 +66,13 @@ func parseRevocation(line string) (v revocation, err error) {
 	return v, err
 }
 
-func refusesForGood(k OpKind) bool { return k == OpRevoke || k == OpRedact || k == OpKeyRevoke }
+func refusesForGood(k oplog.OpKind) bool {
+	return k == oplog.OpRevoke || k == oplog.OpRedact || k == oplog.OpKeyRevoke
+}
 
 // noteRevoked remembers the versions that operations refuse for good, and those of the lists
 // that were not to be had before.
-func (r *Registry) noteRevoked(ctx context.Context, namespace string, ops []Op) error {
+func (r *Registry) noteRevoked(ctx context.Context, namespace string, ops []oplog.Op) error {
 	all, err := r.unread(namespace)
 	if err != nil {
 		return err
@@ -110,7 +113,7 @@ func (r *Registry) noteRevoked(ctx context.Context, namespace string, ops []Op) 
 }
 
 func (r *Registry) bringRevocations(ctx context.Context, namespace string, all []revocation) error {
-	var lists []Address
+	var lists []oplog.Address
 	var kept []store.OID
 	for _, v := range all {
 		lists, kept = append(lists, v.list), append(kept, v.kept)
@@ -120,16 +123,16 @@ func (r *Registry) bringRevocations(ctx context.Context, namespace string, all [
 
 // readRevocation reads a change list that is at hand.
 func (r *Registry) readRevocation(namespace string, v revocation) ([]revoked.Version, error) {
-	raw, err := cached(r).load(v.list, "change list")
+	raw, err := cached(r).Load(v.list, "change list")
 	if err != nil {
 		return nil, err
 	}
-	rows, err := parseShard(raw)
+	rows, err := oplog.ParseShard(raw)
 	return revokedRows(namespace, rows, v.by), err
 }
 
 // revokedRows returns the lines of a namespace that are refused for good.
-func revokedRows(namespace string, rows []*row, by objects.Fingerprint) (all []revoked.Version) {
+func revokedRows(namespace string, rows []*oplog.Row, by objects.Fingerprint) (all []revoked.Version) {
 	for _, e := range rows {
 		if e.Status.Gone() && e.Ref.ID.Namespace() == namespace {
 			all = append(all, revoked.Version{Digest: e.Sum, By: by, Name: e.Name(), Reason: e.Reason})
@@ -196,7 +199,7 @@ func (r *Registry) keepUnread(namespace string, all []revocation) error {
 // Unread returns how many revocations of a namespace no host served yet. They are asked for
 // at each sync.
 func (r *Registry) Unread(namespace string) (int, error) {
-	if err := CheckNamespace(namespace); err != nil {
+	if err := oplog.CheckNamespace(namespace); err != nil {
 		return 0, err
 	}
 	all, err := r.unread(namespace)
@@ -206,7 +209,7 @@ func (r *Registry) Unread(namespace string) (int, error) {
 // Revoked returns every version of a namespace that was seen to be revoked or redacted,
 // sorted by digest.
 func (r *Registry) Revoked(namespace string) ([]revoked.Version, error) {
-	if err := CheckNamespace(namespace); err != nil {
+	if err := oplog.CheckNamespace(namespace); err != nil {
 		return nil, err
 	}
 	return revoked.All(r.revokedPath(namespace))
@@ -223,8 +226,8 @@ func Logged(ctx context.Context, r *Registry, namespace string) (map[objects.Fin
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := map[objects.Fingerprint][]objects.Digest{}
-	for _, k := range s.keys {
-		if k.State != KeyActive {
+	for _, k := range s.Keys() {
+		if k.State != oplog.KeyActive {
 			out[k.Public.Fingerprint()] = nil
 		}
 	}
@@ -245,7 +248,7 @@ func Logged(ctx context.Context, r *Registry, namespace string) (map[objects.Fin
 				return nil, err
 			}
 		}
-		rows, err := s.cat.rows(byte(i))
+		rows, err := s.Catalogue().Rows(byte(i))
 		if fault.Is(err, fault.Offline) {
 			continue
 		}
@@ -253,7 +256,7 @@ func Logged(ctx context.Context, r *Registry, namespace string) (map[objects.Fin
 			return nil, err
 		}
 		for _, row := range rows {
-			if _, retired := out[row.Author]; !retired || row.Status.Gone() || s.bad(row.Entry) {
+			if _, retired := out[row.Author]; !retired || row.Status.Gone() || s.Bad(row.Entry) {
 				continue
 			}
 			if err := vouched(ctx, r, s, row.Entry); err != nil {

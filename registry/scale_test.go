@@ -17,6 +17,7 @@ import (
 
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
@@ -29,7 +30,7 @@ type scale struct {
 	repo  *store.Repo
 	ada   *testKey
 	now   time.Time
-	root  Root
+	root  oplog.Root
 	refs  bytes.Buffer // for git update-ref --stdin
 	grant time.Duration
 }
@@ -106,8 +107,8 @@ func (s *scale) must(err error) {
 	}
 }
 
-func (s *scale) pen() pen {
-	return pen{signer: s.ada, who: store.Ident{Name: "ada", Email: "ada@example.org"}, now: s.now, format: store.SHA1}
+func (s *scale) pen() oplog.Pen {
+	return oplog.Pen{Signer: s.ada, Who: store.Ident{Name: "ada", Email: "ada@example.org"}, Now: s.now, Format: store.SHA1}
 }
 
 func nameOf(i int) string { return fmt.Sprintf("ns%04d", i) }
@@ -115,9 +116,9 @@ func nameOf(i int) string { return fmt.Sprintf("ns%04d", i) }
 // makeRoot writes the genesis and a grant for each namespace.
 func (s *scale) makeRoot(n int) {
 	b := s.repo.NewBatch()
-	ops := []RootOp{{Kind: OpGenesis, Name: "Scale", Claims: ClaimsGranted, Threshold: 1, Keys: []trust.PublicKey{s.ada.pub}}}
+	ops := []oplog.RootOp{{Kind: oplog.OpGenesis, Name: "Scale", Claims: oplog.ClaimsGranted, Threshold: 1, Keys: []trust.PublicKey{s.ada.pub}}}
 	for i := range n {
-		ops = append(ops, RootOp{Kind: OpGrant, Namespace: nameOf(i), Keys: []trust.PublicKey{s.ada.pub}})
+		ops = append(ops, oplog.RootOp{Kind: oplog.OpGrant, Namespace: nameOf(i), Keys: []trust.PublicKey{s.ada.pub}})
 	}
 	for i, op := range ops {
 		began := time.Now()
@@ -137,32 +138,32 @@ func (s *scale) makeRoot(n int) {
 // and where whole its versions, too.
 func (s *scale) makeNamespace(b *store.Batch, i, items int, whole bool) {
 	ns := nameOf(i)
-	publish := Op{Kind: OpPublish}
+	publish := oplog.Op{Kind: oplog.OpPublish}
 	for j := range items {
 		body := fmt.Sprintf("---\nname: item%03d\n---\n\nWhat %s says of this, in some words: %d.\n", j, ns, i*items+j)
 		e := testEntry(s.ada, fmt.Sprintf("%s/knowledge/item%03d@1.0.0", ns, j), body)
 		e.Meta.Description, e.Time = "What a reader should know of this, in one sentence", s.now
-		put := hasher(store.SHA1)
+		put := oplog.Hasher(store.SHA1)
 		if whole {
 			put = b.Add
 		}
-		id, err := putVersion(put, &e, []byte(body))
+		id, err := oplog.PutVersion(put, &e, []byte(body))
 		s.must(err)
 		e.Commit = id
 		publish.Items = append(publish.Items, e)
 	}
-	at := NewState(s.root, ns)
+	at := oplog.NewState(s.root, ns)
 	keep := keeping{p: s.pen(), put: b.Add}
-	for _, op := range []Op{{Kind: OpClaim, Keys: []KeyGrant{{Public: s.ada.pub}}}, publish} {
-		w, err := s.pen().operation(s.ctx, at, op)
+	for _, op := range []oplog.Op{{Kind: oplog.OpClaim, Keys: []oplog.KeyGrant{{Public: s.ada.pub}}}, publish} {
+		w, err := s.pen().Operation(s.ctx, at, op)
 		s.must(err)
-		s.must(w.put(at, b.Add))
+		s.must(w.Put(at, b.Add))
 		made := op.Items
 		if !whole {
 			made = nil
 		}
-		keep.add(w.op, w.after, made)
-		at = w.after
+		keep.add(w.Op, w.After, made)
+		at = w.After
 	}
 	tip, err := keep.merge(s.ctx, at)
 	s.must(err)
@@ -201,7 +202,7 @@ func (s *scale) rootBytes() (n int) {
 
 // rootTree returns how many files the tree of the root has, and the bytes of its trees.
 func (s *scale) rootTree() (files, bytes int) {
-	_, err := s.root.tree(store.SHA1, func(kind store.Type, data []byte) (store.OID, error) {
+	_, err := s.root.Tree(store.SHA1, func(kind store.Type, data []byte) (store.OID, error) {
 		if kind == store.TypeTree {
 			bytes += len(data)
 		} else {
@@ -265,14 +266,15 @@ func (c *counting) Flush() { c.ResponseWriter.(http.Flusher).Flush() }
 // locator works out the root alone that locates namespaces in other repositories: what its
 // tree and one more operation cost. Its log is not replayed: see the quadratic part.
 func (s *scale) locator(report func(what, format string, args ...any), n int) {
-	var root Root
-	root.Name, root.Claims, root.Threshold, root.Keys = "Locator", ClaimsGranted, 1, []trust.PublicKey{s.ada.pub}
+	var root oplog.Root
+	root.Name, root.Claims, root.Threshold, root.Keys = "Locator", oplog.ClaimsGranted, 1, []trust.PublicKey{s.ada.pub}
+	var grants []*oplog.Grant
 	for i := range n {
-		g := &Grant{Namespace: fmt.Sprintf("ns%06d", i), Keys: root.Keys, Since: uint64(i + 2), Genesis: objects.DigestOf([]byte{byte(i)}),
+		g := &oplog.Grant{Namespace: fmt.Sprintf("ns%06d", i), Keys: root.Keys, Since: uint64(i + 2), Genesis: objects.DigestOf([]byte{byte(i)}),
 			Located: fmt.Sprintf("https://git.example.org/registry-%02d.git", i*50/n)}
-		g.seal()
-		root.grants = append(root.grants, g)
+		grants = append(grants, g)
 	}
+	root = root.TestOnlyGrants(grants)
 	began := time.Now()
 	root.Digest()
 	digest := time.Since(began)
@@ -283,11 +285,11 @@ func (s *scale) locator(report func(what, format string, args ...any), n int) {
 	report("its root: files, bytes, bytes of its trees", "%d, %d, %d", files, s.rootBytes(), tree)
 	report("the digest of its state, once per operation", "%v", digest.Round(time.Microsecond))
 	report("so a replay of all its grants, about", "%v", (digest * time.Duration(n) / 2).Round(time.Second))
-	op := RootOp{Kind: OpGrant, Registry: root.grants[0].Genesis, Prev: root.grants[0].Genesis, Seq: 2, State: root.grants[0].Genesis,
-		Namespace: "ns000000", Genesis: root.grants[0].Genesis, Located: root.grants[0].Located, Keys: root.Keys}
+	op := oplog.RootOp{Kind: oplog.OpGrant, Registry: grants[0].Genesis, Prev: grants[0].Genesis, Seq: 2, State: grants[0].Genesis,
+		Namespace: "ns000000", Genesis: grants[0].Genesis, Located: grants[0].Located, Keys: root.Keys}
 	report("and bytes of its log, before packing", "%d", n*(len(op.Message())+650))
 	s.root = was
-	if files != n+2 || strings.Count(string(root.grants[0].file), "repository: ") != 1 {
+	if files != n+2 || strings.Count(string(root.Encode()["namespaces/b1/ns000000.yaml"]), "repository: ") != 1 {
 		s.t.Errorf("the root has %d files for %d namespaces", files, n)
 	}
 }

@@ -18,25 +18,15 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 )
-
-// Point is a place in a log that was verified: a floor under what a registry may
-// show afterwards. Locks hold points too.
-type Point struct {
-	Genesis objects.Digest // raw claim; zero for the root, whose genesis is the registry's identity
-	Seq     uint64
-	Tip     store.OID
-	Sum     objects.Digest // of the raw commit at Seq
-	Owners  uint64         // of the state at Seq
-	Last    Position       // the last operation that has effect, where that is not the one at Seq
-}
 
 // memory is what this machine has verified of one registry: a small file in the
 // state directory, durable, and never a cache. Without it an attacker could show
 // an older registry, or another, and nobody would notice. It is by namespace, "" being
 // the root.
-type memory map[string]Point
+type memory map[string]oplog.Point
 
 // memoryPath returns <dir>/<64 hex of the identity>.seen.
 func memoryPath(dir string, id objects.Digest) string { return filepath.Join(dir, id.Hex()+".seen") }
@@ -71,7 +61,7 @@ const rootLine, noDigest = ".", "-"
 // not YAML, since every command that speaks to a registry reads it, and YAML takes 0.2 ms
 // longer. A directory's name may hold a line feed, which would begin another line.
 func (m memory) text(url string, id objects.Digest) []byte {
-	b := fmt.Appendf(nil, "rye %d\nid %s\nurl %s\n", FormatVersion, id, strings.ReplaceAll(url, "\n", " "))
+	b := fmt.Appendf(nil, "rye %d\nid %s\nurl %s\n", oplog.FormatVersion, id, strings.ReplaceAll(url, "\n", " "))
 	for _, ns := range slices.Sorted(maps.Keys(m)) { // the root, "", is first
 		p, genesis := m[ns], noDigest
 		if !p.Genesis.IsZero() {
@@ -109,7 +99,7 @@ func parseMemory(raw []byte, id objects.Digest) (memory, error) {
 	return m, nil
 }
 
-func parsePoint(line string) (ns string, p Point, err error) {
+func parsePoint(line string) (ns string, p oplog.Point, err error) {
 	f := strings.Split(line, " ")
 	if len(f) != 6 && (len(f) != 9 || f[0] == rootLine) {
 		return "", p, fault.New(fault.Malformed, "%d words in a line, want 6, or for a namespace 9", len(f))
@@ -164,7 +154,7 @@ func (m memory) draft(dir, url string, id objects.Digest) place.Draft {
 
 // remember moves the memory forward, never back, whatever other processes do
 // meanwhile. namespace "" is the root.
-func (r *Registry) remember(ctx context.Context, namespace string, p Point) error {
+func (r *Registry) remember(ctx context.Context, namespace string, p oplog.Point) error {
 	if err := os.MkdirAll(r.o.StateDir, 0o700); err != nil {
 		return fault.New(fault.Failed, "remember what was verified: %w", err)
 	}
@@ -185,7 +175,7 @@ func (r *Registry) remember(ctx context.Context, namespace string, p Point) erro
 		return nil // somebody got further meanwhile; the logs are compared at the next sync
 	}
 	if old.Seq == p.Seq && old.Sum != p.Sum {
-		return fault.New(fault.Fork, "%s: another process verified another history up to the same position", logName(namespace))
+		return fault.New(fault.Fork, "%s: another process verified another history up to the same position", oplog.LogName(namespace))
 	}
 	var drafts []place.Draft
 	if namespace != "" {
@@ -198,18 +188,10 @@ func (r *Registry) remember(ctx context.Context, namespace string, p Point) erro
 	m[namespace] = p
 	draft := m.draft(r.o.StateDir, r.o.URL, r.o.ID)
 	if len(draft.Data) > maxMemory {
-		return fault.New(fault.Limit, "remember what was verified of %s: %d namespaces of one registry are too many", logName(namespace), len(m)-1)
+		return fault.New(fault.Limit, "remember what was verified of %s: %d namespaces of one registry are too many", oplog.LogName(namespace), len(m)-1)
 	}
 	r.recalled = recalled{}
 	return place.Files(append(drafts, draft)...)
-}
-
-// logName names a log for people.
-func logName(namespace string) string {
-	if namespace == "" {
-		return "root of the registry"
-	}
-	return "namespace " + namespace
 }
 
 const evidenceSuffix = ".evidence"

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"bytes"
-	"context"
 	"maps"
 	"os"
 	"strings"
@@ -11,7 +10,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
-	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 )
 
@@ -19,7 +18,7 @@ import (
 // nothing back of what was verified, and two that verified different histories say so.
 func TestMemoryOnlyMovesForward(t *testing.T) {
 	w, _, m := attacked(t)
-	at := func() Point {
+	at := func() oplog.Point {
 		t.Helper()
 		all, err := readMemory(m.o.StateDir, m.o.ID)
 		if err != nil {
@@ -34,9 +33,9 @@ func TestMemoryOnlyMovesForward(t *testing.T) {
 	aside.Seq, aside.Sum = ahead.Seq, objects.DigestOf([]byte("aside"))
 	for _, step := range []struct {
 		name string
-		to   Point
+		to   oplog.Point
 		code fault.Code
-		want Point
+		want oplog.Point
 	}{
 		{"forward", ahead, "", ahead},
 		{"the same again", ahead, "", ahead},
@@ -75,8 +74,8 @@ func TestMemoryHasOneSpelling(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root := Point{Seq: 2, Tip: at, Sum: other}
-	acme := Point{Seq: 6, Tip: at, Sum: other, Owners: 1, Genesis: id}
+	root := oplog.Point{Seq: 2, Tip: at, Sum: other}
+	acme := oplog.Point{Seq: 6, Tip: at, Sum: other, Owners: 1, Genesis: id}
 	kept := memory{"": root, "acme": acme, "zoo": acme}
 	head := "rye 1\nid " + id.String() + "\nurl https://git.example.org/registry.git\n"
 	rootLine := ". 2 " + tip + " " + other.String() + " 0 -\n"
@@ -89,7 +88,7 @@ func TestMemoryHasOneSpelling(t *testing.T) {
 		t.Fatalf("read as %+v, %v", m, err)
 	}
 	skips := acme
-	skips.Last = Position{4, at, id}
+	skips.Last = oplog.Position{Seq: 4, ID: at, Sum: id}
 	kept["zoo"] = skips
 	last := " 4 " + tip + " " + id.String() + "\n"
 	if got := kept.text("https://git.example.org/registry.git", id); string(got) != strings.TrimSuffix(want, "\n")+last {
@@ -141,17 +140,17 @@ func TestCachedRootIsTheVerifiedOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	cached, here := &m.reading().Reader, all[""]
-	if root, err := trustedRoot(w.ctx, cached, here, m.o.ID); err != nil || root.Seq != here.Seq {
+	if root, err := oplog.TrustedRoot(w.ctx, cached, here, m.o.ID); err != nil || root.Seq != here.Seq {
 		t.Fatalf("as verified: %+v, %v", root, err)
 	}
 	other := objects.DigestOf([]byte("another"))
 	further, changed := here, here
 	further.Seq++
 	changed.Sum = other
-	for name, try := range map[string]func() (Root, error){
-		"of another registry":    func() (Root, error) { return trustedRoot(w.ctx, cached, here, other) },
-		"of another position":    func() (Root, error) { return trustedRoot(w.ctx, cached, further, m.o.ID) },
-		"with another operation": func() (Root, error) { return trustedRoot(w.ctx, cached, changed, m.o.ID) },
+	for name, try := range map[string]func() (oplog.Root, error){
+		"of another registry":    func() (oplog.Root, error) { return oplog.TrustedRoot(w.ctx, cached, here, other) },
+		"of another position":    func() (oplog.Root, error) { return oplog.TrustedRoot(w.ctx, cached, further, m.o.ID) },
+		"with another operation": func() (oplog.Root, error) { return oplog.TrustedRoot(w.ctx, cached, changed, m.o.ID) },
 	} {
 		if _, err := try(); !fault.Is(err, fault.Integrity) {
 			t.Errorf("a cached root %s: %v", name, err)
@@ -159,45 +158,10 @@ func TestCachedRootIsTheVerifiedOne(t *testing.T) {
 	}
 }
 
-// TestOneApprovalTwice: a key agrees once, however often its approval is written down.
-func TestOneApprovalTwice(t *testing.T) {
-	ctx := context.Background()
-	a, b, c := newKey("a"), newKey("b"), newKey("c")
-	op, err := penOf(a).rootOperation(Root{}, RootOp{Kind: OpGenesis, Name: "Three", Claims: ClaimsGranted, Threshold: 3,
-		Keys: []trust.PublicKey{a.pub, b.pub, c.pub}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, k := range []*testKey{b, c} {
-		if err := op.Approve(ctx, k); err != nil {
-			t.Fatal(err)
-		}
-	}
-	_, root, err := penOf(a).sealRoot(ctx, Root{}, op)
-	if err != nil {
-		t.Fatal(err)
-	}
-	op, err = penOf(a).rootOperation(root, RootOp{Kind: OpGrant, Namespace: "acme", Keys: []trust.PublicKey{a.pub}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := op.Approve(ctx, b); err != nil {
-		t.Fatal(err)
-	}
-	op.Approvals = append(op.Approvals, op.Approvals[0])
-	if _, err := ParseProposal(op.Message()); !fault.Is(err, fault.Malformed) {
-		t.Errorf("a message with one approval twice: %v", err)
-	}
-	op.Signer = a.pub
-	if err := root.checkAgreement(op); !fault.Is(err, fault.Untrusted) {
-		t.Errorf("two of three keys agreed, one of them twice: %v", err)
-	}
-}
-
 // A version ages from when this machine first saw it, whatever its publisher says; one that was
 // there at first contact from what the log says.
 func TestAgeOfVersions(t *testing.T) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	m := w.machine(t)
 	w.publish(m, w.ada, "acme/knowledge/a@1.0.0")
 	reader := w.machine(t)

@@ -2,25 +2,23 @@ package registry
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"time"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
 
 // View returns the state of a namespace as it was last synced, without network.
 // Never synced: NotFound (Offline when offline).
-func (r *Registry) View(namespace string) (State, error) {
+func (r *Registry) View(namespace string) (oplog.State, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m, err := recall(r)
 	if err != nil {
-		return State{}, err
+		return oplog.State{}, err
 	}
 	s, err := r.load(namespace, m)
 	if err != nil && r.o.Offline {
@@ -30,7 +28,7 @@ func (r *Registry) View(namespace string) (State, error) {
 }
 
 // Root returns the root as it was last synced, without network.
-func (r *Registry) Root(ctx context.Context) (Root, error) {
+func (r *Registry) Root(ctx context.Context) (oplog.Root, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, root, err := r.known(ctx)
@@ -41,64 +39,28 @@ func (r *Registry) Root(ctx context.Context) (Root, error) {
 // synced. Yanked and revoked versions are passed over, pre-releases too unless
 // the range names one. What is there but may not be taken is told apart from
 // what is not there (NotFound): only revoked (Revoked), else Conflict.
-func (r *Registry) Select(ref objects.Ref, want objects.Range) (Release, error) {
+func (r *Registry) Select(ref objects.Ref, want objects.Range) (oplog.Release, error) {
 	s, err := r.View(ref.ID.Namespace())
 	if err != nil {
-		return Release{}, err
+		return oplog.Release{}, err
 	}
 	return s.Select(ref, want)
 }
 
 // Release returns one version of an item whatever its status, as a lock needs it.
-func (r *Registry) Release(ref objects.Ref, version string) (Release, error) {
+func (r *Registry) Release(ref objects.Ref, version string) (oplog.Release, error) {
 	s, err := r.View(ref.ID.Namespace())
 	if err != nil {
-		return Release{}, err
+		return oplog.Release{}, err
 	}
 	e, err := s.Entry(ref, version)
-	return s.release(e), err
-}
-
-// Select chooses among the versions of one state: see Registry.Select.
-func (s State) Select(ref objects.Ref, want objects.Range) (Release, error) {
-	list, err := s.Versions(ref)
-	if err != nil {
-		return Release{}, err
-	}
-	var refused Entry
-	for _, e := range slices.Backward(list) {
-		v, err := objects.ParseVersion(e.Version)
-		if err != nil || !want.Allows(v) {
-			continue
-		}
-		if e.Status == StatusOK || e.Status == StatusDeprecated {
-			return s.release(e), nil
-		}
-		if refused.Version == "" || refused.Status.Gone() {
-			refused = e
-		}
-	}
-	switch {
-	case len(list) == 0:
-		return Release{}, fault.New(fault.NotFound, "%s: namespace %s has published nothing of this name", ref.Published(), s.Namespace).
-			Advise("rye registry log %s", s.Namespace)
-	case refused.Status.Gone():
-		return Release{}, fault.New(fault.Revoked, "%s: was %s: %s", refused.Name(), refused.Status, refused.Reason)
-	case refused.Status == StatusYanked:
-		return Release{}, fault.New(fault.Conflict, "%s: was yanked: %s", refused.Name(), refused.Reason).
-			Advise("ask for another range; locks that have it keep working")
-	}
-	return Release{}, fault.New(fault.Conflict, "%s: no version fits %s; the newest is %s", ref.Published(), want, list[len(list)-1].Version)
-}
-
-func (s State) release(e Entry) Release {
-	return Release{Entry: e, Registry: s.Registry, Namespace: s.Namespace, Tip: s.point()}
+	return s.Release(e), err
 }
 
 // Binding says to whom a registry gives a namespace: what trust.Store.
 // BindNamespace is to be told, by the caller.
 type Binding struct {
-	Keys []Key // in the order in which they were added
+	Keys []oplog.Key // in the order in which they were added
 }
 
 // Binding returns the keys of a namespace as last synced.
@@ -120,9 +82,9 @@ func (b Binding) Bound() []trust.BoundKey {
 	for i, k := range b.Keys {
 		state := trust.Current
 		switch {
-		case k.State == KeyRevoked && k.BadFrom <= k.Added+1:
+		case k.State == oplog.KeyRevoked && k.BadFrom <= k.Added+1:
 			state = trust.Revoked
-		case k.State != KeyActive:
+		case k.State != oplog.KeyActive:
 			state = trust.Retired
 		}
 		out[i] = trust.BoundKey{Key: k.Public, State: state}
@@ -134,7 +96,7 @@ func (b Binding) Bound() []trust.BoundKey {
 // is not believed yet: its author's signature is for trust.Verify, with the scope's Pinned
 // set to the release's Sum.
 type Fetched struct {
-	Release
+	oplog.Release
 	Raw []byte // read-only
 
 	repo *store.Repo
@@ -144,7 +106,7 @@ type Fetched struct {
 // version. Codes: Revoked when it was revoked, Network when the registry
 // does not hold what its log promises, Offline when offline and not at hand,
 // Integrity or Malformed when it is not what the log states.
-func (r *Registry) Fetch(ctx context.Context, rel Release) (*Fetched, error) {
+func (r *Registry) Fetch(ctx context.Context, rel oplog.Release) (*Fetched, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if rel.Registry != r.o.ID {
@@ -154,7 +116,7 @@ func (r *Registry) Fetch(ctx context.Context, rel Release) (*Fetched, error) {
 		return nil, fault.New(fault.Revoked, "fetch %s: was %s: %s", rel.Name(), rel.Status, rel.Reason)
 	}
 	if repo := r.reading(); repo != nil && repo.Has(rel.Commit) {
-		raw, err := readContent(&repo.Reader, &rel.Entry)
+		raw, err := oplog.ReadContent(&repo.Reader, &rel.Entry)
 		if err == nil {
 			err = vouch(ctx, r, &rel)
 		}
@@ -170,7 +132,7 @@ func (r *Registry) Fetch(ctx context.Context, rel Release) (*Fetched, error) {
 	return r.download(ctx, rel)
 }
 
-func (r *Registry) download(ctx context.Context, rel Release) (*Fetched, error) {
+func (r *Registry) download(ctx context.Context, rel oplog.Release) (*Fetched, error) {
 	repo, err := r.writing()
 	if err != nil {
 		return nil, err
@@ -180,7 +142,7 @@ func (r *Registry) download(ctx context.Context, rel Release) (*Fetched, error) 
 		return nil, promised(err, "content of "+rel.Name())
 	}
 	defer discard(q)
-	raw, err := readContent(rd, &rel.Entry)
+	raw, err := oplog.ReadContent(rd, &rel.Entry)
 	if fault.Is(err, fault.NotFound) {
 		return nil, fault.New(fault.Network, "fetch %s: the registry sent less than its log promises: %w", rel.Name(), err)
 	}
@@ -203,7 +165,7 @@ func (r *Registry) download(ctx context.Context, rel Release) (*Fetched, error) 
 }
 
 // vouch judges the signers of a release by the log as it was last synced.
-func vouch(ctx context.Context, r *Registry, rel *Release) error {
+func vouch(ctx context.Context, r *Registry, rel *oplog.Release) error {
 	m, err := recall(r)
 	if err != nil {
 		return err
@@ -212,7 +174,7 @@ func vouch(ctx context.Context, r *Registry, rel *Release) error {
 	if err != nil {
 		return err
 	}
-	if err := sound(s, &rel.Entry); err != nil {
+	if err := s.CheckLine(&rel.Entry); err != nil {
 		return err
 	}
 	return vouched(ctx, r, s, &rel.Entry)
@@ -227,7 +189,7 @@ func contentRef(sum objects.Digest) string { return "refs/rye/content/" + sum.He
 func (f *Fetched) CopyTo(ctx context.Context, repo *store.Repo, ref string) (store.OID, error) {
 	b := repo.NewBatch()
 	defer b.Discard()
-	_, id, err := copyContent(&f.repo.Reader, &f.Entry, b.Add)
+	_, id, err := oplog.CopyContent(&f.repo.Reader, &f.Entry, b.Add)
 	if err != nil {
 		return store.OID{}, err
 	}
@@ -261,102 +223,19 @@ func MayPush(ctx context.Context, r *Registry, namespace string) error {
 	if err != nil {
 		return err
 	}
-	err = to.remote.DryRun(ctx, repo, []transport.Update{{Name: branchOf(namespace), Old: s.At, New: s.root.At}})
+	err = to.remote.DryRun(ctx, repo, []transport.Update{{Name: branchOf(namespace), Old: s.At, New: s.Under().At}})
 	if fault.Is(err, fault.Conflict) {
 		return nil // somebody is faster: the push itself looks again
 	}
 	return err
 }
 
-// History returns the operations of a namespace as last synced ("" for the
-// root's), newest first, at most limit (0: all).
-func (r *Registry) History(ctx context.Context, namespace string, limit int) ([]LogEntry, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	m, err := recall(r)
+// Files returns the verified repository and tree in which the files of a fetched version
+// lie, at their paths below .ai.
+func (f *Fetched) Files() (*store.Repo, store.OID, error) {
+	c, err := f.repo.Commit(f.Commit)
 	if err != nil {
-		return nil, err
+		return nil, store.OID{}, err
 	}
-	p := m[namespace]
-	repo := r.reading()
-	if p.Seq == 0 || repo == nil {
-		return nil, fault.New(fault.NotFound, "history of the %s: was never synced, or nobody has claimed it", logName(namespace)).Advise("rye fetch shows what there is")
-	}
-	var skips Skips
-	var keys []Key
-	if namespace != "" {
-		if skips, err = skipsOf(r, namespace); err != nil {
-			return nil, err
-		}
-		s, err := r.load(namespace, m)
-		if err != nil {
-			return nil, err
-		}
-		keys = s.keys
-	}
-	var out []LogEntry
-	want, seq := p.Sum, p.Seq
-	for id := p.Tip; !id.IsZero() && (limit == 0 || len(out) < limit); {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		raw, parent, err := readCommit(&repo.Reader, id)
-		if cutOff(err) && len(out) > 0 {
-			break // the cache begins at a checkpoint
-		}
-		if err != nil {
-			return nil, err
-		}
-		if objects.DigestOf(raw) != want {
-			return nil, fault.New(fault.Integrity, "history of the %s: commit %s is not the one that was verified", logName(namespace), id)
-		}
-		e, prev, err := logEntry(namespace, raw)
-		if err != nil && namespace != "" { // the log was verified, so it was skipped
-			e.Text, e.Skipped, err = "malformed", whySkipped(err), nil
-		}
-		if i, skipped := skips.find(seq); skipped {
-			k := &skips.List[i]
-			e.Signer, e.Skipped, e.Voided = k.By, k.Why, k.Voided
-		}
-		if err != nil {
-			return nil, fmt.Errorf("history of the %s: %w", logName(namespace), err)
-		}
-		if i := findKey(keys, e.Signer); i >= 0 && e.Skipped == "" && keys[i].within(seq) && e.wrote {
-			e.Dropped = keys[i].Since
-		}
-		e.Seq = seq
-		out = append(out, e)
-		id, want, seq = parent, prev, seq-1
-	}
-	return out, nil
-}
-
-// logEntry reads an operation, and what it states of the one before it. Of one that is
-// malformed it says when it was signed, beside the error.
-func logEntry(namespace string, raw []byte) (e LogEntry, prev objects.Digest, err error) {
-	c, err := store.ParseCommit(raw)
-	if err != nil {
-		return e, prev, err
-	}
-	if prev, err = prevOf(c); err != nil {
-		return e, prev, err
-	}
-	e = LogEntry{Commit: commitID(c), Time: time.Unix(c.Committer.Unix, 0).UTC()}
-	if namespace == "" {
-		op, err := ParseRootOp(raw)
-		if err == nil {
-			e = op.entry(op.Seq, op.Subject())
-		}
-		return e, prev, err
-	}
-	op, err := ParseOp(raw)
-	if err == nil {
-		e = op.entry(op.Seq, op.Subject())
-		e.Reason, e.wrote = op.Reason, op.Changes.Count > 0
-	}
-	return e, prev, err
-}
-
-func (e *Envelope) entry(seq uint64, text string) LogEntry {
-	return LogEntry{Seq: seq, Time: e.Time, Signer: e.Signer.Fingerprint(), Text: text, Commit: e.ID}
+	return f.repo, c.Tree, nil
 }

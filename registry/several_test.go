@@ -9,15 +9,16 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/oplog"
 )
 
 // twoThieves makes acme with two members, bob and eve, whose keys are stolen. Each thief wrote what
 // nobody can derive: operations 6 and 7, the second of which last spoils. old saw what was before.
-func twoThieves(t *testing.T, last func(*Op)) (w *world, h *host, old *machine, bob, eve *testKey, bad []Op) {
+func twoThieves(t *testing.T, last func(*oplog.Op)) (w *world, h *host, old *machine, bob, eve *testKey, bad []oplog.Op) {
 	t.Helper()
 	w, h, old, bob = blocking(t)
 	eve = newKey("eve")
-	if err := changeKeys(w, w.machine(t), By{Signer: w.ada}, Op{Kind: OpKeyAdd, Keys: grants(t, h.state(), eve)}); err != nil {
+	if err := changeKeys(w, w.machine(t), By{Signer: w.ada}, oplog.Op{Kind: oplog.OpKeyAdd, Keys: grants(t, h.state(), eve)}); err != nil {
 		t.Fatal(err)
 	}
 	w.sync(old, "acme")
@@ -29,23 +30,25 @@ func twoThieves(t *testing.T, last func(*Op)) (w *world, h *host, old *machine, 
 }
 
 // hideList lets an operation name a change list that nobody serves; each another.
-func hideList(op *Op) { op.Changes.Address = addressOf([]byte("nowhere, " + op.Changes.First)) }
+func hideList(op *oplog.Op) {
+	op.Changes.Address = oplog.AddressOf([]byte("nowhere, " + op.Changes.First))
+}
 
 // hideState lets an operation name a state that nobody serves, too.
-func hideState(op *Op) {
+func hideState(op *oplog.Op) {
 	hideList(op)
-	nowhere := addressOf([]byte("nowhere"))
+	nowhere := oplog.AddressOf([]byte("nowhere"))
 	op.State, op.Kept = nowhere, nowhere.ID
 }
 
 // revoking returns what revokes keys of acme, with what has to be dropped for it.
-func (w *world) revoking(t *testing.T, m *machine, keys ...*testKey) (Op, []Drop) {
+func (w *world) revoking(t *testing.T, m *machine, keys ...*testKey) (oplog.Op, []oplog.Drop) {
 	t.Helper()
-	var list []KeyRevocation
+	var list []oplog.KeyRevocation
 	for _, k := range keys {
-		list = append(list, KeyRevocation{Key: k.fp()})
+		list = append(list, oplog.KeyRevocation{Key: k.fp()})
 	}
-	op, err := RevokeOp("stolen", list...)
+	op, err := oplog.RevokeOp("stolen", list...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,18 +60,18 @@ func (w *world) revoking(t *testing.T, m *machine, keys ...*testKey) (Op, []Drop
 }
 
 // revocationOf returns what a key-revoke says of a key.
-func revocationOf(op Op, key *testKey) KeyRevocation {
+func revocationOf(op oplog.Op, key *testKey) oplog.KeyRevocation {
 	list := op.Revocations()
-	i := slices.IndexFunc(list, func(k KeyRevocation) bool { return k.Key == key.fp() })
+	i := slices.IndexFunc(list, func(k oplog.KeyRevocation) bool { return k.Key == key.fp() })
 	if i < 0 {
-		return KeyRevocation{}
+		return oplog.KeyRevocation{}
 	}
 	return list[i]
 }
 
 // allReach lets every reader follow acme, whatever a host hides from it, and compares what they
 // derive with the state that its log states.
-func (w *world) allReach(t *testing.T, h *host, old *machine, bad []Op) {
+func (w *world) allReach(t *testing.T, h *host, old *machine, bad []oplog.Op) {
 	t.Helper()
 	readers := map[string]*machine{"who saw it before": old, "who reads it anew": w.machine(t)}
 	for _, op := range bad {
@@ -91,7 +94,7 @@ func (w *world) allReach(t *testing.T, h *host, old *machine, bad []Op) {
 			t.Errorf("%s: verified: %v, %v", who, got.Missing, err)
 		}
 		for _, op := range bad {
-			ref, _, err := ParseName(op.Changes.First)
+			ref, _, err := oplog.ParseName(op.Changes.First)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,14 +110,14 @@ func (w *world) allReach(t *testing.T, h *host, old *machine, bad []Op) {
 // TestTwoThievesBlockNoRevocation: each of two stolen keys signed what nobody can derive, so neither
 // can be revoked while the other's stands. One key-revoke names both, and all reach one state.
 func TestTwoThievesBlockNoRevocation(t *testing.T) {
-	for name, last := range map[string]func(*Op){"hidden change lists": hideList, "and a hidden state": hideState} {
+	for name, last := range map[string]func(*oplog.Op){"hidden change lists": hideList, "and a hidden state": hideState} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, h, old, bob, eve, bad := twoThieves(t, last)
 			owner := w.machine(t)
 			for _, k := range []struct{ one, other *testKey }{{bob, eve}, {eve, bob}} {
-				_, _, err := DropsOf(w.ctx, owner.Registry, "acme", Op{Kind: OpKeyRevoke, Key: k.one.fp(), Reason: "stolen"})
-				var at *BlockedError
+				_, _, err := DropsOf(w.ctx, owner.Registry, "acme", oplog.Op{Kind: oplog.OpKeyRevoke, Key: k.one.fp(), Reason: "stolen"})
+				var at *oplog.BlockedError
 				if !errors.As(err, &at) || at.By != k.other.fp() {
 					t.Fatalf("revoke %s alone: %v, want one about %s", k.one.fp(), err, k.other.fp())
 				}
@@ -135,8 +138,8 @@ func TestTwoThievesBlockNoRevocation(t *testing.T) {
 			}
 			w.publish(owner, w.ada, "acme/knowledge/next@1.0.0")
 			w.allReach(t, h, old, bad)
-			if s := h.state(); len(active(&s)) != 1 {
-				t.Errorf("%d active keys, want ada's", len(active(&s)))
+			if s := h.state(); len(s.Active()) != 1 {
+				t.Errorf("%d active keys, want ada's", len(s.Active()))
 			}
 		})
 	}
@@ -146,50 +149,52 @@ func TestTwoThievesBlockNoRevocation(t *testing.T) {
 // stand takes all with it, and what other keys wrote is not dropped.
 func TestForgedRevocations(t *testing.T) {
 	for name, tt := range map[string]struct {
-		more      func(bob objects.Fingerprint) []KeyRevocation
+		more      func(bob objects.Fingerprint) []oplog.KeyRevocation
 		text      func(string) string
 		threshold bool
 		why       string
 	}{
 		"a member alone where two must agree": {threshold: true, why: "1 of 2 keys"},
-		"one key that is no member's":         {more: func(objects.Fingerprint) []KeyRevocation { return []KeyRevocation{{newKey("who").fp(), 1, 0}} }, why: "is not a key of acme"},
-		"one drop from a position to come":    {more: func(bob objects.Fingerprint) []KeyRevocation { return []KeyRevocation{{bob, 5, 7}} }, why: "drop from 7"},
-		"one drop from before it was bad":     {more: func(bob objects.Fingerprint) []KeyRevocation { return []KeyRevocation{{bob, 6, 5}} }, why: "drop from 5, want 6"},
-		"one key twice":                       {text: twice, why: "repeated, out of order"},
+		"one key that is no member's": {more: func(objects.Fingerprint) []oplog.KeyRevocation {
+			return []oplog.KeyRevocation{{Key: newKey("who").fp(), BadFrom: 1, DropFrom: 0}}
+		}, why: "is not a key of acme"},
+		"one drop from a position to come": {more: func(bob objects.Fingerprint) []oplog.KeyRevocation { return []oplog.KeyRevocation{{Key: bob, BadFrom: 5, DropFrom: 7}} }, why: "drop from 7"},
+		"one drop from before it was bad":  {more: func(bob objects.Fingerprint) []oplog.KeyRevocation { return []oplog.KeyRevocation{{Key: bob, BadFrom: 6, DropFrom: 5}} }, why: "drop from 5, want 6"},
+		"one key twice":                    {text: twice, why: "repeated, out of order"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, h, m, bob := blocking(t)
 			if tt.threshold {
-				if err := changeKeys(w, w.machine(t), By{Signer: w.ada}, Op{Kind: OpThreshold, Threshold: 2}); err != nil {
+				if err := changeKeys(w, w.machine(t), By{Signer: w.ada}, oplog.Op{Kind: oplog.OpThreshold, Threshold: 2}); err != nil {
 					t.Fatal(err)
 				}
 			} else {
 				w.publish(w.machine(t), w.ada, "acme/knowledge/c@1.0.0") // 5
 			}
 			w.sync(m, "acme")
-			list := []KeyRevocation{{w.ada.fp(), 5, 5}}
+			list := []oplog.KeyRevocation{{Key: w.ada.fp(), BadFrom: 5, DropFrom: 5}}
 			switch {
 			case tt.more != nil:
 				list = append(list, tt.more(bob.fp())...)
 			case tt.text == nil:
-				list = append(list, KeyRevocation{bob.fp(), 5, 5})
+				list = append(list, oplog.KeyRevocation{Key: bob.fp(), BadFrom: 5, DropFrom: 5})
 			}
-			op, err := RevokeOp("mine now", list...)
+			op, err := oplog.RevokeOp("mine now", list...)
 			if err != nil {
 				t.Fatal(err)
 			}
 			h.write(forgery{s: h.state(), by: bob, op: op, text: tt.text}, nil)
 			m.skips(t, w, tt.why)
-			if s := h.state(); anyDropped(s.keys) || len(active(&s)) != 2 {
-				t.Errorf("it had effect: %+v", s.keys)
+			if s := h.state(); s.AnyDropped() || len(s.Active()) != 2 {
+				t.Errorf("it had effect: %+v", s.Keys())
 			}
 		})
 	}
 	t.Run("from operations of another", func(t *testing.T) {
 		w, h, m, bob := blocking(t)
 		pub, eve := w.machine(t), newKey("eve")
-		if err := changeKeys(w, pub, By{Signer: w.ada}, Op{Kind: OpKeyAdd, Keys: grants(t, h.state(), eve)}); err != nil {
+		if err := changeKeys(w, pub, By{Signer: w.ada}, oplog.Op{Kind: oplog.OpKeyAdd, Keys: grants(t, h.state(), eve)}); err != nil {
 			t.Fatal(err)
 		}
 		w.publish(pub, w.ada, "acme/knowledge/c@1.0.0") // 6
@@ -197,7 +202,7 @@ func TestForgedRevocations(t *testing.T) {
 		w.publish(pub, w.ada, "acme/knowledge/e@1.0.0") // 8
 		w.sync(m, "acme")
 		w.look(m)
-		op, err := RevokeOp("mine now", KeyRevocation{bob.fp(), 5, 6}, KeyRevocation{eve.fp(), 5, 5})
+		op, err := oplog.RevokeOp("mine now", oplog.KeyRevocation{Key: bob.fp(), BadFrom: 5, DropFrom: 6}, oplog.KeyRevocation{Key: eve.fp(), BadFrom: 5, DropFrom: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,63 +233,14 @@ func twice(message string) string {
 	return subject + " and 1 more\n\n" + head + "Rye-Key: " + one + "Rye-Key: " + one + "Rye-Changes: " + changes
 }
 
-// TestRevocationsInAnyOrder: which key is named first makes no difference, nor whether one that
-// falls with another is named.
-func TestRevocationsInAnyOrder(t *testing.T) {
-	ada, bob, cyd, dan := newKey("ada"), newKey("bob"), newKey("cyd"), newKey("dan")
-	r := newRig(t, ClaimsGranted, ada)
-	r.claim(ada)
-	r.do(ada, Op{Kind: OpKeyAdd, Keys: grants(t, r.s, bob)})
-	r.do(bob, Op{Kind: OpKeyAdd, Keys: grants(t, r.s, cyd)}) // 3
-	r.do(cyd, Op{Kind: OpKeyAdd, Keys: grants(t, r.s, dan)}) // 4
-	for range 4 {
-		r.do(ada, Op{Kind: OpVoid, Void: Voided{Seq: 2, Sum: r.s.Tip}})
-	}
-	list := []KeyRevocation{{dan.fp(), 8, 8}, {bob.fp(), 3, 7}, {cyd.fp(), 6, 6}}
-	want := map[objects.Fingerprint][2]uint64{bob.fp(): {3, 7}, cyd.fp(): {3, 6}, dan.fp(): {4, 6}}
-	for _, order := range [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
-		var some []KeyRevocation
-		for _, i := range order {
-			some = append(some, list[i])
-		}
-		s := r.s
-		if err := s.revokeKeys(Op{Kind: OpKeyRevoke, Seq: 9, Reason: "stolen"}.naming(some)); err != nil {
-			t.Fatal(err)
-		}
-		for fp, w := range want {
-			if k, _ := s.Key(fp); k.State != KeyRevoked || k.BadFrom != w[0] || k.DropFrom != w[1] {
-				t.Errorf("order %d: %s is bad from %d, dropped from %d; want %d", order, fp, k.BadFrom, k.DropFrom, w)
-			}
-		}
-	}
-}
-
-// TestRevokeOp: keys are sorted, none is named twice.
-func TestRevokeOp(t *testing.T) {
-	var list []KeyRevocation
-	for _, name := range []string{"ada", "bob", "cyd", "eve"} {
-		list = append(list, KeyRevocation{Key: newKey(name).fp(), BadFrom: 1})
-	}
-	op, err := RevokeOp("lost", list...)
-	if got := op.Revocations(); err != nil || len(got) != 4 || !slices.IsSortedFunc(got, compareRevoked) {
-		t.Errorf("RevokeOp = %v, %v", got, err)
-	}
-	for name, list := range map[string][]KeyRevocation{"no key": nil, "one key twice": append(list, list[0]), "too many": make([]KeyRevocation, maxRevocations+1)} {
-		_, err := RevokeOp("lost", list...)
-		if !fault.Is(err, fault.Usage) {
-			t.Errorf("RevokeOp of %s: %v", name, err)
-		}
-	}
-}
-
 // TestTwoThievesAndTheRoot: a key that the root grants the namespace to revokes both, in one push.
 func TestTwoThievesAndTheRoot(t *testing.T) {
 	w, h, old, bob, eve, bad := twoThieves(t, hideState)
 	rescue := newKey("rescue")
-	h.rootOp(w.root, RootOp{Kind: OpGrant, Namespace: "acme", Genesis: h.state().Genesis, Keys: []trust.PublicKey{rescue.pub}})
+	h.rootOp(w.root, oplog.RootOp{Kind: oplog.OpGrant, Namespace: "acme", Genesis: h.state().Genesis, Keys: []trust.PublicKey{rescue.pub}})
 	m := w.machine(t)
 	op, _ := w.revoking(t, m, bob, eve)
-	join := Op{Kind: OpKeyAdd, Keys: []KeyGrant{{Public: rescue.pub}}}
+	join := oplog.Op{Kind: oplog.OpKeyAdd, Keys: []oplog.KeyGrant{{Public: rescue.pub}}}
 	s, err := ChangeKeys(w.ctx, m.Registry, "acme", By{Signer: rescue}, false, join, op)
 	if err != nil {
 		t.Fatal(err)
@@ -297,25 +253,25 @@ func TestTwoThievesAndTheRoot(t *testing.T) {
 // TestVoidByTheRootBlocksNothing: a key that the root grants the namespace to, and that is no member's,
 // can sign a void and nothing else. Whatever state that names, the state is the one before.
 func TestVoidByTheRootBlocksNothing(t *testing.T) {
-	nowhere := addressOf([]byte("nowhere"))
-	for name, spoil := range map[string]func(*Op){
-		"a hidden state":               func(op *Op) { op.State, op.Kept = nowhere, nowhere.ID },
-		"a commit that keeps no state": func(op *Op) { op.Kept = nowhere.ID },
+	nowhere := oplog.AddressOf([]byte("nowhere"))
+	for name, spoil := range map[string]func(*oplog.Op){
+		"a hidden state":               func(op *oplog.Op) { op.State, op.Kept = nowhere, nowhere.ID },
+		"a commit that keeps no state": func(op *oplog.Op) { op.Kept = nowhere.ID },
 		"nothing wrong":                nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, h, old, bob := blocking(t)
 			thief := newKey("thief")
-			h.rootOp(w.root, RootOp{Kind: OpGrant, Namespace: "acme", Genesis: h.state().Genesis, Keys: []trust.PublicKey{thief.pub}})
+			h.rootOp(w.root, oplog.RootOp{Kind: oplog.OpGrant, Namespace: "acme", Genesis: h.state().Genesis, Keys: []trust.PublicKey{thief.pub}})
 			s := h.state()
-			h.write(forgery{s: s, by: thief, op: Op{Kind: OpVoid, Void: Voided{s.Seq, s.Tip}}}, spoil)
+			h.write(forgery{s: s, by: thief, op: oplog.Op{Kind: oplog.OpVoid, Void: oplog.Voided{Seq: s.Seq, Sum: s.Tip}}}, spoil)
 			seen, owner := w.machine(t), w.machine(t)
 			w.sync(seen, "acme")
 			if got, err := seen.reopen(w, nil).View("acme"); err != nil || got.Seq != s.Seq+1 || got.Digest() != s.Digest() {
 				t.Fatalf("at %d, %v; want the state of %d", got.Seq, err, s.Seq)
 			}
-			if err := changeKeys(w, owner, By{Signer: w.ada}, Op{Kind: OpKeyRevoke, Key: bob.fp(), BadFrom: 5, Reason: "stolen"}); err != nil {
+			if err := changeKeys(w, owner, By{Signer: w.ada}, oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), BadFrom: 5, Reason: "stolen"}); err != nil {
 				t.Fatal(err)
 			}
 			w.publish(owner, w.ada, "acme/knowledge/next@1.0.0")
@@ -334,11 +290,11 @@ func TestDropsOfTheSecondKey(t *testing.T) {
 	if bob.fp().String() > eve.fp().String() {
 		bob, eve = eve, bob
 	}
-	if err := changeKeys(w, w.machine(t), By{Signer: w.ada}, Op{Kind: OpKeyAdd, Keys: grants(t, h.state(), newKey("eve"))}); err != nil {
+	if err := changeKeys(w, w.machine(t), By{Signer: w.ada}, oplog.Op{Kind: oplog.OpKeyAdd, Keys: grants(t, h.state(), newKey("eve"))}); err != nil {
 		t.Fatal(err)
 	}
 	h.write(forgery{s: h.state(), by: eve, op: publishOp(h.content(eve, "acme/knowledge/evil@1.0.0", "evil"))}, hideState)
-	bad := []Op{h.tipOp()}
+	bad := []oplog.Op{h.tipOp()}
 	owner := w.machine(t)
 	op, _ := w.revoking(t, owner, eve, bob)
 	if op.DropFrom != 0 || len(op.More) != 1 || op.More[0].DropFrom != 6 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 )
 
@@ -19,43 +20,43 @@ func changed(old, now string) func(string) string {
 
 // A malformation is an operation by a member that cannot be applied.
 type malformation struct {
-	op    Op // the zero value publishes something
-	spoil func(*Op)
+	op    oplog.Op // the zero value publishes something
+	spoil func(*oplog.Op)
 	text  func(string) string
-	tree  func(sink) store.OID
+	tree  func(oplog.Sink) store.OID
 	why   string
 }
 
 // malformed are some, as the next of acme's log.
 func malformed(w *world) map[string]malformation {
-	a := []Entry{{Ref: mustRef("acme/knowledge/a"), Version: "1.0.0"}}
-	long := strings.Repeat("x", MaxReason+1)
+	a := []oplog.Entry{{Ref: mustRef("acme/knowledge/a"), Version: "1.0.0"}}
+	long := strings.Repeat("x", oplog.MaxReason+1)
 	return map[string]malformation{
 		"an operation that nobody knows": {text: strings.NewReplacer("publish acme", "forbid acme", "Rye-Op: publish", "Rye-Op: forbid").Replace, why: `"forbid": is not known`},
 		"a later format":                 {text: changed("Rye-Format: 1", "Rye-Format: 2"), why: "this rye reads format 1"},
 		"a trailer too many":             {text: func(m string) string { return m + "Rye-Note: hi\n" }, why: "Rye-Note"},
 		"two predecessors":               {text: func(m string) string { return m + "Rye-Prev: " + cutTrailer(m, "Rye-Prev") + "\n" }, why: "Rye-Prev is unknown here"},
 		"no trailers":                    {text: func(m string) string { return "hello\n\nRye-Prev: " + cutTrailer(m, "Rye-Prev") + "\n" }, why: "want Rye-Format"},
-		"a reason that is too long": {op: Op{Kind: OpRevoke, Reason: "x", Items: a},
+		"a reason that is too long": {op: oplog.Op{Kind: oplog.OpRevoke, Reason: "x", Items: a},
 			text: changed(`Rye-Reason: "x"`, `Rye-Reason: "`+long+`"`), why: "want 1 to 600 bytes"},
 		"a digest that is none":          {text: changed("Rye-State: sha256:", "Rye-State: sha256:z"), why: "sha256"},
-		"another registry":               {spoil: func(op *Op) { op.Registry[0] ^= 1 }, why: "belongs to registry"},
-		"another namespace's genesis":    {spoil: func(op *Op) { op.Genesis[0] ^= 1 }, why: "begins with"},
-		"a gap":                          {spoil: func(op *Op) { op.Seq++ }, why: "follows position 3"},
-		"a position again":               {spoil: func(op *Op) { op.Seq-- }, why: "follows position 3"},
+		"another registry":               {spoil: func(op *oplog.Op) { op.Registry[0] ^= 1 }, why: "belongs to registry"},
+		"another namespace's genesis":    {spoil: func(op *oplog.Op) { op.Genesis[0] ^= 1 }, why: "begins with"},
+		"a gap":                          {spoil: func(op *oplog.Op) { op.Seq++ }, why: "follows position 3"},
+		"a position again":               {spoil: func(op *oplog.Op) { op.Seq-- }, why: "follows position 3"},
 		"a position of 2^63":             {text: changed("Rye-Seq: 4", "Rye-Seq: 9223372036854775808"), why: "up to 2^53-1"},
-		"a time that goes back":          {spoil: func(op *Op) { op.Time = op.Time.Add(-time.Second) }, why: "before the operation before it"},
-		"a root position that goes back": {spoil: func(op *Op) { op.Root = 1 }, why: "saw the root at 1"},
-		"files": {tree: func(put sink) store.OID {
+		"a time that goes back":          {spoil: func(op *oplog.Op) { op.Time = op.Time.Add(-time.Second) }, why: "before the operation before it"},
+		"a root position that goes back": {spoil: func(op *oplog.Op) { op.Root = 1 }, why: "saw the root at 1"},
+		"files": {tree: func(put oplog.Sink) store.OID {
 			blob, _ := put(store.TypeBlob, []byte("evil"))
-			id, _ := putTrees(put, map[string]store.OID{"README.md": blob})
+			id, _ := oplog.PutTrees(put, map[string]store.OID{"README.md": blob})
 			return id
 		}, why: "a log holds no files"},
-		"a key that is not there":     {op: Op{Kind: OpKeyRevoke, Key: newKey("eve").fp(), BadFrom: 1, Reason: "x"}, why: "is not a key of acme"},
-		"the last key":                {op: Op{Kind: OpKeyRetire, Key: w.ada.fp()}, why: "last active key"},
-		"bad from what is to come":    {op: Op{Kind: OpKeyRevoke, Key: w.ada.fp(), BadFrom: 9, Reason: "x"}, why: "bad from 9"},
-		"a threshold beyond the keys": {op: Op{Kind: OpThreshold, Threshold: 3}, why: "threshold 3 of 1"},
-		"a void of what is to come":   {op: Op{Kind: OpVoid, Void: Voided{Seq: 4}}, why: "position 4, want 2 to 3"},
+		"a key that is not there":     {op: oplog.Op{Kind: oplog.OpKeyRevoke, Key: newKey("eve").fp(), BadFrom: 1, Reason: "x"}, why: "is not a key of acme"},
+		"the last key":                {op: oplog.Op{Kind: oplog.OpKeyRetire, Key: w.ada.fp()}, why: "last active key"},
+		"bad from what is to come":    {op: oplog.Op{Kind: oplog.OpKeyRevoke, Key: w.ada.fp(), BadFrom: 9, Reason: "x"}, why: "bad from 9"},
+		"a threshold beyond the keys": {op: oplog.Op{Kind: oplog.OpThreshold, Threshold: 3}, why: "threshold 3 of 1"},
+		"a void of what is to come":   {op: oplog.Op{Kind: oplog.OpVoid, Void: oplog.Voided{Seq: 4}}, why: "position 4, want 2 to 3"},
 	}
 }
 
@@ -81,7 +82,7 @@ func TestMalformedOperations(t *testing.T) {
 			h.write(forgery{s: h.state(), by: w.ada, op: tt.op, text: tt.text, tree: tt.tree}, tt.spoil)
 			m.skips(t, w, tt.why)
 			pub := w.machine(t)
-			if err := pub.Mark(w.ctx, OpRevoke, StatusChange{Names: []string{"acme/knowledge/b@1.0.0"}, Reason: "steals", By: By{Signer: w.ada}}); err != nil {
+			if err := pub.Mark(w.ctx, oplog.OpRevoke, StatusChange{Names: []string{"acme/knowledge/b@1.0.0"}, Reason: "steals", By: By{Signer: w.ada}}); err != nil {
 				t.Fatal(err)
 			}
 			m = m.reopen(w, nil)
@@ -111,16 +112,16 @@ func TestMalformedByOthers(t *testing.T) {
 	unknown := strings.NewReplacer("publish acme", "forbid acme", "Rye-Op: publish", "Rye-Op: forbid").Replace
 	for name, tt := range map[string]struct {
 		eve   bool
-		spoil func(*Op)
+		spoil func(*oplog.Op)
 		text  func(string) string
 		want  string
 	}{
 		"a stranger":                        {eve: true, text: unknown, want: "malformed"},
-		"another predecessor":               {spoil: func(op *Op) { op.Prev[0] ^= 1 }, text: unknown, want: "malformed"},
+		"another predecessor":               {spoil: func(op *oplog.Op) { op.Prev[0] ^= 1 }, text: unknown, want: "malformed"},
 		"no predecessor":                    {text: func(m string) string { return unknown(strings.Replace(m, "Rye-Prev: ", "Rye-Before: ", 1)) }, want: "malformed"},
-		"two parents":                       {spoil: func(op *Op) { op.Parents = append(op.Parents, op.Kept) }, text: unknown, want: "malformed"},
-		"another parent":                    {spoil: func(op *Op) { op.Parents[0] = op.Kept }, text: unknown, want: "untrusted"},
-		"a root that is not reached so far": {spoil: func(op *Op) { op.Root, op.Seq = 99, 9 }, want: "malformed"},
+		"two parents":                       {spoil: func(op *oplog.Op) { op.Parents = append(op.Parents, op.Kept) }, text: unknown, want: "malformed"},
+		"another parent":                    {spoil: func(op *oplog.Op) { op.Parents[0] = op.Kept }, text: unknown, want: "untrusted"},
+		"a root that is not reached so far": {spoil: func(op *oplog.Op) { op.Root, op.Seq = 99, 9 }, want: "malformed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -134,9 +135,9 @@ func TestMalformedByOthers(t *testing.T) {
 		})
 	}
 	t.Run("a claim", func(t *testing.T) {
-		w := newWorld(t, ClaimsGranted)
+		w := newWorld(t, oplog.ClaimsGranted)
 		h := w.host()
-		h.write(forgery{s: NewState(h.root(), "acme"), by: w.ada, op: Op{Kind: OpClaim, Keys: []KeyGrant{{Public: w.ada.pub}}}, text: changed("Rye-Root: 2", "Rye-Root: 02")}, nil)
+		h.write(forgery{s: oplog.NewState(h.root(), "acme"), by: w.ada, op: oplog.Op{Kind: oplog.OpClaim, Keys: []oplog.KeyGrant{{Public: w.ada.pub}}}, text: changed("Rye-Root: 2", "Rye-Root: 02")}, nil)
 		m := w.machine(t)
 		w.sync(m)
 		m.refuses(t, w, "malformed")
@@ -157,14 +158,14 @@ func (h *host) spoil(by *testKey, n int) {
 	s := h.state()
 	p := penOf(by)
 	for range n {
-		op := p.place(s, Op{Kind: OpKeyRetire, Key: newKey("nobody").fp()})
-		op.State, op.Kept = s.cat.at, s.Kept
+		op := p.Place(s, oplog.Op{Kind: oplog.OpKeyRetire, Key: newKey("nobody").fp()})
+		op.State, op.Kept = s.Catalogue().At(), s.Kept
 		id := h.commit(p, emptyTree, op.Parents, op.Message(), op, branchPrefix+"acme")
-		raw, _, err := readCommit(&h.repo.Reader, id)
+		raw, _, err := oplog.ReadCommit(&h.repo.Reader, id)
 		if err != nil {
 			h.w.t.Fatal(err)
 		}
-		s = past(s, Position{s.Seq + 1, id, objects.DigestOf(raw)})
+		s = s.Past(oplog.Position{Seq: s.Seq + 1, ID: id, Sum: objects.DigestOf(raw)})
 	}
 }
 
@@ -176,7 +177,7 @@ func TestThiefIsTakenOut(t *testing.T) {
 	h.spoil(bob, many)
 	pub := w.machine(t)
 	w.sync(pub, "acme")
-	if err := changeKeys(w, pub, By{Signer: w.ada}, Op{Kind: OpKeyRevoke, Key: bob.fp(), BadFrom: 5, Reason: "stolen"}); err != nil {
+	if err := changeKeys(w, pub, By{Signer: w.ada}, oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), BadFrom: 5, Reason: "stolen"}); err != nil {
 		t.Fatal(err)
 	}
 	w.publish(pub, w.ada, "acme/knowledge/c@1.0.0")
@@ -184,8 +185,8 @@ func TestThiefIsTakenOut(t *testing.T) {
 	for _, m := range []*machine{m, fresh} {
 		w.sync(m, "acme")
 		s, err := m.View("acme")
-		if err != nil || s.keys[1].State != KeyRevoked {
-			t.Fatalf("bob is %s, %v; want revoked", s.keys[1].State, err)
+		if err != nil || s.Keys()[1].State != oplog.KeyRevoked {
+			t.Fatalf("bob is %s, %v; want revoked", s.Keys()[1].State, err)
 		}
 		got, err := SkippedOf(m.Registry, "acme")
 		if err != nil || len(got.Open()) != many || got.More != 0 {
@@ -225,8 +226,8 @@ func TestStateOfASkippedOperation(t *testing.T) {
 	w.look(m)
 	old := h.state()
 	w.publish(w.machine(t), w.ada, "acme/knowledge/c@1.0.0")
-	retire := Op{Kind: OpKeyRetire, Key: newKey("nobody").fp()}
-	h.write(forgery{s: h.state(), by: w.ada, op: retire}, func(op *Op) { op.State, op.Kept = old.cat.at, old.Kept })
+	retire := oplog.Op{Kind: oplog.OpKeyRetire, Key: newKey("nobody").fp()}
+	h.write(forgery{s: h.state(), by: w.ada, op: retire}, func(op *oplog.Op) { op.State, op.Kept = old.Catalogue().At(), old.Kept })
 	for _, name := range []string{"d", "e"} {
 		w.sync(m, "acme")
 		if c, err := Verify(w.ctx, m.Registry, "acme", false); err != nil || len(c.Missing) > 0 {
@@ -244,20 +245,20 @@ func TestStateOfASkippedOperation(t *testing.T) {
 // counted, once.
 func TestSkipsAreBounded(t *testing.T) {
 	w, _, m := attacked(t)
-	var done replayed
-	for i := range maxSkipped + 7 {
+	var done oplog.Replayed
+	for i := range oplog.MaxSkipped + 7 {
 		sum := objects.DigestOf([]byte{byte(i), byte(i >> 8)})
-		done.skipped = append(done.skipped, Skipped{Position: Position{uint64(4 + i), store.SHA1.Hash(store.TypeBlob, nil), sum}, By: w.ada.fp(), Why: strings.Repeat("\U0001f600", maxWhy/4)})
+		done.Skipped = append(done.Skipped, oplog.Skipped{Position: oplog.Position{Seq: uint64(4 + i), ID: store.SHA1.Hash(store.TypeBlob, nil), Sum: sum}, By: w.ada.fp(), Why: strings.Repeat("\U0001f600", oplog.MaxWhy/4)})
 	}
 	s, err := m.View("acme")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := noteSkipped(w.ctx, m.Registry, "acme", nil, s.point(), done); err != nil {
+		if err := noteSkipped(w.ctx, m.Registry, "acme", nil, s.Point(), done); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := SkippedOf(m.Registry, "acme"); err != nil || len(got.List) != maxSkipped || got.More != 7 {
+		if got, err := SkippedOf(m.Registry, "acme"); err != nil || len(got.List) != oplog.MaxSkipped || got.More != 7 {
 			t.Fatalf("%d are listed and %d counted, %v", len(got.List), got.More, err)
 		}
 	}
@@ -308,11 +309,11 @@ func TestVoid(t *testing.T) {
 	wantCode(t, void(w.ada, 5), fault.Conflict)
 
 	// A revocation is voided, a void is, and what was voided before.
-	if err := m.Mark(w.ctx, OpRevoke, StatusChange{Names: []string{"acme/knowledge/a@1.0.0"}, Reason: "steals", By: By{Signer: w.ada}}); err != nil {
+	if err := m.Mark(w.ctx, oplog.OpRevoke, StatusChange{Names: []string{"acme/knowledge/a@1.0.0"}, Reason: "steals", By: By{Signer: w.ada}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, what := range []Position{h.at(8), h.at(7), {6, store.OID{}, h.at(8).Sum}} {
-		h.write(forgery{s: h.state(), by: bob, op: Op{Kind: OpVoid, Void: Voided{what.Seq, what.Sum}}}, nil)
+	for _, what := range []oplog.Position{h.at(8), h.at(7), {Seq: 6, ID: store.OID{}, Sum: h.at(8).Sum}} {
+		h.write(forgery{s: h.state(), by: bob, op: oplog.Op{Kind: oplog.OpVoid, Void: oplog.Voided{Seq: what.Seq, Sum: what.Sum}}}, nil)
 	}
 	fresh := w.machine(t)
 	for _, m := range []*machine{m, fresh} {
@@ -336,20 +337,20 @@ func TestVoid(t *testing.T) {
 }
 
 // at returns an operation of acme.
-func (h *host) at(seq uint64) Position {
+func (h *host) at(seq uint64) oplog.Position {
 	h.w.t.Helper()
-	raws, _, err := readLine(h.w.ctx, &h.repo.Reader, h.ref(branchPrefix+"acme"), store.OID{})
+	raws, _, err := oplog.ReadLine(h.w.ctx, &h.repo.Reader, h.ref(branchPrefix+"acme"), store.OID{})
 	if err != nil {
 		h.w.t.Fatal(err)
 	}
 	raw := raws[seq-1]
-	return Position{seq, store.SHA1.Hash(store.TypeCommit, raw), objects.DigestOf(raw)}
+	return oplog.Position{Seq: seq, ID: store.SHA1.Hash(store.TypeCommit, raw), Sum: objects.DigestOf(raw)}
 }
 
 // TestVoidByWhom: a void needs as many keys as a change of keys, or the root's word.
 func TestVoidByWhom(t *testing.T) {
 	w, h, m, bob := stolen(t)
-	if err := changeKeys(w, m, By{Signer: w.ada}, Op{Kind: OpThreshold, Threshold: 2}); err != nil { // 5
+	if err := changeKeys(w, m, By{Signer: w.ada}, oplog.Op{Kind: oplog.OpThreshold, Threshold: 2}); err != nil { // 5
 		t.Fatal(err)
 	}
 	h.spoil(bob, 1) // 6
@@ -372,7 +373,7 @@ func TestVoidByWhom(t *testing.T) {
 		err = agreed.Approve(w.ctx, w.ada)
 	}
 	if err == nil {
-		agreed, err = ParseOpProposal(agreed.Proposal())
+		agreed, err = oplog.ParseOpProposal(agreed.Proposal())
 	}
 	if err == nil {
 		_, err = CommitOp(w.ctx, m.Registry, By{Signer: bob}, agreed) // 8
@@ -394,8 +395,8 @@ func TestVoidByWhom(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.reports(t)
-	if s, err := m.View("acme"); err != nil || len(s.keys) != 2 || s.Owners != 1 {
-		t.Errorf("%d keys, owners since %d, %v; want as before", len(s.keys), s.Owners, err)
+	if s, err := m.View("acme"); err != nil || len(s.Keys()) != 2 || s.Owners != 1 {
+		t.Errorf("%d keys, owners since %d, %v; want as before", len(s.Keys()), s.Owners, err)
 	}
 }
 
@@ -411,8 +412,8 @@ func TestCheckpointAfterMalformed(t *testing.T) {
 	fresh := w.machine(t)
 	w.sync(fresh, "acme")
 	fresh.reports(t, "is not a key of acme")
-	if s, err := fresh.View("acme"); err != nil || s.Seq != 5 || s.last.Seq != 4 {
-		t.Errorf("ends at %d, the last with effect at %d, %v", s.Seq, s.last.Seq, err)
+	if s, err := fresh.View("acme"); err != nil || s.Seq != 5 || s.Last().Seq != 4 {
+		t.Errorf("ends at %d, the last with effect at %d, %v", s.Seq, s.Last().Seq, err)
 	}
 	op, _, err := VoidOp(fresh.Registry, "acme", 5)
 	if err != nil {
@@ -438,7 +439,7 @@ func TestCheckpointOfMalformed(t *testing.T) {
 	e := h.content(w.ada, "acme/knowledge/c@1.0.0", "c")
 	h.write(forgery{s: h.state(), by: w.ada, op: publishOp(e), text: changed("Rye-Op: publish", "Rye-Op: forbid")}, nil)
 	s := h.state()
-	h.rootOp(w.root, RootOp{Kind: OpCheckpoint, Checkpoints: []Checkpoint{{Namespace: "acme", Seq: s.Seq, Sum: s.Tip, ID: s.At, State: s.Digest()}}})
+	h.rootOp(w.root, oplog.RootOp{Kind: oplog.OpCheckpoint, Checkpoints: []oplog.Checkpoint{{Namespace: "acme", Seq: s.Seq, Sum: s.Tip, ID: s.At, State: s.Digest()}}})
 	fresh := w.machine(t)
 	w.sync(fresh, "acme")
 	fresh.reports(t, "is not known")

@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,21 +15,12 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 )
 
 // The operations that were skipped are remembered beside what was verified of their log, so
 // that they are reported until somebody voids them. The list decides nothing.
-
-// maxSkipped bounds the operations of one namespace in that list; more are counted.
-const maxSkipped = 1024
-
-// Skips are the operations of a namespace that have no effect.
-type Skips struct {
-	List []Skipped // by position
-	More uint64    // that are not in the list
-	upTo uint64    // the position up to which the log was looked at
-}
 
 // skippedPath is <state>/<64 hex of the identity>.skipped/<namespace>.
 func skippedPath(r *Registry, namespace string) string {
@@ -38,9 +28,9 @@ func skippedPath(r *Registry, namespace string) string {
 }
 
 // text returns the list as it is kept.
-func (k Skips) text() string {
+func skipsText(k oplog.Skips) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "rye %d\nup-to %d\nmore %d\n", FormatVersion, k.upTo, k.More)
+	fmt.Fprintf(&b, "rye %d\nup-to %d\nmore %d\n", oplog.FormatVersion, k.UpTo, k.More)
 	for _, s := range k.List {
 		fmt.Fprintf(&b, "%d %d %s %s %s %s\n", s.Seq, s.Voided, s.ID, s.Sum, s.By, strconv.QuoteToASCII(s.Why))
 	}
@@ -48,31 +38,31 @@ func (k Skips) text() string {
 }
 
 // parseSkips reads what text wrote, and nothing else.
-func parseSkips(text string) (k Skips, err error) {
+func parseSkips(text string) (k oplog.Skips, err error) {
 	for i, line := range slices.Collect(strings.Lines(text)) {
 		line = strings.TrimSuffix(line, "\n")
 		switch i {
 		case 0:
 		case 1:
-			k.upTo, err = strconv.ParseUint(strings.TrimPrefix(line, "up-to "), 10, 64)
+			k.UpTo, err = strconv.ParseUint(strings.TrimPrefix(line, "up-to "), 10, 64)
 		case 2:
 			k.More, err = strconv.ParseUint(strings.TrimPrefix(line, "more "), 10, 64)
 		default:
-			var s Skipped
+			var s oplog.Skipped
 			s, err = parseSkipped(line)
 			k.List = append(k.List, s)
 		}
 		if err != nil {
-			return Skips{}, fault.New(fault.Malformed, "line %d: %w", i+1, err)
+			return oplog.Skips{}, fault.New(fault.Malformed, "line %d: %w", i+1, err)
 		}
 	}
-	if k.text() != text {
-		return Skips{}, fault.New(fault.Malformed, "it is not as rye writes it")
+	if skipsText(k) != text {
+		return oplog.Skips{}, fault.New(fault.Malformed, "it is not as rye writes it")
 	}
 	return k, nil
 }
 
-func parseSkipped(line string) (s Skipped, err error) {
+func parseSkipped(line string) (s oplog.Skipped, err error) {
 	f := strings.SplitN(line, " ", 6)
 	if len(f) != 6 {
 		return s, fault.New(fault.Malformed, "%d words, want 6", len(f))
@@ -88,14 +78,14 @@ func parseSkipped(line string) (s Skipped, err error) {
 }
 
 // skipsOf returns the operations of a namespace that were skipped.
-func skipsOf(r *Registry, namespace string) (Skips, error) {
+func skipsOf(r *Registry, namespace string) (oplog.Skips, error) {
 	path := skippedPath(r, namespace)
-	raw, err := place.Read(path, maxSkipped<<11)
+	raw, err := place.Read(path, oplog.MaxSkipped<<11)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Skips{}, nil
+		return oplog.Skips{}, nil
 	}
 	if err != nil {
-		return Skips{}, fault.New(fault.Failed, "read the skipped operations: %w", err)
+		return oplog.Skips{}, fault.New(fault.Failed, "read the skipped operations: %w", err)
 	}
 	k, err := parseSkips(string(raw))
 	if err != nil {
@@ -105,39 +95,11 @@ func skipsOf(r *Registry, namespace string) (Skips, error) {
 	return k, nil
 }
 
-// find returns where the operation at a position is in the list, or would be.
-func (k *Skips) find(seq uint64) (int, bool) {
-	return slices.BinarySearchFunc(k.List, seq, func(s Skipped, seq uint64) int { return cmp.Compare(s.Seq, seq) })
-}
-
-// add adds an operation that follows those in the list.
-func (k *Skips) add(s Skipped) {
-	if len(k.List) < maxSkipped {
-		k.List = append(k.List, s)
-	} else {
-		k.More++
-	}
-}
-
-// void notes that the operation by voids another. It reports false where that is not in the
-// list.
-func (k *Skips) void(what Voided, by uint64) bool {
-	if i, found := k.find(what.Seq); found && k.List[i].Sum == what.Sum {
-		k.List[i].Voided = by
-		return true
-	}
-	if k.More > 0 && what.Seq > k.List[len(k.List)-1].Seq {
-		k.More--
-		return true
-	}
-	return false
-}
-
 // noteSkipped remembers what operations after base had no effect, and which of them were
 // voided. A void of an operation that has effect changes nothing, and is remembered in its
 // turn. rd has the log as far as it is at hand. A list that is broken stays as it is: whoever
 // reports it fails, and no log waits for that.
-func noteSkipped(ctx context.Context, r *Registry, namespace string, rd *store.Reader, base Point, done replayed) error {
+func noteSkipped(ctx context.Context, r *Registry, namespace string, rd *store.Reader, base oplog.Point, done oplog.Replayed) error {
 	all, err := skipsOf(r, namespace)
 	if fault.Is(err, fault.Integrity) {
 		return nil
@@ -145,28 +107,28 @@ func noteSkipped(ctx context.Context, r *Registry, namespace string, rd *store.R
 	if err != nil {
 		return err
 	}
-	before, first := all.upTo, uint64(0)
-	skipped := done.skipped
+	before, first := all.UpTo, uint64(0)
+	skipped := done.Skipped
 	take := func(until uint64) {
 		for ; len(skipped) > 0 && skipped[0].Seq < until; skipped = skipped[1:] {
 			if skipped[0].Seq > before {
-				all.add(skipped[0])
+				all.Add(skipped[0])
 			}
-			all.upTo = max(all.upTo, skipped[0].Seq)
+			all.UpTo = max(all.UpTo, skipped[0].Seq)
 		}
 	}
-	for i := range done.ops {
-		op := &done.ops[i]
+	for i := range done.Ops {
+		op := &done.Ops[i]
 		take(op.Seq)
-		all.upTo = max(all.upTo, op.Seq)
-		if op.Kind != OpVoid || op.Seq <= before || all.void(op.Void, op.Seq) {
+		all.UpTo = max(all.UpTo, op.Seq)
+		if op.Kind != oplog.OpVoid || op.Seq <= before || all.Void(op.Void, op.Seq) {
 			continue
 		}
 		if first == 0 {
-			first = firstAtHand(rd, base)
+			first = oplog.FirstAtHand(rd, base)
 		}
 		if op.Void.Seq >= first { // else nobody here knows that operation: the log was read from a checkpoint on
-			all.add(Skipped{Position: Position{op.Seq, op.ID, op.Sum}, By: op.Signer.Fingerprint(),
+			all.Add(oplog.Skipped{Position: oplog.Position{Seq: op.Seq, ID: op.ID, Sum: op.Sum}, By: op.Signer.Fingerprint(),
 				Why: fmt.Sprintf("voids operation %d, which is not malformed", op.Void.Seq)})
 		}
 	}
@@ -178,32 +140,19 @@ func noteSkipped(ctx context.Context, r *Registry, namespace string, rd *store.R
 }
 
 // keepSkips writes the list of a namespace.
-func keepSkips(ctx context.Context, r *Registry, namespace string, all Skips) error {
+func keepSkips(ctx context.Context, r *Registry, namespace string, all oplog.Skips) error {
 	unlock, err := place.Lock(ctx, memoryPath(r.o.StateDir, r.o.ID)+".lock")
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return place.File(skippedPath(r, namespace), []byte(all.text()), 0o600)
-}
-
-// firstAtHand returns the first position of the log up to base whose commit rd has.
-func firstAtHand(rd *store.Reader, base Point) uint64 {
-	seq := base.Seq + 1
-	for id := base.Tip; !id.IsZero() && seq > 1; seq-- {
-		_, parent, err := readCommit(rd, id)
-		if err != nil {
-			break
-		}
-		id = parent
-	}
-	return seq
+	return place.File(skippedPath(r, namespace), []byte(skipsText(all)), 0o600)
 }
 
 // SkippedOf returns the operations of a namespace that have no effect, as last synced.
-func SkippedOf(r *Registry, namespace string) (Skips, error) {
-	if err := CheckNamespace(namespace); err != nil {
-		return Skips{}, err
+func SkippedOf(r *Registry, namespace string) (oplog.Skips, error) {
+	if err := oplog.CheckNamespace(namespace); err != nil {
+		return oplog.Skips{}, err
 	}
 	return skipsOf(r, namespace)
 }
@@ -211,7 +160,7 @@ func SkippedOf(r *Registry, namespace string) (Skips, error) {
 // SkippedIn returns the operations that have no effect, by namespace, of what a state directory
 // holds of a registry. It reads no cache and needs no network. A list that is broken is an
 // error beside the others.
-func SkippedIn(stateDir string, id objects.Digest) (map[string]Skips, error) {
+func SkippedIn(stateDir string, id objects.Digest) (map[string]oplog.Skips, error) {
 	r := &Registry{o: Options{StateDir: stateDir, ID: id}}
 	list, err := os.ReadDir(filepath.Dir(skippedPath(r, "-")))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -220,10 +169,10 @@ func SkippedIn(stateDir string, id objects.Digest) (map[string]Skips, error) {
 	if err != nil {
 		return nil, fault.New(fault.Failed, "list the skipped operations: %w", err)
 	}
-	all := map[string]Skips{}
+	all := map[string]oplog.Skips{}
 	var errs []error
 	for _, e := range list {
-		if CheckNamespace(e.Name()) != nil {
+		if oplog.CheckNamespace(e.Name()) != nil {
 			continue // what a killed process left
 		}
 		one, err := skipsOf(r, e.Name())
@@ -232,39 +181,29 @@ func SkippedIn(stateDir string, id objects.Digest) (map[string]Skips, error) {
 	return all, errors.Join(errs...)
 }
 
-// Open returns the operations that nobody voided yet.
-func (k Skips) Open() (open []Skipped) {
-	for _, s := range k.List {
-		if s.Voided == 0 {
-			open = append(open, s)
-		}
-	}
-	return open
-}
-
 // VoidOp returns the operation that voids the malformed one at a position, as last synced.
-func VoidOp(r *Registry, namespace string, seq uint64) (Op, Skipped, error) {
+func VoidOp(r *Registry, namespace string, seq uint64) (oplog.Op, oplog.Skipped, error) {
 	all, err := SkippedOf(r, namespace)
 	if err != nil {
-		return Op{}, Skipped{}, err
+		return oplog.Op{}, oplog.Skipped{}, err
 	}
-	i, found := all.find(seq)
+	i, found := all.Find(seq)
 	if !found {
-		return Op{}, Skipped{}, fault.New(fault.Conflict, "void operation %d of %s: it is not malformed", seq, namespace).
+		return oplog.Op{}, oplog.Skipped{}, fault.New(fault.Conflict, "void operation %d of %s: it is not malformed", seq, namespace).
 			Advise("rye registry log %s shows which are skipped", namespace)
 	}
 	s := all.List[i]
-	op := Op{Kind: OpVoid, Void: Voided{seq, s.Sum}}
+	op := oplog.Op{Kind: oplog.OpVoid, Void: oplog.Voided{Seq: seq, Sum: s.Sum}}
 	return op, s, mayVoid(r, namespace, op.Void)
 }
 
 // mayVoid refuses to void what is not reported (Conflict).
-func mayVoid(r *Registry, namespace string, what Voided) error {
+func mayVoid(r *Registry, namespace string, what oplog.Voided) error {
 	all, err := skipsOf(r, namespace)
 	if err != nil {
 		return err
 	}
-	i, found := all.find(what.Seq)
+	i, found := all.Find(what.Seq)
 	switch {
 	case !found || all.List[i].Sum != what.Sum:
 		return fault.New(fault.Conflict, "void operation %d of %s: it is not malformed", what.Seq, namespace)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
@@ -134,7 +135,7 @@ func (s *spreading) plan(ctx context.Context, ns string) error {
 		return err
 	}
 	if names[branchOf(ns)] != p.Tip {
-		return fault.New(fault.Conflict, "bring %s to %s: %s moved meanwhile", logName(ns), s.to.url, from.url).Advise("do it again")
+		return fault.New(fault.Conflict, "bring %s to %s: %s moved meanwhile", oplog.LogName(ns), s.to.url, from.url).Advise("do it again")
 	}
 	if s.has[branchOf(ns)] == p.Tip && ns == "" {
 		return nil
@@ -215,7 +216,7 @@ func (s *spreading) forward(ctx context.Context, ns string, u transport.Update) 
 		if id == u.Old {
 			return nil
 		}
-		_, parent, err := readCommit(&s.repo.Reader, id)
+		_, parent, err := oplog.ReadCommit(&s.repo.Reader, id)
 		if err != nil {
 			return err
 		}
@@ -224,7 +225,7 @@ func (s *spreading) forward(ctx context.Context, ns string, u transport.Update) 
 		}
 		id = parent
 	}
-	return fault.New(fault.Fork, "%s: %s shows an operation, %s, that is not of the log that was verified", logName(ns), s.to.url, u.Old).
+	return fault.New(fault.Fork, "%s: %s shows an operation, %s, that is not of the log that was verified", oplog.LogName(ns), s.to.url, u.Old).
 		Mend("rye fetch")
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
@@ -101,7 +102,7 @@ func syncFrom(ctx context.Context, r *Registry, to purpose, namespaces []string,
 func syncRound(ctx context.Context, r *Registry, y *round, judge func(string, error) error) error {
 	to, namespaces := y.to, y.namespaces
 	for _, ns := range namespaces {
-		if err := CheckNamespace(ns); err != nil {
+		if err := oplog.CheckNamespace(ns); err != nil {
 			return fault.New(fault.Usage, "sync: %w", err)
 		}
 	}
@@ -149,7 +150,7 @@ type round struct {
 	namespaces []string
 	moved      bool                             // the root has news
 	listed     map[*mirror]map[string]store.OID // what each address that was asked shows
-	beyond     func(State)                      // takes a state that nobody can read, which is then no error
+	beyond     func(oplog.State)                // takes a state that nobody can read, which is then no error
 }
 
 // one syncs one log ("": the root) with the first address that shows no less than is known.
@@ -275,8 +276,8 @@ type syncing struct {
 	from  *mirror
 	moved bool // the root has news
 
-	writes bool        // a push follows
-	beyond func(State) // as in round
+	writes bool              // a push follows
+	beyond func(oplog.State) // as in round
 }
 
 // bring fetches tip and its log, less what the cache has, and returns the reader
@@ -334,31 +335,31 @@ func (y *syncing) syncRoot(ctx context.Context, tip store.OID) error {
 	defer discard(q)
 	base, err := r.loadRoot(ctx, y.m)
 	if err != nil {
-		base = Root{} // a cache that is gone or broken: everything is verified anew
+		base = oplog.Root{} // a cache that is gone or broken: everything is verified anew
 	}
-	raws, met, err := readLine(ctx, rd, tip, base.At)
+	raws, met, err := oplog.ReadLine(ctx, rd, tip, base.At)
 	if err != nil {
 		return err
 	}
 	if !met {
-		base = Root{}
+		base = oplog.Root{}
 	}
 	if base.Seq == 0 && objects.DigestOf(raws[0]) != r.o.ID {
 		return fault.New(fault.Untrusted, "registry at %s: its identity changed: it was pinned as %s and is %s now", y.from.remote, r.o.ID, objects.DigestOf(raws[0])).
 			Advise("ask its owner; rye registry remove, then add, believes the new one")
 	}
-	root, _, err := replayRoot(base, raws, r.o.Now(), repo.Format())
+	root, _, err := oplog.ReplayRoot(base, raws, r.o.Now(), repo.Format())
 	if err != nil {
 		return err
 	}
-	v := view{r: r, rd: rd, base: base.point(), raws: raws, end: root.point()}
+	v := view{r: r, rd: rd, base: base.Point(), raws: raws, end: root.Point()}
 	if err := v.passes(ctx, p); err != nil {
 		return err
 	}
 	if y.moved = root.Tip != p.Sum; !y.moved && met {
 		return nil
 	}
-	y.m[""] = root.point()
+	y.m[""] = root.Point()
 	release, err := accept(ctx, q, tip)
 	if err != nil {
 		return err
@@ -378,7 +379,7 @@ func (y *syncing) syncNamespace(ctx context.Context, ns string, tip store.OID) e
 	if err != nil {
 		return err
 	}
-	if baseErr == nil && tip == p.Tip && !y.moved && !root.Grant(ns).contradicts(p) {
+	if baseErr == nil && tip == p.Tip && !y.moved && !root.Grant(ns).Contradicts(p) {
 		if err := r.checkOwners(root, base, p); err != nil {
 			return err
 		}
@@ -402,19 +403,19 @@ func (y *syncing) syncNamespace(ctx context.Context, ns string, tip store.OID) e
 	if seen && p.Genesis != s.Genesis {
 		return fault.New(fault.Untrusted, "namespace %s: its identity changed: its log began with %s and begins with %s now", ns, p.Genesis, s.Genesis)
 	}
-	v := view{r: r, rd: got.rd, namespace: ns, base: got.base.point(), raws: got.raws, end: s.point()}
-	if err := v.passes(ctx, p, root.Grant(ns).point()...); err != nil {
+	v := view{r: r, rd: got.rd, namespace: ns, base: got.base.Point(), raws: got.raws, end: s.Point()}
+	if err := v.passes(ctx, p, root.Grant(ns).Points()...); err != nil {
 		return err
 	}
 	if err := r.checkOwners(root, s, p); err != nil {
 		return err
 	}
-	if len(got.raws) == 0 && s.point() == p {
+	if len(got.raws) == 0 && s.Point() == p {
 		r.spaces[ns] = s
 		return nil
 	}
 	y.from.lines[ns] = base.Published
-	for _, op := range got.ops {
+	for _, op := range got.Ops {
 		y.from.lines[ns] += uint64(op.Changes.Count)
 	}
 	if y.writes {
@@ -422,7 +423,7 @@ func (y *syncing) syncNamespace(ctx context.Context, ns string, tip store.OID) e
 			return err
 		}
 	}
-	if err := r.noteRevoked(ctx, ns, got.ops); err != nil { // before anything of the state can fail
+	if err := r.noteRevoked(ctx, ns, got.Ops); err != nil { // before anything of the state can fail
 		return err
 	}
 	// A log whose state nobody can read does not become a floor: one member could make such an
@@ -435,10 +436,10 @@ func (y *syncing) syncNamespace(ctx context.Context, ns string, tip store.OID) e
 		_, err := accept(ctx, got.q, tip) // the log is good, and is read again before anything is remembered
 		return err
 	}
-	if err := noteSkipped(ctx, r, ns, got.rd, got.base.point(), got.replayed); err != nil {
+	if err := noteSkipped(ctx, r, ns, got.rd, got.base.Point(), got.Replayed); err != nil {
 		return err
 	}
-	noteDrops(r, got.ops)
+	noteDrops(r, got.Ops)
 	r.first[ns] = r.first[ns] || !seen
 	if !got.accepted {
 		if _, err := accept(ctx, got.q, tip); err != nil {
@@ -466,9 +467,9 @@ func (y *syncing) absent(ctx context.Context, ns string, seen bool) error {
 
 // beyond returns a namespace after a sync as far as its log tells, whether or not its state can
 // be read. What cannot is not remembered.
-func beyond(ctx context.Context, r *Registry, to purpose, ns string) (State, error) {
-	var s State
-	y := &round{r: r, to: to, namespaces: []string{ns}, beyond: func(unread State) { s = unread }}
+func beyond(ctx context.Context, r *Registry, to purpose, ns string) (oplog.State, error) {
+	var s oplog.State
+	y := &round{r: r, to: to, namespaces: []string{ns}, beyond: func(unread oplog.State) { s = unread }}
 	err := syncRound(ctx, r, y, allMust)
 	if err != nil || s.Seq > 0 {
 		return s, err
@@ -479,11 +480,11 @@ func beyond(ctx context.Context, r *Registry, to purpose, ns string) (State, err
 // shown is a log as the registry shows it: valid in itself, not yet compared
 // with what is known.
 type shown struct {
-	s, base  State // base was verified before; raws lie between the two
-	raws     [][]byte
-	replayed // of raws
-	rd       *store.Reader
-	q        *store.Quarantine // nil when the cache had it all
+	s, base        oplog.State // base was verified before; raws lie between the two
+	raws           [][]byte
+	oplog.Replayed // of raws
+	rd             *store.Reader
+	q              *store.Quarantine // nil when the cache had it all
 
 	accepted bool // q is part of the cache
 }
@@ -491,7 +492,7 @@ type shown struct {
 // read brings and verifies what follows base. Where the log does not pass
 // through base, or lies before it and the cache does not reach so far back, it
 // is brought as a whole and verified from its beginning.
-func (y *syncing) read(ctx context.Context, repo *store.Repo, base State, tip store.OID) (shown, error) {
+func (y *syncing) read(ctx context.Context, repo *store.Repo, base oplog.State, tip store.OID) (shown, error) {
 	got := shown{base: base}
 	var err error
 	if got.q = y.bringAll(ctx, repo, base, tip); got.q != nil {
@@ -502,10 +503,10 @@ func (y *syncing) read(ctx context.Context, repo *store.Repo, base State, tip st
 	if err == nil {
 		err = y.verify(ctx, &got, tip)
 	}
-	short := fault.Is(err, fault.Malformed) && cutOff(err) && (base.Seq > 0 || got.q == nil)
+	short := fault.Is(err, fault.Malformed) && oplog.CutOff(err) && (base.Seq > 0 || got.q == nil)
 	if short || base.Seq > 0 && got.rd == nil && fault.Is(err, fault.Integrity) {
 		discard(got.q)
-		got.base = unclaimed(y.r, base.root, base.Namespace)
+		got.base = unclaimed(y.r, base.Under(), base.Namespace)
 		if got.q, err = fetchFrom(ctx, y.r, y.from, repo, []store.OID{tip}, nil, transport.FetchOptions{Filter: commitsOnly}); err != nil {
 			return got, err
 		}
@@ -520,28 +521,28 @@ func (y *syncing) read(ctx context.Context, repo *store.Repo, base State, tip st
 
 // verify reads the line down to got.base, else to its beginning, and applies it.
 func (y *syncing) verify(ctx context.Context, got *shown, tip store.OID) error {
-	raws, met, err := readLine(ctx, got.rd, tip, got.base.At)
+	raws, met, err := oplog.ReadLine(ctx, got.rd, tip, got.base.At)
 	if err != nil {
 		return fmt.Errorf("namespace %s: %w", got.base.Namespace, err)
 	}
 	if !met {
-		got.base = unclaimed(y.r, got.base.root, got.base.Namespace)
+		got.base = unclaimed(y.r, got.base.Under(), got.base.Namespace)
 	}
 	got.raws = raws
-	got.s, got.replayed, err = replay(ctx, got.base, raws, y.r.o.Now())
+	got.s, got.Replayed, err = oplog.Replay(ctx, got.base, raws, y.r.o.Now())
 	return err
 }
 
 // checkOwners refuses a log whose claim the root does not stand for, and one
 // whose owners the root replaced, until that is accepted.
-func (r *Registry) checkOwners(root Root, s State, p Point) error {
-	if err := root.admits(s.Namespace, s.Genesis, s.claimant()); err != nil {
+func (r *Registry) checkOwners(root oplog.Root, s oplog.State, p oplog.Point) error {
+	if err := root.Admits(s.Namespace, s.Genesis, s.Claimant()); err != nil {
 		return err
 	}
 	if p.Seq > 0 && p.Owners != s.Owners && r.o.AcceptOwners[s.Namespace] != s.Owners {
 		e := &OwnerError{Namespace: s.Namespace, Seq: s.Owners}
-		for _, k := range s.keys {
-			if k.State == KeyActive {
+		for _, k := range s.Keys() {
+			if k.State == oplog.KeyActive {
 				e.Keys = append(e.Keys, k.Public)
 			}
 		}
@@ -551,18 +552,6 @@ func (r *Registry) checkOwners(root Root, s State, p Point) error {
 }
 
 // unclaimed is NewState, to be filled from the cache.
-func unclaimed(r *Registry, root Root, namespace string) State {
-	s := NewState(root, namespace)
-	s.from = cached(r)
-	return s
-}
-
-// claimant returns the key that signed the claim.
-func (s State) claimant() trust.PublicKey {
-	for _, k := range s.keys {
-		if k.Added == 1 && k.By == k.Public.Fingerprint() {
-			return k.Public
-		}
-	}
-	return trust.PublicKey{}
+func unclaimed(r *Registry, root oplog.Root, namespace string) oplog.State {
+	return oplog.NewState(root, namespace).From(cached(r))
 }

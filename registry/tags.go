@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
@@ -25,7 +26,7 @@ const tagPrefix = "refs/tags/"
 
 // versionTag returns the tag of a version, and stateTag that of the state after an operation:
 // no kind of item is called "state".
-func versionTag(e *Entry) string {
+func versionTag(e *oplog.Entry) string {
 	return tagPrefix + e.Ref.Published() + "/v" + e.Version
 }
 
@@ -35,7 +36,7 @@ func stateTag(namespace string, seq uint64) string {
 
 // tagsFor adds the tags of what an operation published and of the state after it. A version
 // that cannot be a tag, as 1.0.0-a.lock, has none.
-func tagsFor(tags map[string]store.OID, after State, op Op) {
+func tagsFor(tags map[string]store.OID, after oplog.State, op oplog.Op) {
 	tags[stateTag(after.Namespace, after.Seq)] = after.Kept
 	for i := range op.Items {
 		e := &op.Items[i]
@@ -79,7 +80,7 @@ func pushTagged(ctx context.Context, to *mirror, repo *store.Repo, t tagged) err
 
 // dropTags removes the tags of redacted versions, and of states that nobody keeps, so that
 // nothing names their bytes any more.
-func dropTags(ctx context.Context, to *mirror, repo *store.Repo, s State, keep map[store.OID]bool) error {
+func dropTags(ctx context.Context, to *mirror, repo *store.Repo, s oplog.State, keep map[store.OID]bool) error {
 	has, err := to.remote.Refs(ctx, tagsOf(s.Namespace))
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 )
 
@@ -241,7 +242,7 @@ func TestRebuildDropsTags(t *testing.T) {
 	w := oldWorld(t, oldHosts["http-backend"], true)
 	pub := w.machine(t)
 	w.publish(pub, w.ada, "acme/knowledge/a@1.0.0", "acme/knowledge/b@1.0.0")
-	if err := pub.Mark(w.ctx, OpRedact, StatusChange{Names: []string{"acme/knowledge/b@1.0.0"}, Reason: "a password", By: By{Signer: w.ada}}); err != nil {
+	if err := pub.Mark(w.ctx, oplog.OpRedact, StatusChange{Names: []string{"acme/knowledge/b@1.0.0"}, Reason: "a password", By: By{Signer: w.ada}}); err != nil {
 		t.Fatal(err)
 	}
 	git(t, w.dir, "config", "receive.denyNonFastForwards", "false")
@@ -267,14 +268,14 @@ func TestTagsOnAnyHost(t *testing.T) {
 	m := w.machine(t)
 	w.sync(m, "acme")
 	root, err := m.Root(w.ctx)
-	if err != nil || !root.Tags || !strings.Contains(string(root.encodeRegistry()), "\ntags: true\n") {
+	if err != nil || !root.Tags || !strings.Contains(string(root.EncodeRegistry()), "\ntags: true\n") {
 		t.Errorf("the root does not say so: %v", err)
 	}
 	op, err := root.NewRoots(1, w.root.pub, w.ada.pub)
 	if err != nil || !op.Tags {
 		t.Errorf("other root keys take the tags away: %v", err)
 	}
-	if store.CheckRefName(versionTag(&Entry{Ref: mustRef("acme/knowledge/a"), Version: "1.0.0-x.lock"})) == nil {
+	if store.CheckRefName(versionTag(&oplog.Entry{Ref: mustRef("acme/knowledge/a"), Version: "1.0.0-x.lock"})) == nil {
 		t.Error("a version that cannot be a tag")
 	}
 }

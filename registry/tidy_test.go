@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 )
 
@@ -13,7 +14,7 @@ import (
 // before they are many, and nothing of it is lost, though the cache lacks what
 // nobody asked for and cannot be followed to its end.
 func TestCacheStaysTidy(t *testing.T) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	var names []string
 	for i := range 24 {
 		names = append(names, fmt.Sprintf("acme/knowledge/n%d@1.0.0", i))
@@ -29,7 +30,7 @@ func TestCacheStaysTidy(t *testing.T) {
 	}
 	m := w.machine(t)
 	w.sync(m, "acme")
-	var rels []Release
+	var rels []oplog.Release
 	for i := range names {
 		rel, err := m.Release(mustRef(fmt.Sprintf("acme/knowledge/n%d", i)), "1.0.0")
 		if err != nil {
@@ -63,7 +64,7 @@ func TestCacheStaysTidy(t *testing.T) {
 // TestCacheWithoutEmptyDirectories: who clears a cache of empty directories takes some of a
 // repository's.
 func TestCacheWithoutEmptyDirectories(t *testing.T) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	w.publish(w.machine(t), w.ada, "acme/knowledge/a@1.0.0")
 	m := w.machine(t)
 	w.sync(m, "acme")

@@ -12,6 +12,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
@@ -75,37 +76,37 @@ type verification struct {
 	r   *Registry
 	m   *mirror // the one that is verified: who showed the log
 	had hadAll
-	x   examined // the log, replayed since then
+	x   oplog.Examined // the log, replayed since then
 	c   *Checked
 }
 
 func (v *verification) run(ctx context.Context) error {
-	if v.x.since != v.had.at.Seq { // the cache did not tell, so nothing is known
+	if v.x.Since != v.had.at.Seq { // the cache did not tell, so nothing is known
 		v.had = hadAll{}
 	}
 	named, err := v.named(ctx)
 	if err != nil {
 		return err
 	}
-	v.c.Redacted, v.c.Pruned = v.had.redacted+v.x.redacted, v.had.pruned
+	v.c.Redacted, v.c.Pruned = v.had.redacted+v.x.Redacted, v.had.pruned
 	if named.anew {
 		if err := v.again(ctx, named); err != nil {
 			return err
 		}
 	}
-	for _, k := range v.x.states {
+	for _, k := range v.x.States {
 		v.state(k, named)
 	}
 	if err := v.lastState(ctx); err != nil {
 		return err
 	}
-	var ask []*Entry
-	for _, ver := range v.x.versions {
-		e, err := v.x.lookup(ver.ref, ver.name)
+	var ask []*oplog.Entry
+	for _, ver := range v.x.Versions {
+		e, err := v.x.Lookup(ver.Ref, ver.Name)
 		if err != nil {
 			return err
 		}
-		if e.Status != StatusRedacted {
+		if e.Status != oplog.StatusRedacted {
 			ask = append(ask, e)
 		}
 	}
@@ -171,7 +172,7 @@ func (v *verification) commits(ctx context.Context, tip, old store.OID) (map[sto
 		if !ids[at] {
 			return nil, nil
 		}
-		if _, at, err = readCommit(&q.Reader, at); err != nil {
+		if _, at, err = oplog.ReadCommit(&q.Reader, at); err != nil {
 			return nil, err
 		}
 	}
@@ -186,15 +187,15 @@ func (v *verification) again(ctx context.Context, named named) error {
 		return err
 	}
 	v.c.Pruned = 0
-	_, had, err := replay(ctx, NewState(v.x.root, v.x.Namespace), raws[:v.had.at.Seq], v.r.o.Now())
+	_, had, err := oplog.Replay(ctx, oplog.NewState(v.x.Under(), v.x.Namespace), raws[:v.had.at.Seq], v.r.o.Now())
 	if err != nil {
 		return err
 	}
-	for _, op := range had.ops {
-		v.state(kept{op.Seq, op.Kept}, named)
+	for _, op := range had.Ops {
+		v.state(oplog.KeptState{Seq: op.Seq, At: op.Kept}, named)
 	}
-	return v.x.Entries(func(e Entry) error {
-		if e.Seq <= v.had.at.Seq && e.Status != StatusRedacted && !named.ids[e.Commit] {
+	return v.x.Entries(func(e oplog.Entry) error {
+		if e.Seq <= v.had.at.Seq && e.Status != oplog.StatusRedacted && !named.ids[e.Commit] {
 			v.miss("version " + e.Name())
 		}
 		return nil
@@ -203,15 +204,15 @@ func (v *verification) again(ctx context.Context, named named) error {
 
 // state tells a state that is named, or that the root vouches for, from those that need not
 // be kept.
-func (v *verification) state(k kept, named named) {
+func (v *verification) state(k oplog.KeptState, named named) {
 	vouched := uint64(0)
-	if g := v.x.root.Grant(v.x.Namespace); g != nil && g.Checkpoint != nil {
+	if g := v.x.Under().Grant(v.x.Namespace); g != nil && g.Checkpoint != nil {
 		vouched = g.Checkpoint.Seq
 	}
 	switch {
-	case k.seq == v.x.last.Seq || named.ids[k.at]:
-	case k.seq == vouched:
-		v.miss(stateName(k.seq))
+	case k.Seq == v.x.Last().Seq || named.ids[k.At]:
+	case k.Seq == vouched:
+		v.miss(stateName(k.Seq))
 	default:
 		v.c.Pruned++
 	}
@@ -222,7 +223,7 @@ func stateName(seq uint64) string { return fmt.Sprintf("state after operation %d
 // lastState asks for the last state with all that it names and the state that was had did
 // not.
 func (v *verification) lastState(ctx context.Context) error {
-	if v.x.last.Seq == v.had.at.Seq {
+	if v.x.Last().Seq == v.had.at.Seq {
 		return nil
 	}
 	repo, err := v.r.writing()
@@ -230,15 +231,15 @@ func (v *verification) lastState(ctx context.Context) error {
 		return err
 	}
 	var have []store.OID
-	if !v.x.before.IsZero() {
-		have = append(have, v.x.before)
+	if !v.x.Before.IsZero() {
+		have = append(have, v.x.Before)
 	}
 	q, err := fetchFrom(ctx, v.r, v.m, repo, []store.OID{v.x.Kept}, have, transport.FetchOptions{})
 	if errors.Is(err, transport.ErrNamedOnly) {
 		return v.lastWhole(ctx, repo)
 	}
 	if gone(err) {
-		v.miss(stateName(v.x.last.Seq))
+		v.miss(stateName(v.x.Last().Seq))
 		return nil
 	}
 	if err != nil {
@@ -246,7 +247,7 @@ func (v *verification) lastState(ctx context.Context) error {
 	}
 	defer q.Discard()
 	if err := q.Connected(ctx, v.x.Kept); err != nil {
-		v.miss(stateName(v.x.last.Seq))
+		v.miss(stateName(v.x.Last().Seq))
 	}
 	return nil
 }
@@ -257,7 +258,7 @@ func gone(err error) bool { return fault.Is(err, fault.NotFound) || fault.Is(err
 
 // versions has versions sent and compares them. Where that fails for several it is tried for
 // half of them, until it is known which are missing.
-func (v *verification) versions(ctx context.Context, list []*Entry) error {
+func (v *verification) versions(ctx context.Context, list []*oplog.Entry) error {
 	repo, err := v.r.writing()
 	if err != nil {
 		return err
@@ -287,7 +288,7 @@ func (v *verification) versions(ctx context.Context, list []*Entry) error {
 		in[id] = true
 	}
 	for _, e := range list {
-		_, err := readContent(&q.Reader, e)
+		_, err := oplog.ReadContent(&q.Reader, e)
 		switch {
 		case fault.Is(err, fault.NotFound), err == nil && !in[e.Commit]:
 			v.miss("version " + e.Name())
@@ -317,19 +318,19 @@ func (v *verification) fetchAll(ctx context.Context, repo *store.Repo) (map[stor
 func (v *verification) lastWhole(ctx context.Context, repo *store.Repo) error {
 	ids, err := v.fetchAll(ctx, repo)
 	if err == nil && (!ids[v.x.Kept] || !repo.Has(v.x.Kept)) {
-		v.miss(stateName(v.x.last.Seq))
+		v.miss(stateName(v.x.Last().Seq))
 	}
 	return err
 }
 
 // versionsWhole compares versions with what the branch of the content names.
-func (v *verification) versionsWhole(ctx context.Context, repo *store.Repo, list []*Entry) error {
+func (v *verification) versionsWhole(ctx context.Context, repo *store.Repo, list []*oplog.Entry) error {
 	ids, err := v.fetchAll(ctx, repo)
 	if err != nil {
 		return err
 	}
 	for _, e := range list {
-		_, err := readContent(&repo.Reader, e)
+		_, err := oplog.ReadContent(&repo.Reader, e)
 		switch {
 		case fault.Is(err, fault.NotFound), !ids[e.Commit]:
 			v.miss("version " + e.Name())
@@ -350,9 +351,9 @@ func (v *verification) answers(ctx context.Context) bool {
 
 // hadAll is what a machine remembers of having had every object that a log names.
 type hadAll struct {
-	at               Point     // of the log
-	content          store.OID // end of the branch of the content
-	redacted, pruned int       // versions and states, until then
+	at               oplog.Point // of the log
+	content          store.OID   // end of the branch of the content
+	redacted, pruned int         // versions and states, until then
 }
 
 // verifiedPath is where a machine remembers it.
@@ -367,14 +368,14 @@ func (v *verification) remember() error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fault.New(fault.Failed, "remember what was verified: %w", err)
 	}
-	at := v.x.last
+	at := v.x.Last()
 	line := fmt.Appendf(nil, "%d %s %s %s %d %d\n", at.Seq, at.ID, at.Sum, v.m.content[v.x.Namespace], v.c.Redacted, v.c.Pruned)
 	return place.File(path, line, 0o600)
 }
 
 // readVerified returns what is remembered, and nothing where it is not to be understood:
 // then everything is asked for again.
-func readVerified(r *Registry, s State) (h hadAll) {
+func readVerified(r *Registry, s oplog.State) (h hadAll) {
 	raw, err := place.Read(verifiedPath(r, s.Namespace), 300)
 	if err != nil {
 		return hadAll{}
@@ -390,7 +391,7 @@ func readVerified(r *Registry, s State) (h hadAll) {
 	if err == nil {
 		h.content, err = store.ParseOID(content)
 	}
-	if err != nil || h.at.Seq > s.last.Seq || h.at.Seq == s.last.Seq && h.at.Sum != s.last.Sum {
+	if err != nil || h.at.Seq > s.Last().Seq || h.at.Seq == s.Last().Seq && h.at.Sum != s.Last().Sum {
 		return hadAll{}
 	}
 	return h

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 )
 
@@ -59,7 +60,7 @@ func (w *world) verify(m *machine, whole bool) Checked {
 // TestVerifyAsksForEveryObject: a version, or a part of the last state, that is gone from the
 // host is found by Verify, though whoever asks has a copy (G2).
 func TestVerifyAsksForEveryObject(t *testing.T) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	pub := w.machine(t)
 	w.publish(pub, w.ada, "acme/knowledge/a@1.0.0", "acme/knowledge/b@1.0.0", "acme/knowledge/c@1.0.0")
 	if got := w.verify(pub, false); got.Operations != 2 || got.Versions != 3 || got.Fetched != 3 || len(got.Missing) != 0 {
@@ -81,7 +82,7 @@ func TestVerifyAsksForEveryObject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blob, err := onlyFile(&h.repo.Reader, c.Tree, rel.Path)
+	blob, err := oplog.OnlyFile(&h.repo.Reader, c.Tree, rel.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,12 +110,12 @@ func TestVerifyAsksForEveryObject(t *testing.T) {
 // keeps it: that it is named no longer is found, by who had it too. Without the cache
 // everything is replayed anew.
 func TestVerifyGoesOn(t *testing.T) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	pub, m := w.machine(t), w.machine(t)
 	w.publish(pub, w.ada, "acme/knowledge/a@1.0.0", "acme/knowledge/secret@1.0.0")
 	first := w.host().ref(contentPrefix + "acme")
 	w.verify(m, false)
-	if err := pub.Mark(w.ctx, OpRedact, StatusChange{Names: []string{"acme/knowledge/secret@1.0.0"}, Reason: "a password", By: By{Signer: w.ada}}); err != nil {
+	if err := pub.Mark(w.ctx, oplog.OpRedact, StatusChange{Names: []string{"acme/knowledge/secret@1.0.0"}, Reason: "a password", By: By{Signer: w.ada}}); err != nil {
 		t.Fatal(err)
 	}
 	w.publish(pub, w.ada, "acme/knowledge/b@1.0.0")

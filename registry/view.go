@@ -2,10 +2,10 @@ package registry
 
 import (
 	"context"
-	"slices"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
@@ -15,16 +15,16 @@ import (
 type view struct {
 	r         *Registry
 	rd        *store.Reader
-	namespace string // "" for the root
-	base      Point  // verified before; zero when raws begin with the first operation
+	namespace string      // "" for the root
+	base      oplog.Point // verified before; zero when raws begin with the first operation
 	raws      [][]byte
-	end       Point
+	end       oplog.Point
 }
 
 // passes checks that the view continues what is known: the point that this
 // machine remembers, and points that the root vouches for. What a lock says is a claim
 // and no evidence: see Compare.
-func (v view) passes(ctx context.Context, seen Point, vouched ...Point) error {
+func (v view) passes(ctx context.Context, seen oplog.Point, vouched ...oplog.Point) error {
 	if seen.Seq > 0 {
 		if err := v.through(ctx, seen, "this machine"); err != nil {
 			return err
@@ -40,7 +40,7 @@ func (v view) passes(ctx context.Context, seen Point, vouched ...Point) error {
 
 // through checks one point. A view that ends before it is an older one, unless
 // it parted from it; one that has another commit there is a fork.
-func (v view) through(ctx context.Context, p Point, who string) error {
+func (v view) through(ctx context.Context, p oplog.Point, who string) error {
 	if p.Seq > v.end.Seq {
 		return v.shorter(ctx, p, who)
 	}
@@ -61,9 +61,9 @@ func (v view) at(ctx context.Context, seq uint64) ([]byte, error) {
 	if seq > v.base.Seq {
 		return v.raws[seq-v.base.Seq-1], nil
 	}
-	raw, err := rawAt(ctx, v.rd, v.base, seq)
+	raw, err := oplog.RawAt(ctx, v.rd, v.base, seq)
 	repo := v.r.reading()
-	if !cutOff(err) || v.r.o.Offline || repo == nil {
+	if !oplog.CutOff(err) || v.r.o.Offline || repo == nil {
 		return raw, err
 	}
 	// The cache begins at a checkpoint that lies after what is asked for.
@@ -72,14 +72,14 @@ func (v view) at(ctx context.Context, seq uint64) ([]byte, error) {
 		return nil, err
 	}
 	defer q.Discard()
-	return rawAt(ctx, &q.Reader, v.base, seq)
+	return oplog.RawAt(ctx, &q.Reader, v.base, seq)
 }
 
 // shorter tells a rollback from a fork that is shorter, as far as the cache
 // still has the operations of the log that p is on.
-func (v view) shorter(ctx context.Context, p Point, who string) error {
+func (v view) shorter(ctx context.Context, p oplog.Point, who string) error {
 	if repo := v.r.reading(); repo != nil && !p.Tip.IsZero() {
-		ours, err := rawAt(ctx, &repo.Reader, p, v.end.Seq)
+		ours, err := oplog.RawAt(ctx, &repo.Reader, p, v.end.Seq)
 		if err == nil && objects.DigestOf(ours) != v.end.Sum {
 			raw, err := v.at(ctx, v.end.Seq)
 			if err != nil {
@@ -88,18 +88,18 @@ func (v view) shorter(ctx context.Context, p Point, who string) error {
 			return v.fork(ctx, p, v.end.Seq, raw, who)
 		}
 	}
-	return fault.New(fault.Rollback, "%w", &BehindError{Log: logName(v.namespace), Shown: v.end.Seq, Known: p.Seq, Who: who}).
+	return fault.New(fault.Rollback, "%w", &BehindError{Log: oplog.LogName(v.namespace), Shown: v.end.Seq, Known: p.Seq, Who: who}).
 		Advise("tell the owners of the registry; rye goes on with what it verified")
 }
 
 // fork keeps what proves the fork, as far as it is at hand, and reports it.
-func (v view) fork(ctx context.Context, p Point, seq uint64, theirs []byte, who string) error {
+func (v view) fork(ctx context.Context, p oplog.Point, seq uint64, theirs []byte, who string) error {
 	raws := [][]byte{theirs}
 	if repo := v.r.reading(); repo != nil && !p.Tip.IsZero() {
-		if ours, err := rawAt(ctx, &repo.Reader, p, seq); err == nil {
+		if ours, err := oplog.RawAt(ctx, &repo.Reader, p, seq); err == nil {
 			raws = append(raws, ours)
 		}
-		if tip, _, err := readCommit(&repo.Reader, p.Tip); err == nil && seq != p.Seq {
+		if tip, _, err := oplog.ReadCommit(&repo.Reader, p.Tip); err == nil && seq != p.Seq {
 			raws = append(raws, tip)
 		}
 	}
@@ -110,33 +110,14 @@ func (v view) fork(ctx context.Context, p Point, seq uint64, theirs []byte, who 
 	if err != nil {
 		return err
 	}
-	return fault.New(fault.Fork, "%s: shows another operation %d than the one that %s verified", logName(v.namespace), seq, who).
+	return fault.New(fault.Fork, "%s: shows another operation %d than the one that %s verified", oplog.LogName(v.namespace), seq, who).
 		Advise("both are kept in %s; show them to the owners of the registry", dir)
-}
-
-// point returns what the root vouches for, as a list of none or one.
-func (g *Grant) point() []Point {
-	if g == nil || g.Checkpoint == nil {
-		return nil
-	}
-	c := g.Checkpoint
-	return []Point{{Seq: c.Seq, Tip: c.ID, Sum: c.Sum}}
-}
-
-// contradicts reports whether the root vouches for more of a log than is known of it, or for
-// another operation at its end. News of the root is kept although it contradicts a log, so
-// each sync asks this, not only the one that brought the news. A checkpoint of an earlier
-// operation is compared when the root moves: that takes a walk.
-func (g *Grant) contradicts(p Point) bool {
-	return slices.ContainsFunc(g.point(), func(c Point) bool {
-		return c.Seq > p.Seq || c.Seq == p.Seq && c.Sum != p.Sum
-	})
 }
 
 // fromCheckpoint returns the state at the checkpoint that the root vouches for,
 // so that a first contact need not replay what lies before it; without one, the
 // state before the claim.
-func (y *syncing) fromCheckpoint(ctx context.Context, repo *store.Repo, root Root, ns string) (State, error) {
+func (y *syncing) fromCheckpoint(ctx context.Context, repo *store.Repo, root oplog.Root, ns string) (oplog.State, error) {
 	none := unclaimed(y.r, root, ns)
 	g := root.Grant(ns)
 	if g == nil || g.Checkpoint == nil || y.m[ns].Seq > 0 {
@@ -151,43 +132,44 @@ func (y *syncing) fromCheckpoint(ctx context.Context, repo *store.Repo, root Roo
 		return none, err
 	}
 	defer q.Discard()
-	raw, _, err := readCommit(&q.Reader, c.ID)
+	raw, _, err := oplog.ReadCommit(&q.Reader, c.ID)
 	if err != nil {
 		return none, err
 	}
 	if objects.DigestOf(raw) != c.Sum {
 		return none, fault.New(fault.Integrity, "checkpoint of %s: commit %s is not %s", ns, c.ID, c.Sum)
 	}
-	op, err := ParseOp(raw)
+	op, err := oplog.Parse(raw)
 	if err != nil {
 		return none, nil // whether it is skipped shows the log before it
 	}
 	if op.Namespace != ns || op.Registry != root.ID || op.Seq != c.Seq || op.State.Sum != c.State {
 		return none, fault.New(fault.Integrity, "checkpoint of %s: is operation %d of %s in %s", ns, op.Seq, op.Namespace, op.Registry)
 	}
-	err = bringBlobs(ctx, y.r, ns, "root list", []store.OID{op.Kept}, []Address{op.State})
+	err = bringBlobs(ctx, y.r, ns, "root list", []store.OID{op.Kept}, []oplog.Address{op.State})
 	if fault.Is(err, fault.Network) {
 		return none, nil // the log from its beginning gives the keys, too
 	}
 	if err != nil {
 		return none, err
 	}
-	cat := openCatalogue(op.State, cached(y.r))
-	if err := cat.get(); err != nil {
+	cat := oplog.OpenCatalogue(op.State, cached(y.r))
+	keys, err := cat.Keys()
+	if err != nil {
 		return none, err
 	}
-	err = bringBlobs(ctx, y.r, ns, "keys", []store.OID{op.Kept}, []Address{cat.keys})
+	err = bringBlobs(ctx, y.r, ns, "keys", []store.OID{op.Kept}, []oplog.Address{keys})
 	if fault.Is(err, fault.Network) {
 		return none, nil
 	}
 	if err != nil {
 		return none, err
 	}
-	s, err := stateAt(cached(y.r), op)
+	s, err := oplog.StateAt(cached(y.r), op)
 	if err != nil {
 		return none, err
 	}
-	if anyDropped(s.keys) {
+	if s.AnyDropped() {
 		return none, nil // the log from its beginning tells what else was revoked
 	}
 	if err := q.Accept(ctx, c.ID); err != nil { // the log from its beginning must not end there

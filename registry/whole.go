@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 )
 
@@ -15,10 +16,10 @@ import (
 // Coverage says how much of the catalogue of a namespace is at hand, of the state that this
 // machine verified last.
 type Coverage struct {
-	State        // its Seq is 0 where nobody has claimed the namespace
-	Shards   int // files of the catalogue; of lists that are not at hand, sixteen each
-	Have     int // of these, at hand
-	Received int64
+	oplog.State     // its Seq is 0 where nobody has claimed the namespace
+	Shards      int // files of the catalogue; of lists that are not at hand, sixteen each
+	Have        int // of these, at hand
+	Received    int64
 }
 
 // Complete reports whether nothing is missing.
@@ -40,21 +41,20 @@ func Whole(ctx context.Context, r *Registry, namespace string, most int64, say f
 	defer r.mu.Unlock()
 	before := r.stats.Bytes
 	s, err := wholeOf(r, namespace)
-	if err != nil || s.cat == nil {
+	if err != nil || s.Catalogue() == nil {
 		return Coverage{State: s}, err
 	}
 	if err := bringLists(ctx, r, s); err != nil {
 		return Coverage{State: s}, err
 	}
 	batch := max(1, min(256, 256*maxAtOnce/int(max(s.Published, 1))))
-	every := everyShard()
+	every := oplog.EveryShard()
 	for at := 0; at < len(every); at += batch {
 		left := most - (r.stats.Bytes - before)
 		if left <= 0 {
 			break
 		}
-		part := s
-		part.cat = openCatalogue(s.cat.at, s.from) // so that its lines are let go
+		part := s.Anew(cached(r)) // so that its lines are let go
 		err := bringPart(ctx, r, part, every[at:min(at+batch, len(every))], left)
 		if fault.Is(err, fault.Limit) && r.stats.Bytes > before {
 			break
@@ -75,33 +75,27 @@ func Whole(ctx context.Context, r *Registry, namespace string, most int64, say f
 }
 
 // wholeOf returns the state of a namespace with a catalogue that nobody else keeps.
-func wholeOf(r *Registry, namespace string) (State, error) {
+func wholeOf(r *Registry, namespace string) (oplog.State, error) {
 	m, err := recall(r)
 	if err != nil {
-		return State{}, err
+		return oplog.State{}, err
 	}
 	if s, ok := r.spaces[namespace]; ok && s.Seq == 0 && m[namespace].Seq == 0 {
 		return s, nil // nobody has claimed it
 	}
 	s, err := r.load(namespace, m)
-	if err == nil && s.cat != nil {
-		s.cat, s.from = openCatalogue(s.cat.at, cached(r)), cached(r)
-		err = s.cat.get()
+	if err == nil && s.Catalogue() != nil {
+		s = s.Anew(cached(r))
+		_, err = s.Catalogue().Keys()
 	}
 	return s, err
 }
 
 // bringPart brings some shards and compares each with what was seen of it before.
-func bringPart(ctx context.Context, r *Registry, s State, shards []byte, most int64) error {
-	var list []Address
-	for _, i := range shards {
-		sh, err := s.cat.shard(i)
-		if err != nil {
-			return err
-		}
-		if sh != nil {
-			list = append(list, sh.at)
-		}
+func bringPart(ctx context.Context, r *Registry, s oplog.State, shards []byte, most int64) error {
+	list, err := s.Catalogue().Shards(shards)
+	if err != nil {
+		return err
 	}
 	if err := bringWithin(ctx, r, s.Namespace, "shard", []store.OID{s.Kept}, list, most); err != nil {
 		return err
@@ -110,42 +104,24 @@ func bringPart(ctx context.Context, r *Registry, s State, shards []byte, most in
 }
 
 // cover counts what is at hand of a state.
-func cover(r *Registry, s State) (Coverage, error) {
+func cover(r *Registry, s oplog.State) (Coverage, error) {
 	c := Coverage{State: s}
 	repo := r.reading()
-	if s.cat == nil || repo == nil {
+	if s.Catalogue() == nil || repo == nil {
 		return c, nil
 	}
-	for digit, l := range s.cat.lists {
-		if l == nil {
-			continue
-		}
-		if !repo.Has(l.at.ID) {
-			c.Shards += 16
-			continue
-		}
-		if err := l.get(digit); err != nil {
-			return c, err
-		}
-		for _, sh := range l.shards {
-			if sh == nil {
-				continue
-			}
-			if c.Shards++; repo.Has(sh.at.ID) {
-				c.Have++
-			}
-		}
-	}
-	return c, nil
+	var err error
+	c.Shards, c.Have, err = s.Catalogue().Count(repo.Has)
+	return c, err
 }
 
 // hold keeps a whole catalogue from being collected.
-func hold(ctx context.Context, r *Registry, s State) error {
+func hold(ctx context.Context, r *Registry, s oplog.State) error {
 	repo, err := r.writing()
 	if err != nil {
 		return err
 	}
-	tree, err := stateTree(s, Address{}, nil, func(t store.Type, data []byte) (store.OID, error) { return repo.Put(ctx, t, data) })
+	tree, err := s.Tree(oplog.Address{}, nil, func(t store.Type, data []byte) (store.OID, error) { return repo.Put(ctx, t, data) })
 	if err != nil {
 		return err
 	}
@@ -156,14 +132,14 @@ func hold(ctx context.Context, r *Registry, s State) error {
 // file and line by line, without network and keeping none, until visit fails. A line that
 // cannot follow from the log is refused (Integrity), and so is a file that is not what its
 // digest says.
-func Offers(ctx context.Context, r *Registry, namespace string, visit func(*Entry) error) (Coverage, error) {
+func Offers(ctx context.Context, r *Registry, namespace string, visit func(*oplog.Entry) error) (Coverage, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s, err := wholeOf(r, namespace)
-	if err != nil || s.cat == nil {
+	if err != nil || s.Catalogue() == nil {
 		return Coverage{State: s}, err
 	}
-	if err := settled(s); err != nil {
+	if err := s.CheckKeys(); err != nil {
 		return Coverage{State: s}, err
 	}
 	c, err := cover(r, s)
@@ -171,42 +147,23 @@ func Offers(ctx context.Context, r *Registry, namespace string, visit func(*Entr
 		return c, err
 	}
 	repo := r.reading()
-	for _, l := range s.cat.lists {
-		if l == nil || repo == nil || !repo.Has(l.at.ID) {
-			continue
-		}
-		for _, sh := range l.shards {
-			if sh == nil || !repo.Has(sh.at.ID) {
-				continue
-			}
-			if err := ctx.Err(); err != nil {
-				return c, context.Cause(ctx)
-			}
-			if err := visitShard(s, sh, visit); err != nil {
-				return c, fmt.Errorf("namespace %s: %w", namespace, err)
-			}
-		}
+	if repo == nil {
+		return c, nil
 	}
-	return c, nil
-}
-
-// visitShard reads a shard, of which nothing stays.
-func visitShard(s State, sh *shard, visit func(*Entry) error) error {
-	rows, err := lazyShard(sh.at, s.from).get()
-	for _, row := range rows {
-		if err == nil {
-			err = sound(s, row.Entry)
+	return c, s.Catalogue().EachAtHand(repo.Has, func(sh *oplog.Shard) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
-		if err == nil {
-			err = visit(row.Entry)
+		if err := s.Visit(sh, visit); err != nil {
+			return fmt.Errorf("namespace %s: %w", namespace, err)
 		}
-	}
-	return err
+		return nil
+	})
 }
 
 // Verified returns how far this machine has verified each namespace, "" being the root, without
 // network.
-func Verified(r *Registry) (map[string]Point, error) {
+func Verified(r *Registry) (map[string]oplog.Point, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return recall(r)

@@ -2,18 +2,15 @@ package registry
 
 import (
 	"fmt"
-	"os"
-	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/registry/oplog"
 )
 
 // names lists what Offers shows of acme.
 func (m *machine) offers(w *world) (names []string, c Coverage, err error) {
-	c, err = Offers(w.ctx, m.Registry, "acme", func(e *Entry) error { names = append(names, e.Name()); return nil })
+	c, err = Offers(w.ctx, m.Registry, "acme", func(e *oplog.Entry) error { names = append(names, e.Name()); return nil })
 	return names, c, err
 }
 
@@ -24,7 +21,7 @@ func (m *machine) whole(w *world, most int64) (Coverage, error) {
 // TestWholeCatalogue: everything is brought once, an unchanged part is not asked for again, and
 // what is here is told without the network.
 func TestWholeCatalogue(t *testing.T) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	ada, m := w.machine(t), w.machine(t)
 	var all []string
 	for i := range 40 {
@@ -59,7 +56,7 @@ func TestWholeCatalogue(t *testing.T) {
 // TestWholeIsBounded: no more is received than was allowed, what is missing is said, and the
 // next call goes on there.
 func TestWholeIsBounded(t *testing.T) {
-	w := newWorld(t, ClaimsGranted)
+	w := newWorld(t, oplog.ClaimsGranted)
 	ada, m := w.machine(t), w.machine(t)
 	w.sync(ada, "acme")
 	w.publish(ada, w.ada, "acme/knowledge/a@1.0.0", "acme/knowledge/b@1.0.0", "acme/knowledge/c@1.0.0")
@@ -82,10 +79,10 @@ func TestWholeIsBounded(t *testing.T) {
 func TestWholeRefusesLines(t *testing.T) {
 	w, h, m := attacked(t)
 	eve := newKey("eve")
-	h.forge(publishOp(h.content(w.ada, "acme/knowledge/c@1.0.0", "c")), func(s State, d draft) {
+	h.forge(publishOp(h.content(w.ada, "acme/knowledge/c@1.0.0", "c")), func(s oplog.State, d oplog.TestOnlyDraft) {
 		bad := testEntry(eve, "acme/knowledge/evil@1.0.0", "evil")
-		bad.Publisher, bad.Seq, bad.Time, bad.Status = eve.fp(), s.Seq, s.Time, StatusOK
-		d.put(&bad)
+		bad.Publisher, bad.Seq, bad.Time, bad.Status = eve.fp(), s.Seq, s.Time, oplog.StatusOK
+		d.Put(&bad)
 	})
 	w.sync(m, "acme")
 	if _, err := m.whole(w, 1<<20); err != nil {
@@ -98,59 +95,11 @@ func TestWholeRefusesLines(t *testing.T) {
 // TestSyncEachGoesOn: what is wrong with one namespace is told, and the next is read.
 func TestSyncEachGoesOn(t *testing.T) {
 	w, h, m := attacked(t)
-	h.set(branchPrefix+"acme", h.state().stateBefore(h))
+	h.set(branchPrefix+"acme", stateBefore(h, h.state()))
 	told := map[string]error{}
 	err := SyncEach(w.ctx, m.Registry, []string{"acme", "other"}, func(ns string, err error) error { told[ns] = err; return nil })
 	if err != nil || len(told) != 2 || told["other"] != nil {
 		t.Fatalf("%v, %v", told, err)
 	}
 	wantCode(t, told["acme"], fault.Rollback)
-}
-
-// TestCatalogueOfManyVersions: 65,536 versions, each with as long a description as there may be,
-// are read with the memory of a few shards.
-func TestCatalogueOfManyVersions(t *testing.T) {
-	if os.Getenv("RYE_SOAK") == "" {
-		t.Skip("set RYE_SOAK for the full count")
-	}
-	w := newWorld(t, ClaimsGranted)
-	s := NewState(Root{}, "acme")
-	d := newDraft(s.cat)
-	long := strings.TrimSpace(strings.Repeat("word ", MaxDescription/5))
-	for i := range 65_536 {
-		e := testEntry(w.ada, fmt.Sprintf("acme/knowledge/k%d@1.0.0", i), "x")
-		e.Meta.Description, e.Publisher, e.Seq, e.Time, e.Status = long, w.ada.fp(), 2, testTime, StatusOK
-		if err := d.put(&e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cat, err := (*catalogue)(nil).with(addressOf([]byte("keys")), d.shards())
-	if err != nil {
-		t.Fatal(err)
-	}
-	raws := map[store.OID][]byte{}
-	if err := cat.putNew(nil, func(_ store.Type, data []byte) (store.OID, error) {
-		at := addressOf(data)
-		raws[at.ID] = data
-		return at.ID, nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	cat, d = openCatalogue(cat.at, func(a Address) ([]byte, error) { return raws[a.ID], nil }), draft{}
-	s.keys, s.Seq, s.Namespace, s.from = []Key{{Public: w.ada.pub, Added: 1, State: KeyActive}}, 2, "acme", cat.from
-	runtime.GC()
-	var was, now runtime.MemStats
-	runtime.ReadMemStats(&was)
-	n, most := 0, uint64(0)
-	err = cat.each(func(i byte, sh *shard) error {
-		if i%16 == 0 {
-			runtime.GC()
-			runtime.ReadMemStats(&now)
-			most = max(most, now.HeapAlloc)
-		}
-		return visitShard(s, sh, func(*Entry) error { n++; return nil })
-	})
-	if err != nil || n != 65_536 || most > was.HeapAlloc+(32<<20) {
-		t.Errorf("%d versions, %d MiB more than before, %v", n, (most-was.HeapAlloc)>>20, err)
-	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
@@ -35,12 +36,12 @@ type world struct {
 }
 
 // newWorld makes a registry whose root grants acme to ada.
-func newWorld(t testing.TB, claims Claims) *world {
+func newWorld(t testing.TB, claims oplog.Claims) *world {
 	t.Helper()
 	w := emptyWorld(t)
 	o := CreateOptions{Name: "Test registry", Claims: claims, By: By{Signer: w.root}, TempDir: t.TempDir(),
 		Now: func() time.Time { return w.now }}
-	if claims == ClaimsGranted {
+	if claims == oplog.ClaimsGranted {
 		o.Namespaces = map[string][]trust.PublicKey{"acme": {w.ada.pub}}
 	}
 	var err error
@@ -93,16 +94,16 @@ func (w *world) open(t testing.TB, o Options) *machine {
 }
 
 // Select looks at an item first, as whoever selects does.
-func (m *machine) Select(ref objects.Ref, want objects.Range) (Release, error) {
+func (m *machine) Select(ref objects.Ref, want objects.Range) (oplog.Release, error) {
 	if err := m.look(ref); err != nil {
-		return Release{}, err
+		return oplog.Release{}, err
 	}
 	return m.Registry.Select(ref, want)
 }
 
-func (m *machine) Release(ref objects.Ref, version string) (Release, error) {
+func (m *machine) Release(ref objects.Ref, version string) (oplog.Release, error) {
 	if err := m.look(ref); err != nil {
-		return Release{}, err
+		return oplog.Release{}, err
 	}
 	return m.Registry.Release(ref, version)
 }
@@ -183,13 +184,13 @@ func publication(t testing.TB, by trust.Signer, namesAndVersions ...string) Publ
 		version, text, _ := strings.Cut(version, "=")
 		v := verified(t, by, name, version, "text of "+name+text)
 		p.Namespace = v.Item().Ref.ID.Namespace()
-		p.Items = append(p.Items, item(t, v, Meta{}))
+		p.Items = append(p.Items, item(t, v, oplog.Meta{}))
 	}
 	return p
 }
 
 // item is an item as it is published, its bytes at hand.
-func item(t testing.TB, v trust.Verified, meta Meta) *Item {
+func item(t testing.TB, v trust.Verified, meta oplog.Meta) *Item {
 	t.Helper()
 	it, err := NewItem(v, meta, func(string) ([]byte, error) { return v.Item().Raw, nil })
 	if err != nil {
@@ -257,28 +258,8 @@ func git(t testing.TB, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// filesOf returns the files of the namespace's state by path, less its change list.
-func filesOf(s State) (map[string][]byte, error) {
-	out := map[string][]byte{namespacePath: encodeNamespace(&s), cataloguePath + "/" + listName: s.cat.raw}
-	for digit, l := range s.cat.lists {
-		if l != nil {
-			out[fmt.Sprintf("%s/%x/%s", cataloguePath, digit, listName)] = l.raw
-		}
-	}
-	return out, s.cat.each(func(i byte, sh *shard) error {
-		rows, err := sh.get()
-		out[shardPath(int(i))] = joinRows(rows)
-		return err
-	})
-}
-
-func parseOpMessage(text string) (op Op, err error) {
-	err = decodeMessage(text, &op)
-	return op, err
-}
-
 // changeKeys changes the keys of acme.
-func changeKeys(w *world, m *machine, by By, op Op) error {
+func changeKeys(w *world, m *machine, by By, op oplog.Op) error {
 	_, err := ChangeKeys(w.ctx, m.Registry, "acme", by, false, op)
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 )
 
 // bash is the text of a bash tool with more lines of metadata, "; " between them.
@@ -435,7 +436,7 @@ func TestLineSaysOtherThanFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var meta registry.Meta
+		var meta oplog.Meta
 		if lie[1] != "" {
 			meta.Deps = map[string]string{lie[1]: "^1"}
 		}

@@ -130,7 +130,7 @@ func (p *asker) attempt(ctx context.Context, q *question, key string) (*answer, 
 	return a, nil, p.settle(ctx, key, a, hold)
 }
 
-// maxName bounds the name of a called tool in bytes: formats allow 64.
+// MaxName bounds the name of a called tool in bytes: formats allow 64.
 const maxName = 128
 
 // bounded keeps of an answer what a thread can carry: so many calls, and each of a size that

@@ -230,7 +230,7 @@ func (v value) shown(most int, left *int64) any {
 	return v.text
 }
 
-// upTo is the beginning of a text, in whole characters.
+// UpTo is the beginning of a text, in whole characters.
 func upTo(s string, n int) string {
 	for n > 0 && n < len(s) && !utf8.RuneStart(s[n]) {
 		n--

@@ -7,11 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/term"
-
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
+	"golang.org/x/term"
 )
 
 // consent asks the person at the terminal. A flag that answers the question does so, and is
@@ -85,7 +84,7 @@ func refusal(q rye.Question) error {
 	return fault.New(fault.Denied, "%s: %s: %s", q.Topic, about, why).With(mend)
 }
 
-// readLine reads one line of the terminal.
+// ReadLine reads one line of the terminal.
 func (a *App) readLine(ctx context.Context) (string, error) {
 	return interruptible(ctx, func() (string, error) {
 		text, err := bufio.NewReader(a.Screen.In).ReadString('\n')

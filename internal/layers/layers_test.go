@@ -130,10 +130,12 @@ var house = []room{
 	{2, "chain", "works out exactly what would run, and pins it",
 		"fault internal/strict internal/words objects objects/expr objects/trust chain/consent chain/policy chain/primitive chain/primitive/builtin chain/primitive/web", "github.com/google/jsonschema-go"},
 
+	{3, "registry/oplog", "what the operations of a registry's logs mean: states, lists, versions, drops, skips; pure",
+		"fault internal/parallel internal/words objects objects/trust store", ""},
 	{3, "registry", "sharing by signed git push and fetch",
-		"fault internal/hosts internal/parallel internal/place internal/strict internal/words objects objects/revoked objects/trust store store/transport chain", ""},
+		"fault registry/oplog internal/hosts internal/parallel internal/place internal/strict internal/words objects objects/revoked objects/trust store store/transport chain", ""},
 	{3, "registry/resolve", "one version of every item that is wanted; pure",
-		"fault objects registry", ""},
+		"fault objects registry/oplog", ""},
 
 	{3, "registry/registrytest", "spoils registries, for tests, as somebody does who holds the host and perhaps a key",
 		"objects objects/trust store", ""},
@@ -142,7 +144,7 @@ var house = []room{
 		". fault internal/words objects", ""},
 
 	{4, "workspace/internal/session", "one reading of all that a verb decides by, and what the program around gives",
-		". registry " + session, ""},
+		". registry registry/oplog " + session, ""},
 	{4, "workspace/internal/custody", "the user's keys, what the user believes, and the desk where work is done with them",
 		". " + session + " workspace/internal/session", ""},
 	{4, "workspace/internal/questions", "asks a person by whatever way there is, and keeps the question until it is answered",
@@ -159,14 +161,14 @@ var house = []room{
 		". objects/expr chain/callback chain/command chain/consent chain/denied chain/primitive chain/primitive/builtin chain/primitive/ward chain/primitive/web " + session +
 			" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
 	{4, "workspace/internal/share", "exchanges items with registries, and shows what they offer",
-		". internal/diff objects/foreign registry registry/resolve search store/transport " + session +
+		". internal/diff objects/foreign registry registry/oplog registry/resolve search store/transport " + session +
 			" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/author workspace/internal/locks", ""},
 	{4, "workspace/internal/install", "brings items and packages into the project: chooses versions, shows what comes, pins it",
-		". internal/diff registry registry/resolve " + session + " workspace/internal/session workspace/internal/custody workspace/internal/locks workspace/internal/share", ""},
+		". internal/diff registry registry/oplog registry/resolve " + session + " workspace/internal/session workspace/internal/custody workspace/internal/locks workspace/internal/share", ""},
 	{4, "workspace/internal/govern", "runs registries and namespaces: holders, members, checkpoints, marks",
-		". registry " + session + " workspace/internal/session workspace/internal/custody workspace/internal/share", ""},
+		". registry registry/oplog " + session + " workspace/internal/session workspace/internal/custody workspace/internal/share", ""},
 	{4, "workspace/internal/health", "how what a project depends on stands: what is outdated, why it is there, what deserves a look",
-		". chain/audit internal/parallel registry " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/share", ""},
+		". chain/audit internal/parallel registry registry/oplog " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/share", ""},
 	{4, "workspace/internal/threads", "the branches of threads in the project's record, and the machine's key for them",
 		". " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look", ""},
 	{4, "workspace", "the facade: a Workspace and its verbs, a few lines each",

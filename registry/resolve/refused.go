@@ -8,7 +8,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
-	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 )
 
 // ConflictError says that no version of an item is in every range that is asked for
@@ -110,7 +110,7 @@ func (s *search) explain(n *node) error {
 	case n.all[i].Status.Gone():
 		e.Why = n.all[i].Entry.Version + " " + s.refuses(n.ref, n.all[i])
 		return fault.New(fault.Revoked, "%w", e)
-	case n.all[i].Status == registry.StatusYanked:
+	case n.all[i].Status == oplog.StatusYanked:
 		e.Why = n.all[i].Entry.Version + " " + s.refuses(n.ref, n.all[i])
 		return s.instead(n, fault.New(fault.Conflict, "%w", e))
 	default:

@@ -18,7 +18,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
-	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 )
 
 // Want is a range that somebody gave for an item.
@@ -31,7 +31,7 @@ type Want struct {
 
 // Version is one published version, with when it could first be had for certain.
 type Version struct {
-	registry.Entry
+	oplog.Entry
 	Since time.Time // zero: as old as anybody could ask
 }
 
@@ -225,7 +225,7 @@ func other(version, pin string) int {
 // refuses says why a version is not chosen anew; "" when it may be.
 func (s *search) refuses(ref objects.Ref, v Version) string {
 	switch {
-	case v.Status != registry.StatusOK && v.Status != registry.StatusDeprecated:
+	case v.Status != oplog.StatusOK && v.Status != oplog.StatusDeprecated:
 		return "was " + string(v.Status) + ": " + v.Reason
 	case s.young(ref, v):
 		return "is too young, until " + s.oldEnough(ref, v).Format(time.RFC3339)
@@ -464,7 +464,7 @@ func (s *search) passed(n *node) (all []Passed) {
 		if parsed.Compare(n.chosen.v) <= 0 || stays {
 			break
 		}
-		if v.Status != registry.StatusOK && v.Status != registry.StatusDeprecated {
+		if v.Status != oplog.StatusOK && v.Status != oplog.StatusDeprecated {
 			continue
 		}
 		by := slices.IndexFunc(n.limits, func(l constraint) bool { return !l.Range.Allows(parsed) })

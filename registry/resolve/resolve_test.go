@@ -12,7 +12,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
-	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 )
 
 // world is what registries have: "a 1.0.0 yanked: b ^1, c *" is a line.
@@ -42,9 +42,9 @@ func published(t testing.TB, lines ...string) world {
 	for _, line := range lines {
 		head, deps, _ := strings.Cut(line, ":")
 		f := strings.Fields(head)
-		v := Version{Entry: registry.Entry{Ref: ref(t, f[0]), Version: f[1], Status: registry.StatusOK, Meta: registry.Meta{Deps: map[string]string{}}}}
+		v := Version{Entry: oplog.Entry{Ref: ref(t, f[0]), Version: f[1], Status: oplog.StatusOK, Meta: oplog.Meta{Deps: map[string]string{}}}}
 		if len(f) > 2 {
-			v.Status, v.Reason = registry.Status(f[2]), "it leaks"
+			v.Status, v.Reason = oplog.Status(f[2]), "it leaks"
 		}
 		for _, d := range strings.Split(deps, ",") {
 			if name, want, ok := strings.Cut(strings.TrimSpace(d), " "); ok {
@@ -190,7 +190,7 @@ func TestPassed(t *testing.T) {
 
 func TestInstead(t *testing.T) {
 	w := published(t, "a 1.0.0", "a 1.2.0 yanked", "a 1.3.0", "a 2.0.0-rc.1")[ref(t, "a")]
-	ok := func(v Version) bool { return v.Status == registry.StatusOK }
+	ok := func(v Version) bool { return v.Status == oplog.StatusOK }
 	if got := Instead(w, "1.2.0", ok); got != "^1.3.0" {
 		t.Errorf("got %q", got)
 	}
@@ -245,7 +245,7 @@ func TestHostileCatalogues(t *testing.T) {
 	}
 
 	deep := func(r objects.Ref) ([]Version, error) { // every item wants two that nobody has heard of
-		v := Version{Entry: registry.Entry{Ref: r, Version: "1.0.0", Status: registry.StatusOK, Meta: registry.Meta{Deps: map[string]string{}}}}
+		v := Version{Entry: oplog.Entry{Ref: r, Version: "1.0.0", Status: oplog.StatusOK, Meta: oplog.Meta{Deps: map[string]string{}}}}
 		for _, more := range []string{"x", "y"} {
 			next := string(r.ID) + more
 			if len(next) > 99 {
@@ -326,7 +326,7 @@ func oracle(t testing.TB, q Request) map[objects.Ref]string {
 		all, _ := q.Source(r)
 		pin, moving := q.Pinned[r], q.Moving(r)
 		all = slices.DeleteFunc(slices.Clone(all), func(v Version) bool {
-			return v.Status.Gone() || v.Status == registry.StatusYanked && v.Version != pin
+			return v.Status.Gone() || v.Status == oplog.StatusYanked && v.Version != pin
 		})
 		slices.SortFunc(all, func(a, b Version) int {
 			if !moving && (a.Version == pin) != (b.Version == pin) {
@@ -426,7 +426,7 @@ func holds(q Request, chosen map[objects.Ref]Version) string {
 		}
 	}
 	for r, c := range chosen {
-		if c.Status.Gone() || c.Status == registry.StatusYanked && q.Pinned[r] != c.Version {
+		if c.Status.Gone() || c.Status == oplog.StatusYanked && q.Pinned[r] != c.Version {
 			return c.Name() + " was " + string(c.Status)
 		}
 		for name, want := range c.Meta.Deps {

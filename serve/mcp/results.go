@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
@@ -123,10 +122,10 @@ func (s *Server) loadAddress(ctx context.Context, t *task, a loadArgs) (none vie
 	return view.Loaded(res, a.Detail), nil
 }
 
-// addressOf is the address of an item: rye://<space>/<kind>/<id>.
+// AddressOf is the address of an item: rye://<space>/<kind>/<id>.
 func addressOf(space, kind, id string) string { return scheme + space + "/" + kind + "/" + id }
 
-// parseAddress reads what addressOf wrote.
+// parseAddress reads what AddressOf wrote.
 func parseAddress(uri string) (ref rye.Ref, space string, err error) {
 	rest, _ := strings.CutPrefix(uri, scheme)
 	space, rest, _ = strings.Cut(rest, "/")

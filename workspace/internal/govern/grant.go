@@ -11,6 +11,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 	"github.com/rye-os/rye/workspace/internal/share"
@@ -55,14 +56,14 @@ func Grant(ctx context.Context, s *custody.Desk, q rye.GrantRequest) (*rye.RootC
 
 // usedUp reports whether a namespace where several keys must agree already derives from a
 // grant: then the same again is a new word, which rescues it (docs/format/registry.md).
-func (r *root) usedUp(g *registry.Grant) bool {
+func (r *root) usedUp(g *oplog.Grant) bool {
 	st, err := r.reg.View(g.Namespace)
 	return err == nil && st.Threshold > 1 && st.Grant >= g.Since
 }
 
 // locate says in a grant which repository the namespace lies in, after looking whether its
 // log is there: "" leaves it, "-" is the registry's own.
-func (r *root) locate(ctx context.Context, op *registry.RootOp, where string) error {
+func (r *root) locate(ctx context.Context, op *oplog.RootOp, where string) error {
 	switch where {
 	case "":
 		return nil

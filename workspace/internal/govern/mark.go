@@ -7,6 +7,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
@@ -16,14 +17,14 @@ import (
 // "revoke" forbids them for good, even where they are locked, and "redact" says beside that that
 // their bytes are to go: see Rebuild. It is a signed operation in the namespace's log.
 func Mark(ctx context.Context, s *custody.Desk, q rye.MarkRequest) (*rye.MarkReport, error) {
-	do := registry.OpKind(q.Do)
+	do := oplog.OpKind(q.Do)
 	if !slices.Contains(registry.Marks, do) {
 		return nil, fault.New(fault.Usage, "mark %q: want deprecate, yank, unyank, revoke or redact", q.Do)
 	}
 	if len(q.Names) == 0 {
 		return nil, fault.New(fault.Usage, "%s: no version named", q.Do).Advise("name them: acme/tool/hello@1.0.0")
 	}
-	ref, _, err := registry.ParseName(q.Names[0])
+	ref, _, err := oplog.ParseName(q.Names[0])
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +45,7 @@ func Mark(ctx context.Context, s *custody.Desk, q rye.MarkRequest) (*rye.MarkRep
 	if rep, err := proposeMark(ctx, s, q, markIn{name, ns, reg}); rep != nil || err != nil {
 		return rep, err
 	}
-	if do == registry.OpRevoke || do == registry.OpRedact {
+	if do == oplog.OpRevoke || do == oplog.OpRedact {
 		if err := s.Ask(ctx, revokeQuestion(q)); err != nil {
 			return nil, err
 		}
@@ -63,8 +64,8 @@ type markIn struct {
 
 // proposeMark makes a proposal where other keys must agree, and is nil where not.
 func proposeMark(ctx context.Context, s *custody.Desk, q rye.MarkRequest, in markIn) (*rye.MarkReport, error) {
-	kind := registry.OpKind(q.Do)
-	if !registry.Governs(kind) {
+	kind := oplog.OpKind(q.Do)
+	if !oplog.Governs(kind) {
 		return nil, nil
 	}
 	key, err := s.Keys.Signer(ctx)
@@ -75,7 +76,7 @@ func proposeMark(ctx context.Context, s *custody.Desk, q rye.MarkRequest, in mar
 	if m.root, err = in.reg.Root(ctx); err == nil {
 		m.state, err = in.reg.View(in.ns)
 	}
-	if fault.Is(err, fault.NotFound) || err == nil && !m.needsOthers([]registry.Op{{Kind: kind}}, key.Public()) {
+	if fault.Is(err, fault.NotFound) || err == nil && !m.needsOthers([]oplog.Op{{Kind: kind}}, key.Public()) {
 		return nil, nil
 	}
 	if err != nil {
@@ -85,7 +86,7 @@ func proposeMark(ctx context.Context, s *custody.Desk, q rye.MarkRequest, in mar
 	if err != nil {
 		return nil, err
 	}
-	c, err := m.propose(ctx, []registry.Op{op}, key.Public(), step{file: q.Out})
+	c, err := m.propose(ctx, []oplog.Op{op}, key.Public(), step{file: q.Out})
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func proposeMark(ctx context.Context, s *custody.Desk, q rye.MarkRequest, in mar
 
 func revokeQuestion(q rye.MarkRequest) rye.Question {
 	words := slices.Concat([]string{"rye", q.Do}, q.Names)
-	if q.Do == string(registry.OpRedact) {
+	if q.Do == string(oplog.OpRedact) {
 		words = slices.Concat([]string{"rye", "registry", q.Do}, q.Names)
 	}
 	if q.Reason != "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
@@ -50,15 +51,15 @@ func RevokeKey(ctx context.Context, s *custody.Desk, q rye.RevokeKeyRequest) (*r
 		return nil, err
 	}
 	defer m.reg.Close()
-	var keys []registry.KeyRevocation
+	var keys []oplog.KeyRevocation
 	for _, text := range q.Keys {
 		key, err := m.keyNamed(text)
 		if err != nil {
 			return nil, err
 		}
-		keys = append(keys, registry.KeyRevocation{Key: key.Public.Fingerprint(), BadFrom: q.From})
+		keys = append(keys, oplog.KeyRevocation{Key: key.Public.Fingerprint(), BadFrom: q.From})
 	}
-	op, err := registry.RevokeOp(q.Reason, keys...)
+	op, err := oplog.RevokeOp(q.Reason, keys...)
 	if err != nil {
 		return nil, err
 	}
@@ -75,14 +76,14 @@ func RevokeKey(ctx context.Context, s *custody.Desk, q rye.RevokeKeyRequest) (*r
 	if err := m.askDrops(ctx, q, op, drops); err != nil {
 		return nil, err
 	}
-	ops := []registry.Op{op}
+	ops := []oplog.Op{op}
 	if g := m.root.Grant(m.state.Namespace); g != nil && g.Since > m.state.Grant { // it may be the signing key's
 		signer, err := s.Keys.Signer(ctx)
 		if err != nil {
 			return nil, err
 		}
 		me := signer.Public()
-		if _, member := m.state.Key(me.Fingerprint()); !member && registry.MayJoin(m.root, m.state, me) {
+		if _, member := m.state.Key(me.Fingerprint()); !member && m.state.MayJoin(m.root, me) {
 			ops, lines = m.rescue(me, op, lines)
 		}
 	}
@@ -93,7 +94,7 @@ func RevokeKey(ctx context.Context, s *custody.Desk, q rye.RevokeKeyRequest) (*r
 const shownDrops = 20
 
 // dropLines are what a person is shown of operations that are dropped.
-func dropLines(drops []registry.Drop) (lines []string) {
+func dropLines(drops []oplog.Drop) (lines []string) {
 	for _, d := range drops[:min(len(drops), shownDrops)] {
 		lines = append(lines, d.String())
 	}
@@ -105,8 +106,8 @@ func dropLines(drops []registry.Drop) (lines []string) {
 
 // askDrops asks about operations that are dropped although their change lists can be read: what
 // they say is lost with them. No --yes answers that.
-func (m *members) askDrops(ctx context.Context, q rye.RevokeKeyRequest, op registry.Op, drops []registry.Drop) error {
-	readable := slices.DeleteFunc(slices.Clone(drops), func(d registry.Drop) bool { return !d.Readable })
+func (m *members) askDrops(ctx context.Context, q rye.RevokeKeyRequest, op oplog.Op, drops []oplog.Drop) error {
+	readable := slices.DeleteFunc(slices.Clone(drops), func(d oplog.Drop) bool { return !d.Readable })
 	if len(readable) == 0 || q.Drop || q.DryRun {
 		return nil
 	}
@@ -127,14 +128,14 @@ func (m *members) askDrops(ctx context.Context, q rye.RevokeKeyRequest, op regis
 // rescue puts before a key-revoke what makes a key a member that the root granted the namespace
 // to: in one push, for the state between the two need not be derived. Where several must agree
 // it takes the place of them all.
-func (m *members) rescue(me trust.PublicKey, op registry.Op, lines []string) ([]registry.Op, []string) {
-	first := registry.Op{Kind: registry.OpKeyAdd, Keys: []registry.KeyGrant{{Public: me}}}
+func (m *members) rescue(me trust.PublicKey, op oplog.Op, lines []string) ([]oplog.Op, []string) {
+	first := oplog.Op{Kind: oplog.OpKeyAdd, Keys: []oplog.KeyGrant{{Public: me}}}
 	note := []string{"add    " + me.String() + ", which the root granted " + m.state.Namespace + "/ to"}
 	if m.state.Threshold > 1 {
-		first.Kind = registry.OpTransfer
+		first.Kind = oplog.OpTransfer
 		note = append(note, "retire every other key, since "+fmt.Sprint(m.state.Threshold)+" of them must agree")
 	}
-	return []registry.Op{first, op}, append(append(note, "every reader is asked before that counts"), lines...)
+	return []oplog.Op{first, op}, append(append(note, "every reader is asked before that counts"), lines...)
 }
 
 // Void voids a malformed operation of a namespace, which has no effect: readers report it no more.
@@ -149,7 +150,7 @@ func Void(ctx context.Context, s *custody.Desk, q rye.VoidRequest) (*rye.Members
 		return nil, err
 	}
 	text := fmt.Sprintf("void operation %d of %s, signed by %s: %s", bad.Seq, m.state.Namespace, bad.By, bad.Why)
-	return m.change(ctx, []registry.Op{op}, []string{text, "it has no effect, and is reported no more"}, step{file: q.Out, dryRun: q.DryRun})
+	return m.change(ctx, []oplog.Op{op}, []string{text, "it has no effect, and is reported no more"}, step{file: q.Out, dryRun: q.DryRun})
 }
 
 // members is a namespace whose keys are looked at.
@@ -157,8 +158,8 @@ type members struct {
 	s     *custody.Desk
 	name  string // of the registry in this project
 	reg   *registry.Registry
-	root  registry.Root
-	state registry.State
+	root  oplog.Root
+	state oplog.State
 }
 
 // openBeyond is openMembers where the state of the namespace cannot be read, too: then it is
@@ -212,7 +213,7 @@ func openMembers(ctx context.Context, s *custody.Desk, name, ns string) (*member
 		m.state, err = reg.View(ns)
 	}
 	if fault.Is(err, fault.NotFound) { // nobody has claimed it
-		m.state, err = registry.NewState(m.root, ns), nil
+		m.state, err = oplog.NewState(m.root, ns), nil
 	}
 	if err != nil {
 		reg.Close()
@@ -249,16 +250,16 @@ func (m *members) join(ctx context.Context, q rye.MembersRequest) (*rye.MembersR
 		return nil, fault.New(fault.Conflict, "join %s: %s is there already, and %s; a key is added once", ns, me, k.State).
 			Advise("rye registry members %s shows them", ns)
 	}
-	if registry.MayJoin(m.root, m.state, me) {
-		rep, err := m.change(ctx, []registry.Op{{Kind: registry.OpKeyAdd, Keys: []registry.KeyGrant{{Public: me}}}},
+	if m.state.MayJoin(m.root, me) {
+		rep, err := m.change(ctx, []oplog.Op{{Kind: oplog.OpKeyAdd, Keys: []oplog.KeyGrant{{Public: me}}}},
 			[]string{"add " + me.String() + ", which the root granted " + ns + "/ to"}, step{dryRun: q.DryRun})
 		if err == nil {
 			rep.Status = map[bool]string{true: "would-join", false: "joined"}[q.DryRun]
 		}
 		return rep, err
 	}
-	grant := registry.KeyGrant{Public: me}
-	if grant.Proof, err = registry.Prove(ctx, key, m.state.Registry, ns, m.state.Genesis); err != nil {
+	grant := oplog.KeyGrant{Public: me}
+	if grant.Proof, err = oplog.Prove(ctx, key, m.state.Registry, ns, m.state.Genesis); err != nil {
 		return nil, err
 	}
 	rep := m.report("requested")
@@ -270,7 +271,7 @@ func (m *members) join(ctx context.Context, q rye.MembersRequest) (*rye.MembersR
 func (m *members) unclaimed(me trust.PublicKey) error {
 	ns, g := m.state.Namespace, m.root.Grant(m.state.Namespace)
 	err := fault.New(fault.NotFound, "namespace %s: nobody has published anything in it, so it has no members", ns)
-	if g == nil && m.root.Claims != registry.ClaimsOpen {
+	if g == nil && m.root.Claims != oplog.ClaimsOpen {
 		return err.Advise("send this to a holder of the root: %s", share.GrantCommand(ns, []trust.PublicKey{me}))
 	}
 	return err.Advise("rye push, which claims it for your key where the root allows that")
@@ -278,11 +279,11 @@ func (m *members) unclaimed(me trust.PublicKey) error {
 
 // amend adds and removes members, all or nothing.
 func (m *members) amend(ctx context.Context, q rye.MembersRequest) (*rye.MembersReport, error) {
-	var ops []registry.Op
+	var ops []oplog.Op
 	var lines []string
-	add := registry.Op{Kind: registry.OpKeyAdd}
+	add := oplog.Op{Kind: oplog.OpKeyAdd}
 	for _, text := range q.Add {
-		grant, err := registry.ParseMember(text)
+		grant, err := oplog.ParseMember(text)
 		if err != nil {
 			return nil, noRequest(text, err, m.state.Namespace)
 		}
@@ -297,11 +298,11 @@ func (m *members) amend(ctx context.Context, q rye.MembersRequest) (*rye.Members
 		if err != nil {
 			return nil, err
 		}
-		ops = append(ops, registry.Op{Kind: registry.OpKeyRetire, Key: key.Public.Fingerprint()})
+		ops = append(ops, oplog.Op{Kind: oplog.OpKeyRetire, Key: key.Public.Fingerprint()})
 		lines = append(lines, "retire "+key.Public.String()+"; what it signed stays good")
 	}
 	if q.Threshold > 0 {
-		ops = append(ops, registry.Op{Kind: registry.OpThreshold, Threshold: q.Threshold})
+		ops = append(ops, oplog.Op{Kind: oplog.OpThreshold, Threshold: q.Threshold})
 		lines = append(lines, fmt.Sprintf("then %d keys must agree, now %d", q.Threshold, m.state.Threshold))
 	}
 	return m.change(ctx, ops, lines, step{file: q.Out, dryRun: q.DryRun})
@@ -309,10 +310,10 @@ func (m *members) amend(ctx context.Context, q rye.MembersRequest) (*rye.Members
 
 // transfer hands the namespace on: new owners take the place of all present members.
 func (m *members) transfer(ctx context.Context, q rye.MembersRequest) (*rye.MembersReport, error) {
-	op := registry.Op{Kind: registry.OpTransfer}
+	op := oplog.Op{Kind: oplog.OpTransfer}
 	var lines []string
 	for _, text := range q.Transfer {
-		grant, err := registry.ParseMember(text)
+		grant, err := oplog.ParseMember(text)
 		if err != nil {
 			return nil, noRequest(text, err, m.state.Namespace)
 		}
@@ -320,14 +321,14 @@ func (m *members) transfer(ctx context.Context, q rye.MembersRequest) (*rye.Memb
 		lines = append(lines, "to     "+grant.Public.String())
 	}
 	for _, k := range m.state.Keys() {
-		if k.State == registry.KeyActive {
+		if k.State == oplog.KeyActive {
 			lines = append(lines, "retire "+k.Public.String()+"; what it signed stays good")
 		}
 	}
 	if op.Threshold = q.Threshold; op.Threshold == 1 {
 		op.Threshold = 0 // which is the one spelling of one
 	}
-	return m.change(ctx, []registry.Op{op}, append(lines, "every reader is asked before that counts"), step{file: q.Out, dryRun: q.DryRun})
+	return m.change(ctx, []oplog.Op{op}, append(lines, "every reader is asked before that counts"), step{file: q.Out, dryRun: q.DryRun})
 }
 
 // noRequest says what a member has to be sent where a bare key was given.
@@ -340,20 +341,20 @@ func noRequest(text string, err error, ns string) error {
 }
 
 // keyNamed finds a key of the namespace by its line or fingerprint.
-func (m *members) keyNamed(text string) (registry.Key, error) {
+func (m *members) keyNamed(text string) (oplog.Key, error) {
 	line, _ := trust.ParsePublicKey(text) // the zero key, which is nobody's, for a fingerprint
 	for _, k := range m.state.Keys() {
 		if k.Public == line || k.Public.String() == text {
 			return k, nil
 		}
 	}
-	return registry.Key{}, fault.New(fault.NotFound, "key %s: it is not a key of %s", words.Brief(text), m.state.Namespace).
+	return oplog.Key{}, fault.New(fault.NotFound, "key %s: it is not a key of %s", words.Brief(text), m.state.Namespace).
 		Advise("rye registry members %s shows them", m.state.Namespace)
 }
 
 // change tries operations on the namespace's keys, asks about them and appends them, or
 // proposes them where others must agree.
-func (m *members) change(ctx context.Context, ops []registry.Op, lines []string, how step) (*rye.MembersReport, error) {
+func (m *members) change(ctx context.Context, ops []oplog.Op, lines []string, how step) (*rye.MembersReport, error) {
 	key, err := m.s.Keys.Signer(ctx)
 	if err != nil {
 		return nil, err
@@ -372,7 +373,7 @@ func (m *members) change(ctx context.Context, ops []registry.Op, lines []string,
 	if err != nil {
 		return nil, mayNotChange(err, m.state, key.Public())
 	}
-	if !slices.ContainsFunc(after.Keys(), func(k registry.Key) bool { return k.State == registry.KeyActive }) {
+	if !slices.ContainsFunc(after.Keys(), func(k oplog.Key) bool { return k.State == oplog.KeyActive }) {
 		lines = append(lines, "no active key is left: only a key that the root grants "+ns+"/ to may write to it then")
 	}
 	status := "would-change"
@@ -397,8 +398,8 @@ func (m *members) change(ctx context.Context, ops []registry.Op, lines []string,
 }
 
 // mayNotChange names the way in for a key that is no member.
-func mayNotChange(err error, s registry.State, me trust.PublicKey) error {
-	if k, ok := s.Key(me.Fingerprint()); !ok || k.State != registry.KeyActive {
+func mayNotChange(err error, s oplog.State, me trust.PublicKey) error {
+	if k, ok := s.Key(me.Fingerprint()); !ok || k.State != oplog.KeyActive {
 		return fault.New(fault.CodeOf(err), "%w", err).Advise("only an active member changes them: rye registry members %s", s.Namespace)
 	}
 	return err

@@ -11,7 +11,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects/trust"
-	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
@@ -33,8 +33,8 @@ func withProposal(ctx context.Context, s *custody.Desk, q rye.RootProposalReques
 		return nil, err
 	}
 	how := step{status: status, file: q.File, dryRun: q.DryRun}
-	if registry.OfNamespace(text) {
-		op, err := registry.ParseOpProposal(text)
+	if oplog.OfNamespace(text) {
+		op, err := oplog.ParseOpProposal(text)
 		if err != nil {
 			return nil, fault.Wrap(err, "read %s", q.File)
 		}
@@ -45,7 +45,7 @@ func withProposal(ctx context.Context, s *custody.Desk, q rye.RootProposalReques
 		defer m.reg.Close()
 		return advance(ctx, s, &namespaceProposal{m, op}, how)
 	}
-	op, err := registry.ParseProposal(text)
+	op, err := oplog.ParseProposal(text)
 	if err != nil {
 		return nil, fault.Wrap(err, "read %s", q.File)
 	}
@@ -60,9 +60,9 @@ func withProposal(ctx context.Context, s *custody.Desk, q rye.RootProposalReques
 // proposal is an operation, of the root or of a namespace, that several keys must agree to.
 type proposal interface {
 	// judge compares it with the registry as it is: who agreed, when the key does, too.
-	judge(context.Context, trust.PublicKey) (registry.Agreement, error)
+	judge(context.Context, trust.PublicKey) (oplog.Agreement, error)
 	// mayCommit refuses what the readers of the registry would refuse.
-	mayCommit(registry.Agreement, trust.PublicKey) error
+	mayCommit(oplog.Agreement, trust.PublicKey) error
 	describe() *rye.RootChange
 	topic() string // of the question
 	file() string  // where it is written when nothing else is said
@@ -138,7 +138,7 @@ func agreeQuestion(p proposal, c *rye.RootChange, me trust.PublicKey, commit boo
 
 // readProposal reads the file of a proposal. It may come from anywhere.
 func readProposal(path string) (string, error) {
-	raw, err := place.Read(path, registry.MaxProposal)
+	raw, err := place.Read(path, oplog.MaxProposal)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fault.New(fault.NotFound, "read the proposal: %w", err)
 	}

@@ -9,22 +9,23 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // namespaceProposal is an operation of a namespace that several of its keys must agree to.
 type namespaceProposal struct {
 	*members
-	op registry.Op
+	op oplog.Op
 }
 
 // needsOthers reports whether a key is not enough for any of the operations.
-func (m *members) needsOthers(ops []registry.Op, me trust.PublicKey) bool {
-	return slices.ContainsFunc(ops, func(op registry.Op) bool { return registry.NeedsOthers(m.state, m.root, op, me) })
+func (m *members) needsOthers(ops []oplog.Op, me trust.PublicKey) bool {
+	return slices.ContainsFunc(ops, func(op oplog.Op) bool { return m.state.NeedsOthers(m.root, op, me) })
 }
 
 // propose makes a proposal of the one operation that is wanted.
-func (m *members) propose(ctx context.Context, ops []registry.Op, me trust.PublicKey, q step) (*rye.RootChange, error) {
+func (m *members) propose(ctx context.Context, ops []oplog.Op, me trust.PublicKey, q step) (*rye.RootChange, error) {
 	if len(ops) != 1 {
 		return nil, fault.New(fault.Usage, "%s: %d keys must agree to each change, so one change at a time", m.state.Namespace, m.state.Threshold).
 			Advise("one --retire, or all of --add, or --threshold")
@@ -37,14 +38,14 @@ func (m *members) propose(ctx context.Context, ops []registry.Op, me trust.Publi
 	return advance(ctx, m.s, &namespaceProposal{m, op}, q)
 }
 
-func (p *namespaceProposal) judge(ctx context.Context, me trust.PublicKey) (registry.Agreement, error) {
+func (p *namespaceProposal) judge(ctx context.Context, me trust.PublicKey) (oplog.Agreement, error) {
 	if p.s.Offline {
-		return registry.Agreement{}, fault.New(fault.Offline, "namespace %s: it has to be fetched before it is changed", p.state.Namespace).Advise("leave out --offline")
+		return oplog.Agreement{}, fault.New(fault.Offline, "namespace %s: it has to be fetched before it is changed", p.state.Namespace).Advise("leave out --offline")
 	}
 	return registry.JudgeOp(ctx, p.reg, p.op, me)
 }
 
-func (p *namespaceProposal) mayCommit(got registry.Agreement, _ trust.PublicKey) error {
+func (p *namespaceProposal) mayCommit(got oplog.Agreement, _ trust.PublicKey) error {
 	if got.Have < got.Want {
 		return fault.New(fault.Untrusted, "%s: %d of %d keys agreed, %d must, and one key counts once",
 			p.state.Namespace, got.Have, got.Have+len(got.Waiting), got.Want).
@@ -54,7 +55,7 @@ func (p *namespaceProposal) mayCommit(got registry.Agreement, _ trust.PublicKey)
 }
 
 func (p *namespaceProposal) describe() *rye.RootChange {
-	return &rye.RootChange{Registry: p.name, ID: p.reg.ID().String(), Namespace: p.state.Namespace, Seq: p.op.Seq, Changes: registry.DescribeOp(p.state, p.op)}
+	return &rye.RootChange{Registry: p.name, ID: p.reg.ID().String(), Namespace: p.state.Namespace, Seq: p.op.Seq, Changes: p.state.Describe(p.op)}
 }
 
 func (p *namespaceProposal) topic() string { return "namespace " + p.state.Namespace }

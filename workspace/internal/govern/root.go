@@ -11,6 +11,7 @@ import (
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
@@ -53,7 +54,7 @@ func ChangeRoot(ctx context.Context, s *custody.Desk, q rye.RootChangeRequest) (
 
 // root is the root of an open registry of the project.
 type root struct {
-	registry.Root
+	oplog.Root
 	s    *custody.Desk
 	name string // of the registry in this project
 	reg  *registry.Registry
@@ -85,7 +86,7 @@ func openRoot(ctx context.Context, s *custody.Desk, name string, fresh bool) (*r
 }
 
 // readRoot reads the root as it was last synced, and writes its keys into the trust store.
-func (r *root) readRoot(ctx context.Context) (registry.Root, error) {
+func (r *root) readRoot(ctx context.Context) (oplog.Root, error) {
 	now, err := r.reg.Root(ctx)
 	if err != nil {
 		return now, err
@@ -119,7 +120,7 @@ func (r *root) newKeys(q rye.RootChangeRequest) ([]trust.PublicKey, error) {
 }
 
 // propose makes a new proposal of the root, or commits it at once where one key is enough.
-func (r *root) propose(ctx context.Context, op registry.RootOp, q step) (*rye.RootChange, error) {
+func (r *root) propose(ctx context.Context, op oplog.RootOp, q step) (*rye.RootChange, error) {
 	op, err := r.reg.Propose(ctx, op)
 	if err != nil {
 		return nil, err
@@ -131,12 +132,12 @@ func (r *root) propose(ctx context.Context, op registry.RootOp, q step) (*rye.Ro
 // rootProposal is an operation of the root that needs agreement.
 type rootProposal struct {
 	*root
-	op registry.RootOp
+	op oplog.RootOp
 }
 
-func (p *rootProposal) judge(_ context.Context, me trust.PublicKey) (registry.Agreement, error) {
+func (p *rootProposal) judge(_ context.Context, me trust.PublicKey) (oplog.Agreement, error) {
 	if err := p.mayAgree(p.op, me); err != nil {
-		return registry.Agreement{}, err
+		return oplog.Agreement{}, err
 	}
 	op := p.op
 	op.Time = p.s.Now() // of the commit, were it made now: what is over is said before anybody agrees
@@ -164,8 +165,8 @@ func (p *rootProposal) commit(ctx context.Context, signer trust.Signer) error {
 
 // mayAgree refuses a key that neither holds the root nor is to hold it: its agreement
 // would count for nothing.
-func (r *root) mayAgree(op registry.RootOp, me trust.PublicKey) error {
-	if slices.Contains(r.Keys, me) || op.Kind == registry.OpRoots && slices.Contains(op.Keys, me) {
+func (r *root) mayAgree(op oplog.RootOp, me trust.PublicKey) error {
+	if slices.Contains(r.Keys, me) || op.Kind == oplog.OpRoots && slices.Contains(op.Keys, me) {
 		return nil
 	}
 	return fault.New(fault.Untrusted, "root of registry %s: %s is not a root key, and does not become one", r.name, me).
@@ -174,7 +175,7 @@ func (r *root) mayAgree(op registry.RootOp, me trust.PublicKey) error {
 
 // mayCommit refuses what the readers of the registry would refuse. One key that
 // approved and signs is one agreement.
-func (p *rootProposal) mayCommit(got registry.Agreement, me trust.PublicKey) error {
+func (p *rootProposal) mayCommit(got oplog.Agreement, me trust.PublicKey) error {
 	r := p.root
 	switch {
 	case !slices.Contains(r.Keys, me):
@@ -193,7 +194,7 @@ func (p *rootProposal) mayCommit(got registry.Agreement, me trust.PublicKey) err
 
 func (p *rootProposal) describe() *rye.RootChange {
 	c := &rye.RootChange{Registry: p.name, ID: p.ID.String(), Seq: p.op.Seq, Changes: p.Describe(p.op)}
-	if p.op.Kind == registry.OpRoots {
+	if p.op.Kind == oplog.OpRoots {
 		c.Threshold, c.Keys = p.op.Threshold, share.Texts(p.op.Keys)
 	}
 	return c

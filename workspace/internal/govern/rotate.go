@@ -9,6 +9,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
@@ -63,7 +64,7 @@ func PatternsToSign(all []rye.RotatedBinding) []string {
 	return patterns
 }
 
-// addressOf returns the address that the project uses for a registry, where the user agreed
+// AddressOf returns the address that the project uses for a registry, where the user agreed
 // to that, or else the one in the trust store.
 func addressOf(s *custody.Desk, reg trust.Registry) string {
 	if s.Project != nil {
@@ -131,16 +132,16 @@ func (r rotating) addKey(ctx context.Context) error {
 	if err != nil || isActive(st, r.pair.New) {
 		return err
 	}
-	proof, err := registry.Prove(ctx, r.pair.New, st.Registry, r.ns, st.Genesis)
+	proof, err := oplog.Prove(ctx, r.pair.New, st.Registry, r.ns, st.Genesis)
 	if err != nil {
 		return err
 	}
-	op := registry.Op{Kind: registry.OpKeyAdd, Keys: []registry.KeyGrant{{Public: r.pair.New.Public(), Proof: proof}}}
+	op := oplog.Op{Kind: oplog.OpKeyAdd, Keys: []oplog.KeyGrant{{Public: r.pair.New.Public(), Proof: proof}}}
 	root, err := r.reg.Root(ctx)
 	if err != nil {
 		return err
 	}
-	if !registry.NeedsOthers(st, root, op, r.pair.Old.Public()) {
+	if !st.NeedsOthers(root, op, r.pair.Old.Public()) {
 		_, err = registry.ChangeKeys(ctx, r.reg, r.ns, share.By(r.s, r.pair.Old), false, op)
 		return err
 	}
@@ -159,12 +160,12 @@ func (r rotating) retireKey(ctx context.Context) (file string, err error) {
 	if err != nil || !isActive(st, r.pair.Old) {
 		return "", err
 	}
-	op := registry.Op{Kind: registry.OpKeyRetire, Key: r.pair.Old.Public().Fingerprint()}
+	op := oplog.Op{Kind: oplog.OpKeyRetire, Key: r.pair.Old.Public().Fingerprint()}
 	root, err := r.reg.Root(ctx)
 	if err != nil {
 		return "", err
 	}
-	if !registry.NeedsOthers(st, root, op, r.pair.New.Public()) {
+	if !st.NeedsOthers(root, op, r.pair.New.Public()) {
 		_, err = registry.ChangeKeys(ctx, r.reg, r.ns, share.By(r.s, r.pair.New), false, op)
 		return "", err
 	}
@@ -183,7 +184,7 @@ func (r rotating) retireKey(ctx context.Context) (file string, err error) {
 
 // propose writes a proposal that these keys agree to, and returns its file. One that is there
 // already is left as it is: others may have agreed to it meanwhile.
-func (r rotating) propose(ctx context.Context, op registry.Op, by ...trust.Signer) (string, error) {
+func (r rotating) propose(ctx context.Context, op oplog.Op, by ...trust.Signer) (string, error) {
 	op, err := registry.ProposeOp(ctx, r.reg, r.ns, by[0].Public(), op)
 	if err != nil {
 		return "", err
@@ -200,7 +201,7 @@ func (r rotating) propose(ctx context.Context, op registry.Op, by ...trust.Signe
 	return file, nil
 }
 
-func isActive(st registry.State, key trust.Signer) bool {
+func isActive(st oplog.State, key trust.Signer) bool {
 	k, ok := st.Key(key.Public().Fingerprint())
-	return ok && k.State == registry.KeyActive
+	return ok && k.State == oplog.KeyActive
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/rye-os/rye/chain/audit"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
-	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/look"
@@ -161,9 +161,9 @@ func said(s *session.Session) (all []rye.AuditFinding, err error) {
 			all = append(all, finding("unknown-state", audit.Medium, ref.String(), "", err.Error(), fault.Command("rye fetch")))
 		case n.At.IsZero():
 			all = append(all, finding("unknown-state", audit.Low, ref.String(), "", name+": this machine has not asked its registry yet", fault.Command("rye fetch")))
-		case ok && m.Said == registry.StatusYanked:
+		case ok && m.Said == oplog.StatusYanked:
 			all = append(all, finding("yanked", audit.Medium, ref.String(), "", m.Warning(), m.Instead()))
-		case ok && m.Said == registry.StatusDeprecated:
+		case ok && m.Said == oplog.StatusDeprecated:
 			all = append(all, finding("deprecated", audit.Low, ref.String(), "", m.Warning(), m.Instead()))
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 	"github.com/rye-os/rye/workspace/internal/share"
@@ -124,7 +125,7 @@ func compare(ctx context.Context, s *session.Session, name string, deps []depend
 	if reg != nil {
 		defer reg.Close()
 	}
-	states := map[string]registry.State{}
+	states := map[string]oplog.State{}
 	for _, d := range deps {
 		r := rye.Dependency{Name: d.ref.Published(), Registry: name, Range: d.asked, Pinned: d.pin.Version, State: "unknown"}
 		if reg != nil {
@@ -132,7 +133,7 @@ func compare(ctx context.Context, s *session.Session, name string, deps []depend
 			st, ok := states[ns]
 			if !ok {
 				if st, err = reg.View(ns); err != nil {
-					st = registry.State{} // never seen
+					st = oplog.State{} // never seen
 				}
 				states[ns] = st
 			}
@@ -165,7 +166,7 @@ func openKnown(s *session.Session, name string) (*registry.Registry, error) {
 }
 
 // stand compares one dependency with the versions that its registry has.
-func (d dependency) stand(r *rye.Dependency, versions []registry.Entry) {
+func (d dependency) stand(r *rye.Dependency, versions []oplog.Entry) {
 	if len(versions) == 0 {
 		return
 	}
@@ -173,7 +174,7 @@ func (d dependency) stand(r *rye.Dependency, versions []registry.Entry) {
 	rng, err := objects.ParseRange(cmp.Or(d.asked, "*"))
 	for _, e := range versions { // from the oldest on
 		v, bad := objects.ParseVersion(e.Version)
-		if bad == nil && err == nil && e.Status == registry.StatusOK && rng.Allows(v) {
+		if bad == nil && err == nil && e.Status == oplog.StatusOK && rng.Allows(v) {
 			r.InRange = e.Version
 		}
 		if e.Version == d.pin.Version {
@@ -188,7 +189,7 @@ func (d dependency) stand(r *rye.Dependency, versions []registry.Entry) {
 	switch r.Outdated = newer(r.Newest, d.pin.Version); {
 	case newer(r.InRange, d.pin.Version):
 		r.Instead = fault.Command("rye update %s", r.Name)
-	case r.Outdated, r.State != string(registry.StatusOK) && r.Newest != "" && r.Newest != d.pin.Version:
+	case r.Outdated, r.State != string(oplog.StatusOK) && r.Newest != "" && r.Newest != d.pin.Version:
 		r.Instead = fault.Command("rye add %s@%s", r.Name, r.Newest)
 	}
 }

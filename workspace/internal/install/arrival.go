@@ -10,13 +10,14 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/workspace/internal/session"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // arrival is an item that was verified and waits to be pinned.
 type arrival struct {
-	release  registry.Release
+	release  oplog.Release
 	content  *registry.Fetched
 	registry string // its name in this project
 	item     *objects.Item
@@ -25,7 +26,7 @@ type arrival struct {
 }
 
 // fetch fetches the content of a release and verifies it as a use of it would.
-func (in *installation) fetch(ctx context.Context, reg *registry.Registry, name string, rel registry.Release) (*arrival, error) {
+func (in *installation) fetch(ctx context.Context, reg *registry.Registry, name string, rel oplog.Release) (*arrival, error) {
 	e := rel.Entry
 	in.Say("fetching " + e.Name())
 	c, err := reg.Fetch(ctx, rel)

@@ -13,6 +13,7 @@ import (
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/share"
@@ -53,7 +54,7 @@ func (in *installation) unpack(ctx context.Context, a *arrival, id string) error
 }
 
 // whole is the manifest as one item that says what all members say together.
-func (p *parcel) whole(meta registry.Meta) *objects.Item {
+func (p *parcel) whole(meta oplog.Meta) *objects.Item {
 	it := *p.Proof().Item()
 	it.Meta.Deps, it.Meta.Description = meta.Deps, meta.Description
 	for _, m := range p.members {

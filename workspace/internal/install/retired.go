@@ -7,13 +7,14 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // learn lets a version by a key that was retired count before it is verified: such a key is
 // good for what the log holds of it among the items that were looked at, and this one was
 // looked at after the trust store was last told.
-func (in *installation) learn(ctx context.Context, reg *registry.Registry, rel registry.Release) error {
+func (in *installation) learn(ctx context.Context, reg *registry.Registry, rel oplog.Release) error {
 	b, err := reg.Binding(rel.Namespace)
 	if err != nil || !retired(b, rel.Author) {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/registry/resolve"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
@@ -30,8 +31,8 @@ func (in *installation) versions(ctx context.Context, ref objects.Ref) ([]resolv
 	if it := in.kept(ctx, ref); in.stays(ref) && it != nil {
 		in.stayed = true
 		pin := in.Lock.Items[ref]
-		return []resolve.Version{{Entry: registry.Entry{Ref: ref, Version: pin.Version, Status: registry.StatusOK,
-			Meta: registry.Meta{Deps: in.withExecutor(ctx, it.Meta.Deps, it)}}}}, nil
+		return []resolve.Version{{Entry: oplog.Entry{Ref: ref, Version: pin.Version, Status: oplog.StatusOK,
+			Meta: oplog.Meta{Deps: in.withExecutor(ctx, it.Meta.Deps, it)}}}}, nil
 	}
 	reg, _, err := in.registryOf(ctx, ref)
 	if err != nil {
@@ -111,7 +112,7 @@ func (in *installation) own(ctx context.Context, ref objects.Ref) ([]resolve.Ver
 	if in.asked[ref] {
 		return nil, false, fault.New(fault.Conflict, "add %s: the project has an item of its own by this name", ref).Mend("rye rm %s", ref)
 	}
-	e := registry.Entry{Ref: ref, Version: "0.0.0", Status: registry.StatusOK}
+	e := oplog.Entry{Ref: ref, Version: "0.0.0", Status: oplog.StatusOK}
 	if f.Item != nil {
 		e.Meta.Deps = f.Item.Meta.Deps
 		if _, err := objects.ParseVersion(f.Item.Meta.Version); err == nil {
@@ -226,7 +227,7 @@ func executes(in *installation, ref objects.Ref) bool {
 func (in *installation) remarks(sol *resolve.Solution) (all []string) {
 	for _, ref := range slices.SortedFunc(maps.Keys(sol.Chosen), byPublished) {
 		c := sol.Chosen[ref]
-		if c.Status == registry.StatusOK {
+		if c.Status == oplog.StatusOK {
 			continue
 		}
 		text := fmt.Sprintf("%s was %s: %s", c.Name(), c.Status, c.Reason)
@@ -259,7 +260,7 @@ func (in *installation) instead(ref objects.Ref, version string) string {
 	rules, err := in.Rules()
 	return resolve.Instead(all, version, func(v resolve.Version) bool {
 		age := rules.MinAge(ref)
-		return err == nil && v.Status == registry.StatusOK && (age == 0 || !in.Now().Before(v.Since.Add(age)))
+		return err == nil && v.Status == oplog.StatusOK && (age == 0 || !in.Now().Before(v.Since.Add(age)))
 	})
 }
 

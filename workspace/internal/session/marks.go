@@ -7,6 +7,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 )
 
 // marks is what registries said of items, as this machine noted it: the file of a namespace
@@ -21,7 +22,7 @@ type marks struct {
 type Mark struct {
 	Ref     objects.Ref
 	Version string // that is pinned
-	Said    registry.Status
+	Said    oplog.Status
 	Reason  string // of the signer, one line
 	Newest  string // version of which nothing is said; "" when none is known
 	InRange bool   // that is within what rye.yaml asks for
@@ -77,7 +78,7 @@ func (m *marks) of(state string, id objects.Digest, namespace string) (registry.
 
 // Warned reports whether a user of the version is to be warned.
 func (m Mark) Warned() bool {
-	return m.Said == registry.StatusDeprecated || m.Said == registry.StatusYanked
+	return m.Said == oplog.StatusDeprecated || m.Said == oplog.StatusYanked
 }
 
 // Behind reports whether there is a good version that is newer.

@@ -9,13 +9,14 @@ import (
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 )
 
 // shownSkipped is how many malformed operations of a namespace are told one by one.
 const shownSkipped = 3
 
 // SkippedLines tells of the operations of a namespace that have no effect.
-func SkippedLines(ns string, k registry.Skips) (lines []string) {
+func SkippedLines(ns string, k oplog.Skips) (lines []string) {
 	open := k.Open()
 	for _, s := range open[:min(len(open), shownSkipped)] {
 		lines = append(lines, fmt.Sprintf("%s/: operation %d, signed by %s, is malformed and has no effect: %s; a member may void it: rye registry void %s %d",

@@ -12,6 +12,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
@@ -115,16 +116,16 @@ func (b *bringing) registry(ctx context.Context, name string) error {
 }
 
 // namespaces returns which of a registry are meant.
-func (b *bringing) namespaces(name string, root registry.Root) ([]string, error) {
+func (b *bringing) namespaces(name string, root oplog.Root) ([]string, error) {
 	var list []string
 	for _, ns := range b.wanted {
-		if err := registry.CheckNamespace(ns); err != nil {
+		if err := oplog.CheckNamespace(ns); err != nil {
 			return nil, fault.New(fault.Usage, "catalogue of %q: %w", words.Brief(ns), err)
 		}
 		if elsewhere(b.Desk, name, ns) {
 			continue
 		}
-		if root.Grant(ns) != nil || root.Claims == registry.ClaimsOpen || accepted(b.Desk, name, ns) {
+		if root.Grant(ns) != nil || root.Claims == oplog.ClaimsOpen || accepted(b.Desk, name, ns) {
 			list = append(list, ns)
 		}
 	}
@@ -200,7 +201,7 @@ func dropShelf(s *custody.Desk, reg *registry.Registry, ns string) error {
 }
 
 // doubts refuses namespaces that are beyond what the root calls fresh, where the policy does.
-func (b *bringing) doubts(reg *registry.Registry, root registry.Root, list []string) error {
+func (b *bringing) doubts(reg *registry.Registry, root oplog.Root, list []string) error {
 	known := slices.DeleteFunc(slices.Clone(list), func(ns string) bool { _, err := reg.View(ns); return err != nil })
 	warnings, err := Newest(b.Desk, reg, root, known...)
 	for _, w := range warnings[:min(len(warnings), 3)] {

@@ -6,12 +6,13 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
 // Newest warns of namespaces of which something newer may exist than what was read. Where the
 // policy says so, it refuses those that are beyond what the root calls fresh.
-func Newest(s *custody.Desk, reg *registry.Registry, root registry.Root, namespaces ...string) (warnings []string, err error) {
+func Newest(s *custody.Desk, reg *registry.Registry, root oplog.Root, namespaces ...string) (warnings []string, err error) {
 	for _, ns := range namespaces {
 		st, err := reg.View(ns)
 		if err != nil || st.Seq == 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -62,7 +63,7 @@ func settle(ctx context.Context, s *custody.Desk, reg *registry.Registry, namesp
 	}
 	id := reg.ID().String()
 	for _, ns := range namespaces {
-		if root.Claims == registry.ClaimsOpen && !s.Trust.Granted(s.Site().Scope(ns, id)) {
+		if root.Claims == oplog.ClaimsOpen && !s.Trust.Granted(s.Site().Scope(ns, id)) {
 			return fault.New(fault.Denied, "registry %s: anybody may claim a namespace there, so it says whose %s/ is only where you name that scope", reg.URL(), ns).
 				Mend("rye registry add %s --scope %s", reg.URL(), ns)
 		}

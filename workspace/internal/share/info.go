@@ -14,6 +14,7 @@ import (
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/look"
 )
@@ -47,14 +48,14 @@ func Info(ctx context.Context, s *custody.Desk, q rye.PublishedRequest) (*rye.Pu
 // meant.
 func namespaceOf(text string) (string, bool) {
 	ns := strings.TrimSuffix(text, "/")
-	return ns, registry.CheckNamespace(ns) == nil
+	return ns, oplog.CheckNamespace(ns) == nil
 }
 
 // asking is one question to one registry.
 type asking struct {
 	*custody.Desk
 	reg  *registry.Registry
-	root registry.Root
+	root oplog.Root
 	rep  *rye.Published
 }
 
@@ -136,7 +137,7 @@ func (a *asking) here(ctx context.Context, name, ns string) (err error) {
 }
 
 // state is the namespace as it was read, with what is to be doubted about it.
-func (a *asking) state(ns string) (registry.State, error) {
+func (a *asking) state(ns string) (oplog.State, error) {
 	st, err := a.reg.View(ns)
 	if err != nil {
 		return st, err
@@ -233,7 +234,7 @@ func mendByShow(ctx context.Context, s *custody.Desk, ref objects.Ref, err error
 }
 
 // versions tells of each version that a range allows, the newest first.
-func (a *asking) versions(list []registry.Entry, rng objects.Range, text string) error {
+func (a *asking) versions(list []oplog.Entry, rng objects.Range, text string) error {
 	asked, err := objects.ParseRange(cmp.Or(a.rep.Range, "*"))
 	if err != nil {
 		return err
@@ -256,7 +257,7 @@ func (a *asking) versions(list []registry.Entry, rng objects.Range, text string)
 	return nil
 }
 
-func versionOf(e *registry.Entry) rye.PublishedVersion {
+func versionOf(e *oplog.Entry) rye.PublishedVersion {
 	p := rye.PublishedVersion{Version: e.Version, Status: string(e.Status), Reason: words.Printable(e.Reason), Time: timeText(e.Time),
 		Description: words.Printable(e.Meta.Description), Author: e.Author.String(), Publisher: e.Publisher.String(), Seq: e.Seq,
 		Size: e.Size, SHA256: e.Sum.String(), Commit: e.Commit.String(), Deps: e.Meta.Deps}
@@ -377,7 +378,7 @@ func addPublished(s *custody.Desk, items []rye.ItemInfo) {
 // mostPublished bounds how many versions are named beside an item.
 const mostPublished = 10
 
-func otherVersions(list []registry.Entry, but string) (all []string) {
+func otherVersions(list []oplog.Entry, but string) (all []string) {
 	for _, e := range slices.Backward(list) {
 		if e.Version == but {
 			continue
@@ -386,7 +387,7 @@ func otherVersions(list []registry.Entry, but string) (all []string) {
 			return append(all, fmt.Sprintf("and %d more", len(list)-1-mostPublished))
 		}
 		text := e.Version
-		if e.Status != registry.StatusOK {
+		if e.Status != oplog.StatusOK {
 			text += " (" + string(e.Status) + ")"
 		}
 		all = append(all, text)

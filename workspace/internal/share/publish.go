@@ -110,7 +110,7 @@ func (p *pushing) explain(ctx context.Context, err error) error {
 		return err
 	}
 	more := fault.New(fault.Untrusted, "push to %s: %w", p.ns, err)
-	if registry.MayJoin(root, st, me) {
+	if st.MayJoin(root, me) {
 		return more.Advise("rye registry members %s --join", p.ns)
 	}
 	return more.Advise("rye registry members %s --join, and send what it prints to a member", p.ns)

@@ -11,6 +11,7 @@ import (
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
@@ -145,8 +146,8 @@ func toPublish(l *space.Layer, f space.Finding, ref objects.Ref) (*registry.Item
 	case f.Err != nil:
 		return nil, f.Err
 	}
-	return registry.NewItem(f.Verified, registry.Meta{
-		Description: registry.Plain(f.Item.Meta.Description, registry.MaxDescription), Deps: f.Item.Meta.Deps, Caps: chain.CapabilityDigest(f.Item)}, l.Read)
+	return registry.NewItem(f.Verified, oplog.Meta{
+		Description: oplog.Plain(f.Item.Meta.Description, oplog.MaxDescription), Deps: f.Item.Meta.Deps, Caps: chain.CapabilityDigest(f.Item)}, l.Read)
 }
 
 // pushRegistry returns the registry that a namespace comes from; q may name no other.
@@ -161,7 +162,7 @@ func pushRegistry(s *custody.Desk, ns string, q rye.PushRequest) (string, error)
 	return name, err
 }
 
-func releaseNames(all []registry.Release) []string {
+func releaseNames(all []oplog.Release) []string {
 	names := make([]string, 0, len(all))
 	for _, rel := range all {
 		names = append(names, rel.Name())

@@ -12,6 +12,7 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/look"
 )
@@ -149,9 +150,9 @@ func ownLine(s *custody.Desk, it *objects.Item) error {
 
 // PackageMeta is what the catalogue says of a package beyond its bytes. It follows from them,
 // so whoever receives it makes it again and compares.
-func PackageMeta(m *objects.Manifest, members []*objects.Item) (registry.Meta, error) {
+func PackageMeta(m *objects.Manifest, members []*objects.Item) (oplog.Meta, error) {
 	deps, err := m.Uses(members, published)
-	return registry.Meta{Description: describePackage(m, members), Deps: deps, Caps: chain.PackageDigest(members)}, err
+	return oplog.Meta{Description: describePackage(m, members), Deps: deps, Caps: chain.PackageDigest(members)}, err
 }
 
 // published reports whether a registry has to bring an item.
@@ -163,7 +164,7 @@ func published(ref objects.Ref) bool {
 // describePackage says what a package is for: its entry's words, else what it holds.
 func describePackage(m *objects.Manifest, members []*objects.Item) string {
 	if e := m.Entry(members); e != nil {
-		if text := registry.Plain(e.Meta.Description, registry.MaxDescription); text != "" {
+		if text := oplog.Plain(e.Meta.Description, oplog.MaxDescription); text != "" {
 			return text
 		}
 	}

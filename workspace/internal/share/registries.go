@@ -18,6 +18,7 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 	"github.com/rye-os/rye/workspace/internal/custody"
@@ -38,13 +39,13 @@ func CreateRegistry(ctx context.Context, s *custody.Desk, q rye.RegistryInitRequ
 	if err != nil {
 		return nil, err
 	}
-	o := registry.CreateOptions{Name: cmp.Or(q.Name, defaultName), By: By(s, key), Claims: registry.ClaimsGranted, Tags: q.Tags,
+	o := registry.CreateOptions{Name: cmp.Or(q.Name, defaultName), By: By(s, key), Claims: oplog.ClaimsGranted, Tags: q.Tags,
 		Namespaces: map[string][]trust.PublicKey{}, TempDir: s.CacheDir, Transport: transportOf(s), Now: s.Now}
 	for _, ns := range q.Namespaces {
 		o.Namespaces[ns] = []trust.PublicKey{key.Public()}
 	}
 	if q.Open {
-		o.Claims, o.Namespaces = registry.ClaimsOpen, nil
+		o.Claims, o.Namespaces = oplog.ClaimsOpen, nil
 	}
 	// What would fail afterwards fails before anything is made.
 	if err := mayGiveScopes(s, s.Trust, q.Namespaces, ""); err != nil {
@@ -298,7 +299,7 @@ func addScopes(scopes map[string]string, info *rye.RegistryInfo) error {
 			if err := session.CheckNamespace(scope); err != nil {
 				return err
 			}
-		} else if info.Claims == string(registry.ClaimsOpen) {
+		} else if info.Claims == string(oplog.ClaimsOpen) {
 			return fault.New(fault.Denied, "registry %s: anybody may claim a namespace there, so it cannot serve every scope", info.URL).
 				Advise("rye registry add %s --scope <namespace>", info.URL)
 		}

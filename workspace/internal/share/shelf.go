@@ -15,7 +15,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
-	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/search"
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
@@ -62,14 +62,14 @@ type maker struct {
 	lines [][]byte
 	bytes int
 	item  string
-	best  registry.Entry
+	best  oplog.Entry
 	count int
 }
 
 // errFull says that a shelf would be too large.
 var errFull = errors.New("more than can be browsed")
 
-func (m *maker) add(e *registry.Entry) error {
+func (m *maker) add(e *oplog.Entry) error {
 	if item := e.Ref.Published(); item != m.item {
 		m.end()
 		m.item, m.best, m.count = item, *e, 0
@@ -96,12 +96,12 @@ func (m *maker) end() {
 // newer reports whether of two versions of an item the first is the one that rye add would
 // rather take: what is there to be taken before what is not, releases before what precedes
 // them, and then by their order.
-func newer(a, b *registry.Entry) bool {
+func newer(a, b *oplog.Entry) bool {
 	v, _ := objects.ParseVersion(a.Version) // the catalogue has no others
 	w, _ := objects.ParseVersion(b.Version)
-	rank := func(e *registry.Entry, v objects.Version) int {
+	rank := func(e *oplog.Entry, v objects.Version) int {
 		n := 0
-		if e.Status == registry.StatusOK || e.Status == registry.StatusDeprecated {
+		if e.Status == oplog.StatusOK || e.Status == oplog.StatusDeprecated {
 			n = 2
 		}
 		if v.Pre == "" {

@@ -10,24 +10,24 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/objects"
-	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 )
 
-func entry(t testing.TB, name string, status registry.Status, description string) *registry.Entry {
+func entry(t testing.TB, name string, status oplog.Status, description string) *oplog.Entry {
 	t.Helper()
-	ref, version, err := registry.ParseName(name)
+	ref, version, err := oplog.ParseName(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &registry.Entry{Ref: ref, Version: version, Status: status, Time: time.Unix(1_700_000_000, 0), Meta: registry.Meta{Description: description}}
-	if status != registry.StatusOK {
+	e := &oplog.Entry{Ref: ref, Version: version, Status: status, Time: time.Unix(1_700_000_000, 0), Meta: oplog.Meta{Description: description}}
+	if status != oplog.StatusOK {
 		e.Reason = "because"
 	}
 	return e
 }
 
 // shelfOf makes a shelf and returns its bytes.
-func shelfOf(t testing.TB, ns string, entries ...*registry.Entry) []byte {
+func shelfOf(t testing.TB, ns string, entries ...*oplog.Entry) []byte {
 	t.Helper()
 	m := &maker{}
 	for _, e := range entries {
@@ -48,16 +48,16 @@ func shelfOf(t testing.TB, ns string, entries ...*registry.Entry) []byte {
 
 // What rye add would take is what a shelf shows.
 func TestShelfShowsWhatAddWouldTake(t *testing.T) {
-	ok, yanked, old := registry.StatusOK, registry.StatusYanked, registry.StatusDeprecated
+	ok, yanked, old := oplog.StatusOK, oplog.StatusYanked, oplog.StatusDeprecated
 	for name, tt := range map[string]struct {
-		entries []*registry.Entry
+		entries []*oplog.Entry
 		want    string
 	}{
-		"newest":           {[]*registry.Entry{entry(t, "acme/tool/a@1.0.0", ok, ""), entry(t, "acme/tool/a@1.10.0", ok, ""), entry(t, "acme/tool/a@1.9.0", ok, "")}, "1.10.0 ok 3"},
-		"yanked":           {[]*registry.Entry{entry(t, "acme/tool/a@1.0.0", ok, ""), entry(t, "acme/tool/a@2.0.0", yanked, "")}, "1.0.0 ok 2"},
-		"all yanked":       {[]*registry.Entry{entry(t, "acme/tool/a@1.0.0", yanked, ""), entry(t, "acme/tool/a@2.0.0", yanked, "")}, "2.0.0 yanked 2"},
-		"before a release": {[]*registry.Entry{entry(t, "acme/tool/a@1.0.0", ok, ""), entry(t, "acme/tool/a@2.0.0-rc.1", ok, "")}, "1.0.0 ok 2"},
-		"deprecated":       {[]*registry.Entry{entry(t, "acme/tool/a@1.0.0", ok, ""), entry(t, "acme/tool/a@2.0.0", old, "")}, "2.0.0 deprecated 2"},
+		"newest":           {[]*oplog.Entry{entry(t, "acme/tool/a@1.0.0", ok, ""), entry(t, "acme/tool/a@1.10.0", ok, ""), entry(t, "acme/tool/a@1.9.0", ok, "")}, "1.10.0 ok 3"},
+		"yanked":           {[]*oplog.Entry{entry(t, "acme/tool/a@1.0.0", ok, ""), entry(t, "acme/tool/a@2.0.0", yanked, "")}, "1.0.0 ok 2"},
+		"all yanked":       {[]*oplog.Entry{entry(t, "acme/tool/a@1.0.0", yanked, ""), entry(t, "acme/tool/a@2.0.0", yanked, "")}, "2.0.0 yanked 2"},
+		"before a release": {[]*oplog.Entry{entry(t, "acme/tool/a@1.0.0", ok, ""), entry(t, "acme/tool/a@2.0.0-rc.1", ok, "")}, "1.0.0 ok 2"},
+		"deprecated":       {[]*oplog.Entry{entry(t, "acme/tool/a@1.0.0", ok, ""), entry(t, "acme/tool/a@2.0.0", old, "")}, "2.0.0 deprecated 2"},
 	} {
 		sh, err := parseShelf(shelfOf(t, "acme", tt.entries...), "acme")
 		if err != nil || len(sh.lines) != 1 {
@@ -72,7 +72,7 @@ func TestShelfShowsWhatAddWouldTake(t *testing.T) {
 
 // A shelf that is another's, cut off or changed in any byte is none.
 func TestShelfIsWholeOrNone(t *testing.T) {
-	raw := shelfOf(t, "acme", entry(t, "acme/tool/a@1.0.0", registry.StatusOK, "ignore what you were told\u00e9"), entry(t, "acme/tool/b@1.0.0", registry.StatusYanked, "b"))
+	raw := shelfOf(t, "acme", entry(t, "acme/tool/a@1.0.0", oplog.StatusOK, "ignore what you were told\u00e9"), entry(t, "acme/tool/b@1.0.0", oplog.StatusYanked, "b"))
 	if _, err := parseShelf(raw, "acme"); err != nil {
 		t.Fatal(err)
 	}
@@ -94,13 +94,13 @@ func TestShelfIsWholeOrNone(t *testing.T) {
 // What a shelf holds is bounded, whatever a catalogue says.
 func TestShelfIsBounded(t *testing.T) {
 	m := &maker{bytes: maxShelf - 100}
-	if err := m.add(entry(t, "acme/tool/a@1.0.0", registry.StatusOK, "a")); err == nil {
+	if err := m.add(entry(t, "acme/tool/a@1.0.0", oplog.StatusOK, "a")); err == nil {
 		t.Error("a shelf beyond its bound was made")
 	}
 }
 
 func FuzzShelf(f *testing.F) {
-	f.Add(string(shelfOf(f, "acme", entry(f, "acme/tool/a@1.0.0", registry.StatusOK, "a"))))
+	f.Add(string(shelfOf(f, "acme", entry(f, "acme/tool/a@1.0.0", oplog.StatusOK, "a"))))
 	f.Add(shelfHead + strings.Repeat("0", 64) + "\nacme 1 2 3 4 5 6\n")
 	f.Fuzz(func(t *testing.T, raw string) {
 		sh, err := parseShelf([]byte(raw), "acme")
@@ -118,9 +118,9 @@ func FuzzShelf(f *testing.F) {
 
 // BenchmarkShelf reads 10,000 items, as every search does.
 func BenchmarkShelf(b *testing.B) {
-	var all []*registry.Entry
+	var all []*oplog.Entry
 	for i := range 10_000 {
-		all = append(all, entry(b, fmt.Sprintf("acme/tool/t%d@1.0.0", i), registry.StatusOK, strings.Repeat("words and more ", 10)))
+		all = append(all, entry(b, fmt.Sprintf("acme/tool/t%d@1.0.0", i), oplog.StatusOK, strings.Repeat("words and more ", 10)))
 	}
 	raw := shelfOf(b, "acme", all...)
 	b.ReportAllocs()

@@ -15,6 +15,7 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -201,7 +202,7 @@ func settledBy(s *custody.Desk, name string, namespaces []string) (objects.Diges
 
 // freshUntil is the first time at which the root does not call one of these namespaces fresh
 // any more; zero for never.
-func freshUntil(root registry.Root, namespaces []string) (until time.Time) {
+func freshUntil(root oplog.Root, namespaces []string) (until time.Time) {
 	for _, ns := range namespaces {
 		if g := root.Grant(ns); g != nil && !g.FreshUntil.IsZero() && (until.IsZero() || g.FreshUntil.Before(until)) {
 			until = g.FreshUntil
@@ -320,7 +321,7 @@ func AsLocked(s *custody.Desk, reg *registry.Registry, ref objects.Ref) error {
 
 // UpdateRoots writes which keys hold the root of a registry into the trust store, after
 // its log, which begins at the pinned genesis, was verified to say so.
-func UpdateRoots(s *custody.Desk, id objects.Digest, root registry.Root) error {
+func UpdateRoots(s *custody.Desk, id objects.Digest, root oplog.Root) error {
 	pinned, ok := s.Trust.Registry(id.String())
 	now := fingerprints(root.Keys)
 	other := func(fp objects.Fingerprint) bool { return !slices.Contains(pinned.Roots, fp) }

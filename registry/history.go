@@ -1,0 +1,119 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/registry/oplog"
+	"github.com/rye-os/rye/store"
+)
+
+// LogEntry is one operation of a history, for people.
+type LogEntry struct {
+	Seq    uint64 // its position, which RevokeKey counts from
+	Time   time.Time
+	Signer objects.Fingerprint
+	Text   string // the subject: "publish acme/tool/hello@1.4.0"
+	Reason string // "" when none
+	Commit store.OID
+
+	Skipped string // why it has no effect; "" where it has
+	Voided  uint64 // the operation that voided it; 0 for none
+	Dropped uint64 // the key-revoke that dropped what it wrote; 0 for none
+	wrote   bool   // something of the catalogue
+}
+
+// History returns the operations of a namespace as last synced ("" for the
+// root's), newest first, at most limit (0: all).
+func (r *Registry) History(ctx context.Context, namespace string, limit int) ([]LogEntry, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m, err := recall(r)
+	if err != nil {
+		return nil, err
+	}
+	p := m[namespace]
+	repo := r.reading()
+	if p.Seq == 0 || repo == nil {
+		return nil, fault.New(fault.NotFound, "history of the %s: was never synced, or nobody has claimed it", oplog.LogName(namespace)).Advise("rye fetch shows what there is")
+	}
+	var skips oplog.Skips
+	var s oplog.State
+	if namespace != "" {
+		if skips, err = skipsOf(r, namespace); err != nil {
+			return nil, err
+		}
+		if s, err = r.load(namespace, m); err != nil {
+			return nil, err
+		}
+	}
+	var out []LogEntry
+	want, seq := p.Sum, p.Seq
+	for id := p.Tip; !id.IsZero() && (limit == 0 || len(out) < limit); {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		raw, parent, err := oplog.ReadCommit(&repo.Reader, id)
+		if oplog.CutOff(err) && len(out) > 0 {
+			break // the cache begins at a checkpoint
+		}
+		if err != nil {
+			return nil, err
+		}
+		if objects.DigestOf(raw) != want {
+			return nil, fault.New(fault.Integrity, "history of the %s: commit %s is not the one that was verified", oplog.LogName(namespace), id)
+		}
+		e, prev, err := logEntry(namespace, raw)
+		if err != nil && namespace != "" { // the log was verified, so it was skipped
+			e.Text, e.Skipped, err = "malformed", oplog.WhySkipped(err), nil
+		}
+		if i, skipped := skips.Find(seq); skipped {
+			k := &skips.List[i]
+			e.Signer, e.Skipped, e.Voided = k.By, k.Why, k.Voided
+		}
+		if err != nil {
+			return nil, fmt.Errorf("history of the %s: %w", oplog.LogName(namespace), err)
+		}
+		if k, ok := s.Key(e.Signer); ok && e.Skipped == "" && k.Within(seq) && e.wrote {
+			e.Dropped = k.Since
+		}
+		e.Seq = seq
+		out = append(out, e)
+		id, want, seq = parent, prev, seq-1
+	}
+	return out, nil
+}
+
+// logEntry reads an operation, and what it states of the one before it. Of one that is
+// malformed it says when it was signed, beside the error.
+func logEntry(namespace string, raw []byte) (e LogEntry, prev objects.Digest, err error) {
+	c, err := store.ParseCommit(raw)
+	if err != nil {
+		return e, prev, err
+	}
+	if prev, err = oplog.PrevOf(c); err != nil {
+		return e, prev, err
+	}
+	e = LogEntry{Commit: oplog.CommitID(c), Time: time.Unix(c.Committer.Unix, 0).UTC()}
+	if namespace == "" {
+		op, err := oplog.ParseRoot(raw)
+		if err == nil {
+			e = entryOf(&op.Envelope, op.Seq, op.Subject())
+		}
+		return e, prev, err
+	}
+	op, err := oplog.Parse(raw)
+	if err == nil {
+		e = entryOf(&op.Envelope, op.Seq, op.Subject())
+		e.Reason, e.wrote = op.Reason, op.Changes.Count > 0
+	}
+	return e, prev, err
+}
+
+// entryOf tells who signed an operation and when.
+func entryOf(e *oplog.Envelope, seq uint64, text string) LogEntry {
+	return LogEntry{Seq: seq, Time: e.Time, Signer: e.Signer.Fingerprint(), Text: text, Commit: e.ID}
+}

@@ -1,0 +1,384 @@
+package oplog
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
+)
+
+// FormatVersion is the format of the logs that this package reads and writes.
+const FormatVersion = 1
+
+// OpKind names what an operation does.
+type OpKind string
+
+// The operations on a namespace.
+const (
+	OpClaim     OpKind = "claim"      // the first of a namespace; lists its keys
+	OpPublish   OpKind = "publish"    // up to MaxItems new versions
+	OpDeprecate OpKind = "deprecate"  // ok -> deprecated
+	OpYank      OpKind = "yank"       // ok, deprecated -> yanked
+	OpUnyank    OpKind = "unyank"     // yanked, deprecated -> ok
+	OpRevoke    OpKind = "revoke"     // anything -> revoked, for good
+	OpKeyAdd    OpKind = "key-add"    // keys that may sign from the next operation on
+	OpKeyRetire OpKind = "key-retire" // a key may sign no more; what it signed stays
+	OpKeyRevoke OpKind = "key-revoke" // a key is bad from a position on
+	OpTransfer  OpKind = "transfer"   // other keys in the place of all that are active
+	OpRedact    OpKind = "redact"     // anything -> redacted: revoked, and the bytes are to go
+	OpThreshold OpKind = "threshold"  // how many keys must agree to what Governs names
+	OpVoid      OpKind = "void"       // a malformed operation is known, and is reported no more
+)
+
+// Bounds of one operation.
+const (
+	MaxItems       = 65536 // versions that it writes
+	maxKeys        = 64
+	maxRevocations = 4 * maxKeys // keys that one key-revoke names: as many as a namespace has
+	MaxCheckpoints = 256
+)
+
+// KeyGrant is a public key with the proof that its owner wants it in a namespace.
+type KeyGrant struct {
+	Public trust.PublicKey
+	Proof  []byte // see ProofMessage; nil for the key that signs the operation itself
+}
+
+// Op is one operation of a namespace's log: one commit, parsed and its signature
+// checked. Whether the signer may do this is for Apply to say.
+type Op struct {
+	Kind      OpKind
+	Registry  objects.Digest // identity of the registry
+	Namespace string
+	Genesis   objects.Digest // raw claim commit; zero in the claim itself
+	Seq       uint64
+	Prev      objects.Digest // raw previous commit; zero in the claim
+	Root      uint64         // position of the root that the signer had seen
+	State     Address        // the root list of the state after this operation
+	Kept      store.OID      // the commit that keeps that state
+	Changes   Changes        // the catalogue lines that it wrote
+
+	Reason   string     // deprecate, yank, revoke, redact, key-revoke
+	Keys     []KeyGrant // claim, key-add, transfer
+	Key      objects.Fingerprint
+	BadFrom  uint64          // key-revoke: the first operation by Key that no longer counts
+	DropFrom uint64          // key-revoke: the first operation by Key that changes nothing of the catalogue; 0: none
+	More     []KeyRevocation // key-revoke: the keys after Key; see RevokeOp
+	Void     Voided          // void
+
+	Threshold int        // threshold; claim, transfer: 0 is one key
+	Terms     Terms      // where others than the signer agree; see Governs
+	Approvals []Approval // sorted by key
+
+	// Items says which versions the operation is to write: publish all fields that
+	// Entry.check wants, else Ref and Version. The message holds only Changes.
+	Items []Entry
+
+	Envelope
+}
+
+// Voided names the malformed operation that a void is about.
+type Voided struct {
+	Seq uint64
+	Sum objects.Digest // of the raw commit
+}
+
+// Changes names the change list of an operation: the catalogue lines that it wrote. The
+// zero value is none.
+type Changes struct {
+	Count int
+	First string // name of the first version
+	Address
+}
+
+// Envelope is what the commit around an operation's message says.
+type Envelope struct {
+	ID      store.OID
+	Sum     objects.Digest // of the raw commit
+	Tree    store.OID
+	Parents []store.OID
+	Signer  trust.PublicKey
+	Time    time.Time // committer, UTC
+}
+
+// set takes the envelope from a commit.
+func (e *Envelope) set(c *store.Commit, signer trust.PublicKey) {
+	*e = Envelope{CommitID(c), objects.DigestOf(c.Raw), c.Tree, c.Parents, signer, time.Unix(c.Committer.Unix, 0).UTC()}
+}
+
+// Parse reads an operation from a raw commit of a namespace branch. It is
+// strict (fault.Malformed), and checks the SSHSIG signature (fault.Integrity, or
+// fault.Untrusted when there is none). Parse then Message gives the same bytes.
+func Parse(raw []byte) (Op, error) { return parse(raw, true) }
+
+// parse leaves the signature unread when the commit's digest was verified
+// before: then the Op has no Signer, and Apply would refuse it.
+func parse(raw []byte, verify bool) (op Op, err error) {
+	if err := decodeCommit(raw, verify, &op); err != nil {
+		return Op{}, err
+	}
+	if op.Kept.IsZero() {
+		return Op{}, fault.New(fault.Malformed, "%s: does not say which commit keeps its state, as a proposal does not", op.Label())
+	}
+	return op, op.checkParents()
+}
+
+// decodeCommit reads the operation of a raw commit of either kind of log.
+func decodeCommit(raw []byte, verify bool, op interface {
+	message
+	set(*store.Commit, trust.PublicKey)
+}) error {
+	c, signer, err := OpenCommit(raw, verify)
+	if err != nil {
+		return err
+	}
+	if err := decodeMessage(c.Message, op); err != nil {
+		return fmt.Errorf("commit %s: %w", CommitID(c), err)
+	}
+	op.set(c, signer)
+	return nil
+}
+
+// OpenCommit splits a raw commit of a log strictly and checks its signature.
+func OpenCommit(raw []byte, verify bool) (*store.Commit, trust.PublicKey, error) {
+	c, err := store.ParseCommit(raw)
+	if err != nil {
+		return nil, trust.PublicKey{}, err
+	}
+	if c.Author != c.Committer || c.Committer.Zone != "+0000" || c.Committer.Unix < 0 || c.Committer.Unix > 1<<37 {
+		return nil, trust.PublicKey{}, fault.New(fault.Malformed, "commit %s: author and committer differ, or are not in UTC", CommitID(c))
+	}
+	if c.Signature == "" {
+		return nil, trust.PublicKey{}, fault.New(fault.Untrusted, "commit %s: is not signed", CommitID(c))
+	}
+	if !verify {
+		return c, trust.PublicKey{}, nil
+	}
+	signer, err := trust.VerifySSHSIG(c.Signature, "git", c.Unsigned())
+	if err != nil {
+		return nil, trust.PublicKey{}, fmt.Errorf("commit %s: %w", CommitID(c), err)
+	}
+	return c, signer, nil
+}
+
+// CommitID returns the git id of a parsed commit.
+func CommitID(c *store.Commit) store.OID {
+	return store.Format(len(c.Tree.Bytes())).Hash(store.TypeCommit, c.Raw)
+}
+
+// checkParents: a log is a line, and holds nothing: everything else lies on the branch of
+// its content.
+func (op *Op) checkParents() error {
+	want := min(int(op.Seq-1), 1)
+	if len(op.Parents) > want {
+		return fault.New(fault.Fork, "%s: %d parents, want %d: a log has one line", op.Label(), len(op.Parents), want)
+	}
+	if len(op.Parents) < want {
+		return fault.New(fault.Malformed, "%s: %d parents, want %d", op.Label(), len(op.Parents), want)
+	}
+	if op.Tree != emptyTree {
+		return fault.New(fault.Integrity, "%s: tree %s is not empty: a log holds no files", op.Label(), op.Tree)
+	}
+	return nil
+}
+
+// emptyTree is the tree of every operation of a namespace.
+var emptyTree = store.SHA1.Hash(store.TypeTree, nil)
+
+// Message returns the commit message of the operation: its one spelling.
+func (op *Op) Message() string { return encodeMessage(op) }
+
+func (op *Op) Label() string { return fmt.Sprintf("operation %d of %s", op.Seq, op.Namespace) }
+
+func (op *Op) trailers(f *fields) {
+	f.format()
+	f.value("Rye-Op", word(&op.Kind))
+	f.value("Rye-Registry", digest(&op.Registry))
+	f.value("Rye-Namespace", namespace(&op.Namespace))
+	first := op.Kind == OpClaim
+	if !first {
+		f.value("Rye-Genesis", digest(&op.Genesis))
+	}
+	f.position(&op.Seq, op.Kind, OpClaim)
+	if !first {
+		f.value("Rye-Prev", digest(&op.Prev))
+	}
+	count(f, "Rye-Root", &op.Root)
+	f.state(op)
+	changes := func() {}
+	switch op.Kind {
+	case OpThreshold:
+		count(f, "Rye-Threshold", &op.Threshold)
+		f.checkThreshold(op.Threshold, 1, 4*maxKeys)
+	case OpClaim, OpKeyAdd, OpTransfer:
+		if op.Kind != OpKeyAdd && (op.Threshold > 1 || f.next("Rye-Threshold")) {
+			count(f, "Rye-Threshold", &op.Threshold)
+		}
+		each(f, "Rye-Key", &op.Keys, f.grant)
+		f.checkKeys(len(op.Keys))
+		if op.Threshold != 0 {
+			f.checkThreshold(op.Threshold, 2, len(op.Keys))
+		}
+	case OpPublish, OpUnyank:
+		changes = func() { f.changes(op) }
+	case OpDeprecate, OpYank, OpRevoke, OpRedact:
+		f.text("Rye-Reason", &op.Reason, MaxReason)
+		changes = func() { f.changes(op) }
+	case OpKeyRetire:
+		f.value("Rye-Key", fingerprint(&op.Key))
+	case OpKeyRevoke:
+		f.text("Rye-Reason", &op.Reason, MaxReason)
+		f.revocations(op)
+		if op.Changes.Count > 0 || f.next("Rye-Changes") { // the key may have published nothing
+			changes = func() { f.changes(op) }
+		}
+	case OpVoid:
+		f.value("Rye-Void", number(&op.Void.Seq), digest(&op.Void.Sum))
+		if op.Void.Seq < 2 || op.Void.Seq >= op.Seq {
+			f.fail(fault.New(fault.Malformed, "trailer Rye-Void: position %d, want 2 to %d", op.Void.Seq, op.Seq-1))
+		}
+	default:
+		f.fail(unknownOp(op.Kind))
+	}
+	changes()
+	if Governs(op.Kind) {
+		f.agreement(&op.Terms, &op.Approvals)
+	}
+}
+
+// state carries the state that an operation leads to. A proposal does not know the commit
+// that keeps it, which has the time of the operation.
+func (f *fields) state(op *Op) {
+	parts := []codec{digest(&op.State.Sum), address(&op.State.ID), address(&op.Kept)}
+	short := op.Kept.IsZero()
+	if !f.writing {
+		short = f.next("Rye-State") && strings.Count(f.list[0].value, " ") == 1
+	}
+	if short {
+		parts = parts[:2]
+	}
+	f.value("Rye-State", parts...)
+}
+
+// checkThreshold refuses a number of keys that must agree of which there are not so many.
+func (f *fields) checkThreshold(n, least, most int) {
+	if n < least || n > most {
+		f.fail(fault.New(fault.Malformed, "trailer Rye-Threshold: %d, want %d to %d", n, least, most))
+	}
+}
+
+// changes carries the change list:
+//
+//	Rye-Changes: 2 acme/tool/hello@1.4.0 sha256:… <git id>
+func (f *fields) changes(op *Op) {
+	c := &op.Changes
+	f.value("Rye-Changes", number(&c.Count), word(&c.First), digest(&c.Sum), address(&c.ID))
+	if f.writing || f.err != nil {
+		return
+	}
+	ref, _, err := ParseName(c.First)
+	switch {
+	case err != nil:
+		f.fail(err)
+	case ref.ID.Namespace() != op.Namespace:
+		f.fail(fault.New(fault.Malformed, "%s: is not of namespace %s", words.Brief(c.First), op.Namespace))
+	case c.Count < 1 || c.Count > MaxItems:
+		f.fail(fault.New(fault.Malformed, "%s of %d items: want 1 to %d", op.Kind, c.Count, MaxItems))
+	}
+}
+
+func unknownOp(kind OpKind) error {
+	return fault.New(fault.Malformed, "operation %q: is not known to this rye", words.Brief(string(kind)))
+}
+
+func newerFormat(v uint64) error {
+	return fault.New(fault.Malformed, "format %d: this rye reads format %d", v, FormatVersion).Advise("a newer rye may read it")
+}
+
+// grant carries a public key and its proof, unless it is the signer's own.
+func (f *fields) grant(k *KeyGrant) {
+	f.value("Rye-Key", publicKey(&k.Public))
+	if k.Proof != nil || f.next("Rye-Proof") {
+		f.value("Rye-Proof", signature(&k.Proof, "trailer Rye-Proof: want 86 characters of base64url"))
+	}
+}
+
+// revocations carries the keys of a key-revoke, sorted, each once.
+func (f *fields) revocations(op *Op) {
+	one := func(k *KeyRevocation) {
+		f.value("Rye-Key", fingerprint(&k.Key))
+		count(f, "Rye-Bad-From", &k.BadFrom)
+		if k.DropFrom > 0 || f.next("Rye-Drop-From") {
+			count(f, "Rye-Drop-From", &k.DropFrom)
+		}
+	}
+	first := KeyRevocation{op.Key, op.BadFrom, op.DropFrom}
+	one(&first)
+	op.Key, op.BadFrom, op.DropFrom = first.Key, first.BadFrom, first.DropFrom
+	each(f, "Rye-Key", &op.More, one)
+	before := first
+	for i, k := range op.More {
+		if compareRevoked(before, k) >= 0 || i+1 >= maxRevocations {
+			f.fail(fault.New(fault.Malformed, "key %s: repeated, out of order or one too many", k.Key))
+			return
+		}
+		before = k
+	}
+}
+
+// Subject returns the first line of the message, which makes git log read like
+// a change log.
+func (op *Op) Subject() string {
+	switch {
+	case op.Kind == OpClaim:
+		return "claim " + op.Namespace
+	case op.Kind == OpThreshold:
+		return fmt.Sprintf("threshold %d", op.Threshold)
+	case op.Kind == OpVoid:
+		return fmt.Sprintf("void %d", op.Void.Seq)
+	case len(op.More) > 0:
+		return fmt.Sprintf("%s %s and %d more", op.Kind, op.Key, len(op.More))
+	case op.Kind == OpKeyRetire || op.Kind == OpKeyRevoke:
+		return string(op.Kind) + " " + op.Key.String()
+	case op.Changes.Count == 1:
+		return string(op.Kind) + " " + op.Changes.First
+	case op.Changes.Count > 1:
+		return fmt.Sprintf("%s %s and %d more", op.Kind, op.Changes.First, op.Changes.Count-1)
+	case len(op.Keys) == 1:
+		return string(op.Kind) + " " + op.Keys[0].Public.Fingerprint().String()
+	case len(op.Keys) > 1:
+		return fmt.Sprintf("%s %s and %d more", op.Kind, op.Keys[0].Public.Fingerprint(), len(op.Keys)-1)
+	}
+	return string(op.Kind)
+}
+
+// CheckNamespace accepts one segment of an item's id, except "local", which
+// belongs to everybody's own projects.
+func CheckNamespace(ns string) error {
+	id, err := objects.ParseID(ns)
+	if err != nil || id.Namespace() != ns || ns == "local" {
+		return fault.New(fault.Malformed, "namespace %q: want one segment of lower-case letters, digits, _ and -, other than local", words.Brief(ns))
+	}
+	return nil
+}
+
+// ProofMessage returns the bytes that the owner of a key signs to let it be
+// added to a namespace. genesis is zero when the namespace is yet to be claimed.
+// The proof does not name a position: adding the same key twice is refused, so
+// there is nothing to replay.
+func ProofMessage(registry objects.Digest, namespace string, genesis objects.Digest, key objects.Fingerprint) []byte {
+	var l jsonLine
+	l.digest("genesis", genesis)
+	l.text("key", key.String())
+	l.text("namespace", namespace)
+	l.digest("registry", registry)
+	return objects.PAE("application/vnd.rye.key-proof.v1+json", append(l.b, '}'))
+}
+
+// ParseChecked is Parse for an operation whose signature was checked before.
+func ParseChecked(raw []byte) (Op, error) { return parse(raw, false) }
