@@ -14,6 +14,7 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/revoked"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/memory"
 	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
@@ -199,7 +200,7 @@ func tipFor(ctx context.Context, r *Registry, to purpose, ns string, wants []opl
 // operations follow: where they drop others, it is the one without these.
 func lookAt(ctx context.Context, r *Registry, s oplog.State, refs []objects.Ref, wants []oplog.Op) (oplog.State, error) {
 	if refs == nil {
-		x, err := examineAs(ctx, r, s, readVerified(r, s).at, s.Planned(wants...).Keys())
+		x, err := examineAs(ctx, r, s, r.mem.Had(s).At, s.Planned(wants...).Keys())
 		if err == nil && oplog.DropsAny(wants) {
 			s = s.Derived(x.State)
 		}
@@ -252,12 +253,12 @@ func (r *Registry) append(ctx context.Context, s oplog.State, c change, ops []op
 		}
 		done.Ops = append(done.Ops, w.Op)
 		keep.add(w.Op, w.After, ops[i].Items)
-		if refusesForGood(ops[i].Kind) && w.Changes != nil {
+		if memory.RefusesForGood(ops[i].Kind) && w.Changes != nil {
 			rows, err := oplog.ParseShard(w.Changes)
 			if err != nil {
 				return oplog.State{}, err
 			}
-			gone = append(gone, revokedRows(c.namespace, rows, c.by.Signer.Public().Fingerprint())...)
+			gone = append(gone, memory.RevokedRows(c.namespace, rows, c.by.Signer.Public().Fingerprint())...)
 		}
 		next = w.After
 		line = append(line, next.At)
@@ -295,10 +296,10 @@ func (r *Registry) append(ctx context.Context, s oplog.State, c change, ops []op
 	if err != nil {
 		return oplog.State{}, err
 	}
-	if err := r.rememberRevoked(ctx, c.namespace, gone); err != nil {
+	if err := r.mem.RememberRevoked(ctx, c.namespace, gone); err != nil {
 		return oplog.State{}, err
 	}
-	if err := noteSkipped(ctx, r, c.namespace, &repo.Reader, s.Point(), done); err != nil {
+	if err := r.mem.NoteSkipped(ctx, c.namespace, &repo.Reader, s.Point(), done); err != nil {
 		return oplog.State{}, err
 	}
 	return next, r.keepState(ctx, repo, next)

@@ -247,12 +247,12 @@ func BenchmarkLoadState(b *testing.B) {
 	m := w.machine(b)
 	w.sync(m, "acme")
 	w.look(m)
-	repo, err := store.Open(m.cacheDir())
+	repo, err := store.Open(m.mem.CacheDir())
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer repo.Close()
-	mem, err := readMemory(m.o.StateDir, m.o.ID)
+	mem, err := m.mem.Recall()
 	if err != nil {
 		b.Fatal(err)
 	}

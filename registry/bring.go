@@ -9,6 +9,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/revoked"
+	"github.com/rye-os/rye/registry/memory"
 	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
@@ -215,7 +216,7 @@ func bringShards(ctx context.Context, r *Registry, s oplog.State, shards []byte)
 func Look(ctx context.Context, r *Registry, namespace string, refs ...objects.Ref) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	m, err := recall(r)
+	m, err := r.mem.Recall()
 	if err != nil {
 		return err
 	}
@@ -229,7 +230,7 @@ func Look(ctx context.Context, r *Registry, namespace string, refs ...objects.Re
 	if err := bringShards(ctx, r, s, oplog.ShardsOf(refs)); err != nil {
 		return err
 	}
-	return noteItems(ctx, r, s, refs)
+	return r.mem.NoteItems(ctx, s, refs)
 }
 
 // seenRef is where the cache keeps the shards of a namespace that were last looked at: a
@@ -275,13 +276,13 @@ func noteShards(ctx context.Context, r *Registry, s oplog.State, shards []byte) 
 		if err != nil {
 			return err
 		}
-		gone = append(gone, revokedRows(s.Namespace, rows, objects.Fingerprint{})...)
+		gone = append(gone, memory.RevokedRows(s.Namespace, rows, objects.Fingerprint{})...)
 		seen[seenName(i)], news = sh.At().ID, true
 	}
 	if !news {
 		return nil
 	}
-	if err := r.rememberRevoked(ctx, s.Namespace, gone); err != nil {
+	if err := r.mem.RememberRevoked(ctx, s.Namespace, gone); err != nil {
 		return err
 	}
 	tree, err := oplog.PutTrees(func(t store.Type, data []byte) (store.OID, error) { return repo.Put(ctx, t, data) }, seen)
@@ -383,7 +384,7 @@ func publishedBy(ctx context.Context, r *Registry, s oplog.State, e *oplog.Entry
 	if err != nil {
 		return err
 	}
-	skips, err := skipsOf(r, s.Namespace)
+	skips, err := r.mem.SkippedOf(s.Namespace)
 	if err != nil {
 		return err
 	}

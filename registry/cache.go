@@ -7,6 +7,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/registry/memory"
 	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 )
@@ -104,7 +105,7 @@ func (r *Registry) keep(ctx context.Context, repo *store.Repo, namespace string,
 	if err := moveRef(ctx, repo, verifiedRef(namespace), p.Tip); err != nil {
 		return err
 	}
-	return r.remember(ctx, namespace, p)
+	return r.mem.Remember(ctx, namespace, p)
 }
 
 func (r *Registry) keepState(ctx context.Context, repo *store.Repo, s oplog.State) error {
@@ -132,7 +133,7 @@ func (r *Registry) keepRoot(ctx context.Context, repo *store.Repo, root oplog.Ro
 // load returns the state of a namespace as this machine last verified it, from
 // the cache. What is wrong with the cache is an error; nothing verified yet is
 // NotFound.
-func (r *Registry) load(namespace string, m memory) (oplog.State, error) {
+func (r *Registry) load(namespace string, m memory.Points) (oplog.State, error) {
 	p, ok := m[namespace]
 	if !ok {
 		return oplog.State{}, fault.New(fault.NotFound, "namespace %s: was never synced from this registry", namespace).
@@ -154,7 +155,7 @@ func (r *Registry) load(namespace string, m memory) (oplog.State, error) {
 }
 
 // loadRoot is load for the root.
-func (r *Registry) loadRoot(ctx context.Context, m memory) (oplog.Root, error) {
+func (r *Registry) loadRoot(ctx context.Context, m memory.Points) (oplog.Root, error) {
 	p := m[""]
 	if p.Seq == 0 {
 		return oplog.Root{}, fault.New(fault.NotFound, "root of registry %s: was never synced", r.o.ID)
@@ -174,8 +175,8 @@ func (r *Registry) loadRoot(ctx context.Context, m memory) (oplog.Root, error) {
 }
 
 // known returns what this machine remembers of the registry, and the root as of then.
-func (r *Registry) known(ctx context.Context) (memory, oplog.Root, error) {
-	m, err := recall(r)
+func (r *Registry) known(ctx context.Context) (memory.Points, oplog.Root, error) {
+	m, err := r.mem.Recall()
 	if err != nil {
 		return nil, oplog.Root{}, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/memory"
 	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store/transport"
 )
@@ -71,7 +72,7 @@ func TestNothingNewIsOneRequest(t *testing.T) {
 	if _, same := unchanged(t, w, m, settledWith, mirrored); same {
 		t.Error("an address more is not compared")
 	}
-	mark := settledPath(m.Registry)
+	mark := filepath.Join(m.mem.CacheDir(), "rye.settled")
 	raw, err := os.ReadFile(mark)
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +101,7 @@ func TestNothingNewIsOneRequest(t *testing.T) {
 	if m, same = unchanged(t, w, m, settledWith, nil); same {
 		t.Error("settled as of an older state")
 	}
-	os.RemoveAll(m.cacheDir())
+	os.RemoveAll(m.mem.CacheDir())
 	if _, same = unchanged(t, w, m, settledWith, nil); same {
 		t.Error("settled without a cache")
 	}
@@ -110,7 +111,7 @@ func TestNothingNewIsOneRequest(t *testing.T) {
 func (m *machine) backdate(t *testing.T) time.Time {
 	t.Helper()
 	at := m.notedAt(t).Add(-time.Hour)
-	if err := os.Chtimes(notedPath(m.o.StateDir, m.o.ID, "acme"), at, at); err != nil {
+	if err := os.Chtimes(stateFile(m, ".noted/acme.jsonl"), at, at); err != nil {
 		t.Fatal(err)
 	}
 	return at
@@ -119,7 +120,7 @@ func (m *machine) backdate(t *testing.T) time.Time {
 // notedAt returns when the registry was last asked about acme's items.
 func (m *machine) notedAt(t *testing.T) time.Time {
 	t.Helper()
-	n, err := ReadNoted(m.o.StateDir, m.o.ID, "acme")
+	n, err := memory.ReadNoted(m.o.StateDir, m.o.ID, "acme")
 	if err != nil || n.At.IsZero() {
 		t.Fatalf("nothing is noted: %v", err)
 	}
@@ -170,7 +171,7 @@ func TestSettledByNobody(t *testing.T) {
 		},
 		"without a cache": func(w *world, m *machine) *machine {
 			m = m.reopen(w, nil)
-			if err := os.RemoveAll(m.cacheDir()); err != nil {
+			if err := os.RemoveAll(m.mem.CacheDir()); err != nil {
 				w.t.Fatal(err)
 			}
 			Settle(m.Registry, settledWith, time.Time{}, "acme")
@@ -253,18 +254,18 @@ func TestDamagedCacheIsMadeAnew(t *testing.T) {
 	w.publish(w.machine(t), w.ada, "acme/knowledge/one@1.0.0")
 	m := w.machine(t)
 	w.sync(m, "acme")
-	remembered := memoryPath(m.o.StateDir, m.o.ID)
+	remembered := stateFile(m, ".seen")
 	before, err := os.ReadFile(remembered)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.Close()
-	packs, _ := filepath.Glob(filepath.Join(m.cacheDir(), "objects", "pack", "*.pack"))
+	packs, _ := filepath.Glob(filepath.Join(m.mem.CacheDir(), "objects", "pack", "*.pack"))
 	if len(packs) == 0 {
 		t.Fatal("no pack in the cache")
 	}
 	os.Remove(packs[0])
-	for path, text := range map[string]string{packs[0]: "", filepath.Join(m.cacheDir(), "rye.boot"): "another run"} {
+	for path, text := range map[string]string{packs[0]: "", filepath.Join(m.mem.CacheDir(), "rye.boot"): "another run"} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,7 @@ const (
 func Compare(ctx context.Context, r *Registry, namespace string, seq uint64, sum objects.Digest) (Claim, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	m, err := recall(r)
+	m, err := r.mem.Recall()
 	if err != nil {
 		return ClaimUnknown, err
 	}

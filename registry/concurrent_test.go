@@ -313,7 +313,7 @@ func TestRevocationsRememberedAtOnce(t *testing.T) {
 			for i := range each {
 				name := fmt.Sprintf("acme/knowledge/n%d@1.0.%d", p, i)
 				v := revoked.Version{Digest: objects.DigestOf([]byte(name)), Name: name, Reason: "wrong"}
-				errs[p] = errors.Join(errs[p], m.rememberRevoked(w.ctx, "acme", []revoked.Version{v}))
+				errs[p] = errors.Join(errs[p], m.mem.RememberRevoked(w.ctx, "acme", []revoked.Version{v}))
 			}
 		})
 	}
@@ -321,14 +321,14 @@ func TestRevocationsRememberedAtOnce(t *testing.T) {
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := revoked.All(first.revokedPath("acme")); err != nil || len(all) != several*each {
+	if all, err := revoked.All(revoked.Path(first.o.StateDir, first.o.ID, "acme")); err != nil || len(all) != several*each {
 		t.Errorf("%d are remembered, %v; want %d", len(all), err, several*each)
 	}
 }
 
 func TestBrokenMemoryIsNotForgotten(t *testing.T) {
 	w, _, m := attacked(t)
-	path := memoryPath(m.o.StateDir, m.o.ID)
+	path := stateFile(m, ".seen")
 	for _, damaged := range []string{"format: 1\n", "", "format: [", "not what was written\n"} {
 		if err := os.WriteFile(path, []byte(damaged), 0o600); err != nil {
 			t.Fatal(err)

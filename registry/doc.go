@@ -15,7 +15,8 @@
 //	      state     state    state ── root list ── lists ── shards
 //	                                                           ⇣ names versions
 //
-// Package oplog says what the operations mean. Registry is the half with effects: Sync
+// Package oplog says what the operations mean, and package memory keeps what this user has seen
+// of them. Registry is the half with effects: Sync
 // verifies and remembers, Publish and its kin append, Look, Select and Fetch bring items,
 // Verify asks for everything. What a Registry returns is checked against the log, and not
 // believed: that is for package trust.

@@ -78,7 +78,7 @@ func DropsOf(ctx context.Context, r *Registry, namespace string, op oplog.Op) (o
 	for {
 		op = op.Naming(list)
 		planned := s.Planned(op)
-		x, err := examineAs(ctx, r, s, readVerified(r, s).at, planned.Keys())
+		x, err := examineAs(ctx, r, s, r.mem.Had(s).At, planned.Keys())
 		if err == nil {
 			drops := slices.DeleteFunc(x.Dropped, func(d oplog.Drop) bool { return s.Dropped(d.By, d.Seq) }) // before
 			for i := range drops {

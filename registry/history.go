@@ -31,7 +31,7 @@ type LogEntry struct {
 func (r *Registry) History(ctx context.Context, namespace string, limit int) ([]LogEntry, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	m, err := recall(r)
+	m, err := r.mem.Recall()
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (r *Registry) History(ctx context.Context, namespace string, limit int) ([]
 	var skips oplog.Skips
 	var s oplog.State
 	if namespace != "" {
-		if skips, err = skipsOf(r, namespace); err != nil {
+		if skips, err = r.mem.SkippedOf(namespace); err != nil {
 			return nil, err
 		}
 		if s, err = r.load(namespace, m); err != nil {
@@ -116,4 +116,22 @@ func logEntry(namespace string, raw []byte) (e LogEntry, prev objects.Digest, er
 // entryOf tells who signed an operation and when.
 func entryOf(e *oplog.Envelope, seq uint64, text string) LogEntry {
 	return LogEntry{Seq: seq, Time: e.Time, Signer: e.Signer.Fingerprint(), Text: text, Commit: e.ID}
+}
+
+// AgeOf returns when versions of a namespace could first be had for certain: the later of the
+// time that the log says and the time when this machine first saw it.
+func AgeOf(r *Registry, namespace string) (func(*oplog.Entry) time.Time, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mem.AgeOf(namespace)
+}
+
+// VersionsOf returns every version of an item whatever its status, oldest first, as last
+// synced; Look was called for it.
+func VersionsOf(r *Registry, ref objects.Ref) ([]oplog.Entry, error) {
+	s, err := r.View(ref.ID.Namespace())
+	if err != nil {
+		return nil, err
+	}
+	return s.Versions(ref)
 }

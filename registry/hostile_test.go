@@ -186,7 +186,7 @@ func (m *machine) fetchForged(t *testing.T, h *host, e oplog.Entry) error {
 // memoryOf returns the file of what was verified.
 func (m *machine) memoryOf(t *testing.T) string {
 	t.Helper()
-	raw, err := os.ReadFile(memoryPath(m.o.StateDir, m.o.ID))
+	raw, err := os.ReadFile(stateFile(m, ".seen"))
 	if err != nil {
 		t.Fatal(err)
 	}

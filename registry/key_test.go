@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"flag"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -81,4 +82,9 @@ func grants(t testing.TB, s oplog.State, keys ...*testKey) (list []oplog.KeyGran
 		list = append(list, oplog.KeyGrant{Public: k.pub, Proof: proof})
 	}
 	return list
+}
+
+// stateFile returns a file of what a machine remembers of its registry.
+func stateFile(m *machine, name string) string {
+	return filepath.Join(m.o.StateDir, m.o.ID.Hex()+filepath.FromSlash(name))
 }

@@ -101,9 +101,28 @@ func alreadyDone(r *Registry, s, mine oplog.State, ops []oplog.Op) (bool, error)
 	if ops[0].Kind != oplog.OpVoid { // which changes no state
 		return mine.Seq > 0 && s.Digest() == mine.Digest(), nil
 	}
-	err := mayVoid(r, s.Namespace, ops[0].Void)
+	err := r.mem.MayVoid(s.Namespace, ops[0].Void)
 	if fault.Is(err, fault.Conflict) && mine.Seq > 0 {
 		return true, nil
 	}
 	return false, err
 }
+
+// VoidOp returns the operation that voids the malformed one at a position, as last synced.
+func VoidOp(r *Registry, namespace string, seq uint64) (oplog.Op, oplog.Skipped, error) {
+	all, err := r.mem.SkippedOf(namespace)
+	if err != nil {
+		return oplog.Op{}, oplog.Skipped{}, err
+	}
+	i, found := all.Find(seq)
+	if !found {
+		return oplog.Op{}, oplog.Skipped{}, fault.New(fault.Conflict, "void operation %d of %s: it is not malformed", seq, namespace).
+			Advise("rye registry log %s shows which are skipped", namespace)
+	}
+	s := all.List[i]
+	op := oplog.Op{Kind: oplog.OpVoid, Void: oplog.Voided{Seq: seq, Sum: s.Sum}}
+	return op, s, r.mem.MayVoid(namespace, op.Void)
+}
+
+// SkippedOf returns the operations of a namespace that have no effect, as last synced.
+func SkippedOf(r *Registry, namespace string) (oplog.Skips, error) { return r.mem.SkippedOf(namespace) }

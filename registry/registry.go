@@ -13,6 +13,7 @@ import (
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/memory"
 	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
@@ -49,7 +50,8 @@ type Options struct {
 // Registry is a registry, as far as this machine has verified it. It is safe for
 // concurrent use, also by several processes; its operations run one at a time.
 type Registry struct {
-	o Options
+	o   Options
+	mem *memory.Memory
 
 	mu        sync.Mutex
 	mirrors   []*mirror          // its addresses, the one to write to first; none when offline
@@ -62,8 +64,7 @@ type Registry struct {
 	spaces    map[string]oplog.State // as of the last Sync or load
 	first     map[string]bool        // namespaces that nothing was known of before
 	stats     Stats
-	recalled  recalled // what was read last of what is remembered
-	ahead     ahead    // what Unchanged was shown, for the Sync that follows
+	ahead     ahead // what Unchanged was shown, for the Sync that follows
 }
 
 // Stats count what a Registry moved over the network since Open.
@@ -84,7 +85,8 @@ func Open(o Options) (*Registry, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	r := &Registry{o: o, spaces: map[string]oplog.State{}, shown: map[string]*mirror{}, first: map[string]bool{}}
+	mem := memory.Open(memory.Options{ID: o.ID, URL: o.URL, StateDir: o.StateDir, CacheDir: o.CacheDir, Offline: o.Offline, Now: o.Now})
+	r := &Registry{o: o, mem: mem, spaces: map[string]oplog.State{}, shown: map[string]*mirror{}, first: map[string]bool{}}
 	if !o.Offline {
 		var err error
 		if r.mirrors, err = dialAll(o); err != nil {
@@ -207,17 +209,14 @@ func branchOf(namespace string) string {
 	return branchPrefix + namespace
 }
 
-// cacheDir returns the directory of the registry's cache repository.
-func (r *Registry) cacheDir() string { return filepath.Join(r.o.CacheDir, r.o.ID.Hex()+".git") }
-
 // reading returns the cache repository, nil when there is none.
 func (r *Registry) reading() *store.Repo {
 	if r.repo == nil {
-		repo, err := store.OpenCache(context.Background(), r.cacheDir())
+		repo, err := store.OpenCache(context.Background(), r.mem.CacheDir())
 		if err == nil {
 			r.repo = repo
 		} else if fault.Is(err, fault.Integrity) {
-			os.RemoveAll(r.cacheDir()) // damaged when the machine went down; all of it can be had again
+			os.RemoveAll(r.mem.CacheDir()) // damaged when the machine went down; all of it can be had again
 		}
 	}
 	return r.repo
@@ -231,12 +230,12 @@ func (r *Registry) writing() (*store.Repo, error) {
 	if err := os.MkdirAll(r.o.CacheDir, 0o700); err != nil {
 		return nil, fault.New(fault.Failed, "make the cache of registry %s: %w", r.o.ID, err)
 	}
-	repo, err := store.InitCache(r.cacheDir(), mainBranch)
+	repo, err := store.InitCache(r.mem.CacheDir(), mainBranch)
 	if fault.Is(err, fault.Conflict) { // another process was first, or empty directories were cleared away
-		if err := store.RefillCache(r.cacheDir()); err != nil {
+		if err := store.RefillCache(r.mem.CacheDir()); err != nil {
 			return nil, fault.Wrap(err, "mend the cache of registry %s", r.o.ID)
 		}
-		repo, err = store.OpenCache(context.Background(), r.cacheDir())
+		repo, err = store.OpenCache(context.Background(), r.mem.CacheDir())
 	}
 	if err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ import (
 func (r *Registry) View(namespace string) (oplog.State, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	m, err := recall(r)
+	m, err := r.mem.Recall()
 	if err != nil {
 		return oplog.State{}, err
 	}
@@ -166,7 +166,7 @@ func (r *Registry) download(ctx context.Context, rel oplog.Release) (*Fetched, e
 
 // vouch judges the signers of a release by the log as it was last synced.
 func vouch(ctx context.Context, r *Registry, rel *oplog.Release) error {
-	m, err := recall(r)
+	m, err := r.mem.Recall()
 	if err != nil {
 		return err
 	}

@@ -158,9 +158,13 @@ func TestForgedRevocations(t *testing.T) {
 		"one key that is no member's": {more: func(objects.Fingerprint) []oplog.KeyRevocation {
 			return []oplog.KeyRevocation{{Key: newKey("who").fp(), BadFrom: 1, DropFrom: 0}}
 		}, why: "is not a key of acme"},
-		"one drop from a position to come": {more: func(bob objects.Fingerprint) []oplog.KeyRevocation { return []oplog.KeyRevocation{{Key: bob, BadFrom: 5, DropFrom: 7}} }, why: "drop from 7"},
-		"one drop from before it was bad":  {more: func(bob objects.Fingerprint) []oplog.KeyRevocation { return []oplog.KeyRevocation{{Key: bob, BadFrom: 6, DropFrom: 5}} }, why: "drop from 5, want 6"},
-		"one key twice":                    {text: twice, why: "repeated, out of order"},
+		"one drop from a position to come": {more: func(bob objects.Fingerprint) []oplog.KeyRevocation {
+			return []oplog.KeyRevocation{{Key: bob, BadFrom: 5, DropFrom: 7}}
+		}, why: "drop from 7"},
+		"one drop from before it was bad": {more: func(bob objects.Fingerprint) []oplog.KeyRevocation {
+			return []oplog.KeyRevocation{{Key: bob, BadFrom: 6, DropFrom: 5}}
+		}, why: "drop from 5, want 6"},
+		"one key twice": {text: twice, why: "repeated, out of order"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/registry/memory"
 	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 )
@@ -255,7 +256,7 @@ func TestSkipsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := noteSkipped(w.ctx, m.Registry, "acme", nil, s.Point(), done); err != nil {
+		if err := m.mem.NoteSkipped(w.ctx, "acme", nil, s.Point(), done); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := SkippedOf(m.Registry, "acme"); err != nil || len(got.List) != oplog.MaxSkipped || got.More != 7 {
@@ -270,7 +271,7 @@ func TestBrokenSkipsStopNothing(t *testing.T) {
 	w, h, m, bob := stolen(t)
 	h.spoil(bob, 1)
 	w.sync(m, "acme")
-	path := skippedPath(m.Registry, "acme")
+	path := stateFile(m, ".skipped/acme")
 	if err := os.WriteFile(path, []byte("rye 1\nbroken"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +279,7 @@ func TestBrokenSkipsStopNothing(t *testing.T) {
 	w.sync(m, "acme")
 	_, err := SkippedOf(m.Registry, "acme")
 	wantCode(t, err, fault.Integrity)
-	all, err := SkippedIn(m.o.StateDir, m.o.ID)
+	all, err := memory.SkippedIn(m.o.StateDir, m.o.ID)
 	if wantCode(t, err, fault.Integrity); len(all) != 1 {
 		t.Errorf("SkippedIn = %v", all)
 	}

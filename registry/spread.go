@@ -122,7 +122,7 @@ func (s *spreading) carries(ctx context.Context, ns string) (bool, error) {
 // plan works out what is to move of one log ("": the root) and of what it names. Its tip is
 // the one that was verified; the rest is taken from whoever showed that.
 func (s *spreading) plan(ctx context.Context, ns string) error {
-	know, err := recall(s.r)
+	know, err := s.r.mem.Recall()
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func (v *survey) ask(ctx context.Context, m *mirror) error {
 
 // one returns how far an address has a log, after what is new there was verified.
 func (v *survey) one(ctx context.Context, m *mirror, ns string, refs map[string]store.OID, moved *bool) (uint64, error) {
-	know, err := recall(v.r)
+	know, err := v.r.mem.Recall()
 	if err != nil {
 		return 0, err
 	}
@@ -127,7 +127,7 @@ func (v *survey) one(ctx context.Context, m *mirror, ns string, refs map[string]
 		v.r.shown[ns] = was
 		return 0, err
 	}
-	if know, err = recall(v.r); err != nil {
+	if know, err = v.r.mem.Recall(); err != nil {
 		return 0, err
 	}
 	return know[ns].Seq, nil
@@ -137,7 +137,7 @@ func (v *survey) one(ctx context.Context, m *mirror, ns string, refs map[string]
 // log is missed only where it belongs: a copy of the root's repository carries what lies
 // there, and nobody has to carry what the root locates elsewhere.
 func (v *survey) compare(ctx context.Context) (all []Standing, err error) {
-	know, err := recall(v.r)
+	know, err := v.r.mem.Recall()
 	if err != nil {
 		return nil, err
 	}

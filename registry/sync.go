@@ -12,6 +12,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/memory"
 	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
@@ -106,7 +107,7 @@ func syncRound(ctx context.Context, r *Registry, y *round, judge func(string, er
 			return fault.New(fault.Usage, "sync: %w", err)
 		}
 	}
-	m, err := recall(r)
+	m, err := r.mem.Recall()
 	if err != nil {
 		return err
 	}
@@ -126,14 +127,14 @@ func syncRound(ctx context.Context, r *Registry, y *round, judge func(string, er
 	if err := y.one(ctx, ""); err != nil {
 		return err
 	}
-	noteChecked(r, "")
+	r.mem.NoteChecked("")
 	for _, ns := range namespaces {
 		err := y.one(ctx, ns)
 		if ctx.Err() != nil {
 			return cmp.Or(err, context.Cause(ctx))
 		}
 		if err == nil {
-			noteChecked(r, ns)
+			r.mem.NoteChecked(ns)
 		}
 		if err := judge(ns, err); err != nil {
 			return err
@@ -146,7 +147,7 @@ func syncRound(ctx context.Context, r *Registry, y *round, judge func(string, er
 type round struct {
 	r          *Registry
 	to         purpose
-	m          memory
+	m          memory.Points
 	namespaces []string
 	moved      bool                             // the root has news
 	listed     map[*mirror]map[string]store.OID // what each address that was asked shows
@@ -249,7 +250,7 @@ func (y *round) load(ctx context.Context) {
 }
 
 // syncOffline only makes sure that everything is at hand.
-func (r *Registry) syncOffline(ctx context.Context, m memory, namespaces []string, judge func(string, error) error) error {
+func (r *Registry) syncOffline(ctx context.Context, m memory.Points, namespaces []string, judge func(string, error) error) error {
 	if _, err := r.loadRoot(ctx, m); err != nil {
 		return notAtHand(err)
 	}
@@ -272,7 +273,7 @@ func notAtHand(err error) error {
 // syncing is one sync with one address under way.
 type syncing struct {
 	r     *Registry
-	m     memory
+	m     memory.Points
 	from  *mirror
 	moved bool // the root has news
 
@@ -436,7 +437,7 @@ func (y *syncing) syncNamespace(ctx context.Context, ns string, tip store.OID) e
 		_, err := accept(ctx, got.q, tip) // the log is good, and is read again before anything is remembered
 		return err
 	}
-	if err := noteSkipped(ctx, r, ns, got.rd, got.base.Point(), got.Replayed); err != nil {
+	if err := r.mem.NoteSkipped(ctx, ns, got.rd, got.base.Point(), got.Replayed); err != nil {
 		return err
 	}
 	noteDrops(r, got.Ops)

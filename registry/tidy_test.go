@@ -25,7 +25,7 @@ func TestCacheStaysTidy(t *testing.T) {
 	for i := range 24 {
 		w.publish(pub, w.ada, fmt.Sprintf("acme/knowledge/later%d@1.0.0", i))
 	}
-	if found, _ := filepath.Glob(filepath.Join(pub.cacheDir(), "objects", "pack", "*.pack")); len(found) > 10 {
+	if found, _ := filepath.Glob(filepath.Join(pub.mem.CacheDir(), "objects", "pack", "*.pack")); len(found) > 10 {
 		t.Errorf("%d packs after 26 publications", len(found))
 	}
 	m := w.machine(t)
@@ -42,7 +42,7 @@ func TestCacheStaysTidy(t *testing.T) {
 		rels = append(rels, rel)
 	}
 	packs := func() int {
-		found, _ := filepath.Glob(filepath.Join(m.cacheDir(), "objects", "pack", "*.pack"))
+		found, _ := filepath.Glob(filepath.Join(m.mem.CacheDir(), "objects", "pack", "*.pack"))
 		return len(found)
 	}
 	if n := packs(); n > 10 {
@@ -70,7 +70,7 @@ func TestCacheWithoutEmptyDirectories(t *testing.T) {
 	w.sync(m, "acme")
 	m.Close()
 	for _, gone := range []string{"refs", "objects"} {
-		if err := os.RemoveAll(filepath.Join(m.cacheDir(), gone)); err != nil {
+		if err := os.RemoveAll(filepath.Join(m.mem.CacheDir(), gone)); err != nil {
 			t.Fatal(err)
 		}
 		m = m.reopen(w, nil)

@@ -5,13 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/place"
-	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/registry/memory"
 	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
@@ -49,16 +46,16 @@ func verify(ctx context.Context, r *Registry, namespace string, whole bool) (Che
 	if err != nil || s.Seq == 0 {
 		return c, err
 	}
-	var had hadAll
+	var had memory.Had
 	if !whole {
-		had = readVerified(r, s)
+		had = r.mem.Had(s)
 	}
 	all, err := mirrorsOf(ctx, r, namespace)
 	if err != nil {
 		return c, err
 	}
 	v := verification{r: r, m: all[0], had: had, c: &c}
-	if v.x, err = examine(ctx, r, s, had.at); err != nil {
+	if v.x, err = examine(ctx, r, s, had.At); err != nil {
 		return c, err
 	}
 	c.Operations, c.Versions, c.Threshold = v.x.Seq, v.x.Published, v.x.Threshold
@@ -75,20 +72,20 @@ func verify(ctx context.Context, r *Registry, namespace string, whole bool) (Che
 type verification struct {
 	r   *Registry
 	m   *mirror // the one that is verified: who showed the log
-	had hadAll
+	had memory.Had
 	x   oplog.Examined // the log, replayed since then
 	c   *Checked
 }
 
 func (v *verification) run(ctx context.Context) error {
-	if v.x.Since != v.had.at.Seq { // the cache did not tell, so nothing is known
-		v.had = hadAll{}
+	if v.x.Since != v.had.At.Seq { // the cache did not tell, so nothing is known
+		v.had = memory.Had{}
 	}
 	named, err := v.named(ctx)
 	if err != nil {
 		return err
 	}
-	v.c.Redacted, v.c.Pruned = v.had.redacted+v.x.Redacted, v.had.pruned
+	v.c.Redacted, v.c.Pruned = v.had.Redacted+v.x.Redacted, v.had.Pruned
 	if named.anew {
 		if err := v.again(ctx, named); err != nil {
 			return err
@@ -130,7 +127,7 @@ type named struct {
 
 // named asks for the branch of the content, commits only.
 func (v *verification) named(ctx context.Context) (n named, err error) {
-	tip, old := v.m.content[v.x.Namespace], v.had.content
+	tip, old := v.m.content[v.x.Namespace], v.had.Content
 	if tip.IsZero() {
 		v.miss("branch " + contentOf(v.x.Namespace))
 		return n, nil
@@ -187,7 +184,7 @@ func (v *verification) again(ctx context.Context, named named) error {
 		return err
 	}
 	v.c.Pruned = 0
-	_, had, err := oplog.Replay(ctx, oplog.NewState(v.x.Under(), v.x.Namespace), raws[:v.had.at.Seq], v.r.o.Now())
+	_, had, err := oplog.Replay(ctx, oplog.NewState(v.x.Under(), v.x.Namespace), raws[:v.had.At.Seq], v.r.o.Now())
 	if err != nil {
 		return err
 	}
@@ -195,7 +192,7 @@ func (v *verification) again(ctx context.Context, named named) error {
 		v.state(oplog.KeptState{Seq: op.Seq, At: op.Kept}, named)
 	}
 	return v.x.Entries(func(e oplog.Entry) error {
-		if e.Seq <= v.had.at.Seq && e.Status != oplog.StatusRedacted && !named.ids[e.Commit] {
+		if e.Seq <= v.had.At.Seq && e.Status != oplog.StatusRedacted && !named.ids[e.Commit] {
 			v.miss("version " + e.Name())
 		}
 		return nil
@@ -223,7 +220,7 @@ func stateName(seq uint64) string { return fmt.Sprintf("state after operation %d
 // lastState asks for the last state with all that it names and the state that was had did
 // not.
 func (v *verification) lastState(ctx context.Context) error {
-	if v.x.Last().Seq == v.had.at.Seq {
+	if v.x.Last().Seq == v.had.At.Seq {
 		return nil
 	}
 	repo, err := v.r.writing()
@@ -349,50 +346,8 @@ func (v *verification) answers(ctx context.Context) bool {
 	return err == nil
 }
 
-// hadAll is what a machine remembers of having had every object that a log names.
-type hadAll struct {
-	at               oplog.Point // of the log
-	content          store.OID   // end of the branch of the content
-	redacted, pruned int         // versions and states, until then
-}
-
-// verifiedPath is where a machine remembers it.
-func verifiedPath(r *Registry, namespace string) string {
-	return filepath.Join(r.o.StateDir, r.o.ID.Hex()+".had", namespace)
-}
-
-// remember notes how far everything was had, in one line: "<position> <commit> <digest of the
-// operation> <end of the content> <redacted> <pruned>".
+// remember notes how far everything was had.
 func (v *verification) remember() error {
-	path := verifiedPath(v.r, v.x.Namespace)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fault.New(fault.Failed, "remember what was verified: %w", err)
-	}
-	at := v.x.Last()
-	line := fmt.Appendf(nil, "%d %s %s %s %d %d\n", at.Seq, at.ID, at.Sum, v.m.content[v.x.Namespace], v.c.Redacted, v.c.Pruned)
-	return place.File(path, line, 0o600)
-}
-
-// readVerified returns what is remembered, and nothing where it is not to be understood:
-// then everything is asked for again.
-func readVerified(r *Registry, s oplog.State) (h hadAll) {
-	raw, err := place.Read(verifiedPath(r, s.Namespace), 300)
-	if err != nil {
-		return hadAll{}
-	}
-	var at, sum, content string
-	if _, err := fmt.Sscanf(string(raw), "%d %s %s %s %d %d\n", &h.at.Seq, &at, &sum, &content, &h.redacted, &h.pruned); err != nil {
-		return hadAll{}
-	}
-	h.at.Tip, err = store.ParseOID(at)
-	if err == nil {
-		h.at.Sum, err = objects.ParseDigest(sum)
-	}
-	if err == nil {
-		h.content, err = store.ParseOID(content)
-	}
-	if err != nil || h.at.Seq > s.Last().Seq || h.at.Seq == s.Last().Seq && h.at.Sum != s.Last().Sum {
-		return hadAll{}
-	}
-	return h
+	return v.r.mem.NoteHad(v.x.Namespace, memory.Had{At: oplog.Point{Seq: v.x.Last().Seq, Tip: v.x.Last().ID, Sum: v.x.Last().Sum},
+		Content: v.m.content[v.x.Namespace], Redacted: v.c.Redacted, Pruned: v.c.Pruned})
 }

@@ -141,7 +141,7 @@ func TestVerifyGoesOn(t *testing.T) {
 		t.Errorf("set back: %+v", got)
 	}
 	h.set(contentPrefix+"acme", whole)
-	if err := os.RemoveAll(m.cacheDir()); err != nil {
+	if err := os.RemoveAll(m.mem.CacheDir()); err != nil {
 		t.Fatal(err)
 	}
 	m = m.reopen(w, nil)

@@ -106,7 +106,7 @@ func (v view) fork(ctx context.Context, p oplog.Point, seq uint64, theirs []byte
 	if tip, err := v.at(ctx, v.end.Seq); err == nil && v.end.Seq != seq {
 		raws = append(raws, tip)
 	}
-	dir, err := v.r.keepEvidence(v.namespace, seq, raws...)
+	dir, err := v.r.mem.KeepEvidence(v.namespace, seq, raws...)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func Whole(ctx context.Context, r *Registry, namespace string, most int64, say f
 
 // wholeOf returns the state of a namespace with a catalogue that nobody else keeps.
 func wholeOf(r *Registry, namespace string) (oplog.State, error) {
-	m, err := recall(r)
+	m, err := r.mem.Recall()
 	if err != nil {
 		return oplog.State{}, err
 	}
@@ -166,5 +166,5 @@ func Offers(ctx context.Context, r *Registry, namespace string, visit func(*oplo
 func Verified(r *Registry) (map[string]oplog.Point, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return recall(r)
+	return r.mem.Recall()
 }

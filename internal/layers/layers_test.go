@@ -132,8 +132,10 @@ var house = []room{
 
 	{3, "registry/oplog", "what the operations of a registry's logs mean: states, lists, versions, drops, skips; pure",
 		"fault internal/parallel internal/words objects objects/trust store", ""},
+	{3, "registry/memory", "what this user has seen of a registry",
+		"fault internal/place objects objects/revoked registry/oplog store", ""},
 	{3, "registry", "sharing by signed git push and fetch",
-		"fault registry/oplog internal/hosts internal/parallel internal/place internal/strict internal/words objects objects/revoked objects/trust store store/transport chain", ""},
+		"fault registry/memory registry/oplog internal/hosts internal/parallel internal/place internal/strict internal/words objects objects/revoked objects/trust store store/transport chain", ""},
 	{3, "registry/resolve", "one version of every item that is wanted; pure",
 		"fault objects registry/oplog", ""},
 
@@ -144,7 +146,7 @@ var house = []room{
 		". fault internal/words objects", ""},
 
 	{4, "workspace/internal/session", "one reading of all that a verb decides by, and what the program around gives",
-		". registry registry/oplog " + session, ""},
+		". registry registry/memory registry/oplog " + session, ""},
 	{4, "workspace/internal/custody", "the user's keys, what the user believes, and the desk where work is done with them",
 		". " + session + " workspace/internal/session", ""},
 	{4, "workspace/internal/questions", "asks a person by whatever way there is, and keeps the question until it is answered",
@@ -168,7 +170,7 @@ var house = []room{
 	{4, "workspace/internal/govern", "runs registries and namespaces: holders, members, checkpoints, marks",
 		". registry registry/oplog " + session + " workspace/internal/session workspace/internal/custody workspace/internal/share", ""},
 	{4, "workspace/internal/health", "how what a project depends on stands: what is outdated, why it is there, what deserves a look",
-		". chain/audit internal/parallel registry registry/oplog " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/share", ""},
+		". chain/audit internal/parallel registry registry/memory registry/oplog " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/share", ""},
 	{4, "workspace/internal/threads", "the branches of threads in the project's record, and the machine's key for them",
 		". " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look", ""},
 	{4, "workspace", "the facade: a Workspace and its verbs, a few lines each",

@@ -15,6 +15,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/memory"
 	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
@@ -170,7 +171,7 @@ func (d dependency) stand(r *rye.Dependency, versions []oplog.Entry) {
 	if len(versions) == 0 {
 		return
 	}
-	r.Newest = registry.NewestGood(versions).Version
+	r.Newest = memory.NewestGood(versions).Version
 	rng, err := objects.ParseRange(cmp.Or(d.asked, "*"))
 	for _, e := range versions { // from the oldest on
 		v, bad := objects.ParseVersion(e.Version)

@@ -4,7 +4,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
-	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/memory"
 )
 
 // Fork says that a registry, or a mirror of it, showed another history than the one that was
@@ -18,7 +18,7 @@ type Fork struct {
 // it may be nil.
 func Forks(h *Host, project *Project) ([]Fork, error) {
 	_, state := h.Registries()
-	kept, err := registry.Evidence(state)
+	kept, err := memory.Evidence(state)
 	var all []Fork
 	for _, e := range kept {
 		name := "the registry " + e.ID.String()

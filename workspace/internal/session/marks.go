@@ -6,7 +6,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
-	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/memory"
 	"github.com/rye-os/rye/registry/oplog"
 )
 
@@ -15,7 +15,7 @@ import (
 // concurrent use.
 type marks struct {
 	mu   sync.Mutex
-	read map[string]func() (registry.Noted, error) // by identity and namespace
+	read map[string]func() (memory.Noted, error) // by identity and namespace
 }
 
 // Mark is what is known of the version of an item that the lock pins.
@@ -55,21 +55,21 @@ func (s *Session) Marked(ref objects.Ref) (m Mark, ok bool, err error) {
 }
 
 // NotedOf reads what is noted of a namespace, once.
-func (s *Session) NotedOf(id objects.Digest, namespace string) (registry.Noted, error) {
+func (s *Session) NotedOf(id objects.Digest, namespace string) (memory.Noted, error) {
 	_, state := s.Registries()
 	return s.marks.of(state, id, namespace)
 }
 
 // of reads what is noted of a namespace in a directory, once.
-func (m *marks) of(state string, id objects.Digest, namespace string) (registry.Noted, error) {
+func (m *marks) of(state string, id objects.Digest, namespace string) (memory.Noted, error) {
 	m.mu.Lock()
 	if m.read == nil {
-		m.read = map[string]func() (registry.Noted, error){}
+		m.read = map[string]func() (memory.Noted, error){}
 	}
 	key := id.Hex() + "/" + namespace
 	read, ok := m.read[key]
 	if !ok {
-		read = sync.OnceValues(func() (registry.Noted, error) { return registry.ReadNoted(state, id, namespace) })
+		read = sync.OnceValues(func() (memory.Noted, error) { return memory.ReadNoted(state, id, namespace) })
 		m.read[key] = read
 	}
 	m.mu.Unlock()

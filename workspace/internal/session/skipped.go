@@ -8,7 +8,7 @@ import (
 
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
-	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/memory"
 	"github.com/rye-os/rye/registry/oplog"
 )
 
@@ -37,7 +37,7 @@ func TellSkipped(s *Session) (failed error) {
 		if err != nil {
 			continue // whatever opens the registry says so
 		}
-		all, err := registry.SkippedIn(state, id)
+		all, err := memory.SkippedIn(state, id)
 		failed = cmp.Or(failed, err)
 		for _, ns := range slices.Sorted(maps.Keys(all)) {
 			if from, _, err := s.Project.RegistryFor(ns); err != nil || from != name {

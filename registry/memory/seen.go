@@ -1,4 +1,4 @@
-package registry
+package memory
 
 import (
 	"bytes"
@@ -22,11 +22,11 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// memory is what this machine has verified of one registry: a small file in the
+// Points is what this machine has verified of one registry: a small file in the
 // state directory, durable, and never a cache. Without it an attacker could show
 // an older registry, or another, and nobody would notice. It is by namespace, "" being
 // the root.
-type memory map[string]oplog.Point
+type Points map[string]oplog.Point
 
 // memoryPath returns <dir>/<64 hex of the identity>.seen.
 func memoryPath(dir string, id objects.Digest) string { return filepath.Join(dir, id.Hex()+".seen") }
@@ -37,11 +37,11 @@ const maxMemory = 16 << 20
 
 // readMemory returns what was verified of a registry; nothing yet is no error.
 // A file that cannot be read is one: forgetting would open the way back.
-func readMemory(dir string, id objects.Digest) (memory, error) {
+func readMemory(dir string, id objects.Digest) (Points, error) {
 	path := memoryPath(dir, id)
 	raw, err := place.Read(path, maxMemory)
 	if errors.Is(err, fs.ErrNotExist) {
-		return memory{}, nil
+		return Points{}, nil
 	}
 	if err != nil {
 		return nil, fault.New(fault.Failed, "read what was verified of the registry: %w", err)
@@ -60,7 +60,7 @@ const rootLine, noDigest = ".", "-"
 // text is a memory as it is kept: three lines that say of what, and one for each log. It is
 // not YAML, since every command that speaks to a registry reads it, and YAML takes 0.2 ms
 // longer. A directory's name may hold a line feed, which would begin another line.
-func (m memory) text(url string, id objects.Digest) []byte {
+func (m Points) text(url string, id objects.Digest) []byte {
 	b := fmt.Appendf(nil, "rye %d\nid %s\nurl %s\n", oplog.FormatVersion, id, strings.ReplaceAll(url, "\n", " "))
 	for _, ns := range slices.Sorted(maps.Keys(m)) { // the root, "", is first
 		p, genesis := m[ns], noDigest
@@ -77,12 +77,12 @@ func (m memory) text(url string, id objects.Digest) []byte {
 }
 
 // parseMemory reads what text wrote, and nothing else.
-func parseMemory(raw []byte, id objects.Digest) (memory, error) {
+func parseMemory(raw []byte, id objects.Digest) (Points, error) {
 	head, lines, url := strings.Split(string(raw), "\n"), []string(nil), ""
 	if len(head) > 3 {
 		lines, url = head[3:], strings.TrimPrefix(head[2], "url ")
 	}
-	m := memory{}
+	m := Points{}
 	for i, line := range lines {
 		if line == "" {
 			continue
@@ -124,9 +124,9 @@ func parsePoint(line string) (ns string, p oplog.Point, err error) {
 	return f[0], p, err
 }
 
-// recall is readMemory that reads the file only where it changed since: it is written whole,
-// under a new name, so another file is another inode or time. What it returns is the caller's.
-func recall(r *Registry) (memory, error) {
+// Recall returns what was verified. It reads the file only where it changed since: it is written
+// whole, under a new name, so another file is another inode or time. The caller owns the map.
+func (r *Memory) Recall() (Points, error) {
 	now, err := os.Stat(memoryPath(r.o.StateDir, r.o.ID))
 	if err != nil {
 		now = nil
@@ -143,18 +143,18 @@ func recall(r *Registry) (memory, error) {
 
 // recalled is a memory as it was read, with what its file was just before.
 type recalled struct {
-	m    memory
+	m    Points
 	file fs.FileInfo // nil: there was none
 }
 
 // draft is the file of a memory.
-func (m memory) draft(dir, url string, id objects.Digest) place.Draft {
+func (m Points) draft(dir, url string, id objects.Digest) place.Draft {
 	return place.Draft{Path: memoryPath(dir, id), Data: m.text(url, id), Mode: 0o600}
 }
 
-// remember moves the memory forward, never back, whatever other processes do
+// Remember moves the memory forward, never back, whatever other processes do
 // meanwhile. namespace "" is the root.
-func (r *Registry) remember(ctx context.Context, namespace string, p oplog.Point) error {
+func (r *Memory) Remember(ctx context.Context, namespace string, p oplog.Point) error {
 	if err := os.MkdirAll(r.o.StateDir, 0o700); err != nil {
 		return fault.New(fault.Failed, "remember what was verified: %w", err)
 	}
@@ -179,7 +179,7 @@ func (r *Registry) remember(ctx context.Context, namespace string, p oplog.Point
 	}
 	var drafts []place.Draft
 	if namespace != "" {
-		note, err := noteSighting(r, namespace, old.Seq, p.Seq)
+		note, err := r.noteSighting(namespace, old.Seq, p.Seq)
 		if err != nil {
 			return err
 		}
@@ -223,9 +223,9 @@ func Evidence(stateDir string) (all []Kept, err error) {
 	return all, err
 }
 
-// keepEvidence stores both of two signed commits that contradict each other, as
+// KeepEvidence stores both of two signed commits that contradict each other, as
 // raw commits. Their signatures speak for themselves, to anybody.
-func (r *Registry) keepEvidence(namespace string, seq uint64, raws ...[]byte) (string, error) {
+func (r *Memory) KeepEvidence(namespace string, seq uint64, raws ...[]byte) (string, error) {
 	name := cmp.Or(namespace, "main")
 	dir := filepath.Join(r.o.StateDir, r.o.ID.Hex()+evidenceSuffix)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

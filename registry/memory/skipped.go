@@ -1,4 +1,4 @@
-package registry
+package memory
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 // that they are reported until somebody voids them. The list decides nothing.
 
 // skippedPath is <state>/<64 hex of the identity>.skipped/<namespace>.
-func skippedPath(r *Registry, namespace string) string {
+func (r *Memory) skippedPath(namespace string) string {
 	return filepath.Join(r.o.StateDir, r.o.ID.Hex()+".skipped", namespace)
 }
 
@@ -78,8 +78,8 @@ func parseSkipped(line string) (s oplog.Skipped, err error) {
 }
 
 // skipsOf returns the operations of a namespace that were skipped.
-func skipsOf(r *Registry, namespace string) (oplog.Skips, error) {
-	path := skippedPath(r, namespace)
+func (r *Memory) skipsOf(namespace string) (oplog.Skips, error) {
+	path := r.skippedPath(namespace)
 	raw, err := place.Read(path, oplog.MaxSkipped<<11)
 	if errors.Is(err, fs.ErrNotExist) {
 		return oplog.Skips{}, nil
@@ -95,12 +95,12 @@ func skipsOf(r *Registry, namespace string) (oplog.Skips, error) {
 	return k, nil
 }
 
-// noteSkipped remembers what operations after base had no effect, and which of them were
+// NoteSkipped remembers what operations after base had no effect, and which of them were
 // voided. A void of an operation that has effect changes nothing, and is remembered in its
 // turn. rd has the log as far as it is at hand. A list that is broken stays as it is: whoever
 // reports it fails, and no log waits for that.
-func noteSkipped(ctx context.Context, r *Registry, namespace string, rd *store.Reader, base oplog.Point, done oplog.Replayed) error {
-	all, err := skipsOf(r, namespace)
+func (r *Memory) NoteSkipped(ctx context.Context, namespace string, rd oplog.Reader, base oplog.Point, done oplog.Replayed) error {
+	all, err := r.skipsOf(namespace)
 	if fault.Is(err, fault.Integrity) {
 		return nil
 	}
@@ -136,33 +136,33 @@ func noteSkipped(ctx context.Context, r *Registry, namespace string, rd *store.R
 	if len(all.List) == 0 {
 		return nil
 	}
-	return keepSkips(ctx, r, namespace, all)
+	return r.keepSkips(ctx, namespace, all)
 }
 
 // keepSkips writes the list of a namespace.
-func keepSkips(ctx context.Context, r *Registry, namespace string, all oplog.Skips) error {
+func (r *Memory) keepSkips(ctx context.Context, namespace string, all oplog.Skips) error {
 	unlock, err := place.Lock(ctx, memoryPath(r.o.StateDir, r.o.ID)+".lock")
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return place.File(skippedPath(r, namespace), []byte(skipsText(all)), 0o600)
+	return place.File(r.skippedPath(namespace), []byte(skipsText(all)), 0o600)
 }
 
 // SkippedOf returns the operations of a namespace that have no effect, as last synced.
-func SkippedOf(r *Registry, namespace string) (oplog.Skips, error) {
+func (r *Memory) SkippedOf(namespace string) (oplog.Skips, error) {
 	if err := oplog.CheckNamespace(namespace); err != nil {
 		return oplog.Skips{}, err
 	}
-	return skipsOf(r, namespace)
+	return r.skipsOf(namespace)
 }
 
 // SkippedIn returns the operations that have no effect, by namespace, of what a state directory
 // holds of a registry. It reads no cache and needs no network. A list that is broken is an
 // error beside the others.
 func SkippedIn(stateDir string, id objects.Digest) (map[string]oplog.Skips, error) {
-	r := &Registry{o: Options{StateDir: stateDir, ID: id}}
-	list, err := os.ReadDir(filepath.Dir(skippedPath(r, "-")))
+	r := &Memory{o: Options{StateDir: stateDir, ID: id}}
+	list, err := os.ReadDir(filepath.Dir(r.skippedPath("-")))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -175,31 +175,15 @@ func SkippedIn(stateDir string, id objects.Digest) (map[string]oplog.Skips, erro
 		if oplog.CheckNamespace(e.Name()) != nil {
 			continue // what a killed process left
 		}
-		one, err := skipsOf(r, e.Name())
+		one, err := r.skipsOf(e.Name())
 		all[e.Name()], errs = one, append(errs, err)
 	}
 	return all, errors.Join(errs...)
 }
 
-// VoidOp returns the operation that voids the malformed one at a position, as last synced.
-func VoidOp(r *Registry, namespace string, seq uint64) (oplog.Op, oplog.Skipped, error) {
-	all, err := SkippedOf(r, namespace)
-	if err != nil {
-		return oplog.Op{}, oplog.Skipped{}, err
-	}
-	i, found := all.Find(seq)
-	if !found {
-		return oplog.Op{}, oplog.Skipped{}, fault.New(fault.Conflict, "void operation %d of %s: it is not malformed", seq, namespace).
-			Advise("rye registry log %s shows which are skipped", namespace)
-	}
-	s := all.List[i]
-	op := oplog.Op{Kind: oplog.OpVoid, Void: oplog.Voided{Seq: seq, Sum: s.Sum}}
-	return op, s, mayVoid(r, namespace, op.Void)
-}
-
-// mayVoid refuses to void what is not reported (Conflict).
-func mayVoid(r *Registry, namespace string, what oplog.Voided) error {
-	all, err := skipsOf(r, namespace)
+// MayVoid refuses to void what is not reported (Conflict).
+func (r *Memory) MayVoid(namespace string, what oplog.Voided) error {
+	all, err := r.skipsOf(namespace)
 	if err != nil {
 		return err
 	}

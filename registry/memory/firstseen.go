@@ -1,4 +1,4 @@
-package registry
+package memory
 
 import (
 	"errors"
@@ -13,7 +13,6 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
-	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry/oplog"
 )
 
@@ -37,16 +36,14 @@ const (
 
 // sightingsPath is the file of a namespace: lines "<position> <time>", ascending, the first
 // with - for the time.
-func sightingsPath(r *Registry, namespace string) string {
+func (r *Memory) sightingsPath(namespace string) string {
 	return filepath.Join(r.o.StateDir, r.o.ID.Hex()+".first", namespace)
 }
 
 // AgeOf returns when versions of a namespace could first be had for certain: the later of the
 // time that the log says and the time when this machine first saw it.
-func AgeOf(r *Registry, namespace string) (func(*oplog.Entry) time.Time, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	all, err := readSightings(r, namespace)
+func (r *Memory) AgeOf(namespace string) (func(*oplog.Entry) time.Time, error) {
+	all, err := r.readSightings(namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -67,9 +64,9 @@ func AgeOf(r *Registry, namespace string) (func(*oplog.Entry) time.Time, error) 
 // noteSighting returns the note that the log of a namespace reaches a position, and reached
 // another before, 0 for first contact. The caller holds the lock of the memory, and writes both
 // together. Without the note, what is remembered is as young as can be.
-func noteSighting(r *Registry, namespace string, before, seq uint64) (note place.Draft, err error) {
+func (r *Memory) noteSighting(namespace string, before, seq uint64) (note place.Draft, err error) {
 	now := r.o.Now().UTC().Truncate(time.Second)
-	all, err := readSightings(r, namespace)
+	all, err := r.readSightings(namespace)
 	if err != nil {
 		return note, err
 	}
@@ -95,7 +92,7 @@ func noteSighting(r *Registry, namespace string, before, seq uint64) (note place
 		}
 		fmt.Fprintf(&b, "%d %s\n", s.seq, when)
 	}
-	path := sightingsPath(r, namespace)
+	path := r.sightingsPath(namespace)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return note, fault.New(fault.Failed, "note when versions were first seen: %w", err)
 	}
@@ -104,8 +101,8 @@ func noteSighting(r *Registry, namespace string, before, seq uint64) (note place
 
 // readSightings reads what was noted of a namespace. A file that cannot be read is an error:
 // without it a version would be as old as its publisher says.
-func readSightings(r *Registry, namespace string) ([]sighting, error) {
-	path := sightingsPath(r, namespace)
+func (r *Memory) readSightings(namespace string) ([]sighting, error) {
+	path := r.sightingsPath(namespace)
 	raw, err := place.Read(path, maxSightings*40)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -144,14 +141,4 @@ func parseSightings(raw []byte) (all []sighting, err error) {
 		}
 	}
 	return all, nil
-}
-
-// VersionsOf returns every version of an item whatever its status, oldest first, as last
-// synced; Look was called for it.
-func VersionsOf(r *Registry, ref objects.Ref) ([]oplog.Entry, error) {
-	s, err := r.View(ref.ID.Namespace())
-	if err != nil {
-		return nil, err
-	}
-	return s.Versions(ref)
 }

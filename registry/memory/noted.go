@@ -1,4 +1,4 @@
-package registry
+package memory
 
 import (
 	"bytes"
@@ -26,9 +26,9 @@ func notedPath(stateDir string, id objects.Digest, namespace string) string {
 	return filepath.Join(stateDir, id.Hex()+".noted", namespace+".jsonl")
 }
 
-// noteItems notes what the catalogue of a namespace says of items that were just looked at.
+// NoteItems notes what the catalogue of a namespace says of items that were just looked at.
 // The time of the file is when the registry was last asked.
-func noteItems(ctx context.Context, r *Registry, s oplog.State, refs []objects.Ref) error {
+func (r *Memory) NoteItems(ctx context.Context, s oplog.State, refs []objects.Ref) error {
 	path := notedPath(r.o.StateDir, r.o.ID, s.Namespace)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fault.New(fault.Failed, "note what the registry says: %w", err)

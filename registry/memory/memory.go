@@ -1,0 +1,43 @@
+// Package memory keeps what this user has seen of a registry, so that nobody can show less or
+// something else afterwards.
+//
+// Its files lie in the state directory, are written whole and are never a cache, but for the
+// times of NoteChecked and Settle, which lie beside the cache and may be deleted.
+package memory
+
+import (
+	"path/filepath"
+	"time"
+
+	"github.com/rye-os/rye/objects"
+)
+
+// Options say of which registry what is remembered, and where.
+type Options struct {
+	ID  objects.Digest // the registry's identity
+	URL string         // written into the memory, for people
+
+	StateDir string // what was verified; never delete it
+	CacheDir string // may be deleted at any time
+
+	Offline bool             // nobody is asked: what is noted is no younger for being looked at
+	Now     func() time.Time // nil: time.Now
+}
+
+// Memory is what this user has seen of one registry. Several processes may use the same files;
+// one Memory is for one goroutine at a time.
+type Memory struct {
+	o        Options
+	recalled recalled // what was read last
+}
+
+// Open returns the memory of a registry. It reads nothing yet.
+func Open(o Options) *Memory {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Memory{o: o}
+}
+
+// CacheDir returns the directory of the registry's cache repository.
+func (r *Memory) CacheDir() string { return filepath.Join(r.o.CacheDir, r.o.ID.Hex()+".git") }

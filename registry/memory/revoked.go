@@ -1,0 +1,156 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/revoked"
+	"github.com/rye-os/rye/registry/oplog"
+	"github.com/rye-os/rye/store"
+)
+
+// The versions that a log revoked are remembered beside what was verified of it, before that
+// moves on: so a version that was once seen to be revoked is refused without network, and
+// whatever becomes of the cache. Where a host does not serve the change list of a revocation,
+// the list is remembered instead and asked for at each sync: a list that is missing stops
+// neither the other revocations nor the log.
+
+// revokedPath is the list of the revoked versions of a namespace.
+func (r *Memory) revokedPath(namespace string) string {
+	return revoked.Path(r.o.StateDir, r.o.ID, namespace)
+}
+
+// unreadPath is the file of the change lists that no host served yet:
+// <state>/<64 hex of the identity>.unread/<namespace>.
+func (r *Memory) unreadPath(namespace string) string {
+	return filepath.Join(r.o.StateDir, r.o.ID.Hex()+".unread", namespace)
+}
+
+// maxUnread bounds that file, in bytes: about 30,000 lists.
+const maxUnread = 8 << 20
+
+// A Revocation is the change list of an operation that refuses versions for good.
+type Revocation struct {
+	List oplog.Address
+	Kept store.OID           // the commit that holds it
+	By   objects.Fingerprint // of the key that signed the operation
+}
+
+// line returns a revocation as it stands in the file of unread ones.
+func (v Revocation) line() string {
+	return fmt.Sprintf("%s %s %s %s\n", v.List.Sum, v.List.ID, v.Kept, v.By)
+}
+
+func parseRevocation(line string) (v Revocation, err error) {
+	f := strings.Split(strings.TrimSuffix(line, "\n"), " ")
+	if len(f) != 4 {
+		return v, fault.New(fault.Malformed, "line %q: %d words, want 4", line, len(f))
+	}
+	var errs [4]error
+	v.List.Sum, errs[0] = objects.ParseDigest(f[0])
+	v.List.ID, errs[1] = store.ParseOID(f[1])
+	v.Kept, errs[2] = store.ParseOID(f[2])
+	v.By, errs[3] = objects.ParseFingerprint(f[3])
+	if err = errors.Join(errs[:]...); err == nil && v.line() != line {
+		err = fault.New(fault.Malformed, "line %q: not as rye writes it", line)
+	}
+	return v, err
+}
+
+// RefusesForGood reports whether an operation refuses versions for good.
+func RefusesForGood(k oplog.OpKind) bool {
+	return k == oplog.OpRevoke || k == oplog.OpRedact || k == oplog.OpKeyRevoke
+}
+
+// RevokedRows returns the lines of a namespace that are refused for good.
+func RevokedRows(namespace string, rows []*oplog.Row, by objects.Fingerprint) (all []revoked.Version) {
+	for _, e := range rows {
+		if e.Status.Gone() && e.Ref.ID.Namespace() == namespace {
+			all = append(all, revoked.Version{Digest: e.Sum, By: by, Name: e.Name(), Reason: e.Reason})
+		}
+	}
+	return all
+}
+
+// RememberRevoked adds versions to the list of a namespace. Where that fails they hold until the
+// process ends.
+func (r *Memory) RememberRevoked(ctx context.Context, namespace string, news []revoked.Version) error {
+	if len(news) == 0 {
+		return nil
+	}
+	path := r.revokedPath(namespace)
+	unlock, err := place.Lock(ctx, memoryPath(r.o.StateDir, r.o.ID)+".lock")
+	if err == nil {
+		defer unlock()
+		err = revoked.Add(path, news)
+	}
+	if err != nil {
+		revoked.Hold(path, news)
+		return fault.New(fault.CodeOf(err), "remember %d revoked versions of %s/: %w", len(news), namespace, err).
+			Advise("rye fetch, once %s can be written", filepath.Dir(path))
+	}
+	return nil
+}
+
+// Missing returns the revocations whose lists were not to be had.
+func (r *Memory) Missing(namespace string) (all []Revocation, err error) {
+	raw, err := place.Read(r.unreadPath(namespace), maxUnread)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fault.New(fault.Failed, "read the missing revocations: %w", err)
+	}
+	for line := range strings.Lines(string(raw)) {
+		v, err := parseRevocation(line)
+		if err != nil {
+			return nil, fault.New(fault.Integrity, "read the missing revocations, %s: %w", r.unreadPath(namespace), err).
+				Advise("look at the file; without it, nobody asks for these revocations again")
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+// KeepUnread remembers which lists are to be asked for again. A file that is full loses none
+// that it holds: then what is new is an error, and the log is read again.
+func (r *Memory) KeepUnread(namespace string, all []Revocation) error {
+	slices.SortFunc(all, func(a, b Revocation) int { return strings.Compare(a.line(), b.line()) })
+	var text bytes.Buffer
+	for _, v := range slices.Compact(all) {
+		text.WriteString(v.line())
+	}
+	if text.Len() > maxUnread {
+		return fault.New(fault.Limit, "namespace %s: its host serves none of %d revocations", namespace, len(all)).
+			Advise("ask the owners of the registry for its content branch")
+	}
+	return place.File(r.unreadPath(namespace), text.Bytes(), 0o600)
+}
+
+// Unread returns how many revocations of a namespace no host served yet. They are asked for
+// at each sync.
+func (r *Memory) Unread(namespace string) (int, error) {
+	if err := oplog.CheckNamespace(namespace); err != nil {
+		return 0, err
+	}
+	all, err := r.Missing(namespace)
+	return len(all), err
+}
+
+// Revoked returns every version of a namespace that was seen to be revoked or redacted,
+// sorted by digest.
+func (r *Memory) Revoked(namespace string) ([]revoked.Version, error) {
+	if err := oplog.CheckNamespace(namespace); err != nil {
+		return nil, err
+	}
+	return revoked.All(r.revokedPath(namespace))
+}
