@@ -92,14 +92,14 @@ func (r *Registry) advance(ctx context.Context, c change) (advanced, error) {
 	shortest := time.Duration(math.MaxInt64) // that a try took: what it takes when nobody else is at it
 	for try := 1; ; try++ {
 		begun := time.Now()
-		s, err := tipFor(ctx, r, to, c.namespace, c.wants)
+		s, err := r.tipFor(ctx, to, c.namespace, c.wants)
 		if err != nil {
 			return advanced{}, errors.Join(err, lost)
 		}
 		if rejected(lost) && !fault.Is(lost, fault.Conflict) && s.At == at {
 			return advanced{}, lost // nobody was faster: the host does not want it
 		}
-		if s, err = lookAt(ctx, r, s, c.refs, c.wants); err != nil {
+		if s, err = r.lookAt(ctx, s, c.refs, c.wants); err != nil {
 			return advanced{}, err
 		}
 		if c.as != nil {
@@ -178,7 +178,7 @@ func (r *Registry) current(ctx context.Context, namespace string) (oplog.State, 
 		return oplog.State{}, err
 	}
 	if _, seen := m[namespace]; !seen {
-		return unclaimed(r, root, namespace), nil
+		return r.unclaimed(root, namespace), nil
 	}
 	s, err := r.load(namespace, m)
 	return s.WithRoot(root), err
@@ -186,11 +186,11 @@ func (r *Registry) current(ctx context.Context, namespace string) (oplog.State, 
 
 // tipFor returns a namespace after a sync, for operations that are planned: where these drop what
 // nobody can derive, its state need not be readable.
-func tipFor(ctx context.Context, r *Registry, to purpose, ns string, wants []oplog.Op) (oplog.State, error) {
+func (r *Registry) tipFor(ctx context.Context, to purpose, ns string, wants []oplog.Op) (oplog.State, error) {
 	if oplog.DropsAny(wants) {
-		return beyond(ctx, r, to, ns)
+		return r.beyond(ctx, to, ns)
 	}
-	if err := syncFrom(ctx, r, to, []string{ns}, allMust); err != nil {
+	if err := r.syncFrom(ctx, to, []string{ns}, allMust); err != nil {
 		return oplog.State{}, err
 	}
 	return r.current(ctx, ns)
@@ -198,18 +198,18 @@ func tipFor(ctx context.Context, r *Registry, to purpose, ns string, wants []opl
 
 // lookAt brings what a change reads of the catalogue, and returns the state that planned
 // operations follow: where they drop others, it is the one without these.
-func lookAt(ctx context.Context, r *Registry, s oplog.State, refs []objects.Ref, wants []oplog.Op) (oplog.State, error) {
+func (r *Registry) lookAt(ctx context.Context, s oplog.State, refs []objects.Ref, wants []oplog.Op) (oplog.State, error) {
 	if refs == nil {
-		x, err := examineAs(ctx, r, s, r.mem.Had(s).At, s.Planned(wants...).Keys())
+		x, err := r.examineAs(ctx, s, r.mem.Had(s).At, s.Planned(wants...).Keys())
 		if err == nil && oplog.DropsAny(wants) {
 			s = s.Derived(x.State)
 		}
 		return s, err
 	}
-	if err := bringLists(ctx, r, s); err != nil {
+	if err := r.bringLists(ctx, s); err != nil {
 		return s, err
 	}
-	return s, bringShards(ctx, r, s, oplog.ShardsOf(refs))
+	return s, r.bringShards(ctx, s, oplog.ShardsOf(refs))
 }
 
 // append writes the operations after s and pushes them: what they refer to goes to the
@@ -230,7 +230,7 @@ func (r *Registry) append(ctx context.Context, s oplog.State, c change, ops []op
 	var gone []revoked.Version
 	var done oplog.Replayed
 	next := s
-	keep := keeping{p: p, put: lasting(b), tip: contentTip(r, c.namespace)}
+	keep := keeping{p: p, put: lasting(b), tip: r.contentTip(c.namespace)}
 	var beside sync.WaitGroup
 	beside.Go(func() { keep.prior = doneBefore(&repo.Reader, s.At) })
 	defer beside.Wait()
@@ -280,12 +280,12 @@ func (r *Registry) append(ctx context.Context, s oplog.State, c change, ops []op
 		return oplog.State{}, err
 	}
 	defer b.Release()
-	to, err := writtenAt(ctx, r, c.namespace)
+	to, err := r.writtenAt(ctx, c.namespace)
 	if err != nil {
 		return oplog.State{}, err
 	}
 	both := []transport.Update{
-		{Name: contentOf(c.namespace), Old: contentTip(r, c.namespace), New: content},
+		{Name: contentOf(c.namespace), Old: r.contentTip(c.namespace), New: content},
 		{Name: branchOf(c.namespace), Old: s.At, New: next.At},
 	}
 	if s.Under().Tags {

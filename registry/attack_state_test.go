@@ -96,7 +96,7 @@ func TestAttack44StatesThatDoNotFollow(t *testing.T) {
 			}
 			for _, m := range []*machine{m, w.machine(t)} {
 				w.sync(m, "acme")
-				_, err := Examine(w.ctx, m.Registry, "acme")
+				_, err := m.Examine(w.ctx, "acme")
 				wantCode(t, err, fault.Integrity)
 				err = changeKeys(w, m, By{Signer: w.ada}, oplog.Op{Kind: oplog.OpKeyRevoke, Key: w.ada.fp(), BadFrom: h.state().Seq, Reason: "x"})
 				wantCode(t, err, fault.Integrity) // whoever would cement it looks first
@@ -143,7 +143,7 @@ func TestAttackLineByAnEndedKey(t *testing.T) {
 	if _, err := m.Fetch(w.ctx, rel); err != nil {
 		t.Errorf("what a retired key published: %v", err)
 	}
-	if got, err := Logged(w.ctx, m.Registry, "acme"); err != nil || len(got[bob.fp()]) != 1 || got[bob.fp()][0] != rel.Sum {
+	if got, err := m.Logged(w.ctx, "acme"); err != nil || len(got[bob.fp()]) != 1 || got[bob.fp()][0] != rel.Sum {
 		t.Errorf("logged = %v, %v", got, err)
 	}
 	rel, err = m.Release(late.Ref, "1.0.0")

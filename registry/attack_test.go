@@ -92,7 +92,7 @@ func TestAttack37OlderThanTheLock(t *testing.T) {
 // wantClaim compares a point of acme that a lock names with what m verified.
 func wantClaim(t *testing.T, w *world, m *machine, seq uint64, sum objects.Digest, want Claim) {
 	t.Helper()
-	if got, err := Compare(w.ctx, m.Registry, "acme", seq, sum); got != want || err != nil {
+	if got, err := m.Compare(w.ctx, "acme", seq, sum); got != want || err != nil {
 		t.Errorf("a lock at %d: %q, %v; want %q", seq, got, err, want)
 	}
 }

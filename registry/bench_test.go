@@ -257,7 +257,7 @@ func BenchmarkLoadState(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		s, err := loadState(repo, cached(m.Registry), m.o.ID, "acme", mem["acme"])
+		s, err := loadState(repo, m.cached(), m.o.ID, "acme", mem["acme"])
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -318,7 +318,7 @@ func BenchmarkVerify10000Operations(b *testing.B) {
 	w.operations(w.machine(b), 0, benchItems)
 	run := func(m *machine) {
 		w.sync(m, "acme")
-		c, err := Verify(w.ctx, m.Registry, "acme", false)
+		c, err := m.Verify(w.ctx, "acme", false)
 		if err != nil || len(c.Missing) > 0 || c.Operations < benchItems {
 			b.Fatal(c, err)
 		}
@@ -339,7 +339,7 @@ func BenchmarkVerify10000Operations(b *testing.B) {
 			m = m.reopen(w, nil)
 			w.sync(m, "acme")
 			b.StartTimer()
-			if _, err := Examine(w.ctx, m.Registry, "acme"); err != nil {
+			if _, err := m.Examine(w.ctx, "acme"); err != nil {
 				b.Fatal(err)
 			}
 		}

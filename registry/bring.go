@@ -21,7 +21,7 @@ import (
 // a host can hide something and forge nothing.
 
 // cached returns the source of what the cache has.
-func cached(r *Registry) oplog.Source {
+func (r *Registry) cached() oplog.Source {
 	return func(a oplog.Address) ([]byte, error) {
 		repo := r.reading()
 		if repo == nil {
@@ -44,27 +44,27 @@ const bringMax = 4096
 // bringBlobs brings the blobs that the cache lacks, and refuses what is not what its digest
 // says. Nothing is kept of a fetch of which anything was refused.
 // kept are the commits of states that hold them, for hosts that serve only what a ref names.
-func bringBlobs(ctx context.Context, r *Registry, namespace, what string, kept []store.OID, list []oplog.Address) error {
-	return bringWithin(ctx, r, namespace, what, kept, list, 0)
+func (r *Registry) bringBlobs(ctx context.Context, namespace, what string, kept []store.OID, list []oplog.Address) error {
+	return r.bringWithin(ctx, namespace, what, kept, list, 0)
 }
 
 // bringWithin is bringBlobs that receives at most so many bytes in one fetch; 0 is as many as
 // any fetch may.
-func bringWithin(ctx context.Context, r *Registry, namespace, what string, kept []store.OID, list []oplog.Address, most int64) error {
+func (r *Registry) bringWithin(ctx context.Context, namespace, what string, kept []store.OID, list []oplog.Address, most int64) error {
 	repo, err := r.writing()
 	if err != nil {
 		return err
 	}
 	list = slices.DeleteFunc(slices.Clone(list), func(a oplog.Address) bool { return repo.Has(a.ID) })
 	for some := range slices.Chunk(list, bringMax) {
-		if err := bringSome(ctx, r, repo, namespace, what, kept, some, most); err != nil {
+		if err := r.bringSome(ctx, repo, namespace, what, kept, some, most); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func bringSome(ctx context.Context, r *Registry, repo *store.Repo, namespace, what string, kept []store.OID, list []oplog.Address, most int64) error {
+func (r *Registry) bringSome(ctx context.Context, repo *store.Repo, namespace, what string, kept []store.OID, list []oplog.Address, most int64) error {
 	if r.o.Offline {
 		return fault.New(fault.Offline, "offline: %s %s is not at hand", what, list[0].ID).Advise("rye fetch, once with network")
 	}
@@ -72,7 +72,7 @@ func bringSome(ctx context.Context, r *Registry, repo *store.Repo, namespace, wh
 	for i, a := range list {
 		ids[i] = a.ID
 	}
-	rd, q, err := fetchKept(ctx, r, repo, namespace, kept, ids, transport.FetchOptions{Limits: store.Limits{Objects: 16 + len(ids), Object: oplog.MaxShard, Bytes: most}})
+	rd, q, err := r.fetchKept(ctx, repo, namespace, kept, ids, transport.FetchOptions{Limits: store.Limits{Objects: 16 + len(ids), Object: oplog.MaxShard, Bytes: most}})
 	if err != nil {
 		return promised(err, what+" of "+namespace)
 	}
@@ -111,7 +111,7 @@ func (y *syncing) bringAll(ctx context.Context, repo *store.Repo, base oplog.Sta
 	if !y.writes || base.At.IsZero() || was.IsZero() || now.IsZero() || was == now || repo.Has(tip) {
 		return nil
 	}
-	q, err := fetchFrom(ctx, y.r, y.from, repo, []store.OID{tip, now}, []store.OID{base.At, was},
+	q, err := y.r.fetchFrom(ctx, y.from, repo, []store.OID{tip, now}, []store.OID{base.At, was},
 		transport.FetchOptions{NoThin: true, Limits: store.Limits{Bytes: newsBytes}})
 	if err != nil {
 		return nil
@@ -134,7 +134,7 @@ func (y *syncing) bringNews(ctx context.Context, repo *store.Repo, got *shown) e
 	q := got.q
 	if got.accepted = q != nil && q.Has(s.Catalogue().At().ID); !got.accepted {
 		var err error
-		q, err = fetchFrom(ctx, y.r, y.from, repo, []store.OID{s.Kept}, []store.OID{got.base.Kept}, transport.FetchOptions{NoThin: true})
+		q, err = y.r.fetchFrom(ctx, y.from, repo, []store.OID{s.Kept}, []store.OID{got.base.Kept}, transport.FetchOptions{NoThin: true})
 		if err != nil {
 			return context.Cause(ctx)
 		}
@@ -159,52 +159,52 @@ func (y *syncing) bringNews(ctx context.Context, repo *store.Repo, got *shown) e
 
 // bringRoot brings the root list of a state, and compares the keys that it names with those
 // that the log gave.
-func bringRoot(ctx context.Context, r *Registry, s oplog.State) error {
+func (r *Registry) bringRoot(ctx context.Context, s oplog.State) error {
 	if s.Catalogue() == nil {
 		return nil
 	}
-	if err := bringBlobs(ctx, r, s.Namespace, "root list", []store.OID{s.Kept}, []oplog.Address{s.Catalogue().At()}); err != nil {
+	if err := r.bringBlobs(ctx, s.Namespace, "root list", []store.OID{s.Kept}, []oplog.Address{s.Catalogue().At()}); err != nil {
 		return err
 	}
 	return s.CheckKeys()
 }
 
 // bringLists brings all lists of a state: what a writer needs to name it.
-func bringLists(ctx context.Context, r *Registry, s oplog.State) error {
-	return bringDigits(ctx, r, s, oplog.EveryShard())
+func (r *Registry) bringLists(ctx context.Context, s oplog.State) error {
+	return r.bringDigits(ctx, s, oplog.EveryShard())
 }
 
 // bringDigits brings the lists that name shards.
-func bringDigits(ctx context.Context, r *Registry, s oplog.State, shards []byte) error {
+func (r *Registry) bringDigits(ctx context.Context, s oplog.State, shards []byte) error {
 	if s.Catalogue() == nil {
 		return nil
 	}
-	if err := bringRoot(ctx, r, s); err != nil {
+	if err := r.bringRoot(ctx, s); err != nil {
 		return err
 	}
 	lists, err := s.Catalogue().Lists(shards)
 	if err != nil {
 		return err
 	}
-	return bringBlobs(ctx, r, s.Namespace, "list", []store.OID{s.Kept}, lists)
+	return r.bringBlobs(ctx, s.Namespace, "list", []store.OID{s.Kept}, lists)
 }
 
 // bringShards brings shards of a state, and compares each with what was seen of it before.
-func bringShards(ctx context.Context, r *Registry, s oplog.State, shards []byte) error {
+func (r *Registry) bringShards(ctx context.Context, s oplog.State, shards []byte) error {
 	if s.Catalogue() == nil || len(shards) == 0 {
 		return nil
 	}
-	if err := bringDigits(ctx, r, s, shards); err != nil {
+	if err := r.bringDigits(ctx, s, shards); err != nil {
 		return err
 	}
 	list, err := s.Catalogue().Shards(shards)
 	if err != nil {
 		return err
 	}
-	if err := bringBlobs(ctx, r, s.Namespace, "shard", []store.OID{s.Kept}, list); err != nil {
+	if err := r.bringBlobs(ctx, s.Namespace, "shard", []store.OID{s.Kept}, list); err != nil {
 		return err
 	}
-	return noteShards(ctx, r, s, shards)
+	return r.noteShards(ctx, s, shards)
 }
 
 // Look brings what the registry says of items, as last synced, so that Select, Release and
@@ -213,7 +213,7 @@ func bringShards(ctx context.Context, r *Registry, s oplog.State, shards []byte)
 //
 // Codes: Network when the registry hides what its log promises, Integrity when it shows
 // something else, or a line that differs from one that was seen before; Offline.
-func Look(ctx context.Context, r *Registry, namespace string, refs ...objects.Ref) error {
+func (r *Registry) Look(ctx context.Context, namespace string, refs ...objects.Ref) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m, err := r.mem.Recall()
@@ -225,9 +225,9 @@ func Look(ctx context.Context, r *Registry, namespace string, refs ...objects.Re
 		return err
 	}
 	if len(refs) == 0 {
-		return bringShards(ctx, r, s, oplog.EveryShard())
+		return r.bringShards(ctx, s, oplog.EveryShard())
 	}
-	if err := bringShards(ctx, r, s, oplog.ShardsOf(refs)); err != nil {
+	if err := r.bringShards(ctx, s, oplog.ShardsOf(refs)); err != nil {
 		return err
 	}
 	return r.mem.NoteItems(ctx, s, refs)
@@ -241,7 +241,7 @@ func seenName(i byte) string { return fmt.Sprintf("%02x.jsonl", i) }
 
 // noteShards remembers shards that were looked at, after comparing them with what was seen
 // of them before: a version never changes, and one that was refused for good stays so.
-func noteShards(ctx context.Context, r *Registry, s oplog.State, shards []byte) error {
+func (r *Registry) noteShards(ctx context.Context, s oplog.State, shards []byte) error {
 	repo, err := r.writing()
 	if err != nil {
 		return err
@@ -340,7 +340,7 @@ func (r *Registry) continues(ctx context.Context, s oplog.State, sh *oplog.Shard
 		}
 		now := oplog.FindEntry(rows, was.Ref, was.Version)
 		if now == nil || !was.Same(now) {
-			may, err := mayGo(ctx, r, s, was)
+			may, err := r.mayGo(ctx, s, was)
 			if err != nil {
 				return err
 			}
@@ -363,7 +363,7 @@ func (r *Registry) continues(ctx context.Context, s oplog.State, sh *oplog.Shard
 // vouched checks a line whose signer's key was retired or revoked since: that it stands in
 // the change list of the operation that published it. Whoever holds such a key may not write
 // the log any more, and what only a later state says of it proves nothing.
-func vouched(ctx context.Context, r *Registry, s oplog.State, e *oplog.Entry) error {
+func (r *Registry) vouched(ctx context.Context, s oplog.State, e *oplog.Entry) error {
 	active := func(fp objects.Fingerprint) bool {
 		k, ok := s.Key(fp)
 		return ok && k.State == oplog.KeyActive
@@ -371,12 +371,12 @@ func vouched(ctx context.Context, r *Registry, s oplog.State, e *oplog.Entry) er
 	if active(e.Author) && active(e.Publisher) {
 		return nil
 	}
-	return publishedBy(ctx, r, s, e)
+	return r.publishedBy(ctx, s, e)
 }
 
 // publishedBy checks that a line stands in the change list of the operation that it names.
-func publishedBy(ctx context.Context, r *Registry, s oplog.State, e *oplog.Entry) error {
-	raw, err := operationAt(ctx, r, s, e.Seq)
+func (r *Registry) publishedBy(ctx context.Context, s oplog.State, e *oplog.Entry) error {
+	raw, err := r.operationAt(ctx, s, e.Seq)
 	if err != nil {
 		return err
 	}
@@ -391,10 +391,10 @@ func publishedBy(ctx context.Context, r *Registry, s oplog.State, e *oplog.Entry
 	if _, skipped := skips.Find(e.Seq); skipped || op.Kind != oplog.OpPublish || op.Signer.Fingerprint() != e.Publisher {
 		return fault.New(fault.Integrity, "%s: operation %d did not publish it", e.Name(), e.Seq)
 	}
-	if err := bringBlobs(ctx, r, s.Namespace, "change list", []store.OID{op.Kept}, []oplog.Address{op.Changes.Address}); err != nil {
+	if err := r.bringBlobs(ctx, s.Namespace, "change list", []store.OID{op.Kept}, []oplog.Address{op.Changes.Address}); err != nil {
 		return err
 	}
-	list, err := cached(r).Load(op.Changes.Address, "change list")
+	list, err := r.cached().Load(op.Changes.Address, "change list")
 	if err != nil {
 		return err
 	}
@@ -409,7 +409,7 @@ func publishedBy(ctx context.Context, r *Registry, s oplog.State, e *oplog.Entry
 }
 
 // operationAt returns an operation of a log that was verified up to s.
-func operationAt(ctx context.Context, r *Registry, s oplog.State, seq uint64) ([]byte, error) {
+func (r *Registry) operationAt(ctx context.Context, s oplog.State, seq uint64) ([]byte, error) {
 	repo, err := r.writing()
 	if err != nil {
 		return nil, err

@@ -118,7 +118,7 @@ func (r *Registry) keepState(ctx context.Context, repo *store.Repo, s oplog.Stat
 	if err := r.keep(ctx, repo, s.Namespace, s.Point(), head); err != nil {
 		return err
 	}
-	r.spaces[s.Namespace] = s.From(cached(r))
+	r.spaces[s.Namespace] = s.From(r.cached())
 	return nil
 }
 
@@ -146,7 +146,7 @@ func (r *Registry) load(namespace string, m memory.Points) (oplog.State, error) 
 	if repo == nil {
 		return oplog.State{}, fault.New(fault.NotFound, "namespace %s: its cache is gone", namespace)
 	}
-	s, err := loadState(repo, cached(r), r.o.ID, namespace, p)
+	s, err := loadState(repo, r.cached(), r.o.ID, namespace, p)
 	if err != nil {
 		return oplog.State{}, fmt.Errorf("load namespace %s: %w", namespace, err)
 	}

@@ -10,12 +10,12 @@ import (
 
 // AskedAt returns when a registry last showed what is known here of a namespace, "" being its
 // root, as the newest; zero where that is not known.
-func AskedAt(r *Registry, namespace string) time.Time { return r.mem.AskedAt(namespace) }
+func (r *Registry) AskedAt(namespace string) time.Time { return r.mem.AskedAt(namespace) }
 
 // Settle remembers that something that a caller names by a digest was compared with all that
 // is known of the root and of namespaces, and that all is well until a time; the zero time is
 // for ever. Where that cannot be kept, it is compared again.
-func Settle(r *Registry, what objects.Digest, until time.Time, namespaces ...string) {
+func (r *Registry) Settle(what objects.Digest, until time.Time, namespaces ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.o.Offline && r.reading() != nil {
@@ -27,7 +27,7 @@ func Settle(r *Registry, what objects.Digest, until time.Time, namespaces ...str
 // they were settled with what the caller names. That is one question, and of what is known
 // nothing is read but where it ends. Where something is new, was not settled, or lies at
 // several addresses, it is false, and Sync is to be called.
-func Unchanged(ctx context.Context, r *Registry, what objects.Digest, namespaces ...string) (bool, error) {
+func (r *Registry) Unchanged(ctx context.Context, what objects.Digest, namespaces ...string) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m, err := r.mem.Recall()
@@ -35,7 +35,7 @@ func Unchanged(ctx context.Context, r *Registry, what objects.Digest, namespaces
 		return false, err
 	}
 	at := r.mirrors[0]
-	refs, err := branchesAt(ctx, r, at, namespaces, false, toRead)
+	refs, err := r.branchesAt(ctx, at, namespaces, false, toRead)
 	if err != nil {
 		return false, err
 	}

@@ -19,7 +19,7 @@ var settledWith = objects.DigestOf([]byte("what a caller compares with"))
 func unchanged(t *testing.T, w *world, m *machine, what objects.Digest, change func(*Options)) (*machine, bool) {
 	t.Helper()
 	m = m.reopen(w, change)
-	same, err := Unchanged(w.ctx, m.Registry, what, "acme")
+	same, err := m.Unchanged(w.ctx, what, "acme")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestNothingNewIsOneRequest(t *testing.T) {
 		if err := m.look(mustRef("acme/knowledge/one")); err != nil {
 			t.Fatal(err)
 		}
-		Settle(m.Registry, settledWith, time.Time{}, "acme")
+		m.Settle(settledWith, time.Time{}, "acme")
 	}
 	host.requests.Store(0)
 	noted := m.backdate(t)
@@ -54,7 +54,7 @@ func TestNothingNewIsOneRequest(t *testing.T) {
 		t.Error("the cache was opened for it")
 	}
 	for _, of := range []string{"", "acme"} {
-		if at := AskedAt(m.Registry, of); !at.Equal(w.now) {
+		if at := m.AskedAt(of); !at.Equal(w.now) {
 			t.Errorf("AskedAt(%q) = %v, want %v", of, at, w.now)
 		}
 	}
@@ -65,7 +65,7 @@ func TestNothingNewIsOneRequest(t *testing.T) {
 	if _, same := unchanged(t, w, m, objects.DigestOf([]byte("another lock")), nil); same {
 		t.Error("settled with another lock")
 	}
-	if same, err := Unchanged(w.ctx, m.Registry, settledWith, "acme", "other"); err != nil || same {
+	if same, err := m.Unchanged(w.ctx, settledWith, "acme", "other"); err != nil || same {
 		t.Errorf("settled with other namespaces: %v", err)
 	}
 	mirrored := func(o *Options) { o.Mirrors = []string{w.url + "/"} }
@@ -143,7 +143,7 @@ func TestSettledBeforeAnotherProcess(t *testing.T) {
 			w.publish(w.machine(t), w.ada, "acme/knowledge/one@1.0.0")
 			m := w.machine(t)
 			w.sync(m, "acme")
-			Settle(m.Registry, settledWith, time.Time{}, "acme")
+			m.Settle(settledWith, time.Time{}, "acme")
 			m, same := unchanged(t, w, m, settledWith, nil)
 			if !same {
 				t.Fatal("not settled")
@@ -166,7 +166,7 @@ func TestSettledByNobody(t *testing.T) {
 	for name, settle := range map[string]func(*world, *machine) *machine{
 		"offline": func(w *world, m *machine) *machine {
 			m = m.reopen(w, offline(true))
-			Settle(m.Registry, settledWith, time.Time{}, "acme")
+			m.Settle(settledWith, time.Time{}, "acme")
 			return m.reopen(w, offline(false))
 		},
 		"without a cache": func(w *world, m *machine) *machine {
@@ -174,7 +174,7 @@ func TestSettledByNobody(t *testing.T) {
 			if err := os.RemoveAll(m.mem.CacheDir()); err != nil {
 				w.t.Fatal(err)
 			}
-			Settle(m.Registry, settledWith, time.Time{}, "acme")
+			m.Settle(settledWith, time.Time{}, "acme")
 			return m
 		},
 	} {
@@ -197,7 +197,7 @@ func TestSettledUntilTheRootMoves(t *testing.T) {
 	w.publish(w.machine(t), w.ada, "acme/knowledge/one@1.0.0")
 	m := w.machine(t)
 	w.sync(m, "acme")
-	Settle(m.Registry, settledWith, time.Time{}, "acme")
+	m.Settle(settledWith, time.Time{}, "acme")
 	m, same := unchanged(t, w, m, settledWith, nil)
 	if !same {
 		t.Fatal("not settled before the root moves")
@@ -216,7 +216,7 @@ func TestSettledUntil(t *testing.T) {
 	w.publish(w.machine(t), w.ada, "acme/knowledge/one@1.0.0")
 	m := w.machine(t)
 	w.sync(m, "acme")
-	Settle(m.Registry, settledWith, w.now.Add(time.Hour), "acme")
+	m.Settle(settledWith, w.now.Add(time.Hour), "acme")
 	m, same := unchanged(t, w, m, settledWith, nil)
 	if !same {
 		t.Error("not settled before its time")
@@ -230,7 +230,7 @@ func TestSettledUntil(t *testing.T) {
 // What a host shows that goes back, or is gone, is not nothing: Sync judges it.
 func TestUnchangedIsNoVerdict(t *testing.T) {
 	w, h, m := attacked(t)
-	Settle(m.Registry, settledWith, time.Time{}, "acme")
+	m.Settle(settledWith, time.Time{}, "acme")
 	s := h.state()
 	for name, at := range map[string]func(){
 		"set back": func() { h.set(branchPrefix+"acme", stateBefore(h, s)) },

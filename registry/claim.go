@@ -22,7 +22,7 @@ const (
 // Compare says how a point of a namespace's log stands to what was last synced, without
 // network. A claim proves nothing about the registry: who wrote it may have been shown
 // another history, or may have made it up.
-func Compare(ctx context.Context, r *Registry, namespace string, seq uint64, sum objects.Digest) (Claim, error) {
+func (r *Registry) Compare(ctx context.Context, namespace string, seq uint64, sum objects.Digest) (Claim, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m, err := r.mem.Recall()

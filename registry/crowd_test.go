@@ -110,7 +110,7 @@ func TestCrowd(t *testing.T) {
 			ns := namespace(i)
 			ref := mustRef(fmt.Sprintf("%s/knowledge/%s%d", ns, round, i))
 			w.sync(m, ns)
-			if err := Look(w.ctx, m.Registry, ns, ref); err != nil {
+			if err := m.Look(w.ctx, ns, ref); err != nil {
 				t.Fatal(err)
 			}
 			s, err := m.View(ns)

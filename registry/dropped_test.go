@@ -61,11 +61,11 @@ func (h *host) tipOp() oplog.Op {
 // revokes lets ada revoke bob's key, with what it has to drop.
 func (w *world) revokes(t *testing.T, m *machine, key objects.Fingerprint) (oplog.Op, []oplog.Drop, oplog.State) {
 	t.Helper()
-	op, drops, err := DropsOf(w.ctx, m.Registry, "acme", oplog.Op{Kind: oplog.OpKeyRevoke, Key: key, Reason: "stolen"})
+	op, drops, err := m.DropsOf(w.ctx, "acme", oplog.Op{Kind: oplog.OpKeyRevoke, Key: key, Reason: "stolen"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := ChangeKeys(w.ctx, m.Registry, "acme", By{Signer: w.ada}, false, op)
+	s, err := m.ChangeKeys(w.ctx, "acme", By{Signer: w.ada}, false, op)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestNobodyBlocksARevocation(t *testing.T) {
 					t.Errorf("%s: ends at %d, %v", who, s.Seq, err)
 				}
 				w.look(m)
-				got, err := Examine(w.ctx, m.Registry, "acme")
+				got, err := m.Examine(w.ctx, "acme")
 				if err != nil || got.Digest() != want.Digest() || got.Seq != after.Seq+1 {
 					t.Errorf("%s: examined: %d, %v", who, got.Seq, err)
 				}
@@ -148,11 +148,11 @@ func TestNobodyBlocksARevocation(t *testing.T) {
 				if _, err := m.Select(mustRef("acme/knowledge/after"), mustRange("*")); err != nil && !tt.stops {
 					t.Errorf("%s: what another member published between: %v", who, err)
 				}
-				if got, err := Verify(w.ctx, m.Registry, "acme", true); err != nil || len(got.Missing) > 0 {
+				if got, err := m.Verify(w.ctx, "acme", true); err != nil || len(got.Missing) > 0 {
 					t.Errorf("%s: verified: %v, %v", who, got.Missing, err)
 				}
 			}
-			if _, err := Rebuild(w.ctx, owner.Registry, By{Signer: w.ada}, "acme", false); err != nil {
+			if _, err := owner.Rebuild(w.ctx, By{Signer: w.ada}, "acme", false); err != nil {
 				t.Errorf("rebuilt: %v", err)
 			}
 		})
@@ -200,7 +200,7 @@ func TestForgedDrops(t *testing.T) {
 		w.publish(pub, bob, "acme/knowledge/d@1.0.0")   // 6
 		w.sync(m, "acme")
 		w.look(m)
-		if _, err := Verify(w.ctx, m.Registry, "acme", false); err != nil { // and goes on from there
+		if _, err := m.Verify(w.ctx, "acme", false); err != nil { // and goes on from there
 			t.Fatal(err)
 		}
 		op := oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), BadFrom: 5, DropFrom: 5, Reason: "stolen"}
@@ -214,7 +214,7 @@ func TestForgedDrops(t *testing.T) {
 			}
 			_, err := m.Select(mustRef("acme/knowledge/d"), mustRange("*"))
 			wantCode(t, err, fault.NotFound)
-			if got, err := Verify(w.ctx, m.Registry, "acme", false); err != nil || len(got.Missing) > 0 {
+			if got, err := m.Verify(w.ctx, "acme", false); err != nil || len(got.Missing) > 0 {
 				t.Errorf("%s: verified: %v, %v", who, got.Missing, err)
 			}
 		}
@@ -255,7 +255,7 @@ func TestForgedDrops(t *testing.T) {
 		wantCode(t, m.look(lost), fault.Integrity)
 		fresh := w.machine(t)
 		w.sync(fresh, "acme")
-		_, err := Examine(w.ctx, fresh.Registry, "acme")
+		_, err := fresh.Examine(w.ctx, "acme")
 		wantCode(t, err, fault.Integrity)
 	})
 }
@@ -304,12 +304,12 @@ func TestDropsOfAnEndedKey(t *testing.T) {
 			h.write(forgery{s: h.state(), by: eve, op: publishOp(h.content(eve, "acme/knowledge/evil@1.0.0", "evil"))}, hide)
 			h.write(forgery{s: h.state(), by: bob, op: end(bob.fp())}, nil)
 			owner := w.machine(t)
-			_, _, err := DropsOf(w.ctx, owner.Registry, "acme", oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), BadFrom: 7, Reason: "stolen"})
+			_, _, err := owner.DropsOf(w.ctx, "acme", oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), BadFrom: 7, Reason: "stolen"})
 			if !fault.Is(err, fault.Usage) {
 				t.Fatalf("bad from after what is dropped: %v", err)
 			}
 			op := oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), BadFrom: 5, Reason: "stolen"}
-			op, drops, err := DropsOf(w.ctx, owner.Registry, "acme", op)
+			op, drops, err := owner.DropsOf(w.ctx, "acme", op)
 			if err != nil || op.DropFrom != 5 || len(drops) != 2 {
 				t.Fatalf("drops %+v from %d, %v", drops, op.DropFrom, err)
 			}
@@ -319,7 +319,7 @@ func TestDropsOfAnEndedKey(t *testing.T) {
 			w.publish(owner, w.ada, "acme/knowledge/next@1.0.0")
 			for _, m := range []*machine{old, w.machine(t)} {
 				w.sync(m, "acme")
-				if s, err := Examine(w.ctx, m.Registry, "acme"); err != nil || s.Digest() != h.state().Digest() || len(s.Active()) != 1 {
+				if s, err := m.Examine(w.ctx, "acme"); err != nil || s.Digest() != h.state().Digest() || len(s.Active()) != 1 {
 					t.Errorf("examined: %v, %d active keys", err, len(s.Active()))
 				}
 				if _, err := m.reopen(w, nil).View("acme"); err != nil { // as the next command reads it
@@ -349,7 +349,7 @@ func TestDropsBetween(t *testing.T) {
 	for _, m := range []*machine{old, w.machine(t)} {
 		w.sync(m, "acme")
 		w.look(m)
-		s, err := Examine(w.ctx, m.Registry, "acme")
+		s, err := m.Examine(w.ctx, "acme")
 		if err != nil || s.Digest() != h.state().Digest() {
 			t.Fatal(err)
 		}
@@ -373,30 +373,30 @@ func TestDropsByAQuorum(t *testing.T) {
 	nowhere := oplog.AddressOf([]byte("nowhere"))
 	h.write(forgery{s: h.state(), by: bob, op: publishOp(h.content(bob, "acme/knowledge/evil@1.0.0", "evil"))},
 		func(op *oplog.Op) { op.State, op.Kept, op.Changes.Address = nowhere, nowhere.ID, nowhere })
-	op, drops, err := DropsOf(w.ctx, pub.Registry, "acme", oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), Reason: "stolen"})
+	op, drops, err := pub.DropsOf(w.ctx, "acme", oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), Reason: "stolen"})
 	if err != nil || len(drops) != 1 {
 		t.Fatal(drops, err)
 	}
-	if op, err = ProposeOp(w.ctx, pub.Registry, "acme", w.ada.pub, op); err != nil {
+	if op, err = pub.ProposeOp(w.ctx, "acme", w.ada.pub, op); err != nil {
 		t.Fatal(err)
 	}
 	if op, err = oplog.ParseOpProposal(op.Proposal()); err != nil {
 		t.Fatal(err)
 	}
 	other := w.machine(t)
-	if got, err := JudgeOp(w.ctx, other.Registry, op, eve.pub); err != nil || got.Want != 2 {
+	if got, err := other.JudgeOp(w.ctx, op, eve.pub); err != nil || got.Want != 2 {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if err := op.Approve(w.ctx, w.ada); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := CommitOp(w.ctx, other.Registry, By{Signer: eve}, op); err != nil {
+	if _, err := other.CommitOp(w.ctx, By{Signer: eve}, op); err != nil {
 		t.Fatal(err)
 	}
 	w.publish(pub, w.ada, "acme/knowledge/next@1.0.0")
 	for _, m := range []*machine{old, w.machine(t)} {
 		w.sync(m, "acme")
-		if s, err := Examine(w.ctx, m.Registry, "acme"); err != nil || s.Digest() != h.state().Digest() {
+		if s, err := m.Examine(w.ctx, "acme"); err != nil || s.Digest() != h.state().Digest() {
 			t.Errorf("examined: %v", err)
 		}
 	}
@@ -414,18 +414,18 @@ func TestDropsByTheRoot(t *testing.T) {
 		func(op *oplog.Op) { op.State, op.Kept = nowhere, nowhere.ID })
 	h.rootOp(w.root, oplog.RootOp{Kind: oplog.OpGrant, Namespace: "acme", Genesis: h.state().Genesis, Keys: []trust.PublicKey{rescue.pub}})
 	m := w.machine(t)
-	op, _, err := DropsOf(w.ctx, m.Registry, "acme", oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), Reason: "stolen"})
+	op, _, err := m.DropsOf(w.ctx, "acme", oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), Reason: "stolen"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	take := oplog.Op{Kind: oplog.OpTransfer, Keys: []oplog.KeyGrant{{Public: rescue.pub}}}
-	if _, err := ChangeKeys(w.ctx, m.Registry, "acme", By{Signer: rescue}, false, take, op); err != nil {
+	if _, err := m.ChangeKeys(w.ctx, "acme", By{Signer: rescue}, false, take, op); err != nil {
 		t.Fatal(err)
 	}
 	w.publish(m, rescue, "acme/knowledge/next@1.0.0")
 	fresh := w.machine(t)
 	w.sync(fresh, "acme")
-	if s, err := Examine(w.ctx, fresh.Registry, "acme"); err != nil || s.Digest() != h.state().Digest() || s.Threshold != 1 {
+	if s, err := fresh.Examine(w.ctx, "acme"); err != nil || s.Digest() != h.state().Digest() || s.Threshold != 1 {
 		t.Errorf("examined: %v", err)
 	}
 }
@@ -470,7 +470,7 @@ func TestDropsOfAnother(t *testing.T) {
 	w, h, _, bob := blocking(t)
 	h.write(forgery{s: h.state(), by: w.ada, op: publishOp(h.content(w.ada, "acme/knowledge/c@1.0.0", "c"))},
 		func(op *oplog.Op) { op.Changes.Address = oplog.AddressOf([]byte("nowhere")) })
-	_, _, err := DropsOf(w.ctx, w.machine(t).Registry, "acme", oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), Reason: "stolen"})
+	_, _, err := w.machine(t).DropsOf(w.ctx, "acme", oplog.Op{Kind: oplog.OpKeyRevoke, Key: bob.fp(), Reason: "stolen"})
 	var at *oplog.BlockedError
 	if !errors.As(err, &at) || at.Seq != 5 || at.By != w.ada.fp() || !fault.Is(err, fault.Network) {
 		t.Errorf("%v, want one about operation 5", err)

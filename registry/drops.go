@@ -16,14 +16,14 @@ import (
 
 // mayGo reports whether a line that this machine saw may be gone or another: where operations
 // were dropped, and none that was not published it.
-func mayGo(ctx context.Context, r *Registry, s oplog.State, was *oplog.Entry) (bool, error) {
+func (r *Registry) mayGo(ctx context.Context, s oplog.State, was *oplog.Entry) (bool, error) {
 	switch {
 	case !s.AnyDropped():
 		return false, nil
 	case s.Dropped(was.Publisher, was.Seq) || was.Seq > s.Seq:
 		return true, nil
 	}
-	err := publishedBy(ctx, r, s, was)
+	err := r.publishedBy(ctx, s, was)
 	if fault.Is(err, fault.Integrity) || fault.Is(err, fault.Malformed) {
 		return true, nil
 	}
@@ -31,7 +31,7 @@ func mayGo(ctx context.Context, r *Registry, s oplog.State, was *oplog.Entry) (b
 }
 
 // noteDrops notes which operations that were read drop others.
-func noteDrops(r *Registry, ops []oplog.Op) {
+func (r *Registry) noteDrops(ops []oplog.Op) {
 	for i := range ops {
 		op := &ops[i]
 		for _, k := range op.Revocations() {
@@ -44,7 +44,7 @@ func noteDrops(r *Registry, ops []oplog.Op) {
 }
 
 // Drops returns which operations that were read since Open drop others, for people.
-func Drops(r *Registry) []string {
+func (r *Registry) Drops() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.drops)
@@ -52,10 +52,10 @@ func Drops(r *Registry) []string {
 
 // Beyond returns a namespace after a sync as far as its log tells, where its state cannot be
 // read too. Then nothing of it is remembered.
-func Beyond(ctx context.Context, r *Registry, namespace string) (oplog.State, error) {
+func (r *Registry) Beyond(ctx context.Context, namespace string) (oplog.State, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return beyond(ctx, r, toRead, namespace)
+	return r.beyond(ctx, toRead, namespace)
 }
 
 // DropsOf fills in from where on a key-revoke drops operations, after a sync: of each key that it
@@ -63,10 +63,10 @@ func Beyond(ctx context.Context, r *Registry, namespace string) (oplog.State, er
 // cannot be derived. It returns what is dropped; nothing where all follows. Where an operation by
 // another key does not follow, the error is a BlockedError: neither key is revoked without the
 // other.
-func DropsOf(ctx context.Context, r *Registry, namespace string, op oplog.Op) (oplog.Op, []oplog.Drop, error) {
+func (r *Registry) DropsOf(ctx context.Context, namespace string, op oplog.Op) (oplog.Op, []oplog.Drop, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s, err := beyond(ctx, r, toTry, namespace)
+	s, err := r.beyond(ctx, toTry, namespace)
 	if err != nil {
 		return op, nil, err
 	}
@@ -78,12 +78,12 @@ func DropsOf(ctx context.Context, r *Registry, namespace string, op oplog.Op) (o
 	for {
 		op = op.Naming(list)
 		planned := s.Planned(op)
-		x, err := examineAs(ctx, r, s, r.mem.Had(s).At, planned.Keys())
+		x, err := r.examineAs(ctx, s, r.mem.Had(s).At, planned.Keys())
 		if err == nil {
 			drops := slices.DeleteFunc(x.Dropped, func(d oplog.Drop) bool { return s.Dropped(d.By, d.Seq) }) // before
 			for i := range drops {
 				d := &drops[i]
-				d.Readable = bringBlobs(ctx, r, namespace, "change list", []store.OID{d.Kept}, []oplog.Address{d.List}) == nil
+				d.Readable = r.bringBlobs(ctx, namespace, "change list", []store.OID{d.Kept}, []oplog.Address{d.List}) == nil
 			}
 			return op, drops, context.Cause(ctx)
 		}

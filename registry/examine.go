@@ -14,38 +14,38 @@ import (
 // examine replays a namespace with every change list, so that no state and no line of the
 // catalogue is believed. It begins with the claim, or after a point up to which this machine
 // has examined it. s was synced.
-func examine(ctx context.Context, r *Registry, s oplog.State, known oplog.Point) (oplog.Examined, error) {
-	return examineAs(ctx, r, s, known, s.Keys())
+func (r *Registry) examine(ctx context.Context, s oplog.State, known oplog.Point) (oplog.Examined, error) {
+	return r.examineAs(ctx, s, known, s.Keys())
 }
 
 // examineAs is examine where the keys are to be other ones, by operations that are planned: what
 // these drop is not derived any more.
-func examineAs(ctx context.Context, r *Registry, s oplog.State, known oplog.Point, keys []oplog.Key) (oplog.Examined, error) {
+func (r *Registry) examineAs(ctx context.Context, s oplog.State, known oplog.Point, keys []oplog.Key) (oplog.Examined, error) {
 	if s.Seq == 0 {
 		return oplog.Examined{State: s}, nil
 	}
 	if s.WithKeys(keys).Unsettled(known.Effective().Seq) { // what was derived there was dropped since
 		known = oplog.Point{}
 	}
-	x, err := examineFrom(ctx, r, s, known, keys)
+	x, err := r.examineFrom(ctx, s, known, keys)
 	if fault.Is(err, fault.Offline) && x.Since > 0 { // a cache may be deleted at any time, in parts too
-		return examineFrom(ctx, r, s, oplog.Point{}, keys)
+		return r.examineFrom(ctx, s, oplog.Point{}, keys)
 	}
 	return x, err
 }
 
-func examineFrom(ctx context.Context, r *Registry, s oplog.State, known oplog.Point, keys []oplog.Key) (oplog.Examined, error) {
-	base, raws, err := logSince(ctx, r, s, known)
+func (r *Registry) examineFrom(ctx context.Context, s oplog.State, known oplog.Point, keys []oplog.Key) (oplog.Examined, error) {
+	base, raws, err := r.logSince(ctx, s, known)
 	if err != nil {
 		return oplog.Examined{}, err
 	}
 	x := oplog.Examined{State: base, Since: base.Seq, Before: base.Kept, Keys: keys}
-	from := cached(r)
+	from := r.cached()
 	_, done, err := oplog.Replay(ctx, base, raws, r.o.Now())
 	if err != nil {
 		return x, err
 	}
-	if err := bringChanges(ctx, r, s, slices.DeleteFunc(slices.Clone(done.Ops), x.NeedsNone)); err != nil {
+	if err := r.bringChanges(ctx, s, slices.DeleteFunc(slices.Clone(done.Ops), x.NeedsNone)); err != nil {
 		return x, err
 	}
 	x.Skipped = done.Skipped
@@ -56,42 +56,42 @@ func examineFrom(ctx context.Context, r *Registry, s oplog.State, known oplog.Po
 	if x.Tip != s.Tip {
 		return x, fault.New(fault.Integrity, "namespace %s: its log ends in %s, what was verified is %s", s.Namespace, x.Tip, s.Tip)
 	}
-	if err := saveCatalogue(ctx, r, x.State); err != nil {
+	if err := r.saveCatalogue(ctx, x.State); err != nil {
 		return x, err
 	}
 	x.State = x.State.From(from)
 	judged := x.State.WithKeys(keys) // what these drop may be gone
-	return x, noteShards(ctx, r, judged, oplog.EveryShard())
+	return x, r.noteShards(ctx, judged, oplog.EveryShard())
 }
 
 // logSince returns the state at a point that this machine examined, and the operations
 // after it up to s; everything from the claim on where the cache does not tell.
-func logSince(ctx context.Context, r *Registry, s oplog.State, known oplog.Point) (oplog.State, [][]byte, error) {
+func (r *Registry) logSince(ctx context.Context, s oplog.State, known oplog.Point) (oplog.State, [][]byte, error) {
 	repo, err := r.writing()
 	if err != nil {
 		return oplog.State{}, nil, err
 	}
 	if known.Seq > 0 && known.Seq <= s.Seq {
-		base, err := loadState(repo, cached(r), r.o.ID, s.Namespace, known)
+		base, err := loadState(repo, r.cached(), r.o.ID, s.Namespace, known)
 		if err == nil {
 			if raws, met, err := oplog.ReadLine(ctx, &repo.Reader, s.At, known.Tip); err == nil && met {
 				return base.WithRoot(s.Under()), raws, nil
 			}
 		}
 	}
-	raws, err := wholeLog(ctx, r, s)
+	raws, err := r.wholeLog(ctx, s)
 	return oplog.NewState(s.Under(), s.Namespace), raws, err
 }
 
 // bringChanges brings the change lists of operations up to s. Where one does not come, halves
 // are asked for until it is known which is the first.
-func bringChanges(ctx context.Context, r *Registry, s oplog.State, ops []oplog.Op) error {
+func (r *Registry) bringChanges(ctx context.Context, s oplog.State, ops []oplog.Op) error {
 	var lists []oplog.Address
 	var kept []store.OID
 	for i := range ops {
 		lists, kept = append(lists, ops[i].Changes.Address), append(kept, ops[i].Kept)
 	}
-	err := bringBlobs(ctx, r, s.Namespace, "change list", kept, lists)
+	err := r.bringBlobs(ctx, s.Namespace, "change list", kept, lists)
 	switch {
 	case err == nil || ctx.Err() != nil || r.o.Offline:
 		return err
@@ -99,14 +99,14 @@ func bringChanges(ctx context.Context, r *Registry, s oplog.State, ops []oplog.O
 		return ops[0].Blocked(err)
 	}
 	half := len(ops) / 2
-	if err := bringChanges(ctx, r, s, ops[:half]); err != nil {
+	if err := r.bringChanges(ctx, s, ops[:half]); err != nil {
 		return err
 	}
-	return bringChanges(ctx, r, s, ops[half:])
+	return r.bringChanges(ctx, s, ops[half:])
 }
 
 // wholeLog returns every operation up to s, from the cache or the registry.
-func wholeLog(ctx context.Context, r *Registry, s oplog.State) ([][]byte, error) {
+func (r *Registry) wholeLog(ctx context.Context, s oplog.State) ([][]byte, error) {
 	repo, err := r.writing()
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func wholeLog(ctx context.Context, r *Registry, s oplog.State) ([][]byte, error)
 
 // saveCatalogue puts the parts of a state that follow from the log into the cache, so that
 // nothing of them needs to be fetched.
-func saveCatalogue(ctx context.Context, r *Registry, s oplog.State) error {
+func (r *Registry) saveCatalogue(ctx context.Context, s oplog.State) error {
 	repo, err := r.writing()
 	if err != nil {
 		return err
@@ -149,13 +149,13 @@ func saveCatalogue(ctx context.Context, r *Registry, s oplog.State) error {
 
 // Examine replays a namespace from its claim and applies every change list, so that nothing
 // that an owner wrote is believed for being signed. It was synced.
-func Examine(ctx context.Context, r *Registry, namespace string) (oplog.State, error) {
+func (r *Registry) Examine(ctx context.Context, namespace string) (oplog.State, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s, err := r.current(ctx, namespace)
 	if err != nil {
 		return s, err
 	}
-	x, err := examine(ctx, r, s, oplog.Point{})
+	x, err := r.examine(ctx, s, oplog.Point{})
 	return x.State, err
 }

@@ -143,7 +143,7 @@ func (r *Registry) Propose(ctx context.Context, op oplog.RootOp) (oplog.RootOp, 
 
 // freshRoot returns the root after a sync.
 func (r *Registry) freshRoot(ctx context.Context) (oplog.Root, error) {
-	if err := syncFrom(ctx, r, toWrite, nil, allMust); err != nil {
+	if err := r.syncFrom(ctx, toWrite, nil, allMust); err != nil {
 		return oplog.Root{}, err
 	}
 	_, root, err := r.known(ctx)
@@ -189,7 +189,7 @@ func (r *Registry) CommitRoot(ctx context.Context, by By, op oplog.RootOp) error
 }
 
 // changeRoot proposes and commits in one go, for a threshold of one.
-func changeRoot(ctx context.Context, r *Registry, by By, op oplog.RootOp) error {
+func (r *Registry) changeRoot(ctx context.Context, by By, op oplog.RootOp) error {
 	for try := 1; ; try++ {
 		begun := time.Now()
 		filled, err := r.Propose(ctx, op)
@@ -208,22 +208,22 @@ func changeRoot(ctx context.Context, r *Registry, by By, op oplog.RootOp) error 
 
 // Grant gives a namespace to keys, on the word of one root key; see GrantOp.
 func (r *Registry) Grant(ctx context.Context, by By, namespace string, keys ...trust.PublicKey) error {
-	op, err := GrantOp(ctx, r, namespace, keys...)
+	op, err := r.GrantOp(ctx, namespace, keys...)
 	if err != nil {
 		return err
 	}
-	return changeRoot(ctx, r, by, op)
+	return r.changeRoot(ctx, by, op)
 }
 
 // GrantOp returns the operation that gives a namespace to keys, to be proposed. Where a log
 // exists already, the grant names it, so that it stays the namespace's; its new owners then
 // add themselves (OpKeyAdd), and readers are asked before they follow.
-func GrantOp(ctx context.Context, r *Registry, namespace string, keys ...trust.PublicKey) (oplog.RootOp, error) {
+func (r *Registry) GrantOp(ctx context.Context, namespace string, keys ...trust.PublicKey) (oplog.RootOp, error) {
 	op := oplog.RootOp{Kind: oplog.OpGrant, Namespace: namespace, Keys: keys}
 	if err := oplog.CheckNamespace(namespace); err != nil || len(keys) == 0 {
 		return op, fault.New(fault.Usage, "grant %s: want a namespace and its keys", words.Brief(namespace))
 	}
-	s, err := Beyond(ctx, r, namespace) // a grant is the way out where nobody can read the state
+	s, err := r.Beyond(ctx, namespace) // a grant is the way out where nobody can read the state
 	root, rootErr := r.Root(ctx)
 	if rootErr != nil {
 		return op, rootErr
@@ -248,7 +248,7 @@ func (r *Registry) Checkpoint(ctx context.Context, by By, namespaces ...string) 
 	if err != nil {
 		return err
 	}
-	return changeRoot(ctx, r, by, op)
+	return r.changeRoot(ctx, by, op)
 }
 
 // CheckpointOp returns the operation of Checkpoint, to be proposed. It may say when the next

@@ -120,7 +120,7 @@ func entryOf(e *oplog.Envelope, seq uint64, text string) LogEntry {
 
 // AgeOf returns when versions of a namespace could first be had for certain: the later of the
 // time that the log says and the time when this machine first saw it.
-func AgeOf(r *Registry, namespace string) (func(*oplog.Entry) time.Time, error) {
+func (r *Registry) AgeOf(namespace string) (func(*oplog.Entry) time.Time, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.mem.AgeOf(namespace)
@@ -128,7 +128,7 @@ func AgeOf(r *Registry, namespace string) (func(*oplog.Entry) time.Time, error) 
 
 // VersionsOf returns every version of an item whatever its status, oldest first, as last
 // synced; Look was called for it.
-func VersionsOf(r *Registry, ref objects.Ref) ([]oplog.Entry, error) {
+func (r *Registry) VersionsOf(ref objects.Ref) ([]oplog.Entry, error) {
 	s, err := r.View(ref.ID.Namespace())
 	if err != nil {
 		return nil, err

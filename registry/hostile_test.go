@@ -232,7 +232,7 @@ func (m *machine) skips(t *testing.T, w *world, why string) {
 // reports checks which operations of acme are reported as skipped, by why.
 func (m *machine) reports(t *testing.T, why ...string) {
 	t.Helper()
-	got, err := SkippedOf(m.Registry, "acme")
+	got, err := m.SkippedOf("acme")
 	open := got.Open()
 	if err != nil || len(open) != len(why) {
 		t.Fatalf("%d operations are reported, want %d: %v, %v", len(open), len(why), got, err)

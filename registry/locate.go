@@ -39,7 +39,7 @@ func (e *LocatedError) Error() string {
 
 // writtenAt returns where a namespace ("": the root) is written: the first address, or where
 // the root locates it.
-func writtenAt(ctx context.Context, r *Registry, namespace string) (*mirror, error) {
+func (r *Registry) writtenAt(ctx context.Context, namespace string) (*mirror, error) {
 	if namespace == "" || r.o.To != "" {
 		return r.mirrors[0], nil
 	}
@@ -51,11 +51,11 @@ func writtenAt(ctx context.Context, r *Registry, namespace string) (*mirror, err
 	if g == nil || g.Located == "" {
 		return r.mirrors[0], nil
 	}
-	return located(r, g)
+	return r.located(g)
 }
 
 // located returns the repository that the root locates a namespace in.
-func located(r *Registry, g *oplog.Grant) (*mirror, error) {
+func (r *Registry) located(g *oplog.Grant) (*mirror, error) {
 	known := slices.Concat(r.mirrors, r.elsewhere)
 	if i := slices.IndexFunc(known, func(m *mirror) bool { return m.url == g.Located }); i >= 0 {
 		return known[i], nil
@@ -111,7 +111,7 @@ func placeOf(text string) whereabouts {
 }
 
 // Locates reports whether the root, as last synced, locates a namespace at an address.
-func Locates(ctx context.Context, r *Registry, url string) bool {
+func (r *Registry) Locates(ctx context.Context, url string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, root, err := r.known(ctx)
@@ -121,7 +121,7 @@ func Locates(ctx context.Context, r *Registry, url string) bool {
 // MayLocate refuses to locate a namespace where its log is not: whoever follows the root
 // there would be shown less than before. What nobody claimed may lie in any repository that
 // answers. The namespace was synced.
-func MayLocate(ctx context.Context, r *Registry, namespace, url string) error {
+func (r *Registry) MayLocate(ctx context.Context, namespace, url string) error {
 	if err := oplog.CheckRepository(url); err != nil {
 		return fault.New(fault.Usage, "locate %s: %w", namespace, err)
 	}

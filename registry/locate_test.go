@@ -25,7 +25,7 @@ func locatedElsewhere(t *testing.T) (w *world, pub *machine, url string) {
 	w.publish(pub, w.ada, "acme/knowledge/a@1.0.0")
 	url = w.another("acme.git")
 	w.sync(pub, "acme")
-	if _, err := SpreadTo(w.ctx, pub.Registry, url, SpreadOptions{Namespaces: []string{"acme"}, Only: true}); err != nil {
+	if _, err := pub.SpreadTo(w.ctx, url, SpreadOptions{Namespaces: []string{"acme"}, Only: true}); err != nil {
 		t.Fatal(err)
 	}
 	w.locate(url)
@@ -49,12 +49,12 @@ func (w *world) locate(url string) {
 	m := w.machine(w.t)
 	m.o.MayAsk = func(string) bool { return true }
 	m = m.reopen(w, nil)
-	op, err := GrantOp(w.ctx, m.Registry, "acme", w.ada.pub)
+	op, err := m.GrantOp(w.ctx, "acme", w.ada.pub)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	op.Located = url
-	if err := changeRoot(w.ctx, m.Registry, By{Signer: w.root}, op); err != nil {
+	if err := m.changeRoot(w.ctx, By{Signer: w.root}, op); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -76,10 +76,10 @@ func TestLocatedNamespace(t *testing.T) {
 	if err := fetchFirst(t, w, m, "acme/knowledge/b"); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := Verify(w.ctx, m.Registry, "acme", true); err != nil || len(c.Missing) > 0 || c.Operations != 3 {
+	if c, err := m.Verify(w.ctx, "acme", true); err != nil || len(c.Missing) > 0 || c.Operations != 3 {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if _, err := Rebuild(w.ctx, pub.Registry, By{Signer: w.ada}, "acme", false); err != nil {
+	if _, err := pub.Rebuild(w.ctx, By{Signer: w.ada}, "acme", false); err != nil {
 		t.Fatal(err)
 	}
 	if err := changeKeys(w, pub, By{Signer: w.ada}, oplog.Op{Kind: oplog.OpKeyRetire, Key: newKey("bob").pub.Fingerprint()}); err == nil {
@@ -93,11 +93,11 @@ func TestLocatedNamespace(t *testing.T) {
 	wantCode(t, m.Sync(w.ctx, "acme"), fault.Rollback)
 	fresh := w.machine(t).reopen(w, func(o *Options) { o.MayAsk = allow(url) })
 	w.sync(fresh, "acme") // knows no better, and is told
-	if notes := Notes(fresh.Registry); len(notes) != 1 || !strings.Contains(notes[0], url) {
+	if notes := fresh.Notes(); len(notes) != 1 || !strings.Contains(notes[0], url) {
 		t.Errorf("notes %q", notes)
 	}
 	os.Rename(dir+".away", dir)
-	all, err := Survey(w.ctx, fresh.Registry, "acme")
+	all, err := fresh.Survey(w.ctx, "acme")
 	if err != nil || len(all) != 2 || all[0].Problem() != w.url+" is behind: acme: 2 of 3 operations" {
 		t.Errorf("%v, %v", all, err)
 	}
@@ -183,14 +183,14 @@ func TestMayLocate(t *testing.T) {
 	w.publish(pub, w.ada, "acme/knowledge/b@1.0.0")
 	third := w.another("third.git")
 	w.sync(pub, "acme")
-	wantCode(t, MayLocate(w.ctx, pub.Registry, "acme", third), fault.Rollback)
-	if _, err := SpreadTo(w.ctx, pub.Registry, third, SpreadOptions{Namespaces: []string{"acme"}, Only: true}); err != nil {
+	wantCode(t, pub.MayLocate(w.ctx, "acme", third), fault.Rollback)
+	if _, err := pub.SpreadTo(w.ctx, third, SpreadOptions{Namespaces: []string{"acme"}, Only: true}); err != nil {
 		t.Fatal(err)
 	}
-	if err := MayLocate(w.ctx, pub.Registry, "acme", third); err != nil {
+	if err := pub.MayLocate(w.ctx, "acme", third); err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, MayLocate(w.ctx, pub.Registry, "acme", w.url), fault.Rollback) // the old one is behind
+	wantCode(t, pub.MayLocate(w.ctx, "acme", w.url), fault.Rollback) // the old one is behind
 	w.locate(third)
 	m := w.machine(t).reopen(w, func(o *Options) { o.MayAsk = allow(url) })
 	wantCode(t, m.Sync(w.ctx, "acme"), fault.Untrusted) // another address, another question
@@ -199,7 +199,7 @@ func TestMayLocate(t *testing.T) {
 	w.locate("")
 	m = m.reopen(w, nil)
 	wantCode(t, m.Sync(w.ctx, "acme"), fault.Rollback) // the root's own repository was left behind
-	if _, err := SpreadTo(w.ctx, w.reading(t, third), w.url, SpreadOptions{Namespaces: []string{"acme"}, Only: true}); err == nil {
+	if _, err := w.reading(t, third).SpreadTo(w.ctx, w.url, SpreadOptions{Namespaces: []string{"acme"}, Only: true}); err == nil {
 		w.sync(m.reopen(w, nil), "acme")
 	}
 }
@@ -211,7 +211,7 @@ func (w *world) reading(t *testing.T, urls ...string) *Registry {
 	o.Mirrors = urls
 	m := w.open(t, o)
 	w.sync(m, "acme")
-	if _, err := Survey(w.ctx, m.Registry, "acme"); err != nil {
+	if _, err := m.Survey(w.ctx, "acme"); err != nil {
 		t.Fatal(err)
 	}
 	return m.Registry
@@ -226,15 +226,15 @@ func TestMirrorOfALocatedNamespace(t *testing.T) {
 	o.Mirrors = []string{copied}
 	m := w.open(t, o)
 	w.sync(m, "acme")
-	got, err := SpreadTo(w.ctx, m.Registry, copied, SpreadOptions{Namespaces: []string{"acme"}})
+	got, err := m.SpreadTo(w.ctx, copied, SpreadOptions{Namespaces: []string{"acme"}})
 	if err != nil || len(got.Moved) != 1 || got.Moved[0] != mainBranch {
 		t.Fatalf("%v, %v", got.Moved, err)
 	}
-	all, err := Survey(w.ctx, m.Registry, "acme")
+	all, err := m.Survey(w.ctx, "acme")
 	if err != nil || len(all) != 3 || all[1].Problem() != "" {
 		t.Fatalf("%v, %v", all, err)
 	}
-	if _, err = SpreadTo(w.ctx, m.Registry, copied, SpreadOptions{Namespaces: []string{"acme"}, Only: true}); err != nil {
+	if _, err = m.SpreadTo(w.ctx, copied, SpreadOptions{Namespaces: []string{"acme"}, Only: true}); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(filepath.Dir(w.dir), "acme.git")

@@ -28,7 +28,7 @@ func (r *Registry) Mark(ctx context.Context, kind oplog.OpKind, c StatusChange) 
 	if err != nil {
 		return err
 	}
-	_, err = amend(ctx, r, change{namespace: op.Items[0].Ref.ID.Namespace(), by: c.By, refs: oplog.RefsOf(op.Items)}, op)
+	_, err = r.amend(ctx, change{namespace: op.Items[0].Ref.ID.Namespace(), by: c.By, refs: oplog.RefsOf(op.Items)}, op)
 	return err
 }
 
@@ -53,7 +53,7 @@ func (c StatusChange) Operation(kind oplog.OpKind) (oplog.Op, error) {
 // ChangeKeys appends operations on the keys of a namespace that is claimed (OpKeyAdd,
 // OpKeyRetire, OpKeyRevoke, OpTransfer, OpThreshold), or voids an operation (OpVoid), all of
 // them or none: one ref update. It returns the state after them; dry checks everything and changes nothing.
-func ChangeKeys(ctx context.Context, r *Registry, namespace string, by By, dry bool, ops ...oplog.Op) (oplog.State, error) {
+func (r *Registry) ChangeKeys(ctx context.Context, namespace string, by By, dry bool, ops ...oplog.Op) (oplog.State, error) {
 	c := change{namespace: namespace, by: by, dry: dry, refs: []objects.Ref{}, wants: ops}
 	for i, op := range ops {
 		switch op.Kind {
@@ -72,11 +72,11 @@ func ChangeKeys(ctx context.Context, r *Registry, namespace string, by By, dry b
 	if len(ops) == 0 {
 		return oplog.State{}, fault.New(fault.Usage, "change the keys of %s: nothing to change", namespace)
 	}
-	return amend(ctx, r, c, ops...)
+	return r.amend(ctx, c, ops...)
 }
 
 // amend appends operations, as they are, to a namespace that is claimed.
-func amend(ctx context.Context, r *Registry, c change, ops ...oplog.Op) (oplog.State, error) {
+func (r *Registry) amend(ctx context.Context, c change, ops ...oplog.Op) (oplog.State, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var mine oplog.State // what the last try would have made
@@ -84,7 +84,7 @@ func amend(ctx context.Context, r *Registry, c change, ops ...oplog.Op) (oplog.S
 		if s.Seq == 0 {
 			return nil, fault.New(fault.NotFound, "namespace %s: nobody has claimed it", c.namespace)
 		}
-		done, err := alreadyDone(r, s, mine, ops)
+		done, err := r.alreadyDone(s, mine, ops)
 		if done || err != nil {
 			return nil, err
 		}
@@ -97,7 +97,7 @@ func amend(ctx context.Context, r *Registry, c change, ops ...oplog.Op) (oplog.S
 
 // alreadyDone reports whether an earlier try, which would have led to the state mine, was
 // pushed although its answer was lost.
-func alreadyDone(r *Registry, s, mine oplog.State, ops []oplog.Op) (bool, error) {
+func (r *Registry) alreadyDone(s, mine oplog.State, ops []oplog.Op) (bool, error) {
 	if ops[0].Kind != oplog.OpVoid { // which changes no state
 		return mine.Seq > 0 && s.Digest() == mine.Digest(), nil
 	}
@@ -109,7 +109,7 @@ func alreadyDone(r *Registry, s, mine oplog.State, ops []oplog.Op) (bool, error)
 }
 
 // VoidOp returns the operation that voids the malformed one at a position, as last synced.
-func VoidOp(r *Registry, namespace string, seq uint64) (oplog.Op, oplog.Skipped, error) {
+func (r *Registry) VoidOp(namespace string, seq uint64) (oplog.Op, oplog.Skipped, error) {
 	all, err := r.mem.SkippedOf(namespace)
 	if err != nil {
 		return oplog.Op{}, oplog.Skipped{}, err
@@ -125,4 +125,6 @@ func VoidOp(r *Registry, namespace string, seq uint64) (oplog.Op, oplog.Skipped,
 }
 
 // SkippedOf returns the operations of a namespace that have no effect, as last synced.
-func SkippedOf(r *Registry, namespace string) (oplog.Skips, error) { return r.mem.SkippedOf(namespace) }
+func (r *Registry) SkippedOf(namespace string) (oplog.Skips, error) {
+	return r.mem.SkippedOf(namespace)
+}

@@ -69,9 +69,9 @@ func dialAll(o Options) (all []*mirror, err error) {
 // mirrorsOf returns whom to ask about a namespace ("": the root), in this order: who showed
 // it last, where the root says that it lies, the addresses of the registry. Those that did
 // not answer come last.
-func mirrorsOf(ctx context.Context, r *Registry, namespace string) ([]*mirror, error) {
+func (r *Registry) mirrorsOf(ctx context.Context, namespace string) ([]*mirror, error) {
 	all := slices.Clone(r.mirrors)
-	first, err := writtenAt(ctx, r, namespace)
+	first, err := r.writtenAt(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -97,13 +97,13 @@ func btoi(b bool) int {
 // fetch brings objects and what they need into a quarantine of the cache, from whoever has
 // them, and counts.
 func (r *Registry) fetch(ctx context.Context, namespace string, repo *store.Repo, want, have []store.OID, o transport.FetchOptions) (*store.Quarantine, error) {
-	all, err := mirrorsOf(ctx, r, namespace)
+	all, err := r.mirrorsOf(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
 	var first error
 	for _, m := range all {
-		q, err := fetchFrom(ctx, r, m, repo, want, have, o)
+		q, err := r.fetchFrom(ctx, m, repo, want, have, o)
 		if err == nil || ctx.Err() != nil || !gone(err) {
 			return q, err
 		}
@@ -116,7 +116,7 @@ func (r *Registry) fetch(ctx context.Context, namespace string, repo *store.Repo
 }
 
 // fetchFrom is fetch from one address.
-func fetchFrom(ctx context.Context, r *Registry, m *mirror, repo *store.Repo, want, have []store.OID, o transport.FetchOptions) (*store.Quarantine, error) {
+func (r *Registry) fetchFrom(ctx context.Context, m *mirror, repo *store.Repo, want, have []store.OID, o transport.FetchOptions) (*store.Quarantine, error) {
 	q, st, err := m.remote.Fetch(ctx, repo, want, have, o)
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func fetchFrom(ctx context.Context, r *Registry, m *mirror, repo *store.Repo, wa
 
 // branchesAt returns the branches that an address has of the root and of namespaces. With
 // others to ask it may not take long.
-func branchesAt(ctx context.Context, r *Registry, m *mirror, namespaces []string, others bool, to purpose) (map[string]store.OID, error) {
+func (r *Registry) branchesAt(ctx context.Context, m *mirror, namespaces []string, others bool, to purpose) (map[string]store.OID, error) {
 	if others {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, patience)
@@ -174,7 +174,7 @@ func prefixesOf(namespaces []string) []string {
 }
 
 // contentTip returns where the branch of the content of a namespace was last seen.
-func contentTip(r *Registry, namespace string) store.OID {
+func (r *Registry) contentTip(namespace string) store.OID {
 	if m := r.shown[namespace]; m != nil {
 		return m.content[namespace]
 	}
@@ -189,14 +189,14 @@ func passable(err error) bool {
 }
 
 // note remembers, for people, that an address was passed over.
-func note(r *Registry, m *mirror, err error) {
+func (r *Registry) note(m *mirror, err error) {
 	m.down = m.down || !fault.Is(err, fault.Rollback)
 	r.notes = append(r.notes, fmt.Sprintf("%s was passed over: %v", m.remote, err))
 }
 
 // Notes returns what was noticed about the addresses of a registry since Open and is no
 // error, for people.
-func Notes(r *Registry) []string {
+func (r *Registry) Notes() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.notes)

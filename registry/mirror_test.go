@@ -40,7 +40,7 @@ func mirrored(t *testing.T) (w *world, pub *machine, url string) {
 func (w *world) spread(m *machine, url string) Spread {
 	w.t.Helper()
 	w.sync(m, "acme")
-	got, err := SpreadTo(w.ctx, m.Registry, url, SpreadOptions{Namespaces: []string{"acme"}})
+	got, err := m.SpreadTo(w.ctx, url, SpreadOptions{Namespaces: []string{"acme"}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestMirrorAnswersForOneThatIsDown(t *testing.T) {
 	if err := fetchFirst(t, w, m, "acme/knowledge/a"); err != nil {
 		t.Fatal(err)
 	}
-	if notes := Notes(m.Registry); len(notes) != 1 || !strings.Contains(notes[0], down) {
+	if notes := m.Notes(); len(notes) != 1 || !strings.Contains(notes[0], down) {
 		t.Errorf("notes %q: want one about %s", notes, down)
 	}
 	alone := w.asking(t, down)
@@ -106,8 +106,8 @@ func TestMirrorAnswersForASilentOne(t *testing.T) {
 	o.URL, o.Mirrors, o.Transport.Stall = h.URL+"/reg.git", []string{url}, 200e6
 	m := w.open(t, o)
 	w.sync(m, "acme")
-	if len(Notes(m.Registry)) != 1 {
-		t.Errorf("notes %q", Notes(m.Registry))
+	if len(m.Notes()) != 1 {
+		t.Errorf("notes %q", m.Notes())
 	}
 }
 
@@ -133,7 +133,7 @@ func TestSurvey(t *testing.T) {
 	t.Run("a mirror is behind", func(t *testing.T) {
 		m := w.asking(t, w.url, url, down)
 		w.sync(m, "acme")
-		all, err := Survey(w.ctx, m.Registry, "acme")
+		all, err := m.Survey(w.ctx, "acme")
 		if err != nil || len(all) != 3 {
 			t.Fatalf("%v, %v", all, err)
 		}
@@ -144,7 +144,7 @@ func TestSurvey(t *testing.T) {
 	t.Run("the first is behind, and another has more", func(t *testing.T) {
 		m := w.asking(t, url, w.url)
 		w.sync(m, "acme")
-		all, err := Survey(w.ctx, m.Registry, "acme")
+		all, err := m.Survey(w.ctx, "acme")
 		if err != nil || len(all) != 2 || all[0].Problem() != url+" is behind: acme: 2 of 3 operations" || all[1].Problem() != "" {
 			t.Fatalf("%v, %v", all, err)
 		}
@@ -154,7 +154,7 @@ func TestSurvey(t *testing.T) {
 		// From now on the first is behind what this machine saw: the other is asked, and it is said.
 		m = m.reopen(w, nil)
 		w.sync(m, "acme")
-		if notes := Notes(m.Registry); len(notes) != 1 || !strings.Contains(notes[0], "set back") {
+		if notes := m.Notes(); len(notes) != 1 || !strings.Contains(notes[0], "set back") {
 			t.Errorf("notes %q", notes)
 		}
 		alone := m.reopen(w, func(o *Options) { o.Mirrors = nil })
@@ -191,7 +191,7 @@ func TestAttack55MirrorContradicts(t *testing.T) {
 	m := w.asking(t, w.url, url)
 	w.sync(m, "acme")
 	before := m.snapshot(t)
-	_, err := Survey(w.ctx, m.Registry, "acme")
+	_, err := m.Survey(w.ctx, "acme")
 	wantCode(t, err, fault.Fork)
 	if !strings.Contains(err.Error(), url) {
 		t.Errorf("%v: does not name the mirror", err)
@@ -211,7 +211,7 @@ func TestAttack55MirrorContradicts(t *testing.T) {
 		}
 	}
 	wantCode(t, func() error {
-		_, err := SpreadTo(w.ctx, m.Registry, url, SpreadOptions{Namespaces: []string{"acme"}})
+		_, err := m.SpreadTo(w.ctx, url, SpreadOptions{Namespaces: []string{"acme"}})
 		return err
 	}(), fault.Fork)
 }
@@ -222,7 +222,7 @@ func TestAttack53LookalikeMirror(t *testing.T) {
 	other := newWorld(t, oplog.ClaimsGranted)
 	m := w.asking(t, w.url, other.url)
 	w.sync(m, "acme")
-	_, err := Survey(w.ctx, m.Registry, "acme")
+	_, err := m.Survey(w.ctx, "acme")
 	wantCode(t, err, fault.Untrusted)
 	m = w.asking(t, other.url, w.url) // first: nothing is read past it
 	wantCode(t, m.Sync(w.ctx, "acme"), fault.Untrusted)
@@ -253,7 +253,7 @@ func TestPlainGitMirror(t *testing.T) {
 	if err := fetchFirst(t, w, m, "acme/knowledge/a"); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := Verify(w.ctx, m.Registry, "acme", true); err != nil || len(c.Missing) > 0 {
+	if c, err := m.Verify(w.ctx, "acme", true); err != nil || len(c.Missing) > 0 {
 		t.Errorf("%v, %v", c.Missing, err)
 	}
 }

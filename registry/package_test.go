@@ -286,7 +286,7 @@ func TestPackageRebuilt(t *testing.T) {
 	if got := w.verify(pub, true); len(got.Missing) == 0 {
 		t.Error("a file of a package is gone, and verify misses nothing")
 	}
-	if _, err := Rebuild(w.ctx, pub.Registry, By{Signer: w.ada}, "acme", false); err != nil {
+	if _, err := pub.Rebuild(w.ctx, By{Signer: w.ada}, "acme", false); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.verify(pub, true); len(got.Missing) > 0 {

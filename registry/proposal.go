@@ -12,14 +12,14 @@ import (
 
 // ProposeOp fills in where an operation of a namespace stands and what it leads to, after a
 // sync. It is good for the next position of its log only.
-func ProposeOp(ctx context.Context, r *Registry, ns string, by trust.PublicKey, op oplog.Op) (oplog.Op, error) {
+func (r *Registry) ProposeOp(ctx context.Context, ns string, by trust.PublicKey, op oplog.Op) (oplog.Op, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !oplog.Governs(op.Kind) {
 		return op, fault.New(fault.Usage, "propose a %s: one key is enough", op.Kind)
 	}
 	op.Reason = oplog.Plain(op.Reason, oplog.MaxReason)
-	s, err := proposedOn(ctx, r, ns, op)
+	s, err := r.proposedOn(ctx, ns, op)
 	if err != nil {
 		return op, err
 	}
@@ -37,13 +37,13 @@ func ProposeOp(ctx context.Context, r *Registry, ns string, by trust.PublicKey, 
 // JudgeOp compares a proposal with its namespace as it is, after a sync: Conflict when it
 // follows another operation, otherwise what Apply would refuse. signer is who would agree to
 // it or commit it.
-func JudgeOp(ctx context.Context, r *Registry, op oplog.Op, signer trust.PublicKey) (oplog.Agreement, error) {
+func (r *Registry) JudgeOp(ctx context.Context, op oplog.Op, signer trust.PublicKey) (oplog.Agreement, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if op.Registry != r.o.ID {
 		return oplog.Agreement{}, fault.New(fault.Integrity, "proposal: belongs to registry %s, not %s", op.Registry, r.o.ID)
 	}
-	s, err := proposedOn(ctx, r, op.Namespace, op)
+	s, err := r.proposedOn(ctx, op.Namespace, op)
 	if err != nil {
 		return oplog.Agreement{}, err
 	}
@@ -51,21 +51,21 @@ func JudgeOp(ctx context.Context, r *Registry, op oplog.Op, signer trust.PublicK
 }
 
 // proposedOn returns a namespace after a sync, with what a proposal reads of its catalogue.
-func proposedOn(ctx context.Context, r *Registry, ns string, op oplog.Op) (oplog.State, error) {
+func (r *Registry) proposedOn(ctx context.Context, ns string, op oplog.Op) (oplog.State, error) {
 	wants := []oplog.Op{op}
-	s, err := tipFor(ctx, r, toRead, ns, wants)
+	s, err := r.tipFor(ctx, toRead, ns, wants)
 	if err == nil && s.Seq == 0 {
 		err = fault.New(fault.NotFound, "namespace %s: nobody has claimed it", ns)
 	}
 	if err != nil {
 		return s, err
 	}
-	return lookAt(ctx, r, s, op.Reads(), wants)
+	return r.lookAt(ctx, s, op.Reads(), wants)
 }
 
 // CommitOp signs a proposed operation, with the approvals that it has, and pushes it. Another
 // operation of the namespace in between makes it void (Conflict).
-func CommitOp(ctx context.Context, r *Registry, by By, op oplog.Op) (oplog.State, error) {
+func (r *Registry) CommitOp(ctx context.Context, by By, op oplog.Op) (oplog.State, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	op = op.Without(by.Signer.Public().Fingerprint())

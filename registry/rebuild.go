@@ -18,13 +18,13 @@ import (
 // What was redacted, and old states, are then named by no branch, and the host may drop
 // them when it collects. What Verify finds missing and this machine has is sent again. With dry
 // nothing is sent. The host has to allow the branch to be set back.
-func Rebuild(ctx context.Context, r *Registry, by By, namespace string, dry bool) (Checked, error) {
+func (r *Registry) Rebuild(ctx context.Context, by By, namespace string, dry bool) (Checked, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := syncFrom(ctx, r, toWrite, []string{namespace}, allMust); err != nil {
+	if err := r.syncFrom(ctx, toWrite, []string{namespace}, allMust); err != nil {
 		return Checked{Namespace: namespace}, err
 	}
-	c, err := verify(ctx, r, namespace, true)
+	c, err := r.verify(ctx, namespace, true)
 	if err != nil {
 		return c, err
 	}
@@ -35,7 +35,7 @@ func Rebuild(ctx context.Context, r *Registry, by By, namespace string, dry bool
 	if s.Seq == 0 {
 		return c, fault.New(fault.NotFound, "rebuild the content of %s: nobody has claimed it", namespace)
 	}
-	x, err := examine(ctx, r, s, oplog.Point{})
+	x, err := r.examine(ctx, s, oplog.Point{})
 	if err != nil {
 		return c, err
 	}
@@ -87,7 +87,7 @@ func (b *rebuilding) run(ctx context.Context, p oplog.Pen) error {
 		return err
 	}
 	defer batch.Release()
-	to, err := writtenAt(ctx, b.r, b.s.Namespace)
+	to, err := b.r.writtenAt(ctx, b.s.Namespace)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (b *rebuilding) run(ctx context.Context, p oplog.Pen) error {
 
 // gather says what is to be kept, and returns the change lists by the paths that they get.
 func (b *rebuilding) gather(ctx context.Context, repo *store.Repo) (map[string]store.OID, error) {
-	raws, err := wholeLog(ctx, b.r, b.s)
+	raws, err := b.r.wholeLog(ctx, b.s)
 	if err != nil {
 		return nil, err
 	}

@@ -43,10 +43,10 @@ func TestRedactAndRebuild(t *testing.T) {
 		t.Fatal("the test shows nothing")
 	}
 	w.sync(pub, "acme")
-	if _, err := Rebuild(w.ctx, pub.Registry, by, "acme", true); err != nil || !named() {
+	if _, err := pub.Rebuild(w.ctx, by, "acme", true); err != nil || !named() {
 		t.Errorf("a dry run: %v", err)
 	}
-	if _, err := Rebuild(w.ctx, pub.Registry, by, "acme", false); err != nil {
+	if _, err := pub.Rebuild(w.ctx, by, "acme", false); err != nil {
 		t.Fatal(err)
 	}
 	if named() {
@@ -98,10 +98,10 @@ func TestRebuildMends(t *testing.T) {
 	w.remove(blob)
 	other := w.machine(t)
 	w.sync(other, "acme")
-	_, err = Rebuild(w.ctx, other.Registry, by, "acme", false)
+	_, err = other.Rebuild(w.ctx, by, "acme", false)
 	wantCode(t, err, fault.Network) // it has no copy
 	w.sync(pub, "acme")
-	if got, err := Rebuild(w.ctx, pub.Registry, by, "acme", false); err != nil || len(got.Missing) != 1 {
+	if got, err := pub.Rebuild(w.ctx, by, "acme", false); err != nil || len(got.Missing) != 1 {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if got := w.verify(w.machine(t), true); len(got.Missing) != 0 {

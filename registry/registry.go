@@ -119,7 +119,7 @@ func (r *Registry) URL() string { return r.o.URL }
 
 // FirstContact reports whether nothing was known of a namespace before this Registry was
 // opened: then its host is believed about when, unless a checkpoint or a lock tells.
-func FirstContact(r *Registry, namespace string) bool {
+func (r *Registry) FirstContact(namespace string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.first[namespace]

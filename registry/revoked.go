@@ -59,12 +59,12 @@ func (r *Registry) bringRevocations(ctx context.Context, namespace string, all [
 	for _, v := range all {
 		lists, kept = append(lists, v.List), append(kept, v.Kept)
 	}
-	return bringBlobs(ctx, r, namespace, "change list", kept, lists)
+	return r.bringBlobs(ctx, namespace, "change list", kept, lists)
 }
 
 // readRevocation reads a change list that is at hand.
 func (r *Registry) readRevocation(namespace string, v memory.Revocation) ([]revoked.Version, error) {
-	raw, err := cached(r).Load(v.List, "change list")
+	raw, err := r.cached().Load(v.List, "change list")
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (r *Registry) Revoked(namespace string) ([]revoked.Version, error) {
 // Logged returns the digests of the good versions by keys that may sign no more, among the
 // items that were looked at here: a key that was retired counts for these and nothing else.
 // Each is compared with the change list of the operation that published it.
-func Logged(ctx context.Context, r *Registry, namespace string) (map[objects.Fingerprint][]objects.Digest, error) {
+func (r *Registry) Logged(ctx context.Context, namespace string) (map[objects.Fingerprint][]objects.Digest, error) {
 	s, err := r.View(namespace)
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func Logged(ctx context.Context, r *Registry, namespace string) (map[objects.Fin
 			continue
 		}
 		if !r.o.Offline {
-			if err := bringShards(ctx, r, s, []byte{byte(i)}); err != nil {
+			if err := r.bringShards(ctx, s, []byte{byte(i)}); err != nil {
 				return nil, err
 			}
 		}
@@ -126,7 +126,7 @@ func Logged(ctx context.Context, r *Registry, namespace string) (map[objects.Fin
 			if _, retired := out[row.Author]; !retired || row.Status.Gone() || s.Bad(row.Entry) {
 				continue
 			}
-			if err := vouched(ctx, r, s, row.Entry); err != nil {
+			if err := r.vouched(ctx, s, row.Entry); err != nil {
 				return nil, err
 			}
 			out[row.Author] = append(out[row.Author], row.Sum)

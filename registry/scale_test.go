@@ -242,7 +242,7 @@ func (s *scale) firstContact(v2 bool, ns string, items int) (int64, time.Duratio
 	defer r.Close()
 	s.must(r.Sync(s.ctx, ns))
 	ref := mustRef(fmt.Sprintf("%s/knowledge/item%03d", ns, items-1))
-	s.must(Look(s.ctx, r, ns, ref))
+	s.must(r.Look(s.ctx, ns, ref))
 	rel, err := r.Select(ref, mustRange("*"))
 	s.must(err)
 	_, err = r.Fetch(s.ctx, rel)

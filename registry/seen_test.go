@@ -48,18 +48,18 @@ func TestAgeOfVersions(t *testing.T) {
 	sync := func(day int) {
 		t.Helper()
 		at := testTime.AddDate(0, 0, day)
-		reader.Registry.o.Now = func() time.Time { return at }
+		reader = reader.reopen(w, func(o *Options) { o.Now = func() time.Time { return at } })
 		if err := reader.Sync(w.ctx, "acme"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	age := func(version string) time.Time {
 		t.Helper()
-		since, err := AgeOf(reader.Registry, "acme")
+		since, err := reader.AgeOf("acme")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := Look(w.ctx, reader.Registry, "acme", mustRef("acme/knowledge/a")); err != nil {
+		if err := reader.Look(w.ctx, "acme", mustRef("acme/knowledge/a")); err != nil {
 			t.Fatal(err)
 		}
 		rel, err := reader.Release(mustRef("acme/knowledge/a"), version)
@@ -123,7 +123,7 @@ func TestAgeOfVersions(t *testing.T) {
 		if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := AgeOf(reader.Registry, "acme"); !fault.Is(err, fault.Integrity) {
+		if _, err := reader.AgeOf("acme"); !fault.Is(err, fault.Integrity) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}

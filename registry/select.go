@@ -118,7 +118,7 @@ func (r *Registry) Fetch(ctx context.Context, rel oplog.Release) (*Fetched, erro
 	if repo := r.reading(); repo != nil && repo.Has(rel.Commit) {
 		raw, err := oplog.ReadContent(&repo.Reader, &rel.Entry)
 		if err == nil {
-			err = vouch(ctx, r, &rel)
+			err = r.vouch(ctx, &rel)
 		}
 		if err == nil || !fault.Is(err, fault.NotFound) {
 			return &Fetched{rel, raw, repo}, err
@@ -137,7 +137,7 @@ func (r *Registry) download(ctx context.Context, rel oplog.Release) (*Fetched, e
 	if err != nil {
 		return nil, err
 	}
-	rd, q, err := fetchKept(ctx, r, repo, rel.Namespace, nil, []store.OID{rel.Commit}, transport.FetchOptions{Limits: limitsOf(&rel.Entry)})
+	rd, q, err := r.fetchKept(ctx, repo, rel.Namespace, nil, []store.OID{rel.Commit}, transport.FetchOptions{Limits: limitsOf(&rel.Entry)})
 	if err != nil {
 		return nil, promised(err, "content of "+rel.Name())
 	}
@@ -149,7 +149,7 @@ func (r *Registry) download(ctx context.Context, rel oplog.Release) (*Fetched, e
 	if err != nil {
 		return nil, err
 	}
-	if err := vouch(ctx, r, &rel); err != nil {
+	if err := r.vouch(ctx, &rel); err != nil {
 		return nil, err
 	}
 	release, err := accept(ctx, q, rel.Commit)
@@ -165,7 +165,7 @@ func (r *Registry) download(ctx context.Context, rel oplog.Release) (*Fetched, e
 }
 
 // vouch judges the signers of a release by the log as it was last synced.
-func vouch(ctx context.Context, r *Registry, rel *oplog.Release) error {
+func (r *Registry) vouch(ctx context.Context, rel *oplog.Release) error {
 	m, err := r.mem.Recall()
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func vouch(ctx context.Context, r *Registry, rel *oplog.Release) error {
 	if err := s.CheckLine(&rel.Entry); err != nil {
 		return err
 	}
-	return vouched(ctx, r, s, &rel.Entry)
+	return r.vouched(ctx, s, &rel.Entry)
 }
 
 // contentRef keeps fetched content from being collected.
@@ -205,7 +205,7 @@ func (f *Fetched) CopyTo(ctx context.Context, repo *store.Repo, ref string) (sto
 
 // MayPush asks the host whether it takes a push to a namespace's branch, as far as it tells
 // without being sent anything: access, and what it can do. The namespace was synced.
-func MayPush(ctx context.Context, r *Registry, namespace string) error {
+func (r *Registry) MayPush(ctx context.Context, namespace string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.o.Offline {
@@ -219,7 +219,7 @@ func MayPush(ctx context.Context, r *Registry, namespace string) error {
 	if err != nil {
 		return err
 	}
-	to, err := writtenAt(ctx, r, namespace)
+	to, err := r.writtenAt(ctx, namespace)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func (w *world) revoking(t *testing.T, m *machine, keys ...*testKey) (oplog.Op, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	op, drops, err := DropsOf(w.ctx, m.Registry, "acme", op)
+	op, drops, err := m.Registry.DropsOf(w.ctx, "acme", op)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,10 +87,10 @@ func (w *world) allReach(t *testing.T, h *host, old *machine, bad []oplog.Op) {
 		if s, err := m.View("acme"); err != nil || s.Digest() != want.Digest() {
 			t.Errorf("%s: ends at %d, %v", who, s.Seq, err)
 		}
-		if s, err := Examine(w.ctx, m.Registry, "acme"); err != nil || s.Digest() != want.Digest() {
+		if s, err := m.Examine(w.ctx, "acme"); err != nil || s.Digest() != want.Digest() {
 			t.Errorf("%s: examined: ends at %d, %v", who, s.Seq, err)
 		}
-		if got, err := Verify(w.ctx, m.Registry, "acme", true); err != nil || len(got.Missing) > 0 {
+		if got, err := m.Verify(w.ctx, "acme", true); err != nil || len(got.Missing) > 0 {
 			t.Errorf("%s: verified: %v, %v", who, got.Missing, err)
 		}
 		for _, op := range bad {
@@ -116,7 +116,7 @@ func TestTwoThievesBlockNoRevocation(t *testing.T) {
 			w, h, old, bob, eve, bad := twoThieves(t, last)
 			owner := w.machine(t)
 			for _, k := range []struct{ one, other *testKey }{{bob, eve}, {eve, bob}} {
-				_, _, err := DropsOf(w.ctx, owner.Registry, "acme", oplog.Op{Kind: oplog.OpKeyRevoke, Key: k.one.fp(), Reason: "stolen"})
+				_, _, err := owner.DropsOf(w.ctx, "acme", oplog.Op{Kind: oplog.OpKeyRevoke, Key: k.one.fp(), Reason: "stolen"})
 				var at *oplog.BlockedError
 				if !errors.As(err, &at) || at.By != k.other.fp() {
 					t.Fatalf("revoke %s alone: %v, want one about %s", k.one.fp(), err, k.other.fp())
@@ -222,7 +222,7 @@ func TestForgedRevocations(t *testing.T) {
 			}
 			_, err := m.Select(mustRef("acme/knowledge/d"), mustRange("*"))
 			wantCode(t, err, fault.NotFound)
-			if s, err := Examine(w.ctx, m.Registry, "acme"); err != nil || s.Digest() != h.state().Digest() {
+			if s, err := m.Examine(w.ctx, "acme"); err != nil || s.Digest() != h.state().Digest() {
 				t.Errorf("%s: %v", who, err)
 			}
 		}
@@ -245,7 +245,7 @@ func TestTwoThievesAndTheRoot(t *testing.T) {
 	m := w.machine(t)
 	op, _ := w.revoking(t, m, bob, eve)
 	join := oplog.Op{Kind: oplog.OpKeyAdd, Keys: []oplog.KeyGrant{{Public: rescue.pub}}}
-	s, err := ChangeKeys(w.ctx, m.Registry, "acme", By{Signer: rescue}, false, join, op)
+	s, err := m.ChangeKeys(w.ctx, "acme", By{Signer: rescue}, false, join, op)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func TestVoidByTheRootBlocksNothing(t *testing.T) {
 			}
 			w.publish(owner, w.ada, "acme/knowledge/next@1.0.0")
 			w.allReach(t, h, old, nil)
-			if got, err := Rebuild(w.ctx, owner.Registry, By{Signer: w.ada}, "acme", false); err != nil {
+			if got, err := owner.Rebuild(w.ctx, By{Signer: w.ada}, "acme", false); err != nil {
 				t.Errorf("rebuilt: %v, %v", got, err)
 			}
 		})

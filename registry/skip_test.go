@@ -189,11 +189,11 @@ func TestThiefIsTakenOut(t *testing.T) {
 		if err != nil || s.Keys()[1].State != oplog.KeyRevoked {
 			t.Fatalf("bob is %s, %v; want revoked", s.Keys()[1].State, err)
 		}
-		got, err := SkippedOf(m.Registry, "acme")
+		got, err := m.SkippedOf("acme")
 		if err != nil || len(got.Open()) != many || got.More != 0 {
 			t.Errorf("%d and %d more are reported, %v; want %d", len(got.Open()), got.More, err, many)
 		}
-		if _, err := Examine(w.ctx, m.Registry, "acme"); err != nil {
+		if _, err := m.Examine(w.ctx, "acme"); err != nil {
 			t.Error(err)
 		}
 		if list, err := m.History(w.ctx, "acme", 0); err != nil || len(list) != many+6 || list[2].Skipped == "" || list[2].Seq != many+4 {
@@ -203,18 +203,18 @@ func TestThiefIsTakenOut(t *testing.T) {
 	h.spoil(w.ada, 1) // and at the end of the log
 	for range 2 {
 		w.sync(fresh, "acme")
-		if c, err := Verify(w.ctx, fresh.Registry, "acme", false); err != nil || len(c.Missing) > 0 || c.Pruned > 0 {
+		if c, err := fresh.Verify(w.ctx, "acme", false); err != nil || len(c.Missing) > 0 || c.Pruned > 0 {
 			t.Errorf("Verify = %+v, %v", c, err)
 		}
 		fresh = fresh.reopen(w, nil)
 		w.publish(fresh, w.ada, "acme/knowledge/d@1.0.0") // once
 		h.spoil(w.ada, 1)
 	}
-	if _, err := Rebuild(w.ctx, fresh.Registry, By{Signer: w.ada}, "acme", false); err != nil {
+	if _, err := fresh.Rebuild(w.ctx, By{Signer: w.ada}, "acme", false); err != nil {
 		t.Error(err)
 	}
 	w.sync(fresh, "acme")
-	if c, err := Verify(w.ctx, fresh.Registry, "acme", false); err != nil || len(c.Missing) > 0 {
+	if c, err := fresh.Verify(w.ctx, "acme", false); err != nil || len(c.Missing) > 0 {
 		t.Errorf("after Rebuild, Verify = %+v, %v", c, err)
 	}
 	git(t, w.dir, "fsck", "--strict")
@@ -231,7 +231,7 @@ func TestStateOfASkippedOperation(t *testing.T) {
 	h.write(forgery{s: h.state(), by: w.ada, op: retire}, func(op *oplog.Op) { op.State, op.Kept = old.Catalogue().At(), old.Kept })
 	for _, name := range []string{"d", "e"} {
 		w.sync(m, "acme")
-		if c, err := Verify(w.ctx, m.Registry, "acme", false); err != nil || len(c.Missing) > 0 {
+		if c, err := m.Verify(w.ctx, "acme", false); err != nil || len(c.Missing) > 0 {
 			t.Errorf("Verify = %+v, %v", c, err)
 		}
 		if _, err := m.Select(mustRef("acme/knowledge/c"), mustRange("*")); err != nil {
@@ -259,7 +259,7 @@ func TestSkipsAreBounded(t *testing.T) {
 		if err := m.mem.NoteSkipped(w.ctx, "acme", nil, s.Point(), done); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := SkippedOf(m.Registry, "acme"); err != nil || len(got.List) != oplog.MaxSkipped || got.More != 7 {
+		if got, err := m.SkippedOf("acme"); err != nil || len(got.List) != oplog.MaxSkipped || got.More != 7 {
 			t.Fatalf("%d are listed and %d counted, %v", len(got.List), got.More, err)
 		}
 	}
@@ -277,7 +277,7 @@ func TestBrokenSkipsStopNothing(t *testing.T) {
 	}
 	h.spoil(bob, 1)
 	w.sync(m, "acme")
-	_, err := SkippedOf(m.Registry, "acme")
+	_, err := m.SkippedOf("acme")
 	wantCode(t, err, fault.Integrity)
 	all, err := memory.SkippedIn(m.o.StateDir, m.o.ID)
 	if wantCode(t, err, fault.Integrity); len(all) != 1 {
@@ -296,7 +296,7 @@ func TestVoid(t *testing.T) {
 	w.sync(m, "acme")
 	m.reports(t, "is not a key of acme", "is not a key of acme")
 	void := func(by *testKey, seq uint64) error {
-		op, _, err := VoidOp(m.Registry, "acme", seq)
+		op, _, err := m.VoidOp("acme", seq)
 		if err != nil {
 			return err
 		}
@@ -330,8 +330,8 @@ func TestVoid(t *testing.T) {
 	// From its beginning the log says the same.
 	again := w.machine(t)
 	w.sync(again, "acme")
-	one, _ := SkippedOf(m.Registry, "acme")
-	two, _ := SkippedOf(again.Registry, "acme")
+	one, _ := m.SkippedOf("acme")
+	two, _ := again.SkippedOf("acme")
 	if !slices.Equal(one.List, two.List) {
 		t.Errorf("from the beginning %v, as it grew %v", two.List, one.List)
 	}
@@ -356,7 +356,7 @@ func TestVoidByWhom(t *testing.T) {
 	}
 	h.spoil(bob, 1) // 6
 	w.sync(m, "acme")
-	op, _, err := VoidOp(m.Registry, "acme", 6)
+	op, _, err := m.VoidOp("acme", 6)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,7 +369,7 @@ func TestVoidByWhom(t *testing.T) {
 	w.sync(m, "acme")
 	m.reports(t, "1 of 2 keys of acme agreed", "1 of 2 keys of acme agreed")
 
-	agreed, err := ProposeOp(w.ctx, m.Registry, "acme", w.ada.pub, op)
+	agreed, err := m.ProposeOp(w.ctx, "acme", w.ada.pub, op)
 	if err == nil {
 		err = agreed.Approve(w.ctx, w.ada)
 	}
@@ -377,13 +377,13 @@ func TestVoidByWhom(t *testing.T) {
 		agreed, err = oplog.ParseOpProposal(agreed.Proposal())
 	}
 	if err == nil {
-		_, err = CommitOp(w.ctx, m.Registry, By{Signer: bob}, agreed) // 8
+		_, err = m.CommitOp(w.ctx, By{Signer: bob}, agreed) // 8
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.reports(t, "1 of 2 keys of acme agreed")
-	if op, _, err = VoidOp(m.Registry, "acme", 7); err != nil {
+	if op, _, err = m.VoidOp("acme", 7); err != nil {
 		t.Fatal(err)
 	}
 
@@ -416,7 +416,7 @@ func TestCheckpointAfterMalformed(t *testing.T) {
 	if s, err := fresh.View("acme"); err != nil || s.Seq != 5 || s.Last().Seq != 4 {
 		t.Errorf("ends at %d, the last with effect at %d, %v", s.Seq, s.Last().Seq, err)
 	}
-	op, _, err := VoidOp(fresh.Registry, "acme", 5)
+	op, _, err := fresh.VoidOp("acme", 5)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ type SpreadOptions struct {
 // their content, as `git push` would, and nothing else. Logs and the root only ever move
 // forward; a branch of content may be set back, since it proves nothing. The namespaces were
 // synced, with every address.
-func SpreadTo(ctx context.Context, r *Registry, url string, q SpreadOptions) (Spread, error) {
+func (r *Registry) SpreadTo(ctx context.Context, url string, q SpreadOptions) (Spread, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := Spread{URL: url}
@@ -46,7 +46,7 @@ func SpreadTo(ctx context.Context, r *Registry, url string, q SpreadOptions) (Sp
 		return out, err
 	}
 	defer to.remote.Close()
-	repo, err := stagingOf(r)
+	repo, err := r.stagingOf()
 	if err != nil {
 		return out, err
 	}
@@ -80,7 +80,7 @@ func SpreadTo(ctx context.Context, r *Registry, url string, q SpreadOptions) (Sp
 
 // stagingOf returns the repository that holds whole what is brought to other addresses: a
 // cache, beside that of the registry, in which nothing is verified.
-func stagingOf(r *Registry) (*store.Repo, error) {
+func (r *Registry) stagingOf() (*store.Repo, error) {
 	if err := os.MkdirAll(r.o.CacheDir, 0o700); err != nil {
 		return nil, fault.New(fault.Failed, "make a repository to mirror registry %s: %w", r.o.ID, err)
 	}
@@ -111,7 +111,7 @@ func (s *spreading) carries(ctx context.Context, ns string) (bool, error) {
 	if !s.has[branchOf(ns)].IsZero() {
 		return true, nil
 	}
-	home, err := writtenAt(ctx, s.r, ns)
+	home, err := s.r.writtenAt(ctx, ns)
 	if err != nil {
 		return false, err
 	}
@@ -252,7 +252,7 @@ func (s *spreading) send(ctx context.Context) error {
 
 // Claimed returns those of the namespaces that somebody claimed, after bringing each up to
 // date. Branches that the root does not stand for are left out.
-func Claimed(ctx context.Context, r *Registry, namespaces []string) (claimed []string, err error) {
+func (r *Registry) Claimed(ctx context.Context, namespaces []string) (claimed []string, err error) {
 	for some := range slices.Chunk(namespaces, 100) {
 		if err := r.Sync(ctx, some...); err != nil {
 			return nil, err

@@ -32,7 +32,7 @@ func (b Behind) String() string {
 // they show: what is new at any of them is verified and known from then on. One that does
 // not answer, or is behind, is told in the report. One that contradicts what is known is an
 // error, after all of them were asked: Fork, with both operations kept, or what else it is.
-func Survey(ctx context.Context, r *Registry, namespaces ...string) ([]Standing, error) {
+func (r *Registry) Survey(ctx context.Context, namespaces ...string) ([]Standing, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.o.Offline || len(r.mirrors) == 0 {
@@ -42,7 +42,7 @@ func Survey(ctx context.Context, r *Registry, namespaces ...string) ([]Standing,
 	var errs []error
 	v.asked = slices.Clone(r.mirrors)
 	for _, ns := range namespaces {
-		if home, err := writtenAt(ctx, r, ns); err == nil && !slices.Contains(v.asked, home) {
+		if home, err := r.writtenAt(ctx, ns); err == nil && !slices.Contains(v.asked, home) {
 			v.asked = append(v.asked, home)
 		}
 	}
@@ -71,7 +71,7 @@ type survey struct {
 // ask syncs every log with one address, and notes how far it has it. What it merely lacks is
 // no error.
 func (v *survey) ask(ctx context.Context, m *mirror) error {
-	refs, err := branchesAt(ctx, v.r, m, v.namespaces, true, toRead)
+	refs, err := v.r.branchesAt(ctx, m, v.namespaces, true, toRead)
 	if err != nil {
 		if passable(err) && ctx.Err() == nil {
 			v.down[m] = err
@@ -145,7 +145,7 @@ func (v *survey) compare(ctx context.Context) (all []Standing, err error) {
 		s := Standing{URL: m.url, Down: v.down[m]}
 		for _, ns := range slices.Sorted(maps.Keys(v.shows[m])) {
 			shown := v.shows[m][ns]
-			home, err := writtenAt(ctx, v.r, ns)
+			home, err := v.r.writtenAt(ctx, ns)
 			carries := home == m || v.whole[m] && home == v.r.mirrors[0]
 			if err != nil || shown == 0 && !carries {
 				continue

@@ -48,7 +48,7 @@ func (r *Registry) Sync(ctx context.Context, namespaces ...string) error {
 
 func (r *Registry) sync(ctx context.Context, namespaces ...string) error {
 	failed := SyncError{}
-	err := syncFrom(ctx, r, toRead, namespaces, func(ns string, err error) error {
+	err := r.syncFrom(ctx, toRead, namespaces, func(ns string, err error) error {
 		if err != nil {
 			failed[ns] = err
 		}
@@ -76,10 +76,10 @@ func (e SyncError) Unwrap() (all []error) {
 // SyncEach is Sync for many: what is wrong with one namespace is told to judge, and where that
 // returns nil the others are read all the same. judge hears of every namespace, nil where
 // all is well. What is wrong with the root, or with the way to the host, ends it.
-func SyncEach(ctx context.Context, r *Registry, namespaces []string, judge func(namespace string, err error) error) error {
+func (r *Registry) SyncEach(ctx context.Context, namespaces []string, judge func(namespace string, err error) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return syncFrom(ctx, r, toRead, namespaces, judge)
+	return r.syncFrom(ctx, toRead, namespaces, judge)
 }
 
 // allMust is the judge for whom one namespace is as bad as all.
@@ -95,12 +95,12 @@ const (
 )
 
 // syncFrom is SyncEach for a purpose.
-func syncFrom(ctx context.Context, r *Registry, to purpose, namespaces []string, judge func(string, error) error) error {
-	return syncRound(ctx, r, &round{r: r, to: to, namespaces: namespaces}, judge)
+func (r *Registry) syncFrom(ctx context.Context, to purpose, namespaces []string, judge func(string, error) error) error {
+	return r.syncRound(ctx, &round{r: r, to: to, namespaces: namespaces}, judge)
 }
 
 // syncRound is syncFrom with a round that was prepared.
-func syncRound(ctx context.Context, r *Registry, y *round, judge func(string, error) error) error {
+func (r *Registry) syncRound(ctx context.Context, y *round, judge func(string, error) error) error {
 	to, namespaces := y.to, y.namespaces
 	for _, ns := range namespaces {
 		if err := oplog.CheckNamespace(ns); err != nil {
@@ -156,9 +156,9 @@ type round struct {
 
 // one syncs one log ("": the root) with the first address that shows no less than is known.
 func (y *round) one(ctx context.Context, ns string) error {
-	all, err := mirrorsOf(ctx, y.r, ns)
+	all, err := y.r.mirrorsOf(ctx, ns)
 	if err == nil && y.to != toRead {
-		all, err = toThis(ctx, y.r, ns)
+		all, err = y.r.toThis(ctx, ns)
 	}
 	if err != nil {
 		return err
@@ -177,14 +177,14 @@ func (y *round) one(ctx context.Context, ns string) error {
 			first = err
 		}
 		if i+1 < len(all) {
-			note(y.r, m, err)
+			y.r.note(m, err)
 		}
 	}
 	return first
 }
 
-func toThis(ctx context.Context, r *Registry, ns string) ([]*mirror, error) {
-	m, err := writtenAt(ctx, r, ns)
+func (r *Registry) toThis(ctx context.Context, ns string) ([]*mirror, error) {
+	m, err := r.writtenAt(ctx, ns)
 	return []*mirror{m}, err
 }
 
@@ -215,7 +215,7 @@ func (y *round) once(ctx context.Context, m *mirror, ns string, others bool) err
 		var beside sync.WaitGroup
 		beside.Go(func() { y.load(ctx) }) // while the host is thinking
 		var err error
-		refs, err = branchesAt(ctx, y.r, m, y.namespaces, others, to)
+		refs, err = y.r.branchesAt(ctx, m, y.namespaces, others, to)
 		if beside.Wait(); err != nil {
 			return err
 		}
@@ -234,7 +234,7 @@ func (y *round) once(ctx context.Context, m *mirror, ns string, others bool) err
 // the root is only read.
 func (y *round) purposeAt(ctx context.Context, m *mirror) purpose {
 	if y.to == toWrite && len(y.namespaces) > 0 {
-		if at, err := writtenAt(ctx, y.r, y.namespaces[0]); err != nil || at != m {
+		if at, err := y.r.writtenAt(ctx, y.namespaces[0]); err != nil || at != m {
 			return toRead
 		}
 	}
@@ -288,7 +288,7 @@ func (y *syncing) bring(ctx context.Context, repo *store.Repo, tip store.OID, ha
 		return &repo.Reader, nil, nil
 	}
 	have = slices.DeleteFunc(have, func(id store.OID) bool { return id.IsZero() || !repo.Has(id) })
-	q, err := fetchFrom(ctx, y.r, y.from, repo, []store.OID{tip}, have, transport.FetchOptions{Filter: commitsOnly})
+	q, err := y.r.fetchFrom(ctx, y.from, repo, []store.OID{tip}, have, transport.FetchOptions{Filter: commitsOnly})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -429,7 +429,7 @@ func (y *syncing) syncNamespace(ctx context.Context, ns string, tip store.OID) e
 	}
 	// A log whose state nobody can read does not become a floor: one member could make such an
 	// operation, nobody could write after it, and the host could not set the branch back.
-	if err := bringRoot(ctx, r, s); err != nil {
+	if err := r.bringRoot(ctx, s); err != nil {
 		if y.beyond == nil || ctx.Err() != nil {
 			return err
 		}
@@ -440,7 +440,7 @@ func (y *syncing) syncNamespace(ctx context.Context, ns string, tip store.OID) e
 	if err := r.mem.NoteSkipped(ctx, ns, got.rd, got.base.Point(), got.Replayed); err != nil {
 		return err
 	}
-	noteDrops(r, got.Ops)
+	r.noteDrops(got.Ops)
 	r.first[ns] = r.first[ns] || !seen
 	if !got.accepted {
 		if _, err := accept(ctx, got.q, tip); err != nil {
@@ -462,16 +462,16 @@ func (y *syncing) absent(ctx context.Context, ns string, seen bool) error {
 	if g := root.Grant(ns); seen || g != nil && (!g.Genesis.IsZero() || g.Checkpoint != nil) {
 		return fault.New(fault.Rollback, "namespace %s: its branch is gone from %s", ns, y.from.remote)
 	}
-	y.r.spaces[ns] = unclaimed(y.r, root, ns)
+	y.r.spaces[ns] = y.r.unclaimed(root, ns)
 	return nil
 }
 
 // beyond returns a namespace after a sync as far as its log tells, whether or not its state can
 // be read. What cannot is not remembered.
-func beyond(ctx context.Context, r *Registry, to purpose, ns string) (oplog.State, error) {
+func (r *Registry) beyond(ctx context.Context, to purpose, ns string) (oplog.State, error) {
 	var s oplog.State
 	y := &round{r: r, to: to, namespaces: []string{ns}, beyond: func(unread oplog.State) { s = unread }}
-	err := syncRound(ctx, r, y, allMust)
+	err := r.syncRound(ctx, y, allMust)
 	if err != nil || s.Seq > 0 {
 		return s, err
 	}
@@ -507,8 +507,8 @@ func (y *syncing) read(ctx context.Context, repo *store.Repo, base oplog.State, 
 	short := fault.Is(err, fault.Malformed) && oplog.CutOff(err) && (base.Seq > 0 || got.q == nil)
 	if short || base.Seq > 0 && got.rd == nil && fault.Is(err, fault.Integrity) {
 		discard(got.q)
-		got.base = unclaimed(y.r, base.Under(), base.Namespace)
-		if got.q, err = fetchFrom(ctx, y.r, y.from, repo, []store.OID{tip}, nil, transport.FetchOptions{Filter: commitsOnly}); err != nil {
+		got.base = y.r.unclaimed(base.Under(), base.Namespace)
+		if got.q, err = y.r.fetchFrom(ctx, y.from, repo, []store.OID{tip}, nil, transport.FetchOptions{Filter: commitsOnly}); err != nil {
 			return got, err
 		}
 		got.rd = &got.q.Reader
@@ -527,7 +527,7 @@ func (y *syncing) verify(ctx context.Context, got *shown, tip store.OID) error {
 		return fmt.Errorf("namespace %s: %w", got.base.Namespace, err)
 	}
 	if !met {
-		got.base = unclaimed(y.r, got.base.Under(), got.base.Namespace)
+		got.base = y.r.unclaimed(got.base.Under(), got.base.Namespace)
 	}
 	got.raws = raws
 	got.s, got.Replayed, err = oplog.Replay(ctx, got.base, raws, y.r.o.Now())
@@ -553,6 +553,6 @@ func (r *Registry) checkOwners(root oplog.Root, s oplog.State, p oplog.Point) er
 }
 
 // unclaimed is NewState, to be filled from the cache.
-func unclaimed(r *Registry, root oplog.Root, namespace string) oplog.State {
-	return oplog.NewState(root, namespace).From(cached(r))
+func (r *Registry) unclaimed(root oplog.Root, namespace string) oplog.State {
+	return oplog.NewState(root, namespace).From(r.cached())
 }

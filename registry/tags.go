@@ -114,7 +114,7 @@ func wholeRef(namespace string) string { return "refs/rye/whole/" + namespace }
 // fetchKept fetches objects by their ids, from whoever has them. A host that serves only what
 // a ref names is asked for the states that hold them, where kept says which, and else for the
 // branch of the content, whole; that is then in the cache, and q is nil.
-func fetchKept(ctx context.Context, r *Registry, repo *store.Repo, namespace string, kept, ids []store.OID, o transport.FetchOptions) (*store.Reader, *store.Quarantine, error) {
+func (r *Registry) fetchKept(ctx context.Context, repo *store.Repo, namespace string, kept, ids []store.OID, o transport.FetchOptions) (*store.Reader, *store.Quarantine, error) {
 	q, err := r.fetch(ctx, namespace, repo, ids, nil, o)
 	if err == nil {
 		return &q.Reader, q, nil
@@ -123,7 +123,7 @@ func fetchKept(ctx context.Context, r *Registry, repo *store.Repo, namespace str
 	case !fault.Is(err, fault.NotFound):
 		return nil, nil, err
 	case !errors.Is(err, transport.ErrNamedOnly):
-		return fetchBeside(ctx, r, repo, namespace, ids, err)
+		return r.fetchBeside(ctx, repo, namespace, ids, err)
 	}
 	if len(kept) > 0 {
 		if q, kerr := r.fetch(ctx, namespace, repo, kept, nil, transport.FetchOptions{}); kerr == nil {
@@ -133,7 +133,7 @@ func fetchKept(ctx context.Context, r *Registry, repo *store.Repo, namespace str
 			q.Discard()
 		}
 	}
-	if werr := fetchWhole(ctx, r, repo, namespace); werr != nil {
+	if werr := r.fetchWhole(ctx, repo, namespace); werr != nil {
 		if fault.Is(werr, fault.NotFound) || fault.Is(werr, fault.Network) {
 			return nil, nil, err
 		}
@@ -148,8 +148,8 @@ func fetchKept(ctx context.Context, r *Registry, repo *store.Repo, namespace str
 // fetchBeside looks for objects that a host says it has not among all that the branch of the
 // content names: it may be one that serves nothing else and does not say so. Nothing of that
 // is kept beyond what was asked for, and there is no such branch on a host that hides.
-func fetchBeside(ctx context.Context, r *Registry, repo *store.Repo, namespace string, ids []store.OID, missing error) (*store.Reader, *store.Quarantine, error) {
-	tip := contentTip(r, namespace)
+func (r *Registry) fetchBeside(ctx context.Context, repo *store.Repo, namespace string, ids []store.OID, missing error) (*store.Reader, *store.Quarantine, error) {
+	tip := r.contentTip(namespace)
 	if tip.IsZero() {
 		return nil, nil, missing
 	}
@@ -171,9 +171,9 @@ func hasAll(has func(store.OID) bool, ids []store.OID) bool {
 // fetchTip fetches the branch of the content as it is now, where it moved since the host
 // listed it: the host serves only what a ref names. It is not noted that it moved, for a
 // writer has planned by what was listed.
-func fetchTip(ctx context.Context, r *Registry, m *mirror, repo *store.Repo, namespace string, tip store.OID, have []store.OID) (*store.Quarantine, store.OID, error) {
+func (r *Registry) fetchTip(ctx context.Context, m *mirror, repo *store.Repo, namespace string, tip store.OID, have []store.OID) (*store.Quarantine, store.OID, error) {
 	for try := 1; ; try++ {
-		q, err := fetchFrom(ctx, r, m, repo, []store.OID{tip}, have, transport.FetchOptions{})
+		q, err := r.fetchFrom(ctx, m, repo, []store.OID{tip}, have, transport.FetchOptions{})
 		if !errors.Is(err, transport.ErrNamedOnly) || try > maxLost {
 			return q, tip, err
 		}
@@ -194,9 +194,9 @@ func fetchTip(ctx context.Context, r *Registry, m *mirror, repo *store.Repo, nam
 }
 
 // fetchWhole brings the branch of the content into the cache, after asking whether to.
-func fetchWhole(ctx context.Context, r *Registry, repo *store.Repo, namespace string) error {
+func (r *Registry) fetchWhole(ctx context.Context, repo *store.Repo, namespace string) error {
 	m := r.shown[namespace]
-	tip := contentTip(r, namespace)
+	tip := r.contentTip(namespace)
 	if m == nil || tip.IsZero() {
 		return fault.New(fault.NotFound, "content of %s: there is no branch that keeps it", namespace)
 	}
@@ -212,7 +212,7 @@ func fetchWhole(ctx context.Context, r *Registry, repo *store.Repo, namespace st
 			return err
 		}
 	}
-	q, tip, err := fetchTip(ctx, r, m, repo, namespace, tip, have)
+	q, tip, err := r.fetchTip(ctx, m, repo, namespace, tip, have)
 	if err != nil {
 		return err
 	}

@@ -149,13 +149,13 @@ func TestTagsOnOldHosts(t *testing.T) {
 			if len(asked) > 0 {
 				t.Errorf("fetched whole: %v", asked)
 			}
-			if _, err := Examine(w.ctx, m.Registry, "acme"); err != nil {
+			if _, err := m.Examine(w.ctx, "acme"); err != nil {
 				t.Error(err)
 			}
 			if len(asked) > 0 {
 				t.Errorf("fetched whole to examine: %v", asked)
 			}
-			if c, err := Verify(w.ctx, m.Registry, "acme", true); err != nil || len(c.Missing) > 0 || c.Fetched != 3 {
+			if c, err := m.Verify(w.ctx, "acme", true); err != nil || len(c.Missing) > 0 || c.Fetched != 3 {
 				t.Errorf("%+v, %v", c, err)
 			}
 			git(t, w.dir, "fsck", "--strict", "--full")
@@ -191,7 +191,7 @@ func TestOldHostsWithoutTags(t *testing.T) {
 			if got := m.Stats().Bytes - before; len(asked) != 2 || got > 8<<10 {
 				t.Errorf("asked %v, and %d bytes for one item more", asked, got)
 			}
-			if c, err := Verify(w.ctx, m.Registry, "acme", true); err != nil || len(c.Missing) > 0 || c.Fetched != 3 {
+			if c, err := m.Verify(w.ctx, "acme", true); err != nil || len(c.Missing) > 0 || c.Fetched != 3 {
 				t.Errorf("%+v, %v", c, err)
 			}
 			no := w.asksWhole(t, &asked, fault.New(fault.Denied, "no"))
@@ -246,7 +246,7 @@ func TestRebuildDropsTags(t *testing.T) {
 		t.Fatal(err)
 	}
 	git(t, w.dir, "config", "receive.denyNonFastForwards", "false")
-	if _, err := Rebuild(w.ctx, pub.Registry, By{Signer: w.ada}, "acme", false); err != nil {
+	if _, err := pub.Rebuild(w.ctx, By{Signer: w.ada}, "acme", false); err != nil {
 		t.Fatal(err)
 	}
 	tags := git(t, w.dir, "for-each-ref", "--format=%(refname)", "refs/tags")

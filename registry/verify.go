@@ -31,13 +31,13 @@ type Checked struct {
 // vouches for, and every version that was not redacted. What an earlier Verify on this machine
 // had is only asked to be named by the branch of the content; with whole it is had again. What
 // is missing is in the report, and no error. The namespace was synced.
-func Verify(ctx context.Context, r *Registry, namespace string, whole bool) (Checked, error) {
+func (r *Registry) Verify(ctx context.Context, namespace string, whole bool) (Checked, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return verify(ctx, r, namespace, whole)
+	return r.verify(ctx, namespace, whole)
 }
 
-func verify(ctx context.Context, r *Registry, namespace string, whole bool) (Checked, error) {
+func (r *Registry) verify(ctx context.Context, namespace string, whole bool) (Checked, error) {
 	c := Checked{Namespace: namespace, Threshold: 1}
 	if r.o.Offline {
 		return c, fault.New(fault.Offline, "verify namespace %s: every object has to be asked for", namespace).Advise("leave out --offline")
@@ -50,12 +50,12 @@ func verify(ctx context.Context, r *Registry, namespace string, whole bool) (Che
 	if !whole {
 		had = r.mem.Had(s)
 	}
-	all, err := mirrorsOf(ctx, r, namespace)
+	all, err := r.mirrorsOf(ctx, namespace)
 	if err != nil {
 		return c, err
 	}
 	v := verification{r: r, m: all[0], had: had, c: &c}
-	if v.x, err = examine(ctx, r, s, had.At); err != nil {
+	if v.x, err = r.examine(ctx, s, had.At); err != nil {
 		return c, err
 	}
 	c.Operations, c.Versions, c.Threshold = v.x.Seq, v.x.Published, v.x.Threshold
@@ -156,7 +156,7 @@ func (v *verification) commits(ctx context.Context, tip, old store.OID) (map[sto
 	if !old.IsZero() {
 		have = append(have, old)
 	}
-	q, err := fetchFrom(ctx, v.r, v.m, repo, []store.OID{tip}, have, transport.FetchOptions{Filter: commitsOnly})
+	q, err := v.r.fetchFrom(ctx, v.m, repo, []store.OID{tip}, have, transport.FetchOptions{Filter: commitsOnly})
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func (v *verification) commits(ctx context.Context, tip, old store.OID) (map[sto
 // again looks for everything that was had, and has to be named by the branch that was made
 // anew.
 func (v *verification) again(ctx context.Context, named named) error {
-	raws, err := wholeLog(ctx, v.r, v.x.State)
+	raws, err := v.r.wholeLog(ctx, v.x.State)
 	if err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ func (v *verification) lastState(ctx context.Context) error {
 	if !v.x.Before.IsZero() {
 		have = append(have, v.x.Before)
 	}
-	q, err := fetchFrom(ctx, v.r, v.m, repo, []store.OID{v.x.Kept}, have, transport.FetchOptions{})
+	q, err := v.r.fetchFrom(ctx, v.m, repo, []store.OID{v.x.Kept}, have, transport.FetchOptions{})
 	if errors.Is(err, transport.ErrNamedOnly) {
 		return v.lastWhole(ctx, repo)
 	}
@@ -264,7 +264,7 @@ func (v *verification) versions(ctx context.Context, list []*oplog.Entry) error 
 	for i, e := range list {
 		ids[i] = e.Commit
 	}
-	q, err := fetchFrom(ctx, v.r, v.m, repo, ids, nil, transport.FetchOptions{})
+	q, err := v.r.fetchFrom(ctx, v.m, repo, ids, nil, transport.FetchOptions{})
 	if errors.Is(err, transport.ErrNamedOnly) {
 		return v.versionsWhole(ctx, repo, list)
 	}
@@ -301,7 +301,7 @@ func (v *verification) versions(ctx context.Context, list []*oplog.Entry) error 
 // fetchAll fetches the branch of the content, from a host that serves only what a ref names,
 // and returns the commits that it names.
 func (v *verification) fetchAll(ctx context.Context, repo *store.Repo) (map[store.OID]bool, error) {
-	if err := fetchWhole(ctx, v.r, repo, v.x.Namespace); err != nil {
+	if err := v.r.fetchWhole(ctx, repo, v.x.Namespace); err != nil {
 		return nil, err
 	}
 	tip := v.m.content[v.x.Namespace]

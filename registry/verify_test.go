@@ -50,7 +50,7 @@ func (w *world) remove(id store.OID) {
 func (w *world) verify(m *machine, whole bool) Checked {
 	w.t.Helper()
 	w.sync(m, "acme")
-	c, err := Verify(w.ctx, m.Registry, "acme", whole)
+	c, err := m.Verify(w.ctx, "acme", whole)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -98,11 +98,11 @@ func TestVerifyAsksForEveryObject(t *testing.T) {
 	w.remove(s.Kept)
 	m := w.machine(t)
 	w.sync(m, "acme")
-	if got, err := Verify(w.ctx, m.Registry, "acme", false); err == nil && len(got.Missing) < 2 {
+	if got, err := m.Verify(w.ctx, "acme", false); err == nil && len(got.Missing) < 2 {
 		t.Errorf("without the last state: %+v", got)
 	}
 	off := pub.reopen(w, func(o *Options) { o.Offline = true })
-	_, err = Verify(w.ctx, off.Registry, "acme", false)
+	_, err = off.Verify(w.ctx, "acme", false)
 	wantCode(t, err, fault.Offline)
 }
 

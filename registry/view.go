@@ -118,7 +118,7 @@ func (v view) fork(ctx context.Context, p oplog.Point, seq uint64, theirs []byte
 // so that a first contact need not replay what lies before it; without one, the
 // state before the claim.
 func (y *syncing) fromCheckpoint(ctx context.Context, repo *store.Repo, root oplog.Root, ns string) (oplog.State, error) {
-	none := unclaimed(y.r, root, ns)
+	none := y.r.unclaimed(root, ns)
 	g := root.Grant(ns)
 	if g == nil || g.Checkpoint == nil || y.m[ns].Seq > 0 {
 		return none, nil // what must be passed through may lie before the checkpoint
@@ -146,26 +146,26 @@ func (y *syncing) fromCheckpoint(ctx context.Context, repo *store.Repo, root opl
 	if op.Namespace != ns || op.Registry != root.ID || op.Seq != c.Seq || op.State.Sum != c.State {
 		return none, fault.New(fault.Integrity, "checkpoint of %s: is operation %d of %s in %s", ns, op.Seq, op.Namespace, op.Registry)
 	}
-	err = bringBlobs(ctx, y.r, ns, "root list", []store.OID{op.Kept}, []oplog.Address{op.State})
+	err = y.r.bringBlobs(ctx, ns, "root list", []store.OID{op.Kept}, []oplog.Address{op.State})
 	if fault.Is(err, fault.Network) {
 		return none, nil // the log from its beginning gives the keys, too
 	}
 	if err != nil {
 		return none, err
 	}
-	cat := oplog.OpenCatalogue(op.State, cached(y.r))
+	cat := oplog.OpenCatalogue(op.State, y.r.cached())
 	keys, err := cat.Keys()
 	if err != nil {
 		return none, err
 	}
-	err = bringBlobs(ctx, y.r, ns, "keys", []store.OID{op.Kept}, []oplog.Address{keys})
+	err = y.r.bringBlobs(ctx, ns, "keys", []store.OID{op.Kept}, []oplog.Address{keys})
 	if fault.Is(err, fault.Network) {
 		return none, nil
 	}
 	if err != nil {
 		return none, err
 	}
-	s, err := oplog.StateAt(cached(y.r), op)
+	s, err := oplog.StateAt(y.r.cached(), op)
 	if err != nil {
 		return none, err
 	}

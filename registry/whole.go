@@ -36,15 +36,15 @@ const maxAtOnce = 4096
 // there. say is told how far it is; nil is silence.
 //
 // Codes are those of Look; Limit where not even the lists fit.
-func Whole(ctx context.Context, r *Registry, namespace string, most int64, say func(done, all int)) (Coverage, error) {
+func (r *Registry) Whole(ctx context.Context, namespace string, most int64, say func(done, all int)) (Coverage, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := r.stats.Bytes
-	s, err := wholeOf(r, namespace)
+	s, err := r.wholeOf(namespace)
 	if err != nil || s.Catalogue() == nil {
 		return Coverage{State: s}, err
 	}
-	if err := bringLists(ctx, r, s); err != nil {
+	if err := r.bringLists(ctx, s); err != nil {
 		return Coverage{State: s}, err
 	}
 	batch := max(1, min(256, 256*maxAtOnce/int(max(s.Published, 1))))
@@ -54,8 +54,8 @@ func Whole(ctx context.Context, r *Registry, namespace string, most int64, say f
 		if left <= 0 {
 			break
 		}
-		part := s.Anew(cached(r)) // so that its lines are let go
-		err := bringPart(ctx, r, part, every[at:min(at+batch, len(every))], left)
+		part := s.Anew(r.cached()) // so that its lines are let go
+		err := r.bringPart(ctx, part, every[at:min(at+batch, len(every))], left)
 		if fault.Is(err, fault.Limit) && r.stats.Bytes > before {
 			break
 		}
@@ -66,16 +66,16 @@ func Whole(ctx context.Context, r *Registry, namespace string, most int64, say f
 			say(min(at+batch, 256), 256)
 		}
 	}
-	c, err := cover(r, s)
+	c, err := r.cover(s)
 	c.Received = r.stats.Bytes - before
 	if err == nil && c.Complete() {
-		err = hold(ctx, r, s)
+		err = r.hold(ctx, s)
 	}
 	return c, err
 }
 
 // wholeOf returns the state of a namespace with a catalogue that nobody else keeps.
-func wholeOf(r *Registry, namespace string) (oplog.State, error) {
+func (r *Registry) wholeOf(namespace string) (oplog.State, error) {
 	m, err := r.mem.Recall()
 	if err != nil {
 		return oplog.State{}, err
@@ -85,26 +85,26 @@ func wholeOf(r *Registry, namespace string) (oplog.State, error) {
 	}
 	s, err := r.load(namespace, m)
 	if err == nil && s.Catalogue() != nil {
-		s = s.Anew(cached(r))
+		s = s.Anew(r.cached())
 		_, err = s.Catalogue().Keys()
 	}
 	return s, err
 }
 
 // bringPart brings some shards and compares each with what was seen of it before.
-func bringPart(ctx context.Context, r *Registry, s oplog.State, shards []byte, most int64) error {
+func (r *Registry) bringPart(ctx context.Context, s oplog.State, shards []byte, most int64) error {
 	list, err := s.Catalogue().Shards(shards)
 	if err != nil {
 		return err
 	}
-	if err := bringWithin(ctx, r, s.Namespace, "shard", []store.OID{s.Kept}, list, most); err != nil {
+	if err := r.bringWithin(ctx, s.Namespace, "shard", []store.OID{s.Kept}, list, most); err != nil {
 		return err
 	}
-	return noteShards(ctx, r, s, shards)
+	return r.noteShards(ctx, s, shards)
 }
 
 // cover counts what is at hand of a state.
-func cover(r *Registry, s oplog.State) (Coverage, error) {
+func (r *Registry) cover(s oplog.State) (Coverage, error) {
 	c := Coverage{State: s}
 	repo := r.reading()
 	if s.Catalogue() == nil || repo == nil {
@@ -116,7 +116,7 @@ func cover(r *Registry, s oplog.State) (Coverage, error) {
 }
 
 // hold keeps a whole catalogue from being collected.
-func hold(ctx context.Context, r *Registry, s oplog.State) error {
+func (r *Registry) hold(ctx context.Context, s oplog.State) error {
 	repo, err := r.writing()
 	if err != nil {
 		return err
@@ -132,17 +132,17 @@ func hold(ctx context.Context, r *Registry, s oplog.State) error {
 // file and line by line, without network and keeping none, until visit fails. A line that
 // cannot follow from the log is refused (Integrity), and so is a file that is not what its
 // digest says.
-func Offers(ctx context.Context, r *Registry, namespace string, visit func(*oplog.Entry) error) (Coverage, error) {
+func (r *Registry) Offers(ctx context.Context, namespace string, visit func(*oplog.Entry) error) (Coverage, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s, err := wholeOf(r, namespace)
+	s, err := r.wholeOf(namespace)
 	if err != nil || s.Catalogue() == nil {
 		return Coverage{State: s}, err
 	}
 	if err := s.CheckKeys(); err != nil {
 		return Coverage{State: s}, err
 	}
-	c, err := cover(r, s)
+	c, err := r.cover(s)
 	if err != nil {
 		return c, err
 	}
@@ -163,7 +163,7 @@ func Offers(ctx context.Context, r *Registry, namespace string, visit func(*oplo
 
 // Verified returns how far this machine has verified each namespace, "" being the root, without
 // network.
-func Verified(r *Registry) (map[string]oplog.Point, error) {
+func (r *Registry) Verified() (map[string]oplog.Point, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.mem.Recall()

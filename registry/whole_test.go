@@ -10,12 +10,12 @@ import (
 
 // names lists what Offers shows of acme.
 func (m *machine) offers(w *world) (names []string, c Coverage, err error) {
-	c, err = Offers(w.ctx, m.Registry, "acme", func(e *oplog.Entry) error { names = append(names, e.Name()); return nil })
+	c, err = m.Offers(w.ctx, "acme", func(e *oplog.Entry) error { names = append(names, e.Name()); return nil })
 	return names, c, err
 }
 
 func (m *machine) whole(w *world, most int64) (Coverage, error) {
-	return Whole(w.ctx, m.Registry, "acme", most, nil)
+	return m.Whole(w.ctx, "acme", most, nil)
 }
 
 // TestWholeCatalogue: everything is brought once, an unchanged part is not asked for again, and
@@ -48,7 +48,7 @@ func TestWholeCatalogue(t *testing.T) {
 	if err != nil || len(names) != 41 || !c.Complete() || c.Seq != 3 {
 		t.Errorf("offline: %d names, %+v, %v", len(names), c.Seq, err)
 	}
-	if AskedAt(off.Registry, "acme").IsZero() {
+	if off.AskedAt("acme").IsZero() {
 		t.Error("nobody knows when the registry was asked")
 	}
 }
@@ -97,7 +97,7 @@ func TestSyncEachGoesOn(t *testing.T) {
 	w, h, m := attacked(t)
 	h.set(branchPrefix+"acme", stateBefore(h, h.state()))
 	told := map[string]error{}
-	err := SyncEach(w.ctx, m.Registry, []string{"acme", "other"}, func(ns string, err error) error { told[ns] = err; return nil })
+	err := m.SyncEach(w.ctx, []string{"acme", "other"}, func(ns string, err error) error { told[ns] = err; return nil })
 	if err != nil || len(told) != 2 || told["other"] != nil {
 		t.Fatalf("%v, %v", told, err)
 	}

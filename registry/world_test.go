@@ -109,7 +109,7 @@ func (m *machine) Release(ref objects.Ref, version string) (oplog.Release, error
 }
 
 func (m *machine) look(ref objects.Ref) error {
-	return Look(context.Background(), m.Registry, ref.ID.Namespace(), ref)
+	return m.Look(context.Background(), ref.ID.Namespace(), ref)
 }
 
 // reopen is the next command on the same machine.
@@ -218,7 +218,7 @@ func (w *world) sync(m *machine, namespaces ...string) {
 // look brings the whole catalogue of acme.
 func (w *world) look(m *machine) {
 	w.t.Helper()
-	if err := Look(w.ctx, m.Registry, "acme"); err != nil {
+	if err := m.Look(w.ctx, "acme"); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -260,6 +260,6 @@ func git(t testing.TB, dir string, args ...string) string {
 
 // changeKeys changes the keys of acme.
 func changeKeys(w *world, m *machine, by By, op oplog.Op) error {
-	_, err := ChangeKeys(w.ctx, m.Registry, "acme", by, false, op)
+	_, err := m.ChangeKeys(w.ctx, "acme", by, false, op)
 	return err
 }

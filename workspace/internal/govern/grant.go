@@ -10,7 +10,6 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects/trust"
-	"github.com/rye-os/rye/registry"
 	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
@@ -36,7 +35,7 @@ func Grant(ctx context.Context, s *custody.Desk, q rye.GrantRequest) (*rye.RootC
 	if len(keys) == 0 && old != nil {
 		keys = old.Keys
 	}
-	op, err := registry.GrantOp(ctx, r.reg, q.Namespace, keys...)
+	op, err := r.reg.GrantOp(ctx, q.Namespace, keys...)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +77,7 @@ func (r *root) locate(ctx context.Context, op *oplog.RootOp, where string) error
 			op.Located = where
 		}
 	}
-	return registry.MayLocate(ctx, r.reg, op.Namespace, where)
+	return r.reg.MayLocate(ctx, op.Namespace, where)
 }
 
 // Checkpoint lets the root vouch for how far namespaces are.

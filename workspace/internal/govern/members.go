@@ -63,7 +63,7 @@ func RevokeKey(ctx context.Context, s *custody.Desk, q rye.RevokeKeyRequest) (*r
 	if err != nil {
 		return nil, err
 	}
-	op, drops, err := registry.DropsOf(ctx, m.reg, m.state.Namespace, op)
+	op, drops, err := m.reg.DropsOf(ctx, m.state.Namespace, op)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func Void(ctx context.Context, s *custody.Desk, q rye.VoidRequest) (*rye.Members
 		return nil, err
 	}
 	defer m.reg.Close()
-	op, bad, err := registry.VoidOp(m.reg, m.state.Namespace, q.Seq)
+	op, bad, err := m.reg.VoidOp(m.state.Namespace, q.Seq)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func openBeyond(ctx context.Context, s *custody.Desk, name, ns string) (*members
 		return nil, err
 	}
 	m = &members{s: s, name: name, reg: reg}
-	if m.state, none = registry.Beyond(ctx, reg, ns); none == nil {
+	if m.state, none = reg.Beyond(ctx, ns); none == nil {
 		m.root, none = reg.Root(ctx)
 	}
 	if none != nil {
@@ -369,7 +369,7 @@ func (m *members) change(ctx context.Context, ops []oplog.Op, lines []string, ho
 		rep.Proposal, rep.DryRun = c, dry
 		return rep, nil
 	}
-	after, err := registry.ChangeKeys(ctx, m.reg, ns, share.By(m.s, key), true, ops...)
+	after, err := m.reg.ChangeKeys(ctx, ns, share.By(m.s, key), true, ops...)
 	if err != nil {
 		return nil, mayNotChange(err, m.state, key.Public())
 	}
@@ -383,7 +383,7 @@ func (m *members) change(ctx context.Context, ops []oplog.Op, lines []string, ho
 		if err := m.s.Ask(ctx, q); err != nil {
 			return nil, err
 		}
-		if after, err = registry.ChangeKeys(ctx, m.reg, ns, share.By(m.s, key), false, ops...); err != nil {
+		if after, err = m.reg.ChangeKeys(ctx, ns, share.By(m.s, key), false, ops...); err != nil {
 			return nil, mayNotChange(err, m.state, key.Public())
 		}
 		if err := share.UpdateTrust(ctx, m.s, m.reg, ns); err != nil {

@@ -25,10 +25,10 @@ func PushMirrors(ctx context.Context, s *custody.Desk, q rye.MirrorRequest) (*ry
 	if len(names) == 0 {
 		names = r.Namespaces()
 	}
-	if names, err = registry.Claimed(ctx, r.reg, names); err != nil {
+	if names, err = r.reg.Claimed(ctx, names); err != nil {
 		return nil, err
 	}
-	standings, err := registry.Survey(ctx, r.reg, names...)
+	standings, err := r.reg.Survey(ctx, names...)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func PushMirrors(ctx context.Context, s *custody.Desk, q rye.MirrorRequest) (*ry
 	for _, url := range urls {
 		s.Say("bringing " + url + " up to date")
 		at := rye.RegistryAddress{URL: url, Agreed: true}
-		moved, err := registry.SpreadTo(ctx, r.reg, url, registry.SpreadOptions{Namespaces: names, Only: len(q.Namespaces) > 0, DryRun: q.DryRun})
+		moved, err := r.reg.SpreadTo(ctx, url, registry.SpreadOptions{Namespaces: names, Only: len(q.Namespaces) > 0, DryRun: q.DryRun})
 		at.Moved = moved.Moved
 		if err != nil {
 			if i := slices.IndexFunc(standings, func(x registry.Standing) bool { return x.URL == url && x.Down != nil }); i < 0 {

@@ -8,7 +8,6 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects/trust"
-	"github.com/rye-os/rye/registry"
 	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
@@ -30,7 +29,7 @@ func (m *members) propose(ctx context.Context, ops []oplog.Op, me trust.PublicKe
 		return nil, fault.New(fault.Usage, "%s: %d keys must agree to each change, so one change at a time", m.state.Namespace, m.state.Threshold).
 			Advise("one --retire, or all of --add, or --threshold")
 	}
-	op, err := registry.ProposeOp(ctx, m.reg, m.state.Namespace, me, ops[0])
+	op, err := m.reg.ProposeOp(ctx, m.state.Namespace, me, ops[0])
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +41,7 @@ func (p *namespaceProposal) judge(ctx context.Context, me trust.PublicKey) (oplo
 	if p.s.Offline {
 		return oplog.Agreement{}, fault.New(fault.Offline, "namespace %s: it has to be fetched before it is changed", p.state.Namespace).Advise("leave out --offline")
 	}
-	return registry.JudgeOp(ctx, p.reg, p.op, me)
+	return p.reg.JudgeOp(ctx, p.op, me)
 }
 
 func (p *namespaceProposal) mayCommit(got oplog.Agreement, _ trust.PublicKey) error {
@@ -71,7 +70,7 @@ func (p *namespaceProposal) approve(ctx context.Context, signer trust.Signer) er
 }
 
 func (p *namespaceProposal) commit(ctx context.Context, signer trust.Signer) error {
-	after, err := registry.CommitOp(ctx, p.reg, share.By(p.s, signer), p.op)
+	after, err := p.reg.CommitOp(ctx, share.By(p.s, signer), p.op)
 	if err != nil {
 		return err
 	}

@@ -142,7 +142,7 @@ func (r rotating) addKey(ctx context.Context) error {
 		return err
 	}
 	if !st.NeedsOthers(root, op, r.pair.Old.Public()) {
-		_, err = registry.ChangeKeys(ctx, r.reg, r.ns, share.By(r.s, r.pair.Old), false, op)
+		_, err = r.reg.ChangeKeys(ctx, r.ns, share.By(r.s, r.pair.Old), false, op)
 		return err
 	}
 	file, err := r.propose(ctx, op, r.pair.Old)
@@ -166,26 +166,26 @@ func (r rotating) retireKey(ctx context.Context) (file string, err error) {
 		return "", err
 	}
 	if !st.NeedsOthers(root, op, r.pair.New.Public()) {
-		_, err = registry.ChangeKeys(ctx, r.reg, r.ns, share.By(r.s, r.pair.New), false, op)
+		_, err = r.reg.ChangeKeys(ctx, r.ns, share.By(r.s, r.pair.New), false, op)
 		return "", err
 	}
 	if st.Threshold > 2 {
 		return r.propose(ctx, op, r.pair.New, r.pair.Old)
 	}
-	if op, err = registry.ProposeOp(ctx, r.reg, r.ns, r.pair.New.Public(), op); err != nil {
+	if op, err = r.reg.ProposeOp(ctx, r.ns, r.pair.New.Public(), op); err != nil {
 		return "", err
 	}
 	if err := op.Approve(ctx, r.pair.Old); err != nil {
 		return "", err
 	}
-	_, err = registry.CommitOp(ctx, r.reg, share.By(r.s, r.pair.New), op)
+	_, err = r.reg.CommitOp(ctx, share.By(r.s, r.pair.New), op)
 	return "", err
 }
 
 // propose writes a proposal that these keys agree to, and returns its file. One that is there
 // already is left as it is: others may have agreed to it meanwhile.
 func (r rotating) propose(ctx context.Context, op oplog.Op, by ...trust.Signer) (string, error) {
-	op, err := registry.ProposeOp(ctx, r.reg, r.ns, by[0].Public(), op)
+	op, err := r.reg.ProposeOp(ctx, r.ns, by[0].Public(), op)
 	if err != nil {
 		return "", err
 	}

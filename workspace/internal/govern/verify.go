@@ -46,7 +46,7 @@ func verifyRegistry(ctx context.Context, s *custody.Desk, info *rye.RegistryInfo
 	defer reg.Close()
 	for _, ns := range namespaces {
 		s.Say("verifying " + ns + " in " + info.Name)
-		c, err := registry.Verify(ctx, reg, ns, whole)
+		c, err := reg.Verify(ctx, ns, whole)
 		if err != nil {
 			return nil, err
 		}
@@ -84,6 +84,6 @@ func Rebuild(ctx context.Context, s *custody.Desk, q rye.RebuildRequest) (*rye.R
 			return nil, err
 		}
 	}
-	c, err := registry.Rebuild(ctx, m.reg, share.By(m.s, key), ns, q.DryRun)
+	c, err := m.reg.Rebuild(ctx, share.By(m.s, key), ns, q.DryRun)
 	return checked(c), err
 }

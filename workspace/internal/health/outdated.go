@@ -109,7 +109,7 @@ func ask(ctx context.Context, d *custody.Desk, name string, deps []dependency) (
 	}
 	defer reg.Close()
 	for ns, refs := range by {
-		if err := registry.Look(ctx, reg, ns, refs...); err != nil && !fault.Is(err, fault.NotFound) {
+		if err := reg.Look(ctx, ns, refs...); err != nil && !fault.Is(err, fault.NotFound) {
 			return warnings, err
 		}
 	}

@@ -296,7 +296,7 @@ func (in *installation) registryOf(ctx context.Context, ref objects.Ref) (*regis
 	if err != nil {
 		return nil, "", err
 	}
-	return reg, name, registry.Look(ctx, reg, ref.ID.Namespace(), ref)
+	return reg, name, reg.Look(ctx, ref.ID.Namespace(), ref)
 }
 
 // maxNamespaces bounds how many logs are read because somebody's catalogue names items in them.

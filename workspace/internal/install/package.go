@@ -12,7 +12,6 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
-	"github.com/rye-os/rye/registry"
 	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/custody"
@@ -257,7 +256,7 @@ func brings(ctx context.Context, s *custody.Desk, ref objects.Ref) bool {
 		return false
 	}
 	defer reg.Close()
-	if err := registry.Look(ctx, reg, ns, ref); err != nil {
+	if err := reg.Look(ctx, ns, ref); err != nil {
 		return false
 	}
 	st, err := reg.View(ns)

@@ -77,11 +77,11 @@ func (in *installation) takenBack(ref objects.Ref, all []resolve.Version) error 
 
 // listed reads the lines of an item in the catalogue of its namespace.
 func (in *installation) listed(reg *registry.Registry, ref objects.Ref) ([]resolve.Version, error) {
-	entries, err := registry.VersionsOf(reg, ref)
+	entries, err := reg.VersionsOf(ref)
 	if err != nil {
 		return nil, err
 	}
-	since, err := registry.AgeOf(reg, ref.ID.Namespace())
+	since, err := reg.AgeOf(ref.ID.Namespace())
 	if err != nil {
 		return nil, err
 	}

@@ -87,7 +87,7 @@ func (b *bringing) registry(ctx context.Context, name string) error {
 		return err
 	}
 	wrong, inARow := map[string]error{}, 0
-	err = registry.SyncEach(ctx, reg, list, func(ns string, err error) error {
+	err = reg.SyncEach(ctx, list, func(ns string, err error) error {
 		if err == nil {
 			inARow = 0
 			return nil
@@ -165,10 +165,10 @@ func (b *bringing) one(ctx context.Context, reg *registry.Registry, name, ns str
 	}
 	m := &maker{}
 	info.Received = c.Received
-	if c, err = registry.Offers(ctx, reg, ns, m.add); err != nil {
+	if c, err = reg.Offers(ctx, ns, m.add); err != nil {
 		return info, err
 	}
-	st := shelfState{namespace: ns, seq: c.Seq, brought: registry.AskedAt(reg, ns), published: c.Published, have: c.Have, parts: c.Shards, dated: c.Time}
+	st := shelfState{namespace: ns, seq: c.Seq, brought: reg.AskedAt(ns), published: c.Published, have: c.Have, parts: c.Shards, dated: c.Time}
 	if err := m.keep(shelfPath(b.Desk, reg.ID().String(), ns), st); err != nil {
 		return info, err
 	}
@@ -183,7 +183,7 @@ func (b *bringing) bring(ctx context.Context, reg *registry.Registry, ns string)
 		st, err := reg.View(ns)
 		return registry.Coverage{State: st}, err
 	}
-	c, err := registry.Whole(ctx, reg, ns, b.left, func(done, all int) {
+	c, err := reg.Whole(ctx, ns, b.left, func(done, all int) {
 		if done < all {
 			b.Say(fmt.Sprintf("catalogue of %s, %d%%", ns, 100*done/all))
 		}

@@ -25,7 +25,7 @@ func Newest(s *custody.Desk, reg *registry.Registry, root oplog.Root, namespaces
 			if warnings, err = stale(s, warnings, ns, g.FreshUntil); err != nil {
 				return warnings, err
 			}
-		case !said && !s.Offline && registry.FirstContact(reg, ns) && !lockKnows(s, reg, ns):
+		case !said && !s.Offline && reg.FirstContact(ns) && !lockKnows(s, reg, ns):
 			warnings = append(warnings, fmt.Sprintf("%s: first seen here, and no lock or checkpoint states how far it is: rye cannot check this and trusts the host", ns))
 		}
 	}

@@ -114,7 +114,7 @@ func LockFault(ctx context.Context, s *custody.Desk, reg *registry.Registry, nam
 		if !ok || s.Lock.Registries[pin.Registry].ID != reg.ID() {
 			continue
 		}
-		claim, cerr := registry.Compare(ctx, reg, ns, pin.Seq, pin.SHA256)
+		claim, cerr := reg.Compare(ctx, ns, pin.Seq, pin.SHA256)
 		code := fault.Integrity
 		switch {
 		case cerr != nil:

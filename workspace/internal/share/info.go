@@ -82,7 +82,7 @@ func ask(ctx context.Context, s *custody.Desk, name, ns string) (*asking, error)
 		return nil, because(why, err)
 	}
 	a.root = root
-	a.rep.Verified, a.rep.Contacted = timeText(registry.AskedAt(a.reg, ns)), why == nil && !s.Offline
+	a.rep.Verified, a.rep.Contacted = timeText(a.reg.AskedAt(ns)), why == nil && !s.Offline
 	return a, nil
 }
 
@@ -208,7 +208,7 @@ func infoOfItem(ctx context.Context, s *custody.Desk, q rye.PublishedRequest, re
 	if err != nil {
 		return nil, err
 	}
-	if err := registry.Look(ctx, a.reg, ns, ref); err != nil && !away(err) {
+	if err := a.reg.Look(ctx, ns, ref); err != nil && !away(err) {
 		return nil, err
 	} else if err != nil && a.rep.Contacted {
 		return nil, err // it hides what its log promises
@@ -288,12 +288,12 @@ func infoOfNamespace(ctx context.Context, s *custody.Desk, q rye.PublishedReques
 		return nil, err
 	}
 	if a.rep.Contacted {
-		if _, err := registry.Whole(ctx, a.reg, ns, mostBytes, nil); err != nil {
+		if _, err := a.reg.Whole(ctx, ns, mostBytes, nil); err != nil {
 			return nil, err
 		}
 	}
 	m := &maker{}
-	c, err := registry.Offers(ctx, a.reg, ns, m.add)
+	c, err := a.reg.Offers(ctx, ns, m.add)
 	if err != nil {
 		return nil, err
 	}
@@ -323,7 +323,7 @@ func infoOfRegistry(ctx context.Context, s *custody.Desk, name string) (*rye.Pub
 	defer a.reg.Close()
 	a.rep.Seq, a.rep.Claims, a.rep.Threshold = a.root.Seq, string(a.root.Claims), a.root.Threshold
 	a.rep.Roots = Texts(a.root.Keys)
-	known, err := registry.Verified(a.reg)
+	known, err := a.reg.Verified()
 	if err != nil {
 		return nil, err
 	}
@@ -337,7 +337,7 @@ func infoOfRegistry(ctx context.Context, s *custody.Desk, name string) (*rye.Pub
 	have, notes := shelves(s, name)
 	a.rep.Warnings = append(a.rep.Warnings, notes...)
 	for _, ns := range list {
-		p := rye.PublishedNamespace{Namespace: ns, Seq: known[ns].Seq, Accepted: accepted(s, name, ns), Verified: timeText(registry.AskedAt(a.reg, ns))}
+		p := rye.PublishedNamespace{Namespace: ns, Seq: known[ns].Seq, Accepted: accepted(s, name, ns), Verified: timeText(a.reg.AskedAt(ns))}
 		for _, sh := range have {
 			if sh.namespace == ns {
 				p.Items, p.Complete = len(sh.lines), sh.complete()

@@ -132,7 +132,7 @@ func locates(ctx context.Context, s *custody.Desk, name, url string) bool {
 		return false
 	}
 	defer reg.Close()
-	return registry.Locates(ctx, reg, url)
+	return reg.Locates(ctx, url)
 }
 
 func mirrorQuestion(name string, c session.Registry, url string) rye.Question {
@@ -217,6 +217,7 @@ type mirrorError struct{ err error }
 func (e *mirrorError) Error() string {
 	return "compare the addresses of the registry: " + e.err.Error()
 }
+
 func (e *mirrorError) Unwrap() error { return e.err }
 
 // compareAll compares the addresses of a registry that the user agreed to, where there is
@@ -225,7 +226,7 @@ func compareAll(ctx context.Context, s *custody.Desk, name string, reg *registry
 	if s.Offline || len(agreedMirrors(s, s.Project.Registries[name])) == 0 {
 		return nil, nil
 	}
-	all, err := registry.Survey(ctx, reg, namespaces...)
+	all, err := reg.Survey(ctx, namespaces...)
 	for _, at := range all {
 		if text := at.Problem(); text != "" {
 			problems = append(problems, text)
@@ -237,7 +238,7 @@ func compareAll(ctx context.Context, s *custody.Desk, name string, reg *registry
 // compareNew is compareAll where a namespace is met for the first time: nothing that this
 // machine saw tells then whether an address hides what is newer.
 func compareNew(ctx context.Context, s *custody.Desk, name string, reg *registry.Registry, namespaces []string) error {
-	if !slices.ContainsFunc(namespaces, func(ns string) bool { return registry.FirstContact(reg, ns) }) {
+	if !slices.ContainsFunc(namespaces, func(ns string) bool { return reg.FirstContact(ns) }) {
 		return nil
 	}
 	problems, err := compareAll(ctx, s, name, reg, namespaces)

@@ -83,7 +83,7 @@ func OpenSynced(ctx context.Context, s *custody.Desk, name string, namespaces ..
 	if err != nil {
 		return nil, err
 	}
-	for _, note := range append(registry.Notes(reg), registry.Drops(reg)...) {
+	for _, note := range append(reg.Notes(), reg.Drops()...) {
 		s.Tell(note)
 	}
 	if err := settle(ctx, s, reg, namespaces); err != nil {

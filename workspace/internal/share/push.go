@@ -85,7 +85,7 @@ func push(ctx context.Context, s *custody.Desk, q rye.PushRequest) (*rye.PushRep
 		rep.Tip = done.Tip.Tip.String()
 	}
 	if q.DryRun {
-		return rep, registry.MayPush(ctx, reg, ns)
+		return rep, reg.MayPush(ctx, ns)
 	}
 	if err := UpdateTrust(ctx, s, reg, ns); err != nil { // was tried before anything was sent: this is the disk, or somebody in between
 		rep.Warning = "published; what you believe of " + ns + "/ was not brought up to date: " + err.Error()

@@ -109,7 +109,7 @@ func syncNamespaces(ctx context.Context, s *custody.Desk, name string, namespace
 	if err != nil {
 		return info, errors.Join(faults, err)
 	}
-	doubts = append(doubts, registry.Drops(reg)...)
+	doubts = append(doubts, reg.Drops()...)
 	info.Warnings = append(append(info.Warnings, doubts...), standings...)
 	missing, err := unread(reg, namespaces)
 	if err != nil {
@@ -117,7 +117,7 @@ func syncNamespaces(ctx context.Context, s *custody.Desk, name string, namespace
 	}
 	info.Warnings = append(info.Warnings, missing...)
 	if err = errors.Join(faults, mirrors, LockFault(ctx, s, reg, namespaces...)); err == nil && len(info.Warnings) == 0 {
-		registry.Settle(reg, what, freshUntil(root, namespaces), namespaces...)
+		reg.Settle(what, freshUntil(root, namespaces), namespaces...)
 	}
 	return info, err
 }
@@ -142,7 +142,7 @@ const mostSkipped = 64
 // tellSkipped adds the malformed operations of namespaces to what is said of their registry.
 func tellSkipped(info *rye.RegistryInfo, reg *registry.Registry, namespaces []string) error {
 	for _, ns := range namespaces {
-		all, err := registry.SkippedOf(reg, ns)
+		all, err := reg.SkippedOf(ns)
 		if err != nil {
 			return err
 		}
@@ -163,11 +163,11 @@ func tellSkipped(info *rye.RegistryInfo, reg *registry.Registry, namespaces []st
 // asSettled returns how far each namespace is, where nothing is new since all of it was
 // settled; nil where something is, or may be.
 func asSettled(ctx context.Context, reg *registry.Registry, what objects.Digest, namespaces []string) (map[string]uint64, error) {
-	same, err := registry.Unchanged(ctx, reg, what, namespaces...)
+	same, err := reg.Unchanged(ctx, what, namespaces...)
 	if err != nil || !same {
 		return nil, err
 	}
-	known, err := registry.Verified(reg)
+	known, err := reg.Verified()
 	seen := map[string]uint64{}
 	for _, ns := range namespaces {
 		if p, ok := known[ns]; ok {
@@ -260,7 +260,7 @@ func boundKeys(ctx context.Context, s *custody.Desk, reg *registry.Registry, ns 
 	if !slices.ContainsFunc(keys, func(k trust.BoundKey) bool { return k.State == trust.Retired }) {
 		return keys, nil
 	}
-	logged, err := registry.Logged(ctx, reg, ns)
+	logged, err := reg.Logged(ctx, ns)
 	had, _ := s.Trust.Binding(ns)
 	for i := range keys {
 		if keys[i].State != trust.Retired {
@@ -297,7 +297,7 @@ func lookAtLocked(ctx context.Context, s *custody.Desk, reg *registry.Registry, 
 	if len(refs) == 0 {
 		return nil
 	}
-	return registry.Look(ctx, reg, ns, refs...)
+	return reg.Look(ctx, ns, refs...)
 }
 
 // AsLocked compares what the lock pins with its line in the catalogue. Where they differ one
