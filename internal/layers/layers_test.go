@@ -131,11 +131,11 @@ var house = []room{
 		"fault internal/strict internal/words objects objects/expr objects/trust chain/consent chain/policy chain/primitive chain/primitive/builtin chain/primitive/web", "github.com/google/jsonschema-go"},
 
 	{3, "registry/oplog", "what the operations of a registry's logs mean: states, lists, versions, drops, skips; pure",
-		"fault internal/parallel internal/words objects objects/trust store", ""},
+		"fault internal/parallel internal/strict internal/words objects objects/trust store", ""},
 	{3, "registry/memory", "what this user has seen of a registry",
 		"fault internal/place objects objects/revoked registry/oplog store", ""},
 	{3, "registry", "sharing by signed git push and fetch",
-		"fault registry/memory registry/oplog internal/hosts internal/parallel internal/place internal/strict internal/words objects objects/revoked objects/trust store store/transport chain", ""},
+		"fault registry/memory registry/oplog internal/hosts internal/parallel internal/place internal/words objects objects/revoked objects/trust store store/transport chain", ""},
 	{3, "registry/resolve", "one version of every item that is wanted; pure",
 		"fault objects registry/oplog", ""},
 
