@@ -28,7 +28,7 @@ func (r *Registry) noteRevoked(ctx context.Context, namespace string, ops []oplo
 		return nil
 	}
 	var news []revoked.Version
-	var missing []memory.Revocation
+	var read, missing []memory.Revocation
 	_ = r.bringRevocations(ctx, namespace, all) // in one request; what is missing then is asked for alone
 	for _, v := range all {
 		err := r.bringRevocations(ctx, namespace, []memory.Revocation{v})
@@ -41,6 +41,8 @@ func (r *Registry) noteRevoked(ctx context.Context, namespace string, ops []oplo
 			return context.Cause(ctx)
 		case err != nil:
 			missing = append(missing, v)
+		default:
+			read = append(read, v)
 		}
 		news = append(news, list...)
 	}
@@ -50,7 +52,7 @@ func (r *Registry) noteRevoked(ctx context.Context, namespace string, ops []oplo
 	if len(missing) == 0 && before == 0 {
 		return nil
 	}
-	return r.mem.KeepUnread(namespace, missing)
+	return r.mem.KeepUnread(ctx, namespace, read, missing)
 }
 
 func (r *Registry) bringRevocations(ctx context.Context, namespace string, all []memory.Revocation) error {

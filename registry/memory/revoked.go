@@ -121,9 +121,20 @@ func (r *Memory) Missing(namespace string) (all []Revocation, err error) {
 	return all, nil
 }
 
-// KeepUnread remembers which lists are to be asked for again. A file that is full loses none
-// that it holds: then what is new is an error, and the log is read again.
-func (r *Memory) KeepUnread(namespace string, all []Revocation) error {
+// KeepUnread forgets lists that were read and remembers lists that are to be asked for again. What
+// other processes noted meanwhile stays. A file that is full loses none that it holds: then a new
+// list is an error, and the log is read again.
+func (r *Memory) KeepUnread(ctx context.Context, namespace string, read, missing []Revocation) error {
+	unlock, err := place.Lock(ctx, memoryPath(r.o.StateDir, r.o.ID)+".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	all, err := r.Missing(namespace)
+	if err != nil {
+		return err
+	}
+	all = append(slices.DeleteFunc(all, func(v Revocation) bool { return slices.Contains(read, v) }), missing...)
 	slices.SortFunc(all, func(a, b Revocation) int { return strings.Compare(a.line(), b.line()) })
 	var text bytes.Buffer
 	for _, v := range slices.Compact(all) {

@@ -95,17 +95,39 @@ func (r *Memory) skipsOf(namespace string) (oplog.Skips, error) {
 	return k, nil
 }
 
-// NoteSkipped remembers what operations after base had no effect, and which of them were
+// NoteSkipped remembers which operations after base had no effect, and which of them were
 // voided. A void of an operation that has effect changes nothing, and is remembered in its
-// turn. rd has the log as far as it is at hand. A list that is broken stays as it is: whoever
-// reports it fails, and no log waits for that.
+// turn. rd has the log as far as it is at hand. A list that is broken stays as it is: SkippedOf
+// reports it, and no log waits for that.
 func (r *Memory) NoteSkipped(ctx context.Context, namespace string, rd oplog.Reader, base oplog.Point, done oplog.Replayed) error {
-	all, err := r.skipsOf(namespace)
+	all, err := r.withSkipped(namespace, rd, base, done)
+	if err != nil || len(all.List) == 0 {
+		return unlessBroken(err)
+	}
+	unlock, err := place.Lock(ctx, memoryPath(r.o.StateDir, r.o.ID)+".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	// Another process may have noted others since.
+	if all, err = r.withSkipped(namespace, rd, base, done); err != nil {
+		return unlessBroken(err)
+	}
+	return place.File(r.skippedPath(namespace), []byte(skipsText(all)), 0o600)
+}
+
+func unlessBroken(err error) error {
 	if fault.Is(err, fault.Integrity) {
 		return nil
 	}
+	return err
+}
+
+// withSkipped returns the list of a namespace with the operations after base that had no effect.
+func (r *Memory) withSkipped(namespace string, rd oplog.Reader, base oplog.Point, done oplog.Replayed) (oplog.Skips, error) {
+	all, err := r.skipsOf(namespace)
 	if err != nil {
-		return err
+		return all, err
 	}
 	before, first := all.UpTo, uint64(0)
 	skipped := done.Skipped
@@ -127,26 +149,13 @@ func (r *Memory) NoteSkipped(ctx context.Context, namespace string, rd oplog.Rea
 		if first == 0 {
 			first = oplog.FirstAtHand(rd, base)
 		}
-		if op.Void.Seq >= first { // else nobody here knows that operation: the log was read from a checkpoint on
+		if op.Void.Seq >= first { // else that operation is unknown here: the log was read from a checkpoint on
 			all.Add(oplog.Skipped{Position: oplog.Position{Seq: op.Seq, ID: op.ID, Sum: op.Sum}, By: op.Signer.Fingerprint(),
 				Why: fmt.Sprintf("voids operation %d, which is not malformed", op.Void.Seq)})
 		}
 	}
 	take(math.MaxUint64)
-	if len(all.List) == 0 {
-		return nil
-	}
-	return r.keepSkips(ctx, namespace, all)
-}
-
-// keepSkips writes the list of a namespace.
-func (r *Memory) keepSkips(ctx context.Context, namespace string, all oplog.Skips) error {
-	unlock, err := place.Lock(ctx, memoryPath(r.o.StateDir, r.o.ID)+".lock")
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return place.File(r.skippedPath(namespace), []byte(skipsText(all)), 0o600)
+	return all, nil
 }
 
 // SkippedOf returns the operations of a namespace that have no effect, as last synced.
