@@ -409,3 +409,27 @@ func TestNames(t *testing.T) {
 		t.Errorf("a name is there twice: %q", names)
 	}
 }
+
+// TestNestedTooDeep: a file that is nested without end is refused before it is read, wherever
+// comments or strings seem to hide its brackets.
+func TestNestedTooDeep(t *testing.T) {
+	deep := strings.Repeat("[", 1<<20)
+	for name, text := range map[string]string{
+		"plain":                 deep,
+		"after a comment":       `/* " */` + deep,
+		"after a line comment":  "// \"\n" + deep,
+		"after a string":        `{"a\"//": ` + deep,
+		"after an open comment": "{" + deep + "/*",
+	} {
+		for _, f := range []format{strict, commented} {
+			if _, err := f.values([]byte(text)); !fault.Is(err, fault.Limit) {
+				t.Errorf("%s: %v, want code %q", name, err, fault.Limit)
+			}
+		}
+	}
+	for _, text := range []string{`{"a": "` + deep + `"}`, "{/*" + deep + "*/}", "{}//" + deep} {
+		if _, err := commented.values([]byte(text)); err != nil {
+			t.Errorf("%.20q: %v", text, err)
+		}
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tailscale/hujson"
+
 	"github.com/rye-os/rye/fault"
 )
 
@@ -15,12 +17,92 @@ type jsonText struct{ comments bool }
 
 var strict, commented = jsonText{}, jsonText{comments: true}
 
+// jsonc is a text of JSON with the places of its values. A text of blanks and comments has none.
+type jsonc struct {
+	raw  []byte
+	root hujson.Value
+}
+
+func (t *jsonc) empty() bool { return t.root.Value == nil }
+
+// byteOrderMark begins the files of some editors.
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// maxNested bounds the depth of a file. hujson has no bound of its own, and ends the program where
+// the stack does.
+const maxNested = 1000
+
+// scan reads a text with the places of its values.
+func (f jsonText) scan(raw []byte) (*jsonc, error) {
+	t := &jsonc{raw: raw}
+	text := append(bytes.Clone(raw), '\n') // hujson wants one behind a comment
+	if f.comments && bytes.HasPrefix(raw, byteOrderMark) {
+		copy(text, "   ") // the places stay
+	}
+	if nested(text) > maxNested {
+		return nil, fault.New(fault.Limit, "it is nested deeper than %d", maxNested)
+	}
+	root, err := hujson.Parse(text)
+	if blank := root.Value == nil && onlyExtra(text); blank && (f.comments || len(bytes.TrimSpace(text)) == 0) {
+		return t, nil
+	}
+	switch {
+	case err != nil:
+		return nil, fault.New(fault.Malformed, "it is not JSON: %v", err)
+	case !f.comments && !root.IsStandard():
+		return nil, fault.New(fault.Malformed, "it is not JSON: it has comments, or a comma behind the last member")
+	}
+	t.root = root
+	return t, nil
+}
+
+// onlyExtra reports whether a text has blanks and comments only.
+func onlyExtra(text []byte) bool {
+	_, err := hujson.Parse(append(bytes.Clone(text), "null"...))
+	return err == nil
+}
+
+// nested returns how deep a text is nested at most.
+func nested(text []byte) (most int) {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		case bytes.HasPrefix(text[i:], []byte("//")):
+			i = endOf(text, i, "\n")
+		case bytes.HasPrefix(text[i:], []byte("/*")):
+			i = endOf(text, i+2, "*/")
+		case c == '{' || c == '[':
+			depth++
+			most = max(most, depth)
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return most
+}
+
+// endOf returns the last byte of the first mark from a place on, or of the text.
+func endOf(text []byte, from int, mark string) int {
+	if n := bytes.Index(text[from:], []byte(mark)); n >= 0 {
+		return from + n + len(mark) - 1
+	}
+	return len(text)
+}
+
 func (f jsonText) values(raw []byte) (map[string]any, error) {
 	t, err := f.scan(raw)
 	if err != nil || t.empty() {
 		return map[string]any{}, err
 	}
-	d := json.NewDecoder(bytes.NewReader(t.plain))
+	plain := t.root.Clone()
+	plain.Standardize()
+	d := json.NewDecoder(bytes.NewReader(plain.Pack()))
 	d.UseNumber()
 	var values map[string]any
 	if err := d.Decode(&values); err != nil || values == nil {
@@ -29,171 +111,42 @@ func (f jsonText) values(raw []byte) (map[string]any, error) {
 	return values, nil
 }
 
-// jsonc is a text of JSON, and the same with blanks for what only people read. Both have
-// the same length, so that a place in one is the place in the other.
-type jsonc struct {
-	raw, plain []byte
-	commas     []int // behind the last member of something
+// held is an object of a text: its members, and the places of its braces.
+type held struct {
+	*hujson.Object
+	open, closing int
 }
 
-func (t *jsonc) empty() bool { return len(bytes.TrimSpace(t.plain)) == 0 }
-
-// scan blanks out comments and last commas, and refuses what is not JSON then.
-func (f jsonText) scan(raw []byte) (*jsonc, error) {
-	t := &jsonc{raw: raw, plain: bytes.Clone(raw)}
-	if f.comments {
-		t.blankMark()
-		t.blank()
-	}
-	if t.empty() {
-		return t, nil
-	}
-	if !json.Valid(t.plain) {
-		var v any
-		err := json.Unmarshal(t.plain, &v)
-		return nil, fault.New(fault.Malformed, "it is not JSON: %v", err)
-	}
-	return t, nil
+func heldBy(v *hujson.Value) (held, bool) {
+	o, ok := v.Value.(*hujson.Object)
+	return held{o, v.StartOffset, v.EndOffset - 1}, ok
 }
 
-// blankMark blanks out the mark with which some editors begin a file.
-func (t *jsonc) blankMark() {
-	if bytes.HasPrefix(t.plain, []byte("\xef\xbb\xbf")) {
-		copy(t.plain, "   ")
-	}
-}
-
-func (t *jsonc) blank() {
-	b := t.plain
-	comma, before, last := -1, byte('['), byte('[') // the last significant byte, and the one before a comma
-	for i := 0; i < len(b); {
-		end := i + 1
-		switch {
-		case b[i] == '"':
-			end = stringEnd(b, i)
-		case bytes.HasPrefix(b[i:], []byte("//")):
-			for end = i; end < len(b) && b[end] != '\n'; end++ {
-				b[end] = ' '
-			}
-			i = end
-			continue
-		case bytes.HasPrefix(b[i:], []byte("/*")):
-			n := bytes.Index(b[i+2:], []byte("*/"))
-			if n < 0 {
-				return // which is no JSON, and refused
-			}
-			for end = i + 2 + n + 2; i < end; i++ {
-				if b[i] != '\n' && b[i] != '\r' {
-					b[i] = ' '
-				}
-			}
-			continue
-		case isBlank(b[i]):
-			i++
-			continue
-		}
-		if (b[i] == ']' || b[i] == '}') && last == ',' && !strings.ContainsRune("[{,:", rune(before)) {
-			b[comma] = ' '
-			t.commas = append(t.commas, comma)
-		}
-		if b[i] == ',' {
-			comma, before = i, last
-		}
-		last, i = b[i], end
-	}
-}
-
-func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
-
-// stringEnd returns where the string ends that begins at i.
-func stringEnd(b []byte, i int) int {
-	for i++; i < len(b); i++ {
-		switch b[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(b)
-}
-
-// node is one member of an object: where its name begins, where its value does, where that ends.
-type node struct {
-	name              string
-	start, value, end int
-}
-
-// members returns those of the object that begins at open, and where its brace closes.
-func (t *jsonc) members(open int) (all []node, closing int) {
-	b := t.plain
-	i := t.skip(open + 1)
-	for b[i] != '}' {
-		n := node{start: i}
-		i = stringEnd(b, i)
-		_ = json.Unmarshal(b[n.start:i], &n.name) // it is valid
-		n.value = t.skip(t.skip(i) + 1)
-		n.end = t.valueEnd(n.value)
-		all = append(all, n)
-		if i = t.skip(n.end); b[i] == ',' {
-			i = t.skip(i + 1)
-		}
-	}
-	return all, i
-}
-
-// skip returns where the next byte stands that is not blank.
-func (t *jsonc) skip(i int) int {
-	for i < len(t.plain) && isBlank(t.plain[i]) {
-		i++
-	}
-	return i
-}
-
-func (t *jsonc) valueEnd(i int) int {
-	b, depth := t.plain, 0
-	for ; i < len(b); i++ {
-		switch c := b[i]; {
-		case c == '"':
-			i = stringEnd(b, i) - 1
-		case c == '{' || c == '[':
-			depth++
-			continue
-		case c == '}' || c == ']':
-			depth--
-		default:
-			for i+1 < len(b) && !isBlank(b[i+1]) && !strings.ContainsRune(",]}", rune(b[i+1])) && depth == 0 {
-				i++
-			}
-		}
-		if depth == 0 {
-			return i + 1
-		}
-	}
-	return i
-}
-
-// find returns the member that a path leads to, the object that holds it, and how many
-// names of the path are there.
-func (t *jsonc) find(path []string) (n node, open, found int, err error) {
-	open = t.skip(0)
+// find returns the index of the member that a path leads to, the object that holds it, and how
+// many names of the path are there.
+func (t *jsonc) find(path []string) (o held, at, found int, err error) {
+	v := &t.root
 	for i, name := range path {
-		if t.plain[open] != '{' {
-			return n, open, i, fault.New(fault.Malformed, "%s is not an object", strings.Join(path[:i], "."))
+		is := func(m hujson.ObjectMember) bool { return m.Name.Value.(hujson.Literal).String() == name }
+		var ok bool
+		if o, ok = heldBy(v); !ok {
+			return o, 0, i, fault.New(fault.Malformed, "%s is not an object", strings.Join(path[:i], "."))
 		}
-		all, _ := t.members(open)
-		at := slices.IndexFunc(all, func(n node) bool { return n.name == name })
-		if at < 0 {
-			return n, open, i, nil
+		if at = slices.IndexFunc(o.Members, is); at < 0 {
+			return o, at, i, nil
 		}
-		if slices.ContainsFunc(all[at+1:], func(n node) bool { return n.name == name }) {
-			return n, open, i, fault.New(fault.Malformed, "%s is there twice", strings.Join(path[:i+1], "."))
+		if slices.ContainsFunc(o.Members[at+1:], is) {
+			return o, at, i, fault.New(fault.Malformed, "%s is there twice", strings.Join(path[:i+1], "."))
 		}
-		if n = all[at]; i+1 < len(path) {
-			open = n.value
-		}
+		v = &o.Members[at].Value
 	}
-	return n, open, len(path), nil
+	return o, at, len(path), nil
+}
+
+// comma returns the place of the comma behind a member. The last one may have none.
+func (t *jsonc) comma(m *hujson.ObjectMember) (at int, ok bool) {
+	at = m.Value.EndOffset + len(m.Value.AfterExtra)
+	return at, at < len(t.raw) && t.raw[at] == ','
 }
 
 func (f jsonText) set(raw []byte, path []string, v any) ([]byte, error) {
@@ -204,18 +157,19 @@ func (f jsonText) set(raw []byte, path []string, v any) ([]byte, error) {
 	if t.empty() {
 		return append(bytes.Clone(raw), f.fresh(path, v)...), nil
 	}
-	n, open, found, err := t.find(path)
+	o, at, found, err := t.find(path)
 	if err != nil {
 		return nil, err
 	}
-	l := t.layout(open)
+	l := t.layout(o)
 	if found == len(path) {
-		return splice(raw, edit{n.value, n.end, l.text(v, l.member)}), nil
+		old := o.Members[at].Value
+		return splice(raw, edit{old.StartOffset, old.EndOffset, l.text(v, l.member)}), nil
 	}
 	for i := len(path) - 1; i > found; i-- {
 		v = object{{name: path[i], value: v}}
 	}
-	return splice(raw, t.insert(open, l, l.text(path[found], "")+": "+l.text(v, l.member))...), nil
+	return splice(raw, t.insert(o, l, l.text(path[found], "")+": "+l.text(v, l.member))...), nil
 }
 
 // fresh is a text with one member.
@@ -234,23 +188,22 @@ type layout struct {
 	lines         bool   // its members stand on lines of their own
 }
 
-// layout looks at the object at open, and at the text around where that says nothing.
-func (t *jsonc) layout(open int) layout {
+// layout looks at an object, and at the text around it where the object does not tell.
+func (t *jsonc) layout(o held) layout {
 	l := layout{newline: "\n", unit: "  "}
 	if bytes.Contains(t.raw, []byte("\r\n")) {
 		l.newline = "\r\n"
 	}
-	l.brace = t.indent(open)
-	if top, _ := t.members(t.skip(0)); len(top) > 0 {
-		if unit := t.indent(top[0].start); unit != "" {
+	l.brace = t.indent(o.open)
+	if top, ok := heldBy(&t.root); ok && len(top.Members) > 0 {
+		if unit := t.indent(top.Members[0].Name.StartOffset); unit != "" {
 			l.unit = unit
 		}
 	}
 	l.member = l.brace + l.unit
-	all, closing := t.members(open)
-	l.lines = bytes.ContainsRune(t.raw[open:closing], '\n')
-	if l.lines && len(all) > 0 && t.first(all[0].start) {
-		l.member = t.indent(all[0].start)
+	l.lines = bytes.ContainsRune(t.raw[o.open:o.closing], '\n')
+	if l.lines && len(o.Members) > 0 && t.first(o.Members[0].Name.StartOffset) {
+		l.member = t.indent(o.Members[0].Name.StartOffset)
 	}
 	return l
 }
@@ -289,14 +242,13 @@ func (l layout) text(v any, indent string) string {
 	return b.String()
 }
 
-// insert adds a member at the end of the object at open, so that remove gives back what was
-// there: where the last member had a comma behind it, this one gets one, too.
-func (t *jsonc) insert(open int, l layout, text string) []edit {
-	all, closing := t.members(open)
-	end := t.contentEnd(open, closing)
-	if len(all) == 0 {
-		if end == open+1 {
-			return []edit{{open + 1, closing, l.newline + l.member + text + l.newline + l.brace}}
+// insert adds a member at the end of an object, so that cut gives back the text before: where the
+// last member had a comma behind it, this one gets one, too.
+func (t *jsonc) insert(o held, l layout, text string) []edit {
+	end := t.contentEnd(o)
+	if len(o.Members) == 0 {
+		if end == o.open+1 {
+			return []edit{{o.open + 1, o.closing, l.newline + l.member + text + l.newline + l.brace}}
 		}
 		return []edit{{end, end, l.newline + l.member + text + l.newline + l.brace}}
 	}
@@ -304,33 +256,20 @@ func (t *jsonc) insert(open int, l layout, text string) []edit {
 	if l.lines {
 		gap = l.newline + l.member
 	}
-	last := all[len(all)-1]
-	if _, ok := t.comma(last.end, closing); ok {
+	last := &o.Members[len(o.Members)-1]
+	if _, ok := t.comma(last); ok {
 		return []edit{{end, end, gap + text + ","}}
 	}
-	return []edit{{last.end, last.end, ","}, {end, end, gap + text}}
+	return []edit{{last.Value.EndOffset, last.Value.EndOffset, ","}, {end, end, gap + text}}
 }
 
-// contentEnd returns where what an object holds ends, comments included.
-func (t *jsonc) contentEnd(open, closing int) int {
-	end := closing
-	for end > open+1 && isBlank(t.raw[end-1]) {
+// contentEnd returns where the content of an object ends, comments included.
+func (t *jsonc) contentEnd(o held) int {
+	end := o.closing
+	for end > o.open+1 && strings.IndexByte(" \t\r\n", t.raw[end-1]) >= 0 {
 		end--
 	}
 	return end
-}
-
-// comma finds the comma behind a value, before end; one before the closing brace counts.
-func (t *jsonc) comma(from, end int) (at int, ok bool) {
-	if at = t.skip(from); at < len(t.plain) && t.plain[at] == ',' {
-		return at, true
-	}
-	for _, at := range t.commas {
-		if at >= from && at < end && t.skip(from) >= end {
-			return at, true
-		}
-	}
-	return 0, false
 }
 
 func (f jsonText) cut(raw []byte, path []string) ([]byte, error) {
@@ -338,23 +277,23 @@ func (f jsonText) cut(raw []byte, path []string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, open, found, err := t.find(path)
+	o, i, found, err := t.find(path)
 	if err != nil || found < len(path) {
 		return raw, err
 	}
-	all, closing := t.members(open)
-	start := t.gapBefore(n.start)
-	if at, ok := t.comma(n.end, closing); ok {
-		return splice(raw, edit{start, n.end, ""}, edit{at, at + 1, ""}), nil
+	m := &o.Members[i]
+	start, end := t.gapBefore(m.Name.StartOffset), m.Value.EndOffset
+	if at, ok := t.comma(m); ok {
+		return splice(raw, edit{start, end, ""}, edit{at, at + 1, ""}), nil
 	}
-	if len(all) == 1 {
-		if start == open+1 && t.contentEnd(open, closing) == n.end {
-			return splice(raw, edit{open + 1, closing, ""}), nil
+	if i == 0 {
+		if start == o.open+1 && t.contentEnd(o) == end {
+			return splice(raw, edit{o.open + 1, o.closing, ""}), nil
 		}
-		return splice(raw, edit{start, n.end, ""}), nil
+		return splice(raw, edit{start, end, ""}), nil
 	}
-	at, _ := t.comma(all[len(all)-2].end, n.start)
-	return splice(raw, edit{at, at + 1, ""}, edit{start, n.end, ""}), nil
+	at, _ := t.comma(&o.Members[i-1])
+	return splice(raw, edit{at, at + 1, ""}, edit{start, end, ""}), nil
 }
 
 // gapBefore returns where the blanks begin that stand before a place: those of its line,

@@ -68,7 +68,7 @@ var house = []room{
 		"fault objects", ""},
 
 	{0, "internal/clients", "how MCP clients are told of a server: files, shapes, edits of their text; pure",
-		"fault internal/words objects", toml},
+		"fault internal/words objects", toml + " " + hujson},
 
 	{1, ".", "the vocabulary: requests, reports, callers, questions; no behaviour",
 		"fault objects", ""},
@@ -243,6 +243,7 @@ const (
 	ssh      = "golang.org/x/crypto/ssh"
 	xsys     = "golang.org/x/sys"
 	sha1cd   = "github.com/pjbgf/sha1cd"
+	hujson   = "github.com/tailscale/hujson"
 	xterm    = "golang.org/x/term"
 	xhtml    = "golang.org/x/net/html"
 	mvdansh  = "mvdan.cc/sh"
