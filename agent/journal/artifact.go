@@ -151,15 +151,6 @@ func (p Payload) JSON(name string, limit int64) (json.RawMessage, error) {
 	return raw, err
 }
 
-// Value is Payload.Value for who wants one member.
-func Value(dir string, r Record, name string, limit int64) ([]byte, error) {
-	p, err := Members(dir, r)
-	if err != nil {
-		return nil, err
-	}
-	return p.Value(name, limit)
-}
-
 // content is what an artifact would hold: the text, or the JSON.
 func (m member) content() ([]byte, error) {
 	if m.kind != 's' {

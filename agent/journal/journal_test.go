@@ -202,6 +202,15 @@ func TestManyAppend(t *testing.T) {
 	same(t, "records", len(read(t, dir)), 160)
 }
 
+// value reads one member of a record's payload.
+func value(dir string, r journal.Record, name string, limit int64) ([]byte, error) {
+	p, err := journal.Members(dir, r)
+	if err != nil {
+		return nil, err
+	}
+	return p.Value(name, limit)
+}
+
 func TestLargeMembersMove(t *testing.T) {
 	dir := newDir(t)
 	l, j := create(t, dir)
@@ -213,7 +222,7 @@ func TestLargeMembersMove(t *testing.T) {
 		r          journal.Record
 		name, want string
 	}{{r, "input", input}, {r, "tool", "t"}, {out, "output", long}, {out, "duration_ms", "3"}} {
-		got, err := journal.Value(dir, c.r, c.name, 1<<20)
+		got, err := value(dir, c.r, c.name, 1<<20)
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s: %d bytes, %v, want %d", c.name, len(got), err, len(c.want))
 		}
@@ -221,10 +230,10 @@ func TestLargeMembersMove(t *testing.T) {
 	if len(r.Data) > 300 || len(out.Data) > 300 {
 		t.Errorf("payloads of %d and %d bytes: %s", len(r.Data), len(out.Data), out.Data)
 	}
-	if _, err := journal.Value(dir, out, "output", 100); !fault.Is(err, fault.Limit) {
+	if _, err := value(dir, out, "output", 100); !fault.Is(err, fault.Limit) {
 		t.Errorf("beyond the limit: %v", err)
 	}
-	if _, err := journal.Value(dir, out, "error", 100); !fault.Is(err, fault.NotFound) {
+	if _, err := value(dir, out, "error", 100); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a missing member: %v", err)
 	}
 	var p struct {
@@ -233,7 +242,7 @@ func TestLargeMembersMove(t *testing.T) {
 	must(t, json.Unmarshal(out.Data, &p))
 	file := filepath.Join(dir, "artifacts", p.A.SHA256)
 	must(t, os.WriteFile(file, []byte(strings.Replace(long, "é", "e!", 1)), 0o600))
-	if _, err := journal.Value(dir, out, "output", 1<<20); !fault.Is(err, fault.Integrity) {
+	if _, err := value(dir, out, "output", 1<<20); !fault.Is(err, fault.Integrity) {
 		t.Errorf("a changed artifact: %v", err)
 	}
 	if _, err := j.Append(journal.Record{Time: start, Type: "warning", Data: []byte(`{"text":` + string(quoted(strings.Repeat(long, 10))) + `}`)}, false); !fault.Is(err, fault.Limit) {

@@ -33,9 +33,6 @@ func (s Severity) String() string {
 	return [...]string{"none", "low", "medium", "high"}[min(max(s, 0), High)]
 }
 
-// MarshalText spells a severity in JSON.
-func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
 // Finding is one place in a text that deserves a look.
 type Finding struct {
 	Rule     string

@@ -15,8 +15,7 @@ import (
 // make one.
 type Cap string
 
-// ParseCap refuses everything that is not a capability of our grammar, "?" and
-// "[" among it: RYE OS's patterns are read by MatchLegacy.
+// ParseCap refuses everything that is not a capability of our grammar, "?" and "[" among it.
 func ParseCap(s string) (Cap, error) {
 	if why := objects.CheckCapability(s); why != "" {
 		return "", fault.New(fault.Malformed, "capability %q: %s", words.Brief(s), why).Advise("write rye.<verb>.<kind>.<id with dots>, for example rye.execute.tool.acme.*")

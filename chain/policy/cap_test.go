@@ -1,9 +1,6 @@
 package policy
 
 import (
-	"encoding/json"
-	"math/rand/v2"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -140,65 +137,5 @@ func TestAttenuateNeverWidens(t *testing.T) {
 	}
 	if got := Narrow(Caps{"rye.search.tool", "rye.load.*"}, Caps{"rye.*"}); len(got) != 2 {
 		t.Errorf("Narrow = %q", got)
-	}
-}
-
-func TestFnmatch(t *testing.T) {
-	for _, r := range []struct {
-		pattern, text string
-		want          bool
-	}{
-		{"rye.*", "rye.a.b", true}, {"a?c", "abc", true}, {"a?c", "ac", false}, {"[ab]c", "bc", true}, {"[!ab]c", "bc", false}, {"[!ab]c", "cc", true},
-		{"[a-c]", "b", true}, {"[c-a]", "b", false}, {"[]]", "]", true}, {"[!]]", "]", false}, {"[", "[", true}, {"[a", "[a", true}, {"[]", "[]", true},
-		{"[a-]", "-", true}, {"[-a]", "-", true}, {"*[", "x[", true}, {"", "", true}, {"*", "", true}, {"A", "a", false},
-	} {
-		if got := fnmatch(r.pattern, r.text); got != r.want {
-			t.Errorf("fnmatch(%q, %q) = %v", r.pattern, r.text, got)
-		}
-	}
-	if !MatchLegacy("rye.execute.tool.rye/bash/*", "rye.execute.tool.rye.bash.bash") {
-		t.Error("slashes of RYE OS's patterns are dots")
-	}
-}
-
-// RYE OS is Python: its own fnmatch is the reference.
-func TestFnmatchIsPythons(t *testing.T) {
-	python, err := exec.LookPath("/usr/bin/python3")
-	if err != nil {
-		t.Skip("no python3")
-	}
-	var cases [][2]string
-	texts := allWords("ab-]", 3)
-	for _, p := range allWords("a*?[]!-", 4) {
-		for i := 0; i < len(texts); i += 9 {
-			cases = append(cases, [2]string{p, texts[(i+len(cases))%len(texts)]})
-		}
-	}
-	r := rand.New(rand.NewPCG(3, 4)) // longer ones at random, over letters that sets and ranges care about
-	draw := func(letters string, most int) string {
-		b := make([]byte, r.IntN(most+1))
-		for i := range b {
-			b[i] = letters[r.IntN(len(letters))]
-		}
-		return string(b)
-	}
-	for range 30_000 {
-		cases = append(cases, [2]string{draw("abz**?[]!-^.", 14), draw("abz]!-^.[", 8)})
-	}
-	in, _ := json.Marshal(cases)
-	cmd := exec.Command(python, "-c", "import sys,json,fnmatch\nprint(json.dumps([fnmatch.fnmatchcase(t,p) for p,t in json.load(sys.stdin)]))")
-	cmd.Stdin = strings.NewReader(string(in))
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want []bool
-	if err := json.Unmarshal(out, &want); err != nil || len(want) != len(cases) {
-		t.Fatal(err)
-	}
-	for i, c := range cases {
-		if got := fnmatch(c[0], c[1]); got != want[i] {
-			t.Errorf("fnmatch(%q, %q) = %v, Python says %v", c[0], c[1], got, want[i])
-		}
 	}
 }

@@ -230,19 +230,6 @@ func (l *jsonLine) deps(deps map[string]string) {
 	l.b = append(l.b, '}')
 }
 
-// encode returns the meta data as one JSON object, "" when there is none.
-func (m *Meta) encode() string {
-	var l jsonLine
-	l.digest("caps", m.Caps)
-	l.deps(m.Deps)
-	l.text("description", m.Description)
-	l.digest("needs", m.Needs)
-	if len(l.b) == 0 {
-		return ""
-	}
-	return string(append(l.b, '}'))
-}
-
 func (j *jsonMeta) meta() (Meta, error) {
 	caps, err := optionalDigest(j.Caps)
 	needs, err2 := optionalDigest(j.Needs)
@@ -255,14 +242,6 @@ func optionalDigest(s string) (objects.Digest, error) {
 		return objects.Digest{}, nil
 	}
 	return objects.ParseDigest(s)
-}
-
-func parseMeta(s string) (Meta, error) {
-	var j jsonMeta
-	if err := strict.Decode([]byte(s), maxValue, &j); err != nil {
-		return Meta{}, err
-	}
-	return j.meta()
 }
 
 const TimeLayout = "2006-01-02T15:04:05Z"

@@ -2,7 +2,6 @@ package space
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"sync"
 
@@ -325,15 +324,4 @@ func (s *Stack) Occupied(ctx context.Context, ref objects.Ref) (string, error) {
 		return "the locked " + ref.Published() + " of registry " + pin.Registry, nil
 	}
 	return "", nil
-}
-
-// PackagesIn returns the packages among the refs that a lock pins, sorted.
-func PackagesIn(s *Stack, refs []objects.Ref) (all []*Package) {
-	for _, ref := range refs {
-		if p := s.LockedPackage(ref); p != nil {
-			all = append(all, p)
-		}
-	}
-	slices.SortFunc(all, func(a, b *Package) int { return strings.Compare(string(a.Ref.ID), string(b.Ref.ID)) })
-	return all
 }

@@ -78,12 +78,8 @@ func ItemsAndBundles(ctx context.Context, s *session.Session, l *space.Layer, ar
 	return n, nil
 }
 
-// Targets turns what a user typed into the refs of working files: refs, paths, or patterns in
-// which * stands for any text and ? for one character. all stands for every item.
-func Targets(ctx context.Context, s *session.Session, l *space.Layer, args []rye.Target, all bool) ([]objects.Ref, error) {
-	return targets(ctx, s, &tree{l: l}, args, all)
-}
-
+// targets turns the words of a user into refs of working files: refs, paths, or patterns in which *
+// stands for any text and ? for one character. all stands for every item.
 func targets(ctx context.Context, s *session.Session, files *tree, args []rye.Target, all bool) ([]objects.Ref, error) {
 	var refs []objects.Ref
 	seen := map[objects.Ref]bool{}
