@@ -20,14 +20,14 @@ import (
 	"github.com/rye-os/rye/store/transport"
 )
 
-// How often a change is tried again: when others were faster, which is some progress
-// each time, and when it is not known what became of a push.
+// How often a change is tried again: maxLost if other publishers were faster, since each time one
+// of them made progress; maxTries if the outcome of a push is unknown.
 const (
 	maxLost  = 32 // half a minute with the pauses between them
 	maxTries = 8
 )
 
-// By says who writes operations.
+// By names the author of operations.
 type By struct {
 	Signer trust.Signer
 	Who    store.Ident // name and address in commits; zero: the namespace's. A forge shows "Verified" only for an address that it knows.
@@ -38,47 +38,46 @@ func (r *Registry) pen(by By, namespace string) oplog.Pen {
 	return oplog.Pen{Signer: by.Signer, Who: who, Now: r.o.Now(), Format: store.SHA1}
 }
 
-// A change is what somebody wants of a namespace.
+// A change is a requested change of a namespace.
 type change struct {
 	namespace string
 	by        By
 	dry       bool
 
-	// plan says what to append to the log as it stands now: nothing when it is
-	// done already. It is called again after others were faster.
+	// plan returns the operations to append to the log as it stands now, none if they are done
+	// already. It is called again if other publishers were faster.
 	plan func(s oplog.State) ([]oplog.Op, error)
-	// as says how the state is looked at, in the rehearsal of something that has to be done
-	// first; nil: as it is.
+	// as changes the state to look at, to rehearse a change that another one must precede; nil: no
+	// change.
 	as func(s oplog.State) oplog.State
-	// check may refuse the state that the operations lead to, before anything is sent; nil:
-	// nothing is refused.
+	// check may refuse the state after the operations, before anything is sent; nil: allow all.
 	check func(after oplog.State) error
-	// prepare begins to make the objects that the planned operations refer to; nil:
-	// none. It may be called again, and then makes only what is new.
+	// prepare begins to make the objects that the planned operations refer to; nil: none. It may be
+	// called again, and then makes only new ones.
 	prepare func(ctx context.Context, p oplog.Pen, b *store.Batch, ops []oplog.Op) preparation
-	// refs are the items that the operations are about; nil: any, and the whole catalogue
-	// is brought, and every change list compared, before they are planned.
+	// refs lists the items of the operations. nil means any: the whole catalogue is then fetched,
+	// and every change list compared, before planning.
 	refs []objects.Ref
-	// wants are the operations that are planned: what they drop is not brought.
+	// wants lists the planned operations: what they drop is not fetched.
 	wants []oplog.Op
 }
 
 // A preparation makes objects while operations are made.
 type preparation struct {
-	ready func(i int) error   // completes operation i, with what it refers to in the batch
-	end   func()              // always called, whatever became of it
-	made  func() *[]store.OID // the versions, with everything below them, that were made so far
+	ready func(i int) error   // completes operation i after adding its objects to the batch
+	end   func()              // always called, on success and on failure
+	made  func() *[]store.OID // the versions made so far, with all their objects
 }
 
-// advanced is what became of a change.
+// advanced is the result of a change.
 type advanced struct {
 	state oplog.State
 	ops   int
 	tries int
 }
 
-// advance appends to a namespace's log: sync, plan, write, one ref update that
-// holds only where the log still ends as planned, and again when it does not.
+// advance appends to a namespace's log: sync, plan, write, then one ref update that holds only if
+// the log still ends as planned. If it does not, advance starts again.
 func (r *Registry) advance(ctx context.Context, c change) (advanced, error) {
 	if r.o.Offline {
 		return advanced{}, fault.New(fault.Offline, "change namespace %s: offline", c.namespace)
@@ -87,9 +86,9 @@ func (r *Registry) advance(ctx context.Context, c change) (advanced, error) {
 	if c.dry {
 		to = toTry
 	}
-	var lost error                           // why the last try failed
+	var lost error                           // the error of the last try
 	var at store.OID                         // where the log stood then
-	shortest := time.Duration(math.MaxInt64) // that a try took: what it takes when nobody else is at it
+	shortest := time.Duration(math.MaxInt64) // the shortest duration of a try, as without rivals
 	for try := 1; ; try++ {
 		begun := time.Now()
 		s, err := r.tipFor(ctx, to, c.namespace, c.wants)
@@ -97,7 +96,7 @@ func (r *Registry) advance(ctx context.Context, c change) (advanced, error) {
 			return advanced{}, errors.Join(err, lost)
 		}
 		if rejected(lost) && !fault.Is(lost, fault.Conflict) && s.At == at {
-			return advanced{}, lost // nobody was faster: the host does not want it
+			return advanced{}, lost // no other publisher was faster: the host refuses the push
 		}
 		if s, err = r.lookAt(ctx, s, c.refs, c.wants); err != nil {
 			return advanced{}, err
@@ -132,7 +131,7 @@ func (r *Registry) advance(ctx context.Context, c change) (advanced, error) {
 	}
 }
 
-// allows asks check.
+// allows calls check, if there is one.
 func (c *change) allows(after oplog.State) error {
 	if c.check == nil {
 		return nil
@@ -140,7 +139,8 @@ func (c *change) allows(after oplog.State) error {
 	return c.check(after)
 }
 
-// mayRetry: somebody was faster, or it is not known whether the push arrived.
+// mayRetry reports whether to try again: another publisher was faster, or the outcome of the push
+// is unknown.
 func mayRetry(err error, try int) bool {
 	return rejected(err) && try <= maxLost || fault.Is(err, fault.Network) && try <= maxTries
 }
@@ -150,16 +150,16 @@ func rejected(err error) bool {
 	return errors.As(err, &rej)
 }
 
-// How long a publisher waits who was not first: up to as many times what a try takes on
-// this host as others may be at it. Shorter pauses make all meet again, and on a slow host
-// each meeting costs everybody a whole try.
+// How long a publisher waits after losing a race: up to the duration of a try on this host, times
+// the likely number of rivals. With shorter pauses all would meet again, and on a slow host each
+// meeting costs everyone a whole try.
 const (
 	leastPause = 15 * time.Millisecond
 	mostPause  = 4 * time.Second
-	mostRivals = 3 // doublings: eight tries of others
+	mostRivals = 3 // doublings: eight tries by rivals
 )
 
-// pause waits a random time that grows with the tries, and with what a try took.
+// pause waits a random time that grows with the tries and the duration of a try.
 func pause(ctx context.Context, try int, took time.Duration) error {
 	most := min(max(took, leastPause)<<min(try-1, mostRivals), mostPause)
 	select {
@@ -170,8 +170,7 @@ func pause(ctx context.Context, try int, took time.Duration) error {
 	}
 }
 
-// current returns the namespace after a sync, judged by the newest root; it may
-// not be claimed yet.
+// current returns the namespace after a sync, judged by the newest root. It may be unclaimed.
 func (r *Registry) current(ctx context.Context, namespace string) (oplog.State, error) {
 	m, root, err := r.known(ctx)
 	if err != nil {
@@ -184,8 +183,8 @@ func (r *Registry) current(ctx context.Context, namespace string) (oplog.State, 
 	return s.WithRoot(root), err
 }
 
-// tipFor returns a namespace after a sync, for operations that are planned: where these drop what
-// nobody can derive, its state need not be readable.
+// tipFor returns a namespace after a sync, for planned operations. If they drop operations that
+// cannot be derived, the state need not be readable.
 func (r *Registry) tipFor(ctx context.Context, to purpose, ns string, wants []oplog.Op) (oplog.State, error) {
 	if oplog.DropsAny(wants) {
 		return r.beyond(ctx, to, ns)
@@ -196,8 +195,8 @@ func (r *Registry) tipFor(ctx context.Context, to purpose, ns string, wants []op
 	return r.current(ctx, ns)
 }
 
-// lookAt brings what a change reads of the catalogue, and returns the state that planned
-// operations follow: where they drop others, it is the one without these.
+// lookAt fetches the parts of the catalogue that a change reads. It returns the state that planned
+// operations follow; if they drop others, the state without these.
 func (r *Registry) lookAt(ctx context.Context, s oplog.State, refs []objects.Ref, wants []oplog.Op) (oplog.State, error) {
 	if refs == nil {
 		x, err := r.examineAs(ctx, s, r.mem.Had(s).At, s.Planned(wants...).Keys())
@@ -212,8 +211,8 @@ func (r *Registry) lookAt(ctx context.Context, s oplog.State, refs []objects.Ref
 	return s, r.bringShards(ctx, s, oplog.ShardsOf(refs))
 }
 
-// append writes the operations after s and pushes them: what they refer to goes to the
-// branch of the content, which comes first, and the one update of the log decides.
+// append writes the operations after s and pushes them. Their objects go to the content branch,
+// which is pushed first; the one update of the log decides.
 func (r *Registry) append(ctx context.Context, s oplog.State, c change, ops []oplog.Op) (oplog.State, error) {
 	repo, err := r.writing()
 	if err != nil {
@@ -246,7 +245,7 @@ func (r *Registry) append(ctx context.Context, s oplog.State, c change, ops []op
 		}
 		before := next
 		if i == 0 && oplog.DropsAny(c.wants) {
-			before = before.Unkept() // no host has the state that this follows
+			before = before.Unkept() // no host has the state before this operation
 		}
 		if err := w.Put(before, lasting(b)); err != nil {
 			return oplog.State{}, err
@@ -274,7 +273,7 @@ func (r *Registry) append(ctx context.Context, s oplog.State, c change, ops []op
 	if err != nil {
 		return oplog.State{}, err
 	}
-	versions := prep.made() // some may have been made by an earlier try
+	versions := prep.made() // including versions from an earlier try
 	objects := slices.Concat(b.Objects(), *versions)
 	if err := b.Flush(ctx); err != nil {
 		return oplog.State{}, err
@@ -305,8 +304,8 @@ func (r *Registry) append(ctx context.Context, s oplog.State, c change, ops []op
 	return next, r.keepState(ctx, repo, next)
 }
 
-// lasting is the sink that adds to a batch, and makes commits small: every reader of a log
-// is sent all of it.
+// lasting returns a sink that adds to a batch and packs commits small, because every reader of a
+// log receives all of them.
 func lasting(b *store.Batch) oplog.Sink {
 	return func(t store.Type, data []byte) (store.OID, error) {
 		if t != store.TypeCommit {

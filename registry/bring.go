@@ -15,19 +15,19 @@ import (
 	"github.com/rye-os/rye/store/transport"
 )
 
-// A reader has the log of a namespace, and of its catalogue what it asked about: by the
-// digest that the log states it is led to a root list, from there to a list, a shard, a
-// line. Each is brought by its git id and compared with the digest that named it, so that
-// a host can hide something and forge nothing.
+// A reader has the log of a namespace and the parts of its catalogue that it asked for. The digest
+// in the log leads to a root list, and from there to a list, a shard and a line. Each part is
+// fetched by its git id and compared with the digest that named it, so a host can hide parts but
+// forge none.
 
-// cached returns the source of what the cache has.
+// cached returns a source that reads the cache.
 func (r *Registry) cached() oplog.Source {
 	return func(a oplog.Address) ([]byte, error) {
 		repo := r.reading()
 		if repo == nil {
 			return nil, fault.New(fault.Offline, "is not at hand").Mend("rye fetch")
 		}
-		if !repo.Has(a.ID) { // reading what is not there waits, for git may be packing it
+		if !repo.Has(a.ID) { // reading a missing object waits, because git may be packing it
 			return nil, fault.New(fault.Offline, "is not at hand").Mend("rye fetch")
 		}
 		raw, err := repo.Blob(a.ID, oplog.MaxShard)
@@ -38,18 +38,18 @@ func (r *Registry) cached() oplog.Source {
 	}
 }
 
-// bringMax bounds what is asked for in one fetch.
+// bringMax bounds how many objects one fetch asks for.
 const bringMax = 4096
 
-// bringBlobs brings the blobs that the cache lacks, and refuses what is not what its digest
-// says. Nothing is kept of a fetch of which anything was refused.
-// kept are the commits of states that hold them, for hosts that serve only what a ref names.
+// bringBlobs fetches the blobs that the cache lacks, and refuses those that differ from their
+// digest. If it refuses one, it keeps nothing from that fetch. kept lists the commits of the states
+// that hold the blobs, for hosts that serve only objects below a ref.
 func (r *Registry) bringBlobs(ctx context.Context, namespace, what string, kept []store.OID, list []oplog.Address) error {
 	return r.bringWithin(ctx, namespace, what, kept, list, 0)
 }
 
-// bringWithin is bringBlobs that receives at most so many bytes in one fetch; 0 is as many as
-// any fetch may.
+// bringWithin is bringBlobs that receives at most so many bytes in one fetch; 0 is the limit of any
+// fetch.
 func (r *Registry) bringWithin(ctx context.Context, namespace, what string, kept []store.OID, list []oplog.Address, most int64) error {
 	repo, err := r.writing()
 	if err != nil {
@@ -87,7 +87,7 @@ func (r *Registry) bringSome(ctx context.Context, repo *store.Repo, namespace, w
 		}
 	}
 	if q == nil {
-		return nil // it is in the cache already
+		return nil // it was in the cache already
 	}
 	if err := q.Accept(ctx, ids...); err != nil {
 		return err
@@ -96,16 +96,16 @@ func (r *Registry) bringSome(ctx context.Context, repo *store.Repo, namespace, w
 	return nil
 }
 
-// newsMost is up to how many changed lines what is new of a state is brought in one request,
-// each of which may change a shard; newsBytes is how much that may be.
+// newsMost is the number of changed lines, each of which may change a shard, up to which the news
+// of a state is fetched in one request. newsBytes bounds that request.
 const (
 	newsMost  = 64
 	newsBytes = 1 << 20
 )
 
-// bringAll brings the log and the content since the last look in one request, for a writer who
-// has to try again because others were faster: the longer it takes, the more get ahead of it.
-// nil where that is not the case, or where it is too much.
+// bringAll fetches the log and the content since the last look in one request. It helps a writer
+// who must try again because others were faster: with every delay, more get ahead. It returns nil
+// for other callers, and if there is too much to fetch.
 func (y *syncing) bringAll(ctx context.Context, repo *store.Repo, base oplog.State, tip store.OID) *store.Quarantine {
 	was, now := y.from.was[base.Namespace], y.from.content[base.Namespace]
 	if !y.writes || base.At.IsZero() || was.IsZero() || now.IsZero() || was == now || repo.Has(tip) {
@@ -119,9 +119,9 @@ func (y *syncing) bringAll(ctx context.Context, repo *store.Repo, base oplog.Sta
 	return q
 }
 
-// bringNews brings what a state has that the one before it had not, in one request: the parts
-// that a writer would else ask for one after the other, while others get ahead. What does not
-// come is asked for then.
+// bringNews fetches the parts of a state that the state before it lacked, in one request. Otherwise
+// a writer would ask for them one by one, while others get ahead. Parts that do not arrive are
+// asked for later.
 func (y *syncing) bringNews(ctx context.Context, repo *store.Repo, got *shown) error {
 	lines := 0
 	for i := range got.Ops {
@@ -157,8 +157,8 @@ func (y *syncing) bringNews(ctx context.Context, repo *store.Repo, got *shown) e
 	return nil
 }
 
-// bringRoot brings the root list of a state, and compares the keys that it names with those
-// that the log gave.
+// bringRoot fetches the root list of a state, and compares the keys that it names with the keys
+// from the log.
 func (r *Registry) bringRoot(ctx context.Context, s oplog.State) error {
 	if s.Catalogue() == nil {
 		return nil
@@ -169,12 +169,12 @@ func (r *Registry) bringRoot(ctx context.Context, s oplog.State) error {
 	return s.CheckKeys()
 }
 
-// bringLists brings all lists of a state: what a writer needs to name it.
+// bringLists fetches all lists of a state, which a writer needs to name it.
 func (r *Registry) bringLists(ctx context.Context, s oplog.State) error {
 	return r.bringDigits(ctx, s, oplog.EveryShard())
 }
 
-// bringDigits brings the lists that name shards.
+// bringDigits fetches the lists that name shards.
 func (r *Registry) bringDigits(ctx context.Context, s oplog.State, shards []byte) error {
 	if s.Catalogue() == nil {
 		return nil
@@ -189,7 +189,7 @@ func (r *Registry) bringDigits(ctx context.Context, s oplog.State, shards []byte
 	return r.bringBlobs(ctx, s.Namespace, "list", []store.OID{s.Kept}, lists)
 }
 
-// bringShards brings shards of a state, and compares each with what was seen of it before.
+// bringShards fetches shards of a state and compares each with its earlier version.
 func (r *Registry) bringShards(ctx context.Context, s oplog.State, shards []byte) error {
 	if s.Catalogue() == nil || len(shards) == 0 {
 		return nil
@@ -207,12 +207,12 @@ func (r *Registry) bringShards(ctx context.Context, s oplog.State, shards []byte
 	return r.noteShards(ctx, s, shards)
 }
 
-// Look brings what the registry says of items, as last synced, so that Select, Release and
-// View know it: two lists and a shard for each. Without an item it is the whole catalogue of
-// a namespace. What was looked at before is not brought again.
+// Look fetches the catalogue lines of items, as last synced, for Select, Release and View: two
+// lists and a shard for each. Without items it fetches the whole catalogue of a namespace. It
+// fetches nothing twice.
 //
-// Codes: Network when the registry hides what its log promises, Integrity when it shows
-// something else, or a line that differs from one that was seen before; Offline.
+// Codes: Network if the registry lacks parts that its log promises; Integrity if it serves other
+// bytes, or a line that differs from one seen before; Offline.
 func (r *Registry) Look(ctx context.Context, namespace string, refs ...objects.Ref) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -233,14 +233,13 @@ func (r *Registry) Look(ctx context.Context, namespace string, refs ...objects.R
 	return r.mem.NoteItems(ctx, s, refs)
 }
 
-// seenRef is where the cache keeps the shards of a namespace that were last looked at: a
-// tree of them.
+// seenRef is where the cache keeps the shards of a namespace that were last looked at, as a tree.
 func seenRef(namespace string) string { return "refs/rye/seen/" + namespace }
 
 func seenName(i byte) string { return fmt.Sprintf("%02x.jsonl", i) }
 
-// noteShards remembers shards that were looked at, after comparing them with what was seen
-// of them before: a version never changes, and one that was refused for good stays so.
+// noteShards records shards after comparing them with their earlier versions: a published version
+// never changes, and a refusal for good stays.
 func (r *Registry) noteShards(ctx context.Context, s oplog.State, shards []byte) error {
 	repo, err := r.writing()
 	if err != nil {
@@ -292,7 +291,7 @@ func (r *Registry) noteShards(ctx context.Context, s oplog.State, shards []byte)
 	return moveRef(ctx, repo, seenRef(s.Namespace), tree)
 }
 
-// seenShards returns the shards that were looked at, by name.
+// seenShards returns the recorded shards, by name.
 func seenShards(repo *store.Repo, namespace string) (map[string]store.OID, error) {
 	seen := map[string]store.OID{}
 	tree, err := repo.Ref(seenRef(namespace))
@@ -304,7 +303,7 @@ func seenShards(repo *store.Repo, namespace string) (map[string]store.OID, error
 	}
 	entries, err := repo.Tree(tree)
 	if fault.Is(err, fault.NotFound) {
-		return seen, nil // a cache may be deleted at any time, in parts too
+		return seen, nil // a cache may be deleted at any time, also in part
 	}
 	for _, e := range entries {
 		seen[e.Name] = e.ID
@@ -320,7 +319,7 @@ func (r *Registry) continues(ctx context.Context, s oplog.State, sh *oplog.Shard
 	}
 	raw, err := repo.Blob(old, oplog.MaxShard)
 	if err != nil {
-		return nil // a cache may be deleted at any time, in parts too
+		return nil // a cache may be deleted at any time, also in part
 	}
 	rows, err := sh.Get()
 	if err != nil {
@@ -332,7 +331,7 @@ func (r *Registry) continues(ctx context.Context, s oplog.State, sh *oplog.Shard
 	}
 	for line := range bytes.Lines(raw) {
 		if here[string(line)] {
-			continue // most are as they were
+			continue // most are unchanged
 		}
 		was, err := oplog.ParseEntry(bytes.TrimSuffix(line, []byte("\n")))
 		if err != nil {
@@ -353,16 +352,16 @@ func (r *Registry) continues(ctx context.Context, s oplog.State, sh *oplog.Shard
 			return fault.New(fault.Integrity, "%s: was published, and its catalogue lost it", was.Name())
 		case !was.Same(now):
 			return fault.New(fault.Integrity, "%s: its line in the catalogue is not the one that this machine saw: a version never changes", was.Name())
-		case was.Status.Gone() && !now.Status.Gone() && !s.AnyDropped(): // else the list of revoked versions has it
+		case was.Status.Gone() && !now.Status.Gone() && !s.AnyDropped(): // with drops, the list of revoked versions still has it
 			return fault.New(fault.Integrity, "%s: was %s, which nothing takes back", was.Name(), was.Status)
 		}
 	}
 	return nil
 }
 
-// vouched checks a line whose signer's key was retired or revoked since: that it stands in
-// the change list of the operation that published it. Whoever holds such a key may not write
-// the log any more, and what only a later state says of it proves nothing.
+// vouched checks a line whose signer's key was retired or revoked since: it must be in the change
+// list of the operation that published it. A holder of such a key can no longer write to the log,
+// so a line that only a later state contains proves nothing.
 func (r *Registry) vouched(ctx context.Context, s oplog.State, e *oplog.Entry) error {
 	active := func(fp objects.Fingerprint) bool {
 		k, ok := s.Key(fp)
@@ -374,7 +373,7 @@ func (r *Registry) vouched(ctx context.Context, s oplog.State, e *oplog.Entry) e
 	return r.publishedBy(ctx, s, e)
 }
 
-// publishedBy checks that a line stands in the change list of the operation that it names.
+// publishedBy checks that a line is in the change list of the operation that it names.
 func (r *Registry) publishedBy(ctx context.Context, s oplog.State, e *oplog.Entry) error {
 	raw, err := r.operationAt(ctx, s, e.Seq)
 	if err != nil {
@@ -418,7 +417,7 @@ func (r *Registry) operationAt(ctx context.Context, s oplog.State, seq uint64) (
 	if !oplog.CutOff(err) || r.o.Offline {
 		return raw, err
 	}
-	// The cache begins at a checkpoint that lies after what is asked for.
+	// The cache begins at a checkpoint after the operation that is asked for.
 	q, err := r.fetch(ctx, s.Namespace, repo, []store.OID{s.At}, nil, transport.FetchOptions{Filter: commitsOnly})
 	if err != nil {
 		return nil, err

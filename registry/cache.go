@@ -12,11 +12,10 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// The cache repository holds, for each verified log, its commits, under
-// refs/rye/verified/, and whatever was looked at of the states, as blobs. A namespace is
-// loaded from there: the operation at the tip is proved by the digest in the state
-// directory, names the digest of the root list, and that every other; so files are read only
-// when needed, and a changed cache is found out.
+// The cache repository holds the commits of each verified log, under refs/rye/verified/, and the
+// fetched parts of its states, as blobs. A namespace is loaded from it: the digest in the state
+// directory proves the operation at the tip, which names the digest of the root list, which leads
+// to all others. So files are read only on demand, and a changed cache is detected.
 
 // verifiedRef is where the cache keeps a verified tip.
 func verifiedRef(namespace string) string {
@@ -26,7 +25,7 @@ func verifiedRef(namespace string) string {
 	return "refs/rye/verified/ns/" + namespace
 }
 
-// loadState returns the state of a namespace at a point that was verified.
+// loadState returns the state of a namespace at a verified point.
 func loadState(repo *store.Repo, from oplog.Source, id objects.Digest, namespace string, p oplog.Point) (oplog.State, error) {
 	last := p.Effective()
 	raw, _, err := oplog.ReadCommit(&repo.Reader, last.ID)
@@ -50,7 +49,7 @@ func loadState(repo *store.Repo, from oplog.Source, id objects.Digest, namespace
 	return s.Past(oplog.Position{Seq: p.Seq, ID: p.Tip, Sum: p.Sum}), nil
 }
 
-// lacking is the sink that adds to a batch what the repository has not.
+// lacking returns a sink that adds to a batch the objects that the repository lacks.
 func lacking(repo *store.Repo, b *store.Batch) oplog.Sink {
 	return func(t store.Type, data []byte) (store.OID, error) {
 		if id := repo.Format().Hash(t, data); repo.Has(id) {
@@ -60,8 +59,8 @@ func lacking(repo *store.Repo, b *store.Batch) oplog.Sink {
 	}
 }
 
-// saveTree writes what the repository lacks of the tree of a verified state, and
-// returns what ends its protection from repacking.
+// saveTree writes the objects that the repository lacks below the tree of a verified state. release
+// ends their protection from repacking.
 func saveTree(ctx context.Context, repo *store.Repo, tree func(store.Format, oplog.Sink) (store.OID, error)) (release func(), err error) {
 	b := repo.NewBatch()
 	if _, err = tree(repo.Format(), lacking(repo, b)); err == nil {
@@ -74,8 +73,8 @@ func saveTree(ctx context.Context, repo *store.Repo, tree func(store.Format, opl
 	return b.Release, nil
 }
 
-// moveRef points a ref of the cache at id. The cache may be shared: whoever
-// moved it meanwhile verified, too.
+// moveRef points a ref of the cache at id. Another process may have moved it meanwhile, but only to
+// a tip that it verified.
 func moveRef(ctx context.Context, repo *store.Repo, name string, id store.OID) error {
 	for try := 0; ; try++ {
 		old, err := repo.Ref(name)
@@ -93,9 +92,8 @@ func moveRef(ctx context.Context, repo *store.Repo, name string, id store.OID) e
 	}
 }
 
-// keep makes a verified log ("" for the root's) the one that this machine goes on
-// from: objects, then the ref, then the memory, so that a crash leaves less and never
-// something half.
+// keep stores a verified log ("" for the root's) as this machine's new starting point: first
+// objects, then the ref, then the memory. A crash leaves an older state, never a partial one.
 func (r *Registry) keep(ctx context.Context, repo *store.Repo, namespace string, p oplog.Point, tree func(store.Format, oplog.Sink) (store.OID, error)) error {
 	release, err := saveTree(ctx, repo, tree)
 	if err != nil {
@@ -130,9 +128,8 @@ func (r *Registry) keepRoot(ctx context.Context, repo *store.Repo, root oplog.Ro
 	return nil
 }
 
-// load returns the state of a namespace as this machine last verified it, from
-// the cache. What is wrong with the cache is an error; nothing verified yet is
-// NotFound.
+// load returns the state of a namespace from the cache, as this machine last verified it. A damaged
+// cache is an error; a namespace that was never verified is NotFound.
 func (r *Registry) load(namespace string, m memory.Points) (oplog.State, error) {
 	p, ok := m[namespace]
 	if !ok {
@@ -174,7 +171,7 @@ func (r *Registry) loadRoot(ctx context.Context, m memory.Points) (oplog.Root, e
 	return root, err
 }
 
-// known returns what this machine remembers of the registry, and the root as of then.
+// known returns this machine's verified points of the registry, and the root at its point.
 func (r *Registry) known(ctx context.Context) (memory.Points, oplog.Root, error) {
 	m, err := r.mem.Recall()
 	if err != nil {

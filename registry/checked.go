@@ -8,13 +8,13 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// AskedAt returns when a registry last showed what is known here of a namespace, "" being its
-// root, as the newest; zero where that is not known.
+// AskedAt returns when the registry last confirmed the local copy of a namespace ("": the root) as
+// the newest; zero if unknown.
 func (r *Registry) AskedAt(namespace string) time.Time { return r.mem.AskedAt(namespace) }
 
-// Settle remembers that something that a caller names by a digest was compared with all that
-// is known of the root and of namespaces, and that all is well until a time; the zero time is
-// for ever. Where that cannot be kept, it is compared again.
+// Settle records that the caller compared what, named by a digest, with everything known about the
+// root and namespaces, and found it good until a time; the zero time means forever. If the record
+// is lost, the caller compares again.
 func (r *Registry) Settle(what objects.Digest, until time.Time, namespaces ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -23,10 +23,9 @@ func (r *Registry) Settle(what objects.Digest, until time.Time, namespaces ...st
 	}
 }
 
-// Unchanged asks a registry whether there is anything new in its root and in namespaces since
-// they were settled with what the caller names. That is one question, and of what is known
-// nothing is read but where it ends. Where something is new, was not settled, or lies at
-// several addresses, it is false, and Sync is to be called.
+// Unchanged asks the registry whether its root and namespaces are as they were when what was
+// settled. It sends one request and reads only the local tips. It returns false if there is news,
+// if what was not settled, or if the registry has several addresses; then call Sync.
 func (r *Registry) Unchanged(ctx context.Context, what objects.Digest, namespaces ...string) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,8 +51,8 @@ func (r *Registry) Unchanged(ctx context.Context, what objects.Digest, namespace
 	return true, nil
 }
 
-// ahead is what the first address has just shown of the root and of namespaces.
+// ahead holds the refs of the root and namespaces that the first address just showed.
 type ahead struct {
 	namespaces []string
-	refs       map[string]store.OID // nil: it was not asked
+	refs       map[string]store.OID // nil: not asked
 }

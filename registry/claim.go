@@ -7,11 +7,10 @@ import (
 	"github.com/rye-os/rye/registry/oplog"
 )
 
-// Claim is how a point that somebody names, such as a lock, stands to the log that this
-// machine verified.
+// Claim is the result of comparing a point, such as one in a lock, with the verified log.
 type Claim string
 
-// The claims.
+// The results of a comparison.
 const (
 	ClaimHolds   Claim = "holds"   // the verified log passes through it
 	ClaimAhead   Claim = "ahead"   // the verified log does not reach so far
@@ -19,9 +18,9 @@ const (
 	ClaimUnknown Claim = "unknown" // nothing was verified, or not so far back
 )
 
-// Compare says how a point of a namespace's log stands to what was last synced, without
-// network. A claim proves nothing about the registry: who wrote it may have been shown
-// another history, or may have made it up.
+// Compare compares a point of a namespace's log with the log as last synced, without network. The
+// result proves nothing about the registry: the author of the point may have seen another history,
+// or may have invented it.
 func (r *Registry) Compare(ctx context.Context, namespace string, seq uint64, sum objects.Digest) (Claim, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -44,7 +43,7 @@ func (r *Registry) Compare(ctx context.Context, namespace string, seq uint64, su
 	}
 	raw, err := oplog.RawAt(ctx, &repo.Reader, p, seq)
 	switch {
-	case oplog.CutOff(err): // the cache begins at a checkpoint, which the root vouches for
+	case oplog.CutOff(err): // the cache begins at a checkpoint by the root
 		return ClaimUnknown, nil
 	case err != nil:
 		return ClaimUnknown, err

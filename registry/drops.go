@@ -14,8 +14,8 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// mayGo reports whether a line that this machine saw may be gone or another: where operations
-// were dropped, and none that was not published it.
+// mayGo reports whether a line that this machine saw may change or disappear: operations were
+// dropped, and no remaining operation published it.
 func (r *Registry) mayGo(ctx context.Context, s oplog.State, was *oplog.Entry) (bool, error) {
 	switch {
 	case !s.AnyDropped():
@@ -30,7 +30,7 @@ func (r *Registry) mayGo(ctx context.Context, s oplog.State, was *oplog.Entry) (
 	return false, err
 }
 
-// noteDrops notes which operations that were read drop others.
+// noteDrops records which of ops drop other operations.
 func (r *Registry) noteDrops(ops []oplog.Op) {
 	for i := range ops {
 		op := &ops[i]
@@ -43,26 +43,26 @@ func (r *Registry) noteDrops(ops []oplog.Op) {
 	}
 }
 
-// Drops returns which operations that were read since Open drop others, for people.
+// Drops describes, for people, the operations read since Open that drop others.
 func (r *Registry) Drops() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.drops)
 }
 
-// Beyond returns a namespace after a sync as far as its log tells, where its state cannot be
-// read too. Then nothing of it is remembered.
+// Beyond returns a namespace after a sync, as far as its log alone determines it. It also works
+// when the state cannot be read; then it records nothing.
 func (r *Registry) Beyond(ctx context.Context, namespace string) (oplog.State, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.beyond(ctx, toRead, namespace)
 }
 
-// DropsOf fills in from where on a key-revoke drops operations, after a sync: of each key that it
-// names, from the first on by that key, or by one that falls with it, at which the catalogue
-// cannot be derived. It returns what is dropped; nothing where all follows. Where an operation by
-// another key does not follow, the error is a BlockedError: neither key is revoked without the
-// other.
+// DropsOf fills in the positions from which a key-revoke drops operations, after a sync. For each
+// named key that is the first operation, by the key or one that falls with it, at which the
+// catalogue cannot be derived. It returns the dropped operations, none if the catalogue can be
+// derived. If an operation by another key blocks, it returns a BlockedError: the keys must be
+// revoked together.
 func (r *Registry) DropsOf(ctx context.Context, namespace string, op oplog.Op) (oplog.Op, []oplog.Drop, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,7 +80,7 @@ func (r *Registry) DropsOf(ctx context.Context, namespace string, op oplog.Op) (
 		planned := s.Planned(op)
 		x, err := r.examineAs(ctx, s, r.mem.Had(s).At, planned.Keys())
 		if err == nil {
-			drops := slices.DeleteFunc(x.Dropped, func(d oplog.Drop) bool { return s.Dropped(d.By, d.Seq) }) // before
+			drops := slices.DeleteFunc(x.Dropped, func(d oplog.Drop) bool { return s.Dropped(d.By, d.Seq) }) // drops from before
 			for i := range drops {
 				d := &drops[i]
 				d.Readable = r.bringBlobs(ctx, namespace, "change list", []store.OID{d.Kept}, []oplog.Address{d.List}) == nil
@@ -107,10 +107,10 @@ func (r *Registry) DropsOf(ctx context.Context, namespace string, op oplog.Op) (
 	}
 }
 
-// descent returns which of the named keys a key is, else which is the nearest of those that it
-// came from by way of who added whom; -1 for none.
+// descent returns the index of key in named, or of its nearest named ancestor along the keys that
+// added each other; -1 for none.
 func descent(keys []oplog.Key, named []oplog.KeyRevocation, key objects.Fingerprint) int {
-	for range keys { // so often at most
+	for range keys { // at most so many steps
 		if i := slices.IndexFunc(named, func(k oplog.KeyRevocation) bool { return k.Key == key }); i >= 0 {
 			return i
 		}
@@ -123,7 +123,7 @@ func descent(keys []oplog.Key, named []oplog.KeyRevocation, key objects.Fingerpr
 	return -1
 }
 
-// beside returns err with the hint to revoke the blocking key together with the named ones, unless
+// beside returns err with the hint to revoke the blocking key together with the named keys, unless
 // it is one of them.
 func beside(e *oplog.BlockedError, named []oplog.KeyRevocation, err error) error {
 	var all []string

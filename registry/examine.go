@@ -11,24 +11,23 @@ import (
 	"github.com/rye-os/rye/store/transport"
 )
 
-// examine replays a namespace with every change list, so that no state and no line of the
-// catalogue is believed. It begins with the claim, or after a point up to which this machine
-// has examined it. s was synced.
+// examine replays a namespace with every change list, and trusts no stated state or catalogue line.
+// It begins at the claim, or after known, a point up to which this machine has examined the log. s
+// must be synced.
 func (r *Registry) examine(ctx context.Context, s oplog.State, known oplog.Point) (oplog.Examined, error) {
 	return r.examineAs(ctx, s, known, s.Keys())
 }
 
-// examineAs is examine where the keys are to be other ones, by operations that are planned: what
-// these drop is not derived any more.
+// examineAs is examine with the keys after planned operations: it does not derive what they drop.
 func (r *Registry) examineAs(ctx context.Context, s oplog.State, known oplog.Point, keys []oplog.Key) (oplog.Examined, error) {
 	if s.Seq == 0 {
 		return oplog.Examined{State: s}, nil
 	}
-	if s.WithKeys(keys).Unsettled(known.Effective().Seq) { // what was derived there was dropped since
+	if s.WithKeys(keys).Unsettled(known.Effective().Seq) { // operations before this point were dropped since
 		known = oplog.Point{}
 	}
 	x, err := r.examineFrom(ctx, s, known, keys)
-	if fault.Is(err, fault.Offline) && x.Since > 0 { // a cache may be deleted at any time, in parts too
+	if fault.Is(err, fault.Offline) && x.Since > 0 { // a cache may be deleted at any time, also in part
 		return r.examineFrom(ctx, s, oplog.Point{}, keys)
 	}
 	return x, err
@@ -60,12 +59,12 @@ func (r *Registry) examineFrom(ctx context.Context, s oplog.State, known oplog.P
 		return x, err
 	}
 	x.State = x.State.From(from)
-	judged := x.State.WithKeys(keys) // what these drop may be gone
+	judged := x.State.WithKeys(keys) // lines dropped by these keys may be gone
 	return x, r.noteShards(ctx, judged, oplog.EveryShard())
 }
 
-// logSince returns the state at a point that this machine examined, and the operations
-// after it up to s; everything from the claim on where the cache does not tell.
+// logSince returns the state at an examined point, and the operations after it up to s. If the
+// cache does not reach back that far, it begins at the claim.
 func (r *Registry) logSince(ctx context.Context, s oplog.State, known oplog.Point) (oplog.State, [][]byte, error) {
 	repo, err := r.writing()
 	if err != nil {
@@ -83,8 +82,8 @@ func (r *Registry) logSince(ctx context.Context, s oplog.State, known oplog.Poin
 	return oplog.NewState(s.Under(), s.Namespace), raws, err
 }
 
-// bringChanges brings the change lists of operations up to s. Where one does not come, halves
-// are asked for until it is known which is the first.
+// bringChanges fetches the change lists of operations up to s. If one is missing, it halves the
+// list until it finds the first missing one.
 func (r *Registry) bringChanges(ctx context.Context, s oplog.State, ops []oplog.Op) error {
 	var lists []oplog.Address
 	var kept []store.OID
@@ -130,8 +129,7 @@ func (r *Registry) wholeLog(ctx context.Context, s oplog.State) ([][]byte, error
 	return raws, nil
 }
 
-// saveCatalogue puts the parts of a state that follow from the log into the cache, so that
-// nothing of them needs to be fetched.
+// saveCatalogue puts all derived parts of a state into the cache, so that none needs to be fetched.
 func (r *Registry) saveCatalogue(ctx context.Context, s oplog.State) error {
 	repo, err := r.writing()
 	if err != nil {
@@ -147,8 +145,8 @@ func (r *Registry) saveCatalogue(ctx context.Context, s oplog.State) error {
 	return nil
 }
 
-// Examine replays a namespace from its claim and applies every change list, so that nothing
-// that an owner wrote is believed for being signed. It was synced.
+// Examine replays a namespace from its claim and applies every change list, so that it trusts no
+// statement by an owner just for its signature. The namespace must be synced.
 func (r *Registry) Examine(ctx context.Context, namespace string) (oplog.State, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,14 +16,14 @@ import (
 	"github.com/rye-os/rye/store/transport"
 )
 
-// CreateOptions say what registry to create.
+// CreateOptions describe the registry to create.
 type CreateOptions struct {
 	Name       string         // one line, shown when the registry is added
 	Claims     oplog.Claims   // "": ClaimsGranted
 	By         By             // the first root key
 	Cosigners  []trust.Signer // further root keys
 	Threshold  int            // root keys that must agree to a change; 0: 1
-	Tags       bool           // for hosts that serve only what a ref names
+	Tags       bool           // for hosts that serve only objects below a ref
 	Namespaces map[string][]trust.PublicKey
 
 	TempDir   string // "": the system's
@@ -31,8 +31,8 @@ type CreateOptions struct {
 	Now       func() time.Time // nil: time.Now
 }
 
-// Create makes the root of a registry in the empty repository at url, with one
-// push. A repository that holds anything is refused (Conflict).
+// Create makes the root of a registry in the empty repository at url, with one push. It refuses a
+// repository that holds any ref (Conflict).
 func Create(ctx context.Context, url string, o CreateOptions) (Identity, error) {
 	remote, err := transport.Dial(url, o.Transport)
 	if err != nil {
@@ -98,7 +98,7 @@ func (o CreateOptions) build(ctx context.Context, repo *store.Repo) (oplog.Root,
 	return root, p.When(time.Time{}), b.Flush(ctx)
 }
 
-// rootIdent is who commits to the root when no name is given.
+// rootIdent is the author of root commits when no name is given.
 var rootIdent = store.Ident{Name: "registry", Email: "registry@rye.invalid"}
 
 // writeRoot fills in, approves, signs and adds one operation of the root.
@@ -127,10 +127,9 @@ func addRoot(ctx context.Context, p oplog.Pen, b *store.Batch, root oplog.Root, 
 	return next, err
 }
 
-// Propose fills in where an operation of the root stands, after a sync. With a
-// threshold above one it then travels, as its Message, to further holders of
-// root keys, who Approve it; ParseProposal reads it back. It is good for the
-// root's next position only.
+// Propose fills in the position of a root operation, after a sync. With a threshold above one, its
+// Message then travels to other holders of root keys, who Approve it; ParseProposal reads it back.
+// It is valid for the root's next position only.
 func (r *Registry) Propose(ctx context.Context, op oplog.RootOp) (oplog.RootOp, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -150,8 +149,8 @@ func (r *Registry) freshRoot(ctx context.Context) (oplog.Root, error) {
 	return root, err
 }
 
-// CommitRoot signs a proposed operation, with the approvals that it has, and
-// pushes it. Another operation of the root in between makes it void (Conflict).
+// CommitRoot signs a proposed operation with its approvals and pushes it. Another root operation in
+// between makes it invalid (Conflict).
 func (r *Registry) CommitRoot(ctx context.Context, by By, op oplog.RootOp) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -188,7 +187,7 @@ func (r *Registry) CommitRoot(ctx context.Context, by By, op oplog.RootOp) error
 	return r.keepRoot(ctx, repo, next)
 }
 
-// changeRoot proposes and commits in one go, for a threshold of one.
+// changeRoot proposes and commits in one step, for a threshold of one.
 func (r *Registry) changeRoot(ctx context.Context, by By, op oplog.RootOp) error {
 	for try := 1; ; try++ {
 		begun := time.Now()
@@ -206,7 +205,7 @@ func (r *Registry) changeRoot(ctx context.Context, by By, op oplog.RootOp) error
 	}
 }
 
-// Grant gives a namespace to keys, on the word of one root key; see GrantOp.
+// Grant gives a namespace to keys, with the agreement of one root key; see GrantOp.
 func (r *Registry) Grant(ctx context.Context, by By, namespace string, keys ...trust.PublicKey) error {
 	op, err := r.GrantOp(ctx, namespace, keys...)
 	if err != nil {
@@ -215,20 +214,20 @@ func (r *Registry) Grant(ctx context.Context, by By, namespace string, keys ...t
 	return r.changeRoot(ctx, by, op)
 }
 
-// GrantOp returns the operation that gives a namespace to keys, to be proposed. Where a log
-// exists already, the grant names it, so that it stays the namespace's; its new owners then
-// add themselves (OpKeyAdd), and readers are asked before they follow.
+// GrantOp returns the operation that grants a namespace to keys, to be proposed. If a log exists,
+// the grant names it, so that it stays the namespace's log. Its new owners then add themselves
+// (OpKeyAdd), and readers are asked before they follow.
 func (r *Registry) GrantOp(ctx context.Context, namespace string, keys ...trust.PublicKey) (oplog.RootOp, error) {
 	op := oplog.RootOp{Kind: oplog.OpGrant, Namespace: namespace, Keys: keys}
 	if err := oplog.CheckNamespace(namespace); err != nil || len(keys) == 0 {
 		return op, fault.New(fault.Usage, "grant %s: want a namespace and its keys", words.Brief(namespace))
 	}
-	s, err := r.Beyond(ctx, namespace) // a grant is the way out where nobody can read the state
+	s, err := r.Beyond(ctx, namespace) // a grant must be possible when the state cannot be read
 	root, rootErr := r.Root(ctx)
 	if rootErr != nil {
 		return op, rootErr
 	}
-	// A branch that the root never stood for is another's, and says nothing of this grant.
+	// A branch that the root never granted belongs to someone else and does not affect this grant.
 	if foreign := fault.Is(err, fault.Untrusted) && root.Grant(namespace) == nil; !foreign {
 		if err != nil {
 			return op, err
@@ -241,8 +240,8 @@ func (r *Registry) GrantOp(ctx context.Context, namespace string, keys ...trust.
 	return op, nil
 }
 
-// Checkpoint vouches for the present tips of namespaces: readers refuse to be
-// shown less, and newcomers need not replay what lies before.
+// Checkpoint states the present tips of namespaces in the root. Readers refuse anything older, and
+// new readers need not replay what lies before.
 func (r *Registry) Checkpoint(ctx context.Context, by By, namespaces ...string) error {
 	op, err := r.CheckpointOp(ctx, time.Time{}, namespaces...)
 	if err != nil {
@@ -251,8 +250,8 @@ func (r *Registry) Checkpoint(ctx context.Context, by By, namespaces ...string) 
 	return r.changeRoot(ctx, by, op)
 }
 
-// CheckpointOp returns the operation of Checkpoint, to be proposed. It may say when the next
-// is due, which a reader takes as the end of what is fresh; the zero time says nothing.
+// CheckpointOp returns the operation of Checkpoint, to be proposed. until says when the next is
+// due, after which readers treat the data as stale; the zero time states nothing.
 func (r *Registry) CheckpointOp(ctx context.Context, until time.Time, namespaces ...string) (oplog.RootOp, error) {
 	op := oplog.RootOp{Kind: oplog.OpCheckpoint}
 	if !until.IsZero() {

@@ -11,23 +11,23 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// LogEntry is one operation of a history, for people.
+// LogEntry describes one operation of a history, for people.
 type LogEntry struct {
-	Seq    uint64 // its position, which RevokeKey counts from
+	Seq    uint64 // its position, as in RevokeKey
 	Time   time.Time
 	Signer objects.Fingerprint
 	Text   string // the subject: "publish acme/tool/hello@1.4.0"
 	Reason string // "" when none
 	Commit store.OID
 
-	Skipped string // why it has no effect; "" where it has
+	Skipped string // why it has no effect; "" if it has one
 	Voided  uint64 // the operation that voided it; 0 for none
-	Dropped uint64 // the key-revoke that dropped what it wrote; 0 for none
-	wrote   bool   // something of the catalogue
+	Dropped uint64 // the key-revoke that dropped its changes; 0 for none
+	wrote   bool   // its change list is not empty
 }
 
-// History returns the operations of a namespace as last synced ("" for the
-// root's), newest first, at most limit (0: all).
+// History returns the operations of a namespace ("" for the root's) as last synced, newest first,
+// at most limit (0: all).
 func (r *Registry) History(ctx context.Context, namespace string, limit int) ([]LogEntry, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,7 +67,7 @@ func (r *Registry) History(ctx context.Context, namespace string, limit int) ([]
 			return nil, fault.New(fault.Integrity, "history of the %s: commit %s is not the one that was verified", oplog.LogName(namespace), id)
 		}
 		e, prev, err := logEntry(namespace, raw)
-		if err != nil && namespace != "" { // the log was verified, so it was skipped
+		if err != nil && namespace != "" { // the log was verified, so the operation was skipped
 			e.Text, e.Skipped, err = "malformed", oplog.WhySkipped(err), nil
 		}
 		if i, skipped := skips.Find(seq); skipped {
@@ -87,8 +87,8 @@ func (r *Registry) History(ctx context.Context, namespace string, limit int) ([]
 	return out, nil
 }
 
-// logEntry reads an operation, and what it states of the one before it. Of one that is
-// malformed it says when it was signed, beside the error.
+// logEntry reads an operation and the digest of its predecessor. For a malformed operation it
+// returns the time of signing together with the error.
 func logEntry(namespace string, raw []byte) (e LogEntry, prev objects.Digest, err error) {
 	c, err := store.ParseCommit(raw)
 	if err != nil {
@@ -113,21 +113,21 @@ func logEntry(namespace string, raw []byte) (e LogEntry, prev objects.Digest, er
 	return e, prev, err
 }
 
-// entryOf tells who signed an operation and when.
+// entryOf returns the entry of a parsed operation.
 func entryOf(e *oplog.Envelope, seq uint64, text string) LogEntry {
 	return LogEntry{Seq: seq, Time: e.Time, Signer: e.Signer.Fingerprint(), Text: text, Commit: e.ID}
 }
 
-// AgeOf returns when versions of a namespace could first be had for certain: the later of the
-// time that the log says and the time when this machine first saw it.
+// AgeOf returns a function for the time since which a version was certainly available: the later of
+// the time in the log and the time when this machine first saw it.
 func (r *Registry) AgeOf(namespace string) (func(*oplog.Entry) time.Time, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.mem.AgeOf(namespace)
 }
 
-// VersionsOf returns every version of an item whatever its status, oldest first, as last
-// synced; Look was called for it.
+// VersionsOf returns all versions of an item in any status, oldest first, as last synced. Call Look
+// first.
 func (r *Registry) VersionsOf(ref objects.Ref) ([]oplog.Entry, error) {
 	s, err := r.View(ref.ID.Namespace())
 	if err != nil {

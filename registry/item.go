@@ -9,21 +9,21 @@ import (
 	"github.com/rye-os/rye/registry/oplog"
 )
 
-// Item is a verified item to be published: what the catalogue will say of it, and where its
-// bytes are to be had. Its file goes out byte for byte, its author's signature with it. Of a
-// package the file is the manifest.
+// Item is a verified item to publish: its catalogue entry, and a function that reads its bytes. Its
+// file is published byte for byte, with its author's signature. The file of a package is its
+// manifest.
 type Item struct {
 	entry oplog.Entry // without a commit
 	read  func(path string) ([]byte, error)
 }
 
-// NewItem returns an item to be published. It keeps none of the item's bytes, so that many
-// items take little memory: read is called for them, with slash paths below .ai and on several
-// goroutines, when they are written, and anything but the bytes that were verified is refused
-// (Integrity). What cannot be published is refused.
+// NewItem returns an item to publish. To save memory for many items, it keeps none of the bytes:
+// read is called for them when they are written, with slash paths below .ai and on several
+// goroutines. Bytes that differ from the verified ones are refused (Integrity), and so are items
+// that cannot be published.
 func NewItem(v trust.Verified, meta oplog.Meta, read func(path string) ([]byte, error)) (*Item, error) {
 	it := v.Item()
-	meta.Description = strings.Clone(meta.Description) // not with the file that it was cut from
+	meta.Description = strings.Clone(meta.Description) // a copy, so that the whole file is not kept in memory
 	e := oplog.Entry{Ref: it.Ref, Version: strings.Clone(it.Meta.Version), Path: objects.PublishedPath(it), Sum: it.Sum, Size: int64(len(it.Raw)),
 		Author: v.Key().Fingerprint(), Meta: meta}
 	refuse := func(code fault.Code, format string, args ...any) *fault.Error {
@@ -50,7 +50,7 @@ func NewItem(v trust.Verified, meta oplog.Meta, read func(path string) ([]byte, 
 	return &Item{e, read}, nil
 }
 
-// bytes returns the file that was verified.
+// bytes returns the file as it was verified.
 func (it *Item) bytes() ([]byte, error) {
 	raw, err := it.read(it.entry.Path)
 	if err == nil && it.entry.Proves(raw) != nil {

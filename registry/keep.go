@@ -12,31 +12,31 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// The branch content/<namespace> keeps states and versions from being collected by the
-// host, by merges, and shows people a README. It proves nothing: readers take what they
-// look for from it by its id, and never remember its tip.
+// The branch content/<namespace> merges states and versions, so that the host does not collect
+// them, and shows people a README. It proves nothing: readers fetch objects from it by id, and
+// never remember its tip.
 
-// contentPrefix is where the branches of content are.
+// contentPrefix begins the names of content branches.
 const contentPrefix = "refs/heads/content/"
 
-// contentOf returns the branch that keeps the content of a namespace.
+// contentOf returns the content branch of a namespace.
 func contentOf(namespace string) string { return contentPrefix + namespace }
 
 // maxParents bounds the parents of one merge.
 const maxParents = 64
 
-// keeping gathers what operations refer to, to be merged into the branch of the content.
+// keeping gathers the objects of operations, to be merged into the content branch.
 type keeping struct {
 	p     oplog.Pen
 	put   oplog.Sink
-	tip   store.OID // of the branch; zero where there is none
+	tip   store.OID // of the branch; zero for none
 	heads []store.OID
-	files map[string]store.OID // of the tree; nil: the README alone
+	files map[string]store.OID // of the tree; nil: only the README
 	done  []string             // operations, newest first, for people
-	prior []string             // those before them
+	prior []string             // earlier operations
 }
 
-// add gathers an operation, the state after it and the versions that it published.
+// add adds an operation, the state after it and the versions that it published.
 func (k *keeping) add(op oplog.Op, s oplog.State, items []oplog.Entry) {
 	k.heads = append(k.heads, s.Kept)
 	k.done = slices.Insert(k.done, 0, doneLine(op, s.Time))
@@ -47,7 +47,7 @@ func (k *keeping) add(op oplog.Op, s oplog.State, items []oplog.Entry) {
 	}
 }
 
-// merge merges all that was gathered and returns the new tip.
+// merge merges everything gathered and returns the new tip.
 func (k *keeping) merge(ctx context.Context, s oplog.State) (store.OID, error) {
 	if k.files == nil {
 		readme, err := k.put(store.TypeBlob, contentReadme(s, append(k.done, k.prior...)))
@@ -73,7 +73,7 @@ func (k *keeping) merge(ctx context.Context, s oplog.State) (store.OID, error) {
 	return k.tip, err
 }
 
-// contentReadme is what people see who look at the branch on their forge.
+// contentReadme is shown to people who look at the branch on a forge.
 func contentReadme(s oplog.State, done []string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s\n\n%d versions were published in %d operations, the last on %s.\n\n",
@@ -86,16 +86,16 @@ func contentReadme(s oplog.State, done []string) []byte {
 	return b.Bytes()
 }
 
-// shownOperations is how many operations the README tells of.
+// shownOperations is the number of operations in the README.
 const shownOperations = 50
 
-// doneLine is one of them. It holds no text by people, and is code, so that a forge makes
-// neither links nor mentions of it.
+// doneLine returns the line of one operation. It holds no human-written text, and is code, so that
+// a forge makes no links or mentions of it.
 func doneLine(op oplog.Op, when time.Time) string {
 	return fmt.Sprintf("- %d, %s: `%s`\n", op.Seq, when.Format("2006-01-02"), op.Subject())
 }
 
-// doneBefore returns what the cache knows of the operations up to one, newest first.
+// doneBefore returns the lines of the cached operations up to at, newest first.
 func doneBefore(rd *store.Reader, at store.OID) (done []string) {
 	for range shownOperations {
 		if at.IsZero() {
@@ -106,15 +106,15 @@ func doneBefore(rd *store.Reader, at store.OID) (done []string) {
 			break // the cache begins at a checkpoint
 		}
 		at = parent
-		if op, err := oplog.ParseChecked(raw); err == nil { // else it is malformed, and did nothing
+		if op, err := oplog.ParseChecked(raw); err == nil { // a malformed operation had no effect
 			done = append(done, doneLine(op, op.Time))
 		}
 	}
 	return done
 }
 
-// promised turns the absence of something that a log promises into what it is: the host
-// hides it, or lost it.
+// promised turns NotFound for an object that a log promises into Network: the host hides it, or
+// lost it.
 func promised(err error, what string) error {
 	if fault.Is(err, fault.NotFound) {
 		return fault.New(fault.Network, "%s: the registry does not hold it, and its log promises it: %w", what, err).

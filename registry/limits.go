@@ -8,18 +8,18 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// contentLimits fit one item with the trees above it; packageLimits one package.
+// contentLimits fit one item with the trees above it; packageLimits fit one package.
 var (
 	contentLimits = store.Limits{Objects: 64, Bytes: oplog.MaxItemSize + 1<<20, Object: oplog.MaxItemSize, Total: oplog.MaxItemSize + 1<<20}
 	packageLimits = store.Limits{Objects: oplog.MaxPackageObjects, Bytes: objects.MaxPackageBytes + oplog.MaxItemSize,
 		Object: oplog.MaxItemSize, Total: objects.MaxPackageBytes + 2*oplog.MaxItemSize}
 )
 
-// packagesAtOnce is how many packages are asked for together where many versions are: the
-// largest still fit what is taken of one fetch.
+// packagesAtOnce is how many packages one fetch asks for: the largest possible packages still fit
+// the limit of a fetch.
 const packagesAtOnce = 4
 
-// together cuts a list of versions into those that are asked for in one fetch.
+// together splits a list of versions into groups, one for each fetch.
 func together(list []*oplog.Entry, most int) (all [][]*oplog.Entry) {
 	var files, packages []*oplog.Entry
 	for _, e := range list {

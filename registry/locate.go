@@ -12,20 +12,19 @@ import (
 	"github.com/rye-os/rye/registry/oplog"
 )
 
-// The root may locate a namespace in another repository, so that one repository need not
-// hold all of them. That repository has the branches ns/<namespace> and content/<namespace>,
-// and no say: who owns the namespace, and what its log must pass through, is the root's word
-// as before. Where it is is the root's word, too, and a proposal: it is asked only after the
-// user agreed to the address.
+// The root may locate a namespace in another repository, so that one repository need not hold all
+// of them. That repository has the branches ns/<namespace> and content/<namespace>, and no
+// authority: the root still decides who owns the namespace and what its log must contain. Its
+// address comes from the root too, as a proposal: rye contacts it only after the user agreed.
 
-// A LocatedError says that the root locates a namespace at an address that the user did not
-// agree to (code Untrusted). Show it to a person; with consent, open the registry with a
-// MayAsk that allows it. Far says why consent alone is not enough: then the address has to be
-// named by the user.
+// A LocatedError reports that the root locates a namespace at an address that the user did not
+// agree to (code Untrusted). Show it to a person; with consent, open the registry with a MayAsk
+// that allows the address. A non-empty Far explains why consent is not enough: then the user has to
+// name the address.
 type LocatedError struct {
 	Namespace string
 	URL       string
-	Since     uint64 // the operation of the root that said so
+	Since     uint64 // the root operation with the address
 	Far       string
 }
 
@@ -37,15 +36,15 @@ func (e *LocatedError) Error() string {
 	return text
 }
 
-// writtenAt returns where a namespace ("": the root) is written: the first address, or where
-// the root locates it.
+// writtenAt returns where a namespace ("": the root) is written: the first address, or the one
+// where the root locates it.
 func (r *Registry) writtenAt(ctx context.Context, namespace string) (*mirror, error) {
 	if namespace == "" || r.o.To != "" {
 		return r.mirrors[0], nil
 	}
 	_, root, err := r.known(ctx)
 	if err != nil {
-		return r.mirrors[0], nil // nothing is known of the root yet, or the cache is gone
+		return r.mirrors[0], nil // the root is not known yet, or the cache is gone
 	}
 	g := root.Grant(namespace)
 	if g == nil || g.Located == "" {
@@ -54,7 +53,7 @@ func (r *Registry) writtenAt(ctx context.Context, namespace string) (*mirror, er
 	return r.located(g)
 }
 
-// located returns the repository that the root locates a namespace in.
+// located returns the repository in which the root locates a namespace.
 func (r *Registry) located(g *oplog.Grant) (*mirror, error) {
 	known := slices.Concat(r.mirrors, r.elsewhere)
 	if i := slices.IndexFunc(known, func(m *mirror) bool { return m.url == g.Located }); i >= 0 {
@@ -72,10 +71,10 @@ func (r *Registry) located(g *oplog.Grant) (*mirror, error) {
 	return m, nil
 }
 
-// tooFar says why an address that a root gives is none that a yes to a question should allow:
-// whoever holds a registry on the network could have a reader open files, start ssh, or ask
-// hosts inside of the reader's network. What is at a place that the user named already is
-// fine, and so is https to a host with a name. "" is nothing.
+// tooFar explains why a yes to a question must not allow an address given by a root; "" means that
+// it may. Otherwise the holder of a remote registry could make readers open files, start ssh, or
+// contact hosts inside their network. An address on a host that the user already named may be
+// allowed, and so may https to a public host.
 func tooFar(agreed []*mirror, text string) string {
 	there, err := url.Parse(text)
 	if err != nil {
@@ -97,8 +96,8 @@ func tooFar(agreed []*mirror, text string) string {
 
 type whereabouts struct{ scheme, host string }
 
-// placeOf returns the scheme and host, with its port, of an address that the user named, in
-// the forms that transport.Dial takes.
+// placeOf returns the scheme and host, with port, of an address that the user named, in the forms
+// that transport.Dial accepts.
 func placeOf(text string) whereabouts {
 	if scheme, rest, ok := strings.Cut(text, "://"); ok {
 		host, _, _ := strings.Cut(rest, "/")
@@ -118,9 +117,9 @@ func (r *Registry) Locates(ctx context.Context, url string) bool {
 	return err == nil && root.Locates(url)
 }
 
-// MayLocate refuses to locate a namespace where its log is not: whoever follows the root
-// there would be shown less than before. What nobody claimed may lie in any repository that
-// answers. The namespace was synced.
+// MayLocate refuses to locate a namespace where its log is incomplete, because readers who follow
+// the root there would see less than before. An unclaimed namespace may be located in any
+// repository that answers. The namespace must be synced.
 func (r *Registry) MayLocate(ctx context.Context, namespace, url string) error {
 	if err := oplog.CheckRepository(url); err != nil {
 		return fault.New(fault.Usage, "locate %s: %w", namespace, err)
@@ -136,7 +135,7 @@ func (r *Registry) MayLocate(ctx context.Context, namespace, url string) error {
 	}
 	s, err := r.View(namespace)
 	if fault.Is(err, fault.NotFound) || err == nil && s.Seq == 0 {
-		return nil // nobody has claimed it
+		return nil // it is unclaimed
 	}
 	if err != nil {
 		return err

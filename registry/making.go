@@ -13,10 +13,9 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// prepare begins to make the versions that are not made yet, in the order of
-// the operations, on every processor: compressing is most of the work of a
-// large publication. The operations are made meanwhile, each when ready has put its
-// content into the batch.
+// prepare begins to make the missing versions, in the order of the operations, on all processors:
+// compression is most of the work of a large publication. Meanwhile the caller makes the
+// operations, each after ready has put its content into the batch.
 func (j *publishing) prepare(ctx context.Context, p oplog.Pen, b *store.Batch, ops []oplog.Op) preparation {
 	at := make(map[string]*outgoing, len(j.versions))
 	for _, v := range j.versions {
@@ -62,14 +61,14 @@ func (j *publishing) prepare(ctx context.Context, p oplog.Pen, b *store.Batch, o
 		},
 		end: func() {
 			stop()
-			for range made { // to the end, so that no goroutine stays behind
+			for range made { // drain it, so that no goroutine stays behind
 			}
 		},
 	}
 }
 
-// PutPackage adds a package to a batch, file by file, for it may be large: nothing is made
-// ahead. What is no package, or was made before, is left.
+// putPackage adds a package to a batch file by file, because it may be large; nothing is made
+// ahead. It skips versions that are no package or were made before.
 func (j *publishing) putPackage(b *store.Batch, p oplog.Pen, v *outgoing) error {
 	if v.entry.Ref.Kind != objects.Bundle || !v.commit.IsZero() {
 		return nil
@@ -97,26 +96,25 @@ func (j *publishing) putPackage(b *store.Batch, p oplog.Pen, v *outgoing) error 
 	return nil
 }
 
-// errContentLost would be a fault of ours: the workers make everything or say why not.
+// errContentLost would be a bug: the workers make everything or report an error.
 var errContentLost error = fault.New(fault.Failed, "publish: content was not made")
 
-// A content is a version with everything below it; the commit is last.
+// A content is a version with all its objects; the commit is last.
 type content struct {
 	version *outgoing
 	objects []store.Packed
 	err     error
 }
 
-// Contents are handed over by the dozen, for waking a goroutine costs as much as
-// making one, and as many are made before they are asked for as the workers make while
-// an operation is written.
+// Contents are handed over by the dozen, because waking a goroutine costs as much as making one.
+// aheadContent is as many as the workers make while an operation is written.
 const (
 	dozen        = 16
 	aheadContent = 32
 )
 
-// makeContent makes the content of list, begun in its order, until ctx ends. The
-// channel is closed when nobody works any more.
+// makeContent makes the content of list, started in order, until ctx ends. It closes the channel
+// when all workers have ended.
 func makeContent(ctx context.Context, p oplog.Pen, list []*outgoing) <-chan []content {
 	made := make(chan []content, aheadContent)
 	todo := make(chan []*outgoing, 1+len(list)/dozen)
@@ -162,7 +160,7 @@ func (c *content) add(b *store.Batch) error {
 	return nil
 }
 
-// make makes it, or says why not.
+// make makes the objects, or sets err.
 func (c *content) make(f store.Format) {
 	put := func(t store.Type, data []byte) (store.OID, error) {
 		o, err := f.Pack(t, data)

@@ -12,17 +12,17 @@ import (
 // StatusChange names versions whose status is to change.
 type StatusChange struct {
 	Names  []string // "acme/tool/hello@1.4.0", all of one namespace
-	Reason string   // shown to everybody who meets the version; none for OpUnyank
+	Reason string   // shown to all users of the version; none for OpUnyank
 	By     By
 }
 
-// Marks are the operations that Mark may do.
+// Marks are the operations that Mark accepts.
 var Marks = []oplog.OpKind{oplog.OpDeprecate, oplog.OpYank, oplog.OpUnyank, oplog.OpRevoke, oplog.OpRedact}
 
-// Mark changes what the registry says of versions: OpDeprecate warns of them and they keep
-// working; OpYank takes them out of new selections, and locks that have them keep working;
-// OpUnyank takes both back; OpRevoke forbids them for good, even where they are locked; OpRedact
-// does that and says that their bytes are to go, see Rebuild.
+// Mark changes the status of versions. OpDeprecate warns about them, and they keep working. OpYank
+// takes them out of new selections, and existing locks keep working. OpUnyank undoes both. OpRevoke
+// forbids them for good, even in locks. OpRedact does the same and asks for the removal of their
+// bytes, see Rebuild.
 func (r *Registry) Mark(ctx context.Context, kind oplog.OpKind, c StatusChange) error {
 	op, err := c.Operation(kind)
 	if err != nil {
@@ -32,7 +32,7 @@ func (r *Registry) Mark(ctx context.Context, kind oplog.OpKind, c StatusChange) 
 	return err
 }
 
-// Operation returns what Mark does.
+// Operation returns the operation that Mark appends.
 func (c StatusChange) Operation(kind oplog.OpKind) (oplog.Op, error) {
 	if !slices.Contains(Marks, kind) {
 		return oplog.Op{}, fault.New(fault.Usage, "mark %q: want one of %s", kind, Marks)
@@ -50,16 +50,16 @@ func (c StatusChange) Operation(kind oplog.OpKind) (oplog.Op, error) {
 	return op, nil
 }
 
-// ChangeKeys appends operations on the keys of a namespace that is claimed (OpKeyAdd,
-// OpKeyRetire, OpKeyRevoke, OpTransfer, OpThreshold), or voids an operation (OpVoid), all of
-// them or none: one ref update. It returns the state after them; dry checks everything and changes nothing.
+// ChangeKeys appends operations on the keys of a claimed namespace (OpKeyAdd, OpKeyRetire,
+// OpKeyRevoke, OpTransfer, OpThreshold) or OpVoid, all of them or none, in one ref update. It
+// returns the state after them. dry checks everything and changes nothing.
 func (r *Registry) ChangeKeys(ctx context.Context, namespace string, by By, dry bool, ops ...oplog.Op) (oplog.State, error) {
 	c := change{namespace: namespace, by: by, dry: dry, refs: []objects.Ref{}, wants: ops}
 	for i, op := range ops {
 		switch op.Kind {
 		case oplog.OpKeyAdd, oplog.OpKeyRetire, oplog.OpThreshold, oplog.OpVoid:
 		case oplog.OpTransfer:
-			c.refs = nil // what is handed over is examined first
+			c.refs = nil // the namespace is examined before it is handed over
 		case oplog.OpKeyRevoke:
 			c.refs = nil
 			if ops[i].Reason = oplog.Plain(op.Reason, oplog.MaxReason); ops[i].Reason == "" {
@@ -75,11 +75,11 @@ func (r *Registry) ChangeKeys(ctx context.Context, namespace string, by By, dry 
 	return r.amend(ctx, c, ops...)
 }
 
-// amend appends operations, as they are, to a namespace that is claimed.
+// amend appends the given operations to a claimed namespace.
 func (r *Registry) amend(ctx context.Context, c change, ops ...oplog.Op) (oplog.State, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var mine oplog.State // what the last try would have made
+	var mine oplog.State // the state that the last try would have made
 	c.plan = func(s oplog.State) ([]oplog.Op, error) {
 		if s.Seq == 0 {
 			return nil, fault.New(fault.NotFound, "namespace %s: nobody has claimed it", c.namespace)
@@ -95,10 +95,10 @@ func (r *Registry) amend(ctx context.Context, c change, ops ...oplog.Op) (oplog.
 	return done.state, err
 }
 
-// alreadyDone reports whether an earlier try, which would have led to the state mine, was
-// pushed although its answer was lost.
+// alreadyDone reports whether an earlier try, which would have led to the state mine, was pushed
+// although its answer was lost.
 func (r *Registry) alreadyDone(s, mine oplog.State, ops []oplog.Op) (bool, error) {
-	if ops[0].Kind != oplog.OpVoid { // which changes no state
+	if ops[0].Kind != oplog.OpVoid { // a void changes no state
 		return mine.Seq > 0 && s.Digest() == mine.Digest(), nil
 	}
 	err := r.mem.MayVoid(s.Namespace, ops[0].Void)

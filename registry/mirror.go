@@ -12,26 +12,24 @@ import (
 	"github.com/rye-os/rye/store/transport"
 )
 
-// A registry is one identity and may have several addresses. Whoever answers is asked: what
-// it shows must follow from what was verified before, and proves itself, so it does not
-// matter who that is. Operations are written to the first address, or, for a namespace that
-// the root locates in another repository, there.
+// A registry has one identity and may have several addresses. Any address may be asked: its answers
+// prove themselves and must follow from what was verified before. Operations are written to the
+// first address, or, for a namespace that the root locates elsewhere, to that repository.
 
-// MaxMirrors bounds the addresses of one registry besides its first.
+// MaxMirrors bounds the addresses of one registry, without the first.
 const MaxMirrors = 16
 
-// patience bounds how long an address may take to say which branches it has, where there is
-// another one to ask.
+// patience bounds how long an address may take to list its branches if there is another one to ask.
 const patience = 10 * time.Second
 
-// A mirror is one address at which a registry, or some namespaces of it, may be asked.
+// A mirror is one address of a registry, or of some of its namespaces.
 type mirror struct {
 	url     string
 	remote  *transport.Remote
-	down    bool                 // it did not answer: the others are asked first
-	content map[string]store.OID // where it showed the branches of content: a hint
-	was     map[string]store.OID // where it showed them the time before
-	lines   map[string]uint64    // how many lines of the catalogue its logs speak of: a hint
+	down    bool                 // it did not answer: other mirrors are asked first
+	content map[string]store.OID // where it showed the content branches: a hint
+	was     map[string]store.OID // where it showed them one listing earlier
+	lines   map[string]uint64    // number of catalogue lines in its logs: a hint
 }
 
 func dialMirror(url string, o transport.Options) (*mirror, error) {
@@ -42,7 +40,7 @@ func dialMirror(url string, o transport.Options) (*mirror, error) {
 	return &mirror{url: url, remote: remote, content: map[string]store.OID{}, was: map[string]store.OID{}, lines: map[string]uint64{}}, nil
 }
 
-// dialAll dials the addresses of a registry, each once, the one to write to first.
+// dialAll dials the addresses of a registry, each once. The address to write to comes first.
 func dialAll(o Options) (all []*mirror, err error) {
 	if len(o.Mirrors) > MaxMirrors {
 		return nil, fault.New(fault.Limit, "registry %s: %d mirrors, at most %d", words.Brief(o.URL), len(o.Mirrors), MaxMirrors)
@@ -66,9 +64,9 @@ func dialAll(o Options) (all []*mirror, err error) {
 	return all, nil
 }
 
-// mirrorsOf returns whom to ask about a namespace ("": the root), in this order: who showed
-// it last, where the root says that it lies, the addresses of the registry. Those that did
-// not answer come last.
+// mirrorsOf returns the mirrors to ask about a namespace ("": the root), in this order: the one
+// that showed it last, the one where the root locates it, the registry's addresses. Mirrors that
+// did not answer come last.
 func (r *Registry) mirrorsOf(ctx context.Context, namespace string) ([]*mirror, error) {
 	all := slices.Clone(r.mirrors)
 	first, err := r.writtenAt(ctx, namespace)
@@ -94,8 +92,8 @@ func btoi(b bool) int {
 	return 0
 }
 
-// fetch brings objects and what they need into a quarantine of the cache, from whoever has
-// them, and counts.
+// fetch fetches objects and their dependencies into a quarantine of the cache, from the first
+// mirror that has them, and counts fetches and bytes.
 func (r *Registry) fetch(ctx context.Context, namespace string, repo *store.Repo, want, have []store.OID, o transport.FetchOptions) (*store.Quarantine, error) {
 	all, err := r.mirrorsOf(ctx, namespace)
 	if err != nil {
@@ -126,8 +124,8 @@ func (r *Registry) fetchFrom(ctx context.Context, m *mirror, repo *store.Repo, w
 	return q, nil
 }
 
-// branchesAt returns the branches that an address has of the root and of namespaces. With
-// others to ask it may not take long.
+// branchesAt lists the branches of the root and of namespaces at an address. If there are others to
+// ask, it must answer within patience.
 func (r *Registry) branchesAt(ctx context.Context, m *mirror, namespaces []string, others bool, to purpose) (map[string]store.OID, error) {
 	if others {
 		var cancel context.CancelFunc
@@ -145,8 +143,8 @@ func (r *Registry) branchesAt(ctx context.Context, m *mirror, namespaces []strin
 	return refs, nil
 }
 
-// refsAt lists branches. A writer asks where it is going to write: that is one question
-// for the listing and the push. Who may only read finds out by the push.
+// refsAt lists branches. A writer lists for a push, which saves one request. A user who may only
+// read learns that from the push.
 func refsAt(ctx context.Context, m *mirror, to purpose, prefixes []string) (map[string]store.OID, error) {
 	if to == toWrite {
 		refs, err := m.remote.RefsToPush(ctx, prefixes...)
@@ -157,11 +155,11 @@ func refsAt(ctx context.Context, m *mirror, to purpose, prefixes []string) (map[
 	return m.remote.Refs(ctx, prefixes...)
 }
 
-// manyPrefixes is from how many namespaces on a listing asks for all branches: hosts bound how
-// many prefixes they take.
+// manyPrefixes is the number of namespaces from which on a listing asks for all branches, because
+// hosts bound the number of prefixes.
 const manyPrefixes = 100
 
-// prefixesOf returns what a listing asks for.
+// prefixesOf returns the ref prefixes for a listing.
 func prefixesOf(namespaces []string) []string {
 	if len(namespaces) >= manyPrefixes {
 		return []string{mainBranch, branchPrefix, contentOf("")}
@@ -173,7 +171,7 @@ func prefixesOf(namespaces []string) []string {
 	return all
 }
 
-// contentTip returns where the branch of the content of a namespace was last seen.
+// contentTip returns where the content branch of a namespace was last seen.
 func (r *Registry) contentTip(namespace string) store.OID {
 	if m := r.shown[namespace]; m != nil {
 		return m.content[namespace]
@@ -181,33 +179,31 @@ func (r *Registry) contentTip(namespace string) store.OID {
 	return store.OID{}
 }
 
-// passable reports whether another address may make good what is wrong with one: it does not
-// answer, has not got it, does not let us in, or is behind. What contradicts what was
-// verified nothing makes good.
+// passable reports whether another address may help: this one does not answer, lacks an object,
+// refuses access, or is behind. A contradiction to verified data cannot be helped.
 func passable(err error) bool {
 	return gone(err) || fault.Is(err, fault.Auth) || fault.Is(err, fault.Rollback)
 }
 
-// note remembers, for people, that an address was passed over.
+// note records, for people, that an address was skipped.
 func (r *Registry) note(m *mirror, err error) {
 	m.down = m.down || !fault.Is(err, fault.Rollback)
 	r.notes = append(r.notes, fmt.Sprintf("%s was passed over: %v", m.remote, err))
 }
 
-// Notes returns what was noticed about the addresses of a registry since Open and is no
-// error, for people.
+// Notes describes, for people, problems with addresses since Open that are no errors.
 func (r *Registry) Notes() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.notes)
 }
 
-// A BehindError says that an address shows an older log than what is known (code Rollback).
+// A BehindError reports that an address shows an older log than the known one (code Rollback).
 type BehindError struct {
 	Log   string // for people
-	Shown uint64 // operations that it shows
-	Known uint64 // operations that are known
-	Who   string // who knows them
+	Shown uint64 // operations shown
+	Known uint64 // operations known
+	Who   string // who knew them: this machine or another mirror
 }
 
 func (e *BehindError) Error() string {

@@ -10,8 +10,8 @@ import (
 	"github.com/rye-os/rye/registry/oplog"
 )
 
-// ProposeOp fills in where an operation of a namespace stands and what it leads to, after a
-// sync. It is good for the next position of its log only.
+// ProposeOp fills in the position of a namespace operation and its results, after a sync. It is
+// valid for the next position of its log only.
 func (r *Registry) ProposeOp(ctx context.Context, ns string, by trust.PublicKey, op oplog.Op) (oplog.Op, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -28,15 +28,14 @@ func (r *Registry) ProposeOp(ctx context.Context, ns string, by trust.PublicKey,
 	if op, _, err = s.Foresee(op, by, now); err != nil {
 		return op, fmt.Errorf("propose operation %d of %s: %w", op.Seq, ns, err)
 	}
-	if n := len(op.Proposal()); n > oplog.MaxProposal/2 { // the rest is for approvals
+	if n := len(op.Proposal()); n > oplog.MaxProposal/2 { // the other half is for approvals
 		return op, fault.New(fault.Limit, "proposal of %d bytes: at most %d", n, oplog.MaxProposal/2).Advise("name fewer versions at once")
 	}
 	return op, nil
 }
 
-// JudgeOp compares a proposal with its namespace as it is, after a sync: Conflict when it
-// follows another operation, otherwise what Apply would refuse. signer is who would agree to
-// it or commit it.
+// JudgeOp compares a proposal with its namespace after a sync. It fails with Conflict when the
+// proposal follows another operation, otherwise as Apply would. signer would approve or commit it.
 func (r *Registry) JudgeOp(ctx context.Context, op oplog.Op, signer trust.PublicKey) (oplog.Agreement, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,7 +49,7 @@ func (r *Registry) JudgeOp(ctx context.Context, op oplog.Op, signer trust.Public
 	return s.Agreement(op, signer, r.o.Now())
 }
 
-// proposedOn returns a namespace after a sync, with what a proposal reads of its catalogue.
+// proposedOn returns a namespace after a sync, with the catalogue parts that a proposal reads.
 func (r *Registry) proposedOn(ctx context.Context, ns string, op oplog.Op) (oplog.State, error) {
 	wants := []oplog.Op{op}
 	s, err := r.tipFor(ctx, toRead, ns, wants)
@@ -63,8 +62,8 @@ func (r *Registry) proposedOn(ctx context.Context, ns string, op oplog.Op) (oplo
 	return r.lookAt(ctx, s, op.Reads(), wants)
 }
 
-// CommitOp signs a proposed operation, with the approvals that it has, and pushes it. Another
-// operation of the namespace in between makes it void (Conflict).
+// CommitOp signs a proposed operation with its approvals and pushes it. Another operation of the
+// namespace in between makes it invalid (Conflict).
 func (r *Registry) CommitOp(ctx context.Context, by By, op oplog.Op) (oplog.State, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,7 +73,7 @@ func (r *Registry) CommitOp(ctx context.Context, by By, op oplog.Op) (oplog.Stat
 	c.plan = func(s oplog.State) ([]oplog.Op, error) {
 		switch {
 		case tried && s.Seq == op.Seq && s.Digest() == op.State.Sum:
-			return nil, nil // the answer was lost, the push was not
+			return nil, nil // the push arrived, its answer was lost
 		case op.Seq != s.Seq+1 || op.Prev != s.Tip:
 			return nil, fault.New(fault.Conflict, "change namespace %s: it is at %d now, the proposal follows %d", op.Namespace, s.Seq, op.Seq-1).
 				Advise("propose it again")

@@ -14,36 +14,36 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Publication says what to publish.
+// Publication describes what to publish.
 type Publication struct {
 	Namespace string
 	Items     []*Item
 	By        By   // signs the operations; must hold an active key of the namespace
 	DryRun    bool // check everything, change nothing
 
-	// Granted, of a dry run, looks at the namespace as if the root had granted it to the
-	// signer, where it granted it to nobody.
+	// Granted is for dry runs. It looks at an ungranted namespace as if the root had granted it to
+	// the signer.
 	Granted bool
-	// Check may refuse what the keys of the namespace will be, before anything is sent.
+	// Check may refuse the future keys of the namespace before anything is sent.
 	Check func(Binding) error
 }
 
-// An UngrantedError says that the root has granted a namespace to nobody, in a registry
-// where only that gives one (code Untrusted).
+// An UngrantedError reports that the root has not granted a namespace, in a registry that requires
+// a grant (code Untrusted).
 type UngrantedError struct {
 	Namespace string
-	Registry  string // what it calls itself
+	Registry  string // the registry's own name
 }
 
 func (e *UngrantedError) Error() string {
 	return fmt.Sprintf("publish to %s: the root of %q has not granted this namespace to anybody", e.Namespace, e.Registry)
 }
 
-// Receipt tells what a publication did, or with DryRun would do.
+// Receipt reports what a publication did, or would do with DryRun.
 type Receipt struct {
 	Published  []oplog.Release
-	Unchanged  []oplog.Release // were there already, with the same bytes
-	Claimed    bool            // the namespace was claimed on the way
+	Unchanged  []oplog.Release // already published with the same bytes
+	Claimed    bool            // the namespace was claimed as well
 	Operations int             // appended to the log
 	Tip        oplog.Point     // of the namespace afterwards
 	Tries      int             // 1 unless other publishers were faster

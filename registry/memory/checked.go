@@ -12,14 +12,14 @@ import (
 	"github.com/rye-os/rye/registry/oplog"
 )
 
-// checkedPath is a file of the cache whose time is when a registry last showed what is known of
-// a namespace, "" being the root, as the newest. It is for telling people how old an answer is.
+// checkedPath is a cache file for a namespace, or for the root if "". Its time is when the registry
+// last confirmed that the local copy was the newest, so that rye can show the age of answers.
 func (r *Memory) checkedPath(namespace string) string {
 	return filepath.Join(r.o.CacheDir, r.o.ID.Hex()+".checked", cmp.Or(namespace, ".root"))
 }
 
-// NoteChecked remembers that a registry was just asked. Where that cannot be kept, nobody is
-// told how old an answer is, and nothing else is lost.
+// NoteChecked records that the registry was just asked. If the record cannot be written, only the
+// age of answers is lost.
 func (r *Memory) NoteChecked(namespace string) {
 	path, now := r.checkedPath(namespace), r.o.Now()
 	if os.Chtimes(path, now, now) == nil {
@@ -30,8 +30,8 @@ func (r *Memory) NoteChecked(namespace string) {
 	}
 }
 
-// AskedAt returns when a registry last showed what is known here of a namespace, "" being its
-// root, as the newest; zero where that is not known.
+// AskedAt returns when the registry last confirmed the local copy of a namespace ("": the root) as
+// the newest; zero if unknown.
 func (r *Memory) AskedAt(namespace string) time.Time {
 	info, err := os.Stat(r.checkedPath(namespace))
 	if err != nil {
@@ -40,12 +40,12 @@ func (r *Memory) AskedAt(namespace string) time.Time {
 	return info.ModTime().UTC()
 }
 
-// settledPath is a file of the cache that says with what all that was known of a registry was
-// settled, and until when that holds.
+// settledPath is a cache file. It holds the mark that was compared with everything known about the
+// registry, and how long the result holds.
 func (r *Memory) settledPath() string { return filepath.Join(r.CacheDir(), "rye.settled") }
 
-// markOf names something together with what is known of the root and of namespaces, and with
-// what was noted of their items.
+// markOf returns a digest over what, the known points of the root and of namespaces, and the notes
+// on their items.
 func (r *Memory) markOf(m Points, what objects.Digest, namespaces []string) string {
 	text := what.String() + "\n" + m[""].Sum.String()
 	for _, ns := range namespaces {
@@ -55,7 +55,7 @@ func (r *Memory) markOf(m Points, what objects.Digest, namespaces []string) stri
 	return objects.DigestOf([]byte(text)).String()
 }
 
-// Settled reports whether something was settled with what is known now.
+// Settled reports whether what was settled against the present knowledge.
 func (r *Memory) Settled(m Points, what objects.Digest, namespaces []string) bool {
 	raw, err := place.Read(r.settledPath(), 1<<10)
 	if err != nil {
@@ -66,8 +66,8 @@ func (r *Memory) Settled(m Points, what objects.Digest, namespaces []string) boo
 	return err == nil && mark == r.markOf(m, what, namespaces) && (until.IsZero() || r.o.Now().Before(until))
 }
 
-// Settle remembers that something was compared with all that is known of the root and of
-// namespaces, and that all is well until a time; the zero time is for ever.
+// Settle records that what was compared with everything known about the root and namespaces,
+// without objections, and holds until a time; the zero time means forever.
 func (r *Memory) Settle(what objects.Digest, until time.Time, namespaces []string) {
 	m, err := r.Recall()
 	if err != nil {
@@ -76,7 +76,7 @@ func (r *Memory) Settle(what objects.Digest, until time.Time, namespaces []strin
 	_ = place.Cache(r.settledPath(), []byte(r.markOf(m, what, namespaces)+" "+until.UTC().Format(time.RFC3339)), 0o600)
 }
 
-// NoteAsked gives what is noted of a namespace the present time.
+// NoteAsked sets the time of a namespace's notes to now.
 func (r *Memory) NoteAsked(namespace string) {
 	now := time.Now()
 	_ = os.Chtimes(notedPath(r.o.StateDir, r.o.ID, namespace), now, now) // there may be none

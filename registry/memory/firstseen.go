@@ -16,32 +16,31 @@ import (
 	"github.com/rye-os/rye/registry/oplog"
 )
 
-// The time in an operation is its signer's word: no earlier than that of the operation before
-// it, no more. So this machine notes when it first saw how far a log was. What was there at
-// first contact may be as old as it says.
+// The time in an operation is its signer's claim; the log only ensures that times never decrease.
+// So this machine notes when it first saw each position of a log. Operations that were there at
+// first contact may be as old as they claim.
 
-// sighting is when this machine first saw a position of a log; the zero time is first
-// contact.
+// sighting is when this machine first saw a position of a log; the zero time means first contact.
 type sighting struct {
 	seq  uint64
 	when time.Time
 }
 
-// Bounds of what is noted of a namespace: positions that were first seen longer ago than
-// keepSightings are as good as old ones.
+// Bounds of the sightings of a namespace. Sightings older than keepSightings are merged into one
+// with the zero time.
 const (
 	keepSightings = 400 * 24 * time.Hour
 	maxSightings  = 100_000
 )
 
-// sightingsPath is the file of a namespace: lines "<position> <time>", ascending, the first
-// with - for the time.
+// sightingsPath is the file of a namespace: lines "<position> <time>", ascending. The first line
+// may have - as its time.
 func (r *Memory) sightingsPath(namespace string) string {
 	return filepath.Join(r.o.StateDir, r.o.ID.Hex()+".first", namespace)
 }
 
-// AgeOf returns when versions of a namespace could first be had for certain: the later of the
-// time that the log says and the time when this machine first saw it.
+// AgeOf returns a function for the time since which a version was certainly available: the later of
+// the time in the log and the time when this machine first saw it.
 func (r *Memory) AgeOf(namespace string) (func(*oplog.Entry) time.Time, error) {
 	all, err := r.readSightings(namespace)
 	if err != nil {
@@ -50,7 +49,7 @@ func (r *Memory) AgeOf(namespace string) (func(*oplog.Entry) time.Time, error) {
 	return func(e *oplog.Entry) time.Time {
 		since := e.Time
 		i := sort.Search(len(all), func(i int) bool { return all[i].seq >= e.Seq })
-		seen := r.o.Now() // of what a power cut took the note of, and the next one will have
+		seen := r.o.Now() // for positions whose note a power cut lost; the next sync notes them
 		if i < len(all) {
 			seen = all[i].when
 		}
@@ -61,22 +60,22 @@ func (r *Memory) AgeOf(namespace string) (func(*oplog.Entry) time.Time, error) {
 	}, nil
 }
 
-// noteSighting returns the note that the log of a namespace reaches a position, and reached
-// another before, 0 for first contact. The caller holds the lock of the memory, and writes both
-// together. Without the note, what is remembered is as young as can be.
+// noteSighting returns the note that the log of a namespace moved from position before (0 at first
+// contact) to seq. The caller holds the lock of the memory, and writes the note together with it.
+// Without a note, AgeOf treats versions as just seen.
 func (r *Memory) noteSighting(namespace string, before, seq uint64) (note place.Draft, err error) {
 	now := r.o.Now().UTC().Truncate(time.Second)
 	all, err := r.readSightings(namespace)
 	if err != nil {
 		return note, err
 	}
-	if len(all) == 0 { // at first contact, or before anything was noted
+	if len(all) == 0 { // at first contact, or before there were notes
 		if before == 0 {
 			before = seq
 		}
 		all = append(all, sighting{seq: before})
 	}
-	if all[len(all)-1].seq < seq { // else noted by one that was interrupted
+	if all[len(all)-1].seq < seq { // otherwise an interrupted process noted it
 		all = append(all, sighting{seq, now})
 	}
 	old := sort.Search(len(all), func(i int) bool { return all[i].when.After(now.Add(-keepSightings)) })
@@ -99,8 +98,8 @@ func (r *Memory) noteSighting(namespace string, before, seq uint64) (note place.
 	return place.Draft{Path: path, Data: []byte(b.String()), Mode: 0o600}, nil
 }
 
-// readSightings reads what was noted of a namespace. A file that cannot be read is an error:
-// without it a version would be as old as its publisher says.
+// readSightings reads the sightings of a namespace. An unreadable file is an error: without it, a
+// version would be as old as its publisher claims.
 func (r *Memory) readSightings(namespace string) ([]sighting, error) {
 	path := r.sightingsPath(namespace)
 	raw, err := place.Read(path, maxSightings*40)
@@ -133,7 +132,7 @@ func parseSightings(raw []byte) (all []sighting, err error) {
 		all = append(all, s)
 	}
 	if !slices.IsSortedFunc(all, func(a, b sighting) int { return a.when.Compare(b.when) }) {
-		// A clock that was set back: a position is as young as the latest time before it.
+		// The clock was set back: a position is as young as the latest time before it.
 		for i := 1; i < len(all); i++ {
 			if all[i].when.Before(all[i-1].when) {
 				all[i].when = all[i-1].when

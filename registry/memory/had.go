@@ -12,20 +12,20 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Had is what a machine remembers of having had every object that a log names.
+// Had records up to where this machine had every object that a log names.
 type Had struct {
-	At               oplog.Point // of the log
-	Content          store.OID   // end of the branch of the content
-	Redacted, Pruned int         // versions and states, until then
+	At               oplog.Point // in the log
+	Content          store.OID   // tip of the content branch
+	Redacted, Pruned int         // versions and states missing up to there
 }
 
-// verifiedPath is where a machine remembers it.
+// verifiedPath is the file of that record.
 func (r *Memory) verifiedPath(namespace string) string {
 	return filepath.Join(r.o.StateDir, r.o.ID.Hex()+".had", namespace)
 }
 
-// Had returns what is remembered, and nothing where it is not to be understood:
-// then everything is asked for again.
+// Had returns the record for a namespace. If it cannot be read, it returns the zero value, and
+// everything is asked for again.
 func (r *Memory) Had(s oplog.State) (h Had) {
 	raw, err := place.Read(r.verifiedPath(s.Namespace), 300)
 	if err != nil {
@@ -48,8 +48,8 @@ func (r *Memory) Had(s oplog.State) (h Had) {
 	return h
 }
 
-// NoteHad notes how far everything was had, in one line: "<position> <commit> <digest of the
-// operation> <end of the content> <redacted> <pruned>".
+// NoteHad writes the record in one line: "<position> <commit> <digest of the operation> <tip of the
+// content branch> <redacted> <pruned>".
 func (r *Memory) NoteHad(namespace string, h Had) error {
 	path := r.verifiedPath(namespace)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -12,23 +12,23 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Options say of which registry what is remembered, and where.
+// Options name the registry and the directories of its memory.
 type Options struct {
 	ID  objects.Digest // the registry's identity
 	URL string         // written into the memory, for people
 
-	StateDir string // what was verified; never delete it
+	StateDir string // verified points; never delete it
 	CacheDir string // may be deleted at any time
 
-	Offline bool             // nobody is asked: what is noted is no younger for being looked at
+	Offline bool             // nothing is asked, so looking at notes makes them no newer
 	Now     func() time.Time // nil: time.Now
 }
 
-// Memory is what this user has seen of one registry. Several processes may use the same files;
-// one Memory is for one goroutine at a time.
+// Memory holds what this user has seen of one registry. Several processes may use the same files.
+// One Memory serves one goroutine at a time.
 type Memory struct {
 	o        Options
-	recalled recalled // what was read last
+	recalled recalled // result of the last read
 }
 
 // Open returns the memory of a registry. It reads nothing yet.

@@ -16,18 +16,18 @@ import (
 	"github.com/rye-os/rye/registry/oplog"
 )
 
-// What a registry said of the items that were looked at is noted beside what it refused for
-// good: the versions that are deprecated or yanked, and the newest that is neither. So a use
-// of such a version can warn without network and without opening the cache: one small file
-// is read, and of it the lines of one item.
+// For items that were looked at, notes keep the versions that the registry deprecated or yanked,
+// and the newest good one. Revoked versions have a list of their own. So a command that uses a
+// deprecated version can warn without network and without opening the cache: it reads one small
+// file, and in it the lines of one item.
 
 // notedPath returns <state>/<64 hex of the identity>.noted/<namespace>.jsonl.
 func notedPath(stateDir string, id objects.Digest, namespace string) string {
 	return filepath.Join(stateDir, id.Hex()+".noted", namespace+".jsonl")
 }
 
-// NoteItems notes what the catalogue of a namespace says of items that were just looked at.
-// The time of the file is when the registry was last asked.
+// NoteItems notes the catalogue lines of items that were just looked at. The file's time is when
+// the registry was last asked.
 func (r *Memory) NoteItems(ctx context.Context, s oplog.State, refs []objects.Ref) error {
 	path := notedPath(r.o.StateDir, r.o.ID, s.Namespace)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -38,7 +38,7 @@ func (r *Memory) NoteItems(ctx context.Context, s oplog.State, refs []objects.Re
 		return err
 	}
 	defer unlock()
-	old, _ := place.Read(path, oplog.MaxShard) // one that is damaged is written anew
+	old, _ := place.Read(path, oplog.MaxShard) // a damaged file is written anew
 	rows, err := oplog.ParseShard(old)
 	if err != nil {
 		rows = nil
@@ -69,8 +69,8 @@ func (r *Memory) NoteItems(ctx context.Context, s oplog.State, refs []objects.Re
 	return os.Chtimes(path, now, now)
 }
 
-// worthNoting returns, of all versions of an item from the oldest on, those that a user is
-// warned of, and the newest that is good.
+// worthNoting returns the versions that users are warned about and the newest good one. list holds
+// all versions of an item, oldest first.
 func worthNoting(list []oplog.Entry) (out []oplog.Entry) {
 	newest := NewestGood(list)
 	for _, e := range list {
@@ -81,8 +81,8 @@ func worthNoting(list []oplog.Entry) (out []oplog.Entry) {
 	return out
 }
 
-// NewestGood is the newest version of which nothing is said, a pre-release only where there
-// is nothing else; zero for none.
+// NewestGood returns the newest version with status ok; a pre-release only if there is nothing
+// else; zero for none.
 func NewestGood(list []oplog.Entry) (good oplog.Entry) {
 	for _, e := range list {
 		v, err := objects.ParseVersion(e.Version)
@@ -94,14 +94,14 @@ func NewestGood(list []oplog.Entry) (good oplog.Entry) {
 	return good
 }
 
-// Noted is what this machine remembers of what the log of a namespace says about items.
+// Noted holds this machine's notes on the items of a namespace.
 type Noted struct {
-	At time.Time // when the registry was last asked; zero when it never was
+	At time.Time // when the registry was last asked; zero for never
 
 	lines []byte // as in a shard
 }
 
-// ReadNoted reads what is noted of a namespace. Nothing yet is no error.
+// ReadNoted reads the notes on a namespace. Missing notes are no error.
 func ReadNoted(stateDir string, id objects.Digest, namespace string) (n Noted, err error) {
 	path := notedPath(stateDir, id, namespace)
 	st, err := os.Stat(path)
@@ -118,8 +118,8 @@ func ReadNoted(stateDir string, id objects.Digest, namespace string) (n Noted, e
 	return n, nil
 }
 
-// Of returns what is said of a version, zero for nothing, and the newest version that is
-// good. It reads the lines of this item only, which it finds by their order.
+// Of returns the note on a version, zero for none, and the newest good version. It reads only the
+// lines of this item, which it finds by binary search.
 func (n Noted) Of(ref objects.Ref, version string) (said, newest oplog.Entry, err error) {
 	rest := n.from(ref.Published())
 	for len(rest) > 0 {
@@ -145,7 +145,7 @@ func (n Noted) Of(ref objects.Ref, version string) (said, newest oplog.Entry, er
 	return said, newest, nil
 }
 
-// from returns the lines from the first on whose item is not before one.
+// from returns the lines beginning with the first whose item is not before item.
 func (n Noted) from(item string) []byte {
 	low, high := 0, len(n.lines)
 	for low < high {
@@ -160,7 +160,7 @@ func (n Noted) from(item string) []byte {
 	return n.lines[low:]
 }
 
-// lineAt is the first line, with its end.
+// lineAt returns the first line with its line feed.
 func lineAt(lines []byte) []byte {
 	if i := bytes.IndexByte(lines, '\n'); i >= 0 {
 		return lines[:i+1]
@@ -168,8 +168,8 @@ func lineAt(lines []byte) []byte {
 	return lines
 }
 
-// itemOf is the item of a line, without reading the rest of it. In a text of the line the
-// quotes are escaped.
+// itemOf returns the item of a line without parsing the rest. Quotes in the line's texts are
+// escaped, so they cannot match.
 func itemOf(line []byte) (string, bool) {
 	_, after, ok := bytes.Cut(line, []byte(`"item":"`))
 	item, _, ended := bytes.Cut(after, []byte{'"'})

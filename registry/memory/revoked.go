@@ -18,19 +18,18 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// The versions that a log revoked are remembered beside what was verified of it, before that
-// moves on: so a version that was once seen to be revoked is refused without network, and
-// whatever becomes of the cache. Where a host does not serve the change list of a revocation,
-// the list is remembered instead and asked for at each sync: a list that is missing stops
-// neither the other revocations nor the log.
+// Revoked versions are recorded beside the verified points, before these move on. So a version once
+// seen as revoked is refused without network, even if the cache is gone. If a host does not serve
+// the change list of a revocation, the list's address is recorded and asked for at each sync. A
+// missing list stops neither other revocations nor the log.
 
-// revokedPath is the list of the revoked versions of a namespace.
+// revokedPath is the list of revoked versions of a namespace.
 func (r *Memory) revokedPath(namespace string) string {
 	return revoked.Path(r.o.StateDir, r.o.ID, namespace)
 }
 
-// unreadPath is the file of the change lists that no host served yet:
-// <state>/<64 hex of the identity>.unread/<namespace>.
+// unreadPath is the file of change lists that no host has served yet: <state>/<64 hex of the
+// identity>.unread/<namespace>.
 func (r *Memory) unreadPath(namespace string) string {
 	return filepath.Join(r.o.StateDir, r.o.ID.Hex()+".unread", namespace)
 }
@@ -41,11 +40,11 @@ const maxUnread = 8 << 20
 // A Revocation is the change list of an operation that refuses versions for good.
 type Revocation struct {
 	List oplog.Address
-	Kept store.OID           // the commit that holds it
-	By   objects.Fingerprint // of the key that signed the operation
+	Kept store.OID           // the commit with the list
+	By   objects.Fingerprint // the key that signed the operation
 }
 
-// line returns a revocation as it stands in the file of unread ones.
+// line returns a revocation as one line of the unread file.
 func (v Revocation) line() string {
 	return fmt.Sprintf("%s %s %s %s\n", v.List.Sum, v.List.ID, v.Kept, v.By)
 }
@@ -66,12 +65,12 @@ func parseRevocation(line string) (v Revocation, err error) {
 	return v, err
 }
 
-// RefusesForGood reports whether an operation refuses versions for good.
+// RefusesForGood reports whether operations of a kind refuse versions for good.
 func RefusesForGood(k oplog.OpKind) bool {
 	return k == oplog.OpRevoke || k == oplog.OpRedact || k == oplog.OpKeyRevoke
 }
 
-// RevokedRows returns the lines of a namespace that are refused for good.
+// RevokedRows returns the versions of a namespace in rows that are refused for good.
 func RevokedRows(namespace string, rows []*oplog.Row, by objects.Fingerprint) (all []revoked.Version) {
 	for _, e := range rows {
 		if e.Status.Gone() && e.Ref.ID.Namespace() == namespace {
@@ -81,8 +80,8 @@ func RevokedRows(namespace string, rows []*oplog.Row, by objects.Fingerprint) (a
 	return all
 }
 
-// RememberRevoked adds versions to the list of a namespace. Where that fails they hold until the
-// process ends.
+// RememberRevoked adds versions to the list of a namespace. If that fails, they stay revoked until
+// the process ends.
 func (r *Memory) RememberRevoked(ctx context.Context, namespace string, news []revoked.Version) error {
 	if len(news) == 0 {
 		return nil
@@ -101,7 +100,7 @@ func (r *Memory) RememberRevoked(ctx context.Context, namespace string, news []r
 	return nil
 }
 
-// Missing returns the revocations whose lists were not to be had.
+// Missing returns the revocations whose lists no host has served yet.
 func (r *Memory) Missing(namespace string) (all []Revocation, err error) {
 	raw, err := place.Read(r.unreadPath(namespace), maxUnread)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -121,9 +120,9 @@ func (r *Memory) Missing(namespace string) (all []Revocation, err error) {
 	return all, nil
 }
 
-// KeepUnread forgets lists that were read and remembers lists that are to be asked for again. What
-// other processes noted meanwhile stays. A file that is full loses none that it holds: then a new
-// list is an error, and the log is read again.
+// KeepUnread drops lists that were read and adds the lists to ask for again. Lines that other
+// processes wrote in between stay. It refuses to write more than the file can hold and keeps the
+// old file; the log is then read again.
 func (r *Memory) KeepUnread(ctx context.Context, namespace string, read, missing []Revocation) error {
 	unlock, err := place.Lock(ctx, memoryPath(r.o.StateDir, r.o.ID)+".lock")
 	if err != nil {
@@ -147,8 +146,8 @@ func (r *Memory) KeepUnread(ctx context.Context, namespace string, read, missing
 	return place.File(r.unreadPath(namespace), text.Bytes(), 0o600)
 }
 
-// Unread returns how many revocations of a namespace no host served yet. They are asked for
-// at each sync.
+// Unread returns how many revocations of a namespace no host has served yet. Each sync asks for
+// them.
 func (r *Memory) Unread(namespace string) (int, error) {
 	if err := oplog.CheckNamespace(namespace); err != nil {
 		return 0, err
@@ -157,8 +156,8 @@ func (r *Memory) Unread(namespace string) (int, error) {
 	return len(all), err
 }
 
-// Revoked returns every version of a namespace that was seen to be revoked or redacted,
-// sorted by digest.
+// Revoked returns every version of a namespace that was ever seen as revoked or redacted, sorted by
+// digest.
 func (r *Memory) Revoked(namespace string) ([]revoked.Version, error) {
 	if err := oplog.CheckNamespace(namespace); err != nil {
 		return nil, err

@@ -22,21 +22,19 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Points is what this machine has verified of one registry: a small file in the
-// state directory, durable, and never a cache. Without it an attacker could show
-// an older registry, or another, and nobody would notice. It is by namespace, "" being
-// the root.
+// Points holds what this machine has verified of one registry, by namespace; "" is the root. It is
+// a small, durable file in the state directory, never a cache. Without it, an attacker could show
+// an older or another registry unnoticed.
 type Points map[string]oplog.Point
 
 // memoryPath returns <dir>/<64 hex of the identity>.seen.
 func memoryPath(dir string, id objects.Digest) string { return filepath.Join(dir, id.Hex()+".seen") }
 
-// maxMemory bounds the file, in bytes, where it is written and where it is read: about 60,000
-// namespaces.
+// maxMemory bounds the file, in bytes, for writing and reading: about 60,000 namespaces.
 const maxMemory = 16 << 20
 
-// readMemory returns what was verified of a registry; nothing yet is no error.
-// A file that cannot be read is one: forgetting would open the way back.
+// readMemory returns the verified points of a registry. No file yet is no error. An unreadable file
+// is one: forgetting its points would permit a rollback.
 func readMemory(dir string, id objects.Digest) (Points, error) {
 	path := memoryPath(dir, id)
 	raw, err := place.Read(path, maxMemory)
@@ -54,12 +52,12 @@ func readMemory(dir string, id objects.Digest) (Points, error) {
 	return m, nil
 }
 
-// rootLine stands for the root where a namespace has its name, and noDigest for none.
+// rootLine replaces the empty name of the root, and noDigest a missing digest.
 const rootLine, noDigest = ".", "-"
 
-// text is a memory as it is kept: three lines that say of what, and one for each log. It is
-// not YAML, since every command that speaks to a registry reads it, and YAML takes 0.2 ms
-// longer. A directory's name may hold a line feed, which would begin another line.
+// text returns a memory as stored: three header lines, and one line for each log. It is not YAML,
+// because every command that contacts a registry reads it, and YAML takes 0.2 ms longer. A line
+// feed in url, which may be a directory's name, would begin another line.
 func (m Points) text(url string, id objects.Digest) []byte {
 	b := fmt.Appendf(nil, "rye %d\nid %s\nurl %s\n", oplog.FormatVersion, id, strings.ReplaceAll(url, "\n", " "))
 	for _, ns := range slices.Sorted(maps.Keys(m)) { // the root, "", is first
@@ -76,7 +74,7 @@ func (m Points) text(url string, id objects.Digest) []byte {
 	return b
 }
 
-// parseMemory reads what text wrote, and nothing else.
+// parseMemory reads the output of text, and nothing else.
 func parseMemory(raw []byte, id objects.Digest) (Points, error) {
 	head, lines, url := strings.Split(string(raw), "\n"), []string(nil), ""
 	if len(head) > 3 {
@@ -124,8 +122,8 @@ func parsePoint(line string) (ns string, p oplog.Point, err error) {
 	return f[0], p, err
 }
 
-// Recall returns what was verified. It reads the file only where it changed since: it is written
-// whole, under a new name, so another file is another inode or time. The caller owns the map.
+// Recall returns the verified points. It reads the file only if it changed. Each write makes a new
+// file, so a changed file has another inode or time. The caller owns the map.
 func (r *Memory) Recall() (Points, error) {
 	now, err := os.Stat(memoryPath(r.o.StateDir, r.o.ID))
 	if err != nil {
@@ -141,19 +139,19 @@ func (r *Memory) Recall() (Points, error) {
 	return m, err
 }
 
-// recalled is a memory as it was read, with what its file was just before.
+// recalled is the result of a read, and the file's info just before it.
 type recalled struct {
 	m    Points
 	file fs.FileInfo // nil: there was none
 }
 
-// draft is the file of a memory.
+// draft returns the file of a memory, ready to be written.
 func (m Points) draft(dir, url string, id objects.Digest) place.Draft {
 	return place.Draft{Path: memoryPath(dir, id), Data: m.text(url, id), Mode: 0o600}
 }
 
-// Remember moves the memory forward, never back, whatever other processes do
-// meanwhile. namespace "" is the root.
+// Remember moves the memory forward, never back, even if other processes change it meanwhile.
+// namespace "" is the root.
 func (r *Memory) Remember(ctx context.Context, namespace string, p oplog.Point) error {
 	if err := os.MkdirAll(r.o.StateDir, 0o700); err != nil {
 		return fault.New(fault.Failed, "remember what was verified: %w", err)
@@ -172,7 +170,7 @@ func (r *Memory) Remember(ctx context.Context, namespace string, p oplog.Point) 
 	}
 	old := m[namespace]
 	if old.Seq > p.Seq || old == p {
-		return nil // somebody got further meanwhile; the logs are compared at the next sync
+		return nil // another process got further meanwhile; the next sync compares the logs
 	}
 	if old.Seq == p.Seq && old.Sum != p.Sum {
 		return fault.New(fault.Fork, "%s: another process verified another history up to the same position", oplog.LogName(namespace))
@@ -196,13 +194,13 @@ func (r *Memory) Remember(ctx context.Context, namespace string, p oplog.Point) 
 
 const evidenceSuffix = ".evidence"
 
-// Kept is where two histories of a registry that contradict each other are kept.
+// Kept names the directory with two contradicting histories of a registry.
 type Kept struct {
-	ID  objects.Digest // of the registry
+	ID  objects.Digest // the registry's identity
 	Dir string
 }
 
-// Evidence lists what is kept in a state directory, until somebody removes it.
+// Evidence lists the evidence in a state directory. It stays until a person removes it.
 func Evidence(stateDir string) (all []Kept, err error) {
 	if stateDir == "" {
 		return nil, nil
@@ -223,8 +221,8 @@ func Evidence(stateDir string) (all []Kept, err error) {
 	return all, err
 }
 
-// KeepEvidence stores both of two signed commits that contradict each other, as
-// raw commits. Their signatures speak for themselves, to anybody.
+// KeepEvidence stores two contradicting signed commits as raw commits. Anyone can verify their
+// signatures.
 func (r *Memory) KeepEvidence(namespace string, seq uint64, raws ...[]byte) (string, error) {
 	name := cmp.Or(namespace, "main")
 	dir := filepath.Join(r.o.StateDir, r.o.ID.Hex()+evidenceSuffix)

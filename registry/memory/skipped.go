@@ -19,15 +19,15 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// The operations that were skipped are remembered beside what was verified of their log, so
-// that they are reported until somebody voids them. The list decides nothing.
+// Skipped operations are recorded beside the verified points of their log, and reported until they
+// are voided. The list decides nothing.
 
 // skippedPath is <state>/<64 hex of the identity>.skipped/<namespace>.
 func (r *Memory) skippedPath(namespace string) string {
 	return filepath.Join(r.o.StateDir, r.o.ID.Hex()+".skipped", namespace)
 }
 
-// text returns the list as it is kept.
+// skipsText returns the list as stored.
 func skipsText(k oplog.Skips) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "rye %d\nup-to %d\nmore %d\n", oplog.FormatVersion, k.UpTo, k.More)
@@ -37,7 +37,7 @@ func skipsText(k oplog.Skips) string {
 	return b.String()
 }
 
-// parseSkips reads what text wrote, and nothing else.
+// parseSkips reads the output of skipsText, and nothing else.
 func parseSkips(text string) (k oplog.Skips, err error) {
 	for i, line := range slices.Collect(strings.Lines(text)) {
 		line = strings.TrimSuffix(line, "\n")
@@ -77,7 +77,7 @@ func parseSkipped(line string) (s oplog.Skipped, err error) {
 	return s, errors.Join(errs[:]...)
 }
 
-// skipsOf returns the operations of a namespace that were skipped.
+// skipsOf returns the skipped operations of a namespace.
 func (r *Memory) skipsOf(namespace string) (oplog.Skips, error) {
 	path := r.skippedPath(namespace)
 	raw, err := place.Read(path, oplog.MaxSkipped<<11)
@@ -95,10 +95,9 @@ func (r *Memory) skipsOf(namespace string) (oplog.Skips, error) {
 	return k, nil
 }
 
-// NoteSkipped remembers which operations after base had no effect, and which of them were
-// voided. A void of an operation that has effect changes nothing, and is remembered in its
-// turn. rd has the log as far as it is at hand. A list that is broken stays as it is: SkippedOf
-// reports it, and no log waits for that.
+// NoteSkipped records which operations after base had no effect, and which were voided. A void of
+// an operation with effect changes nothing, and is recorded itself. rd holds the available part of
+// the log. A damaged list stays as it is: commands that report it fail, but no log waits for that.
 func (r *Memory) NoteSkipped(ctx context.Context, namespace string, rd oplog.Reader, base oplog.Point, done oplog.Replayed) error {
 	all, err := r.withSkipped(namespace, rd, base, done)
 	if err != nil || len(all.List) == 0 {
@@ -166,9 +165,9 @@ func (r *Memory) SkippedOf(namespace string) (oplog.Skips, error) {
 	return r.skipsOf(namespace)
 }
 
-// SkippedIn returns the operations that have no effect, by namespace, of what a state directory
-// holds of a registry. It reads no cache and needs no network. A list that is broken is an
-// error beside the others.
+// SkippedIn returns the operations without effect, by namespace, that a state directory holds for a
+// registry. It reads no cache and needs no network. A damaged list is an error, returned with the
+// other lists.
 func SkippedIn(stateDir string, id objects.Digest) (map[string]oplog.Skips, error) {
 	r := &Memory{o: Options{StateDir: stateDir, ID: id}}
 	list, err := os.ReadDir(filepath.Dir(r.skippedPath("-")))
@@ -182,7 +181,7 @@ func SkippedIn(stateDir string, id objects.Digest) (map[string]oplog.Skips, erro
 	var errs []error
 	for _, e := range list {
 		if oplog.CheckNamespace(e.Name()) != nil {
-			continue // what a killed process left
+			continue // left behind by a killed process
 		}
 		one, err := r.skipsOf(e.Name())
 		all[e.Name()], errs = one, append(errs, err)
@@ -190,7 +189,7 @@ func SkippedIn(stateDir string, id objects.Digest) (map[string]oplog.Skips, erro
 	return all, errors.Join(errs...)
 }
 
-// MayVoid refuses to void what is not reported (Conflict).
+// MayVoid refuses to void an operation that is not reported (Conflict).
 func (r *Memory) MayVoid(namespace string, what oplog.Voided) error {
 	all, err := r.skipsOf(namespace)
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// An Address names the bytes of a blob twice: by their SHA-256, which is the evidence, and
-// by the git id that they are asked for by.
+// An Address names a blob twice: by the SHA-256 of its bytes, which is the evidence, and by its git
+// id, under which hosts serve it.
 type Address struct {
 	Sum objects.Digest
 	ID  store.OID
 }
 
-// AddressOf returns the address of bytes in a registry, whose objects are SHA-1.
+// AddressOf returns the address of raw in a registry, where objects have SHA-1 ids.
 func AddressOf(raw []byte) Address {
 	return Address{objects.DigestOf(raw), store.SHA1.Hash(store.TypeBlob, raw)}
 }
@@ -36,10 +36,10 @@ type Reader interface {
 	Lookup(tree store.OID, path string) (store.Entry, error)
 }
 
-// A Source returns the bytes at an address, which its reader compares with the digest.
+// A Source returns the bytes at an address. The caller compares them with the digest.
 type Source func(Address) ([]byte, error)
 
-// Load returns what a source has at an address, if it is that.
+// Load returns the bytes at an address after comparing them with its digest.
 func (from Source) Load(a Address, what string) ([]byte, error) {
 	if from == nil {
 		return nil, fault.New(fault.NotFound, "%s %s: is not at hand", what, a.ID)
@@ -51,7 +51,7 @@ func (from Source) Load(a Address, what string) ([]byte, error) {
 	return raw, a.Proves(raw, what)
 }
 
-// Proves refuses bytes that are not those that the address names.
+// Proves refuses bytes that differ from the digest in the address.
 func (a Address) Proves(raw []byte, what string) error {
 	if objects.DigestOf(raw) != a.Sum {
 		return fault.New(fault.Integrity, "%s %s: its bytes are not those of the signed state", what, a.ID)
@@ -77,8 +77,8 @@ func encodeList(lines []listed) []byte {
 // maxList bounds a list, in bytes: 17 lines.
 const maxList = 4096
 
-// parseList reads a list whose names are some of names, in their order. It accepts only
-// what encodeList gives.
+// parseList reads a list whose names come from names, in that order. It accepts only the output of
+// encodeList.
 func parseList(raw []byte, names []string) ([]listed, error) {
 	if len(raw) == 0 || len(raw) > maxList {
 		return nil, fault.New(fault.Malformed, "list of %d bytes: want 1 to %d", len(raw), maxList)
@@ -117,8 +117,8 @@ func parseListed(line []byte) (l listed, err error) {
 	return l, err
 }
 
-// The names of a root list and of a list under one digit. They are made when they are first
-// needed, for most commands need none.
+// The names in a root list, and in the list under each digit. They are built on first use, because
+// most commands need none.
 var (
 	rootNames = sync.OnceValue(func() []string { return append([]string{"keys"}, hexNames("", 16)...) })
 	listNames = sync.OnceValue(func() (all [16][]string) {
@@ -137,7 +137,7 @@ func hexNames(before string, n int) []string {
 	return names
 }
 
-// hexName returns which of the sixteen a name of hexNames is: its last digit.
+// hexName returns the value of the last hexadecimal digit of a name.
 func hexName(name string) int {
 	c := name[len(name)-1]
 	if c >= 'a' {

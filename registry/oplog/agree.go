@@ -14,19 +14,18 @@ import (
 
 // Agreement says how far a proposed operation has come.
 type Agreement struct {
-	Have, Want int                   // keys that agreed of those that may, and how many must
-	Agreed     []objects.Fingerprint // every key that agreed, sorted
-	Waiting    []objects.Fingerprint // keys that may and did not; Want may be reached without them
-	Newcomers  []objects.Fingerprint // keys that become root keys and have to agree first
+	Have, Want int                   // approvals by keys that may approve, and how many are required
+	Agreed     []objects.Fingerprint // all keys that approved, sorted
+	Waiting    []objects.Fingerprint // keys that may still approve; not all of them have to
+	Newcomers  []objects.Fingerprint // keys that become root keys and must approve first
 }
 
 // Complete reports whether the operation may be committed.
 func (a Agreement) Complete() bool { return a.Have >= a.Want && len(a.Newcomers) == 0 }
 
-// Agreement judges a proposal against the root that it is to follow, without
-// committing it: Conflict when it follows another operation, and otherwise what
-// Apply would refuse. signer is who would commit it, whose signature agrees; the
-// zero key is nobody. Pure.
+// Agreement checks a proposal against the root that it follows, and commits nothing. It fails with
+// Conflict when the proposal follows another operation, otherwise as Apply would. signer is the key
+// that would sign the commit, and counts as an approval; the zero key stands for no signer. Pure.
 func (r Root) Agreement(op RootOp, signer trust.PublicKey) (Agreement, error) {
 	if op.Kind == OpGenesis || op.Registry != r.ID {
 		return Agreement{}, fault.New(fault.Integrity, "proposal: belongs to registry %s, not %s", op.Registry, r.ID)
@@ -52,7 +51,7 @@ func (r Root) Agreement(op RootOp, signer trust.PublicKey) (Agreement, error) {
 	return agreementOf(r.Threshold, r.Keys, op.newcomers(r.Keys), agreed, signer), nil
 }
 
-// agreementOf counts who agreed: want of the keys held must, and every newcomer.
+// agreementOf counts approvals: want of the held keys and all newcomers must approve.
 func agreementOf(want int, held, newcomers, agreed []trust.PublicKey, signer trust.PublicKey) Agreement {
 	if !signer.IsZero() && !slices.Contains(agreed, signer) {
 		agreed = append(agreed, signer)
@@ -79,18 +78,17 @@ func agreementOf(want int, held, newcomers, agreed []trust.PublicKey, signer tru
 	return a
 }
 
-// agreed returns the keys whose approvals of op hold, held being the root keys before
-// it. An approval that does not hold is an error: a proposal that was tampered with
-// must not look merely unfinished. So is one by the signer, whose signature counts, and one
-// that is there twice.
+// agreed returns the keys with valid approvals of op; held lists the root keys before it. An
+// invalid approval is an error, because a tampered proposal must not look like an unfinished one.
+// An approval by the signer is an error too, as is a second approval by the same key.
 func (op *RootOp) agreed(held []trust.PublicKey) ([]trust.PublicKey, error) {
 	return approved(op.Approvals, slices.Concat(held, op.newcomers(held)), op.Signer, op.ApprovalMessage(), func(fp objects.Fingerprint) error {
 		return fault.New(fault.Untrusted, "approved by %s, which is not a root key", fp)
 	})
 }
 
-// approved returns which of the known keys approved msg; stranger says what is wrong with
-// any other. Every key counts once, the signer's is counted elsewhere.
+// approved returns the known keys that approved msg. stranger returns the error for any other key.
+// A second approval by a key is an error. So is one by the signer, whose signature counts as one.
 func approved(list []Approval, known []trust.PublicKey, signer trust.PublicKey, msg []byte, stranger func(objects.Fingerprint) error) (keys []trust.PublicKey, err error) {
 	for _, a := range list {
 		i := slices.IndexFunc(known, func(k trust.PublicKey) bool { return k.Fingerprint() == a.Key })
@@ -107,7 +105,7 @@ func approved(list []Approval, known []trust.PublicKey, signer trust.PublicKey, 
 	return keys, nil
 }
 
-// newcomers returns the keys that op makes root keys and that are not held.
+// newcomers returns the keys that op makes root keys and that held lacks.
 func (op *RootOp) newcomers(held []trust.PublicKey) []trust.PublicKey {
 	if op.Kind != OpGenesis && op.Kind != OpRoots {
 		return nil
@@ -115,9 +113,8 @@ func (op *RootOp) newcomers(held []trust.PublicKey) []trust.PublicKey {
 	return slices.DeleteFunc(slices.Clone(op.Keys), func(k trust.PublicKey) bool { return slices.Contains(held, k) })
 }
 
-// Approve adds a key's agreement to an operation of the root that was filled in
-// by Registry.Propose and is yet to be committed. The order in which keys agree
-// does not matter; a key that agrees again replaces its agreement.
+// Approve adds a key's approval to a root operation that Registry.Propose filled in and that is not
+// committed yet. Keys may approve in any order. A second approval by a key replaces the first.
 func (op *RootOp) Approve(ctx context.Context, signer trust.Signer) error {
 	list, err := approve(ctx, op.Approvals, signer, op.ApprovalMessage())
 	if err == nil {
@@ -126,7 +123,7 @@ func (op *RootOp) Approve(ctx context.Context, signer trust.Signer) error {
 	return err
 }
 
-// approve returns the approvals with one more, in the place of an earlier one by this key.
+// approve returns list with one more approval, which replaces an earlier one by the same key.
 func approve(ctx context.Context, list []Approval, signer trust.Signer, msg []byte) ([]Approval, error) {
 	sig, err := signer.Sign(ctx, msg)
 	if err != nil {
@@ -138,21 +135,21 @@ func approve(ctx context.Context, list []Approval, signer trust.Signer, msg []by
 	return list, nil
 }
 
-// without returns a copy of the approvals less that of one key.
+// without returns a copy of the approvals without those by key.
 func without(list []Approval, key objects.Fingerprint) []Approval {
 	return slices.DeleteFunc(slices.Clone(list), func(a Approval) bool { return a.Key == key })
 }
 
-// Without returns the operation without a key's approval: whoever signs the commit
-// agrees by that, and counts once.
+// Without returns the operation without a key's approval. The key that signs the commit approves by
+// signing, and counts once.
 func (op RootOp) Without(key objects.Fingerprint) RootOp {
 	op.Approvals = without(op.Approvals, key)
 	return op
 }
 
-// NewRoots returns the operation that replaces the root keys and how many must
-// agree, keeping name and claims. A key given twice is refused (Untrusted): it
-// would count once, under however many names it comes. Pure.
+// NewRoots returns the operation that replaces the root keys and the threshold, and keeps name and
+// claims. It refuses a key that is given twice (Untrusted), because a key counts once under any
+// number of names. Pure.
 func (r Root) NewRoots(threshold int, keys ...trust.PublicKey) (RootOp, error) {
 	for i, k := range keys {
 		if slices.Contains(keys[:i], k) {
@@ -174,8 +171,8 @@ func (r Root) NewRoots(threshold int, keys ...trust.PublicKey) (RootOp, error) {
 // MaxProposal bounds the text of a proposed operation, in bytes.
 const MaxProposal = 64 << 10
 
-// Describe tells in a few lines what an operation of the root would change, for
-// whoever is asked to agree to it.
+// Describe lists the changes that an operation would make to the root, in a few lines, for the
+// people who are asked to approve it.
 func (r Root) Describe(op RootOp) []string {
 	lines := []string{fmt.Sprintf("operation %d of the root of %q: %s", op.Seq, r.Name, op.Subject())}
 	switch op.Kind {
@@ -211,8 +208,8 @@ func (r Root) Describe(op RootOp) []string {
 	return lines
 }
 
-// describeGrant tells whose a namespace was and is to be, and what that means for those
-// who read it.
+// describeGrant lists the owners of a namespace before and after a grant, and the consequences for
+// its readers.
 func (r Root) describeGrant(op RootOp) (lines []string) {
 	old := r.Grant(op.Namespace)
 	if old == nil {

@@ -9,11 +9,10 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Apply returns the state after an operation, as far as the log tells: its keys and where
-// it stands. What the operation wrote is in its change list, which ApplyAll judges, and the
-// catalogue is the one that the operation states. It is pure: it judges by the operation's
-// position in the log and by what the root said at the position that the operation names,
-// never by a clock. Codes of its errors:
+// Apply returns the state after an operation, as far as the log alone determines it: the keys and
+// the position. It takes the catalogue from the address that the operation states; ApplyAll checks
+// it against the change list. Apply is pure. It judges by positions in the log and by the root at
+// the position that the operation names, and never by a clock. Codes of its errors:
 //
 //	Malformed  a gap, a repetition, a time before the previous operation's
 //	Integrity  another registry, namespace or predecessor; and of ApplyAll a changed
@@ -33,9 +32,9 @@ func Apply(s State, op Op) (State, error) {
 	return next, nil
 }
 
-// ApplyAll is Apply with everything that the operation wrote: its change list (nil where
-// it has none) has to be what the operation may do and nothing else, and the catalogue that
-// follows the one that the operation states. s needs a catalogue at hand.
+// ApplyAll is Apply that also checks the catalogue. The change list (nil for none) must hold the
+// lines that the operation writes and no others, and must lead to the catalogue that the operation
+// states. The catalogue of s must be available.
 func ApplyAll(s State, op Op, changes []byte) (State, error) {
 	err := op.readChanges(changes)
 	next := s
@@ -48,12 +47,12 @@ func ApplyAll(s State, op Op, changes []byte) (State, error) {
 	return next, nil
 }
 
-// inOperation says where a log does not follow.
+// inOperation adds the position in the log to err.
 func (s State) inOperation(op Op, err error) error {
 	return fmt.Errorf("operation %d of %s: %w", op.Seq, s.Namespace, err)
 }
 
-// applyRead is ApplyAll for an operation whose change list was read.
+// applyRead is ApplyAll for an operation whose change list is already in its items.
 func (s State) applyRead(op Op, changes []byte) (State, error) {
 	next, wrote, err := s.step(op)
 	if err != nil {
@@ -78,7 +77,7 @@ func (s State) applyRead(op Op, changes []byte) (State, error) {
 	return next, nil
 }
 
-// readChanges reads an operation's change list into its items.
+// readChanges parses an operation's change list into its items.
 func (op *Op) readChanges(raw []byte) error {
 	c := op.Changes
 	if c.Count == 0 {
@@ -107,8 +106,8 @@ func (op *Op) readChanges(raw []byte) error {
 	return nil
 }
 
-// step returns the state after an operation that says what it is to write, and the lines
-// that it writes.
+// step returns the state after an operation whose items are filled in, and the lines that the
+// operation writes.
 func (s State) step(op Op) (State, []*Row, error) {
 	next, err := s.judge(op)
 	if err != nil {
@@ -117,7 +116,7 @@ func (s State) step(op Op) (State, []*Row, error) {
 	return s.write(next, op)
 }
 
-// write gives next, the state after s as far as the log tells, its catalogue.
+// write adds the catalogue to next, the state after s as far as the log alone determines it.
 func (s State) write(next State, op Op) (_ State, _ []*Row, err error) {
 	d := newDraft(s.cat)
 	switch op.Kind {
@@ -138,7 +137,7 @@ func (s State) write(next State, op Op) (_ State, _ []*Row, err error) {
 	return next, d.changes(), err
 }
 
-// judge says whether the operation may stand here, and what it does to the keys.
+// judge checks that the operation may follow s, and applies it to the keys.
 func (s State) judge(op Op) (State, error) {
 	if err := s.checkLink(op); err != nil {
 		return State{}, err
@@ -153,7 +152,7 @@ func (s State) judge(op Op) (State, error) {
 	return s.follow(op, grant)
 }
 
-// follow is what an operation does to the keys, whoever agreed to it.
+// follow applies an operation to the keys without checking who agreed to it.
 func (s State) follow(op Op, grant uint64) (State, error) {
 	var err error
 	next := s
@@ -191,7 +190,7 @@ func (s State) follow(op Op, grant uint64) (State, error) {
 	return next, err
 }
 
-// checkLink: this registry, this namespace, the next position, after the last.
+// checkLink checks that op continues this log: registry, namespace, position, predecessor, time.
 func (s State) checkLink(op Op) error {
 	switch {
 	case op.Signer.IsZero():
@@ -218,14 +217,13 @@ func (s State) checkLink(op Op) error {
 	return nil
 }
 
-// authority decides whether the signer may write this operation, and returns the
-// grant that the namespace derives from afterwards.
+// authority decides whether the signer may write this operation. It returns the grant on which the
+// namespace rests afterwards.
 //
-// Keys of the namespace may write everything. Beside them only the root has a
-// say: a key that it granted the namespace to later may add itself, or take the
-// place of all others; one that is there already may set how many must agree. That is
-// how a namespace is rescued, and what readers take as a change of owners. Such a key may
-// also void a malformed operation without being a key of the namespace.
+// Keys of the namespace may write every operation. A key outside the namespace needs a newer grant
+// by the root: it may add itself or replace all other keys. A member with a newer grant may set the
+// threshold alone. These operations rescue a namespace, and readers treat them as a change of
+// owners. A granted key may also void a malformed operation without being a member.
 func (s State) authority(op Op) (grant uint64, err error) {
 	g := s.root.grantAt(s.Namespace, op.Root)
 	fp := op.Signer.Fingerprint()
@@ -260,8 +258,8 @@ func (s State) authority(op Op) (grant uint64, err error) {
 	return 0, fault.New(fault.Revoked, "signed by %s, which was %s at operation %d", fp, s.keys[i].State, s.keys[i].Since)
 }
 
-// fromOutside reports whether an operation is a void by a key that is no member's. The state after
-// it is the one before: no member could revoke that key for a state that does not follow.
+// fromOutside reports whether op is a void by a key outside the namespace. It leaves the state
+// unchanged: members could not revoke that key if the state in its void did not follow.
 func (s *State) fromOutside(op *Op) bool {
 	return op.Kind == OpVoid && findKey(s.keys, op.Signer.Fingerprint()) < 0
 }
@@ -290,7 +288,7 @@ func (s *State) addKeys(op Op) error {
 		}
 		by := signer
 		if op.Terms != (Terms{}) {
-			by = fp // several agreed, whoever signed: the key does not stand or fall with one of them
+			by = fp // several keys agreed, so the new key must not fall with the one that signed
 		}
 		s.keys = append(s.keys, Key{Public: k.Public, Added: op.Seq, By: by, State: KeyActive})
 	}
@@ -300,8 +298,8 @@ func (s *State) addKeys(op Op) error {
 	return nil
 }
 
-// changeKey returns where the key that op names is, in a copy of the keys. It must be
-// in one of the states from.
+// changeKey copies the keys and returns the index of the key that op names. The key must be in one
+// of the states from.
 func (s *State) changeKey(op Op, from ...KeyState) (int, error) {
 	i := findKey(s.keys, op.Key)
 	if err := s.mayEnd(i, op.Key, from...); err != nil {
@@ -311,8 +309,8 @@ func (s *State) changeKey(op Op, from ...KeyState) (int, error) {
 	return i, nil
 }
 
-// mayEnd refuses the key at index i, or an unknown one (i is below 0), unless it is in one of the
-// states from.
+// mayEnd refuses the key at index i unless it is in one of the states from. An i below 0 stands for
+// an unknown key.
 func (s *State) mayEnd(i int, key objects.Fingerprint, from ...KeyState) error {
 	if i < 0 {
 		return fault.New(fault.NotFound, "key %s is not a key of %s", key, s.Namespace)
@@ -323,7 +321,7 @@ func (s *State) mayEnd(i int, key objects.Fingerprint, from ...KeyState) error {
 	return nil
 }
 
-// transfer puts other keys in the place of all that are active.
+// transfer retires all active keys and adds others.
 func (s *State) transfer(op Op) error {
 	s.keys = slices.Clone(s.keys)
 	for i := range s.keys {
@@ -350,7 +348,7 @@ func (s *State) retireKey(op Op) error {
 	return nil
 }
 
-// Bad reports whether a key that was revoked signed a version too late.
+// Bad reports whether a revoked key signed the version at or after its BadFrom.
 func (s *State) Bad(e *Entry) bool {
 	for _, fp := range []objects.Fingerprint{e.Author, e.Publisher} {
 		if i := findKey(s.keys, fp); i >= 0 && s.keys[i].State == KeyRevoked && e.Seq >= s.keys[i].BadFrom {
@@ -360,7 +358,7 @@ func (s *State) Bad(e *Entry) bool {
 	return false
 }
 
-// spoilt revokes every version that a bad key published or wrote.
+// spoilt revokes every version that a bad key published or authored.
 func (s *State) spoilt(op Op, d draft) error {
 	return d.on.each(func(_ byte, sh *Shard) error {
 		rows, err := sh.Get()
@@ -375,8 +373,8 @@ func (s *State) spoilt(op Op, d draft) error {
 	})
 }
 
-// putLines writes the line of every item of an operation, which line makes of the one before,
-// nil where there is none.
+// putLines writes one line for each item of an operation. line computes it from the old line, which
+// is nil for a new version.
 func putLines(op Op, d draft, line func(op Op, item, old *Entry) (*Entry, error)) error {
 	if n := len(op.Items); n == 0 || n > MaxItems {
 		return fault.New(fault.Malformed, "%s of %d items: want 1 to %d", op.Kind, n, MaxItems)
@@ -397,7 +395,7 @@ func putLines(op Op, d draft, line func(op Op, item, old *Entry) (*Entry, error)
 	return nil
 }
 
-// newLine returns the line of a version that an operation publishes.
+// newLine returns the line of a newly published version.
 func (s *State) newLine(op Op, item, old *Entry) (*Entry, error) {
 	e := *item
 	if e.Ref.ID.Namespace() != s.Namespace {
@@ -421,8 +419,8 @@ func (old *Entry) Changed(sum objects.Digest) error {
 		old.Name(), old.Seq, old.Sum, sum).Advise("raise the version of %s and sign it again", old.Ref)
 }
 
-// checkAuthor: whoever signed the item must hold an active key of the namespace,
-// or no reader could believe the item.
+// checkAuthor checks that the author of the item holds an active key of the namespace; otherwise no
+// reader could trust the item.
 func (s *State) checkAuthor(e *Entry) error {
 	i := findKey(s.keys, e.Author)
 	if i < 0 {
@@ -434,7 +432,7 @@ func (s *State) checkAuthor(e *Entry) error {
 	return nil
 }
 
-// statusAfter says what an operation makes of a status; "" when it may not.
+// statusAfter returns the status that an operation gives to a version; "" when it is not allowed.
 func statusAfter(kind OpKind, from Status) Status {
 	switch {
 	case kind == OpDeprecate && from == StatusOK:
@@ -451,7 +449,7 @@ func statusAfter(kind OpKind, from Status) Status {
 	return ""
 }
 
-// markedLine returns the line of a version whose status an operation changes.
+// markedLine returns the line of a version after an operation changed its status.
 func markedLine(op Op, item, old *Entry) (*Entry, error) {
 	if old == nil {
 		return nil, fault.New(fault.NotFound, "%s: was never published", item.Name())

@@ -10,9 +10,8 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// A Pen is what commits are written with. Everything that it writes is read
-// back and applied before it is handed out, so that nothing leaves this machine
-// that a reader would refuse.
+// A Pen writes commits. It reads back and applies everything that it writes, so nothing leaves this
+// machine that a reader would refuse.
 type Pen struct {
 	Signer trust.Signer
 	Who    store.Ident
@@ -20,8 +19,8 @@ type Pen struct {
 	Format store.Format
 }
 
-// When returns the time of a commit that follows one of the time before: a clock
-// that is behind must not make the log refuse its next entry.
+// When returns the time of the next commit, at least before: a clock that is behind must not make
+// the log refuse its next entry.
 func (p Pen) When(before time.Time) time.Time {
 	t := p.Now.UTC().Truncate(time.Second)
 	if t.Before(before) {
@@ -30,7 +29,7 @@ func (p Pen) When(before time.Time) time.Time {
 	return t
 }
 
-// Commit encodes and signs.
+// Commit encodes and signs a commit.
 func (p Pen) Commit(ctx context.Context, tree store.OID, parents []store.OID, msg string, when time.Time) ([]byte, error) {
 	stamp := p.Who.At(when.UTC())
 	c := &store.Commit{Tree: tree, Parents: parents, Author: stamp, Committer: stamp, Message: msg}
@@ -44,16 +43,16 @@ func (p Pen) Commit(ctx context.Context, tree store.OID, parents []store.OID, ms
 	return store.EncodeCommit(c)
 }
 
-// A written is an operation with what goes out with it.
+// A written is an operation with the objects that are pushed with it.
 type written struct {
 	Raw     []byte // the commit of the log
-	Op      Op     // as it is read back
+	Op      Op     // parsed from Raw
 	Changes []byte // its change list, nil for none
 	After   State
 }
 
-// Operation writes the next operation of a namespace and returns it with the state after
-// it. The caller sets what op is about; the pen sets where it stands.
+// Operation writes the next operation of a namespace and returns it with the state after it. The
+// caller sets the content of op; the pen sets its place in the log.
 func (p Pen) Operation(ctx context.Context, s State, op Op) (w written, err error) {
 	op = p.Place(s, op)
 	next, wrote, err := s.step(op)
@@ -82,7 +81,7 @@ func (p Pen) Operation(ctx context.Context, s State, op Op) (w written, err erro
 	return w, err
 }
 
-// Put gives everything that goes out with the operation to put, the commit last.
+// Put passes the operation and the objects that belong to it to put, the commit last.
 func (w *written) Put(before State, put Sink) error {
 	var changes Address
 	if w.Changes != nil {
@@ -95,7 +94,7 @@ func (w *written) Put(before State, put Sink) error {
 		return err
 	}
 	if before.Seq == 0 {
-		if _, err := put(store.TypeTree, nil); err != nil { // git fsck asks for it
+		if _, err := put(store.TypeTree, nil); err != nil { // git fsck wants the empty tree
 			return err
 		}
 	}
@@ -103,11 +102,11 @@ func (w *written) Put(before State, put Sink) error {
 	return err
 }
 
-// Place fills in where op stands after s, and who signs it.
+// Place fills in the position of op after s, and its signer.
 func (p Pen) Place(s State, op Op) Op {
 	op.Registry, op.Namespace, op.Genesis = s.Registry, s.Namespace, s.Genesis
 	op.Seq, op.Prev = s.Seq+1, s.Tip
-	if op.Terms == (Terms{}) { // what others agreed to names the root that they saw
+	if op.Terms == (Terms{}) { // a proposal names the root that its approvers saw
 		op.Root = s.root.Seq
 	}
 	op.Signer, op.Time = p.Signer.Public(), p.When(s.Time)
@@ -118,7 +117,7 @@ func (p Pen) Place(s State, op Op) Op {
 	return op
 }
 
-// RootOperation fills in where op stands after r, without signing.
+// RootOperation fills in the position of op after r, without signing.
 func (p Pen) RootOperation(r Root, op RootOp) (RootOp, error) {
 	if op.Kind != OpGenesis {
 		op.Registry, op.Prev = r.ID, r.Tip
@@ -136,8 +135,7 @@ func (p Pen) RootOperation(r Root, op RootOp) (RootOp, error) {
 	return op, nil
 }
 
-// SealRoot signs a filled-in operation and returns its raw commit and the root
-// after it.
+// SealRoot signs a filled-in operation. It returns the raw commit and the root after it.
 func (p Pen) SealRoot(ctx context.Context, r Root, op RootOp) ([]byte, Root, error) {
 	next := r
 	if err := next.change(op); err != nil {
@@ -162,12 +160,12 @@ func (p Pen) SealRoot(ctx context.Context, r Root, op RootOp) ([]byte, Root, err
 // A Sink takes the objects of a tree as they are encoded.
 type Sink func(store.Type, []byte) (store.OID, error)
 
-// Hasher is the sink that keeps nothing.
+// Hasher returns a sink that only computes ids.
 func Hasher(f store.Format) Sink {
 	return func(t store.Type, data []byte) (store.OID, error) { return f.Hash(t, data), nil }
 }
 
-// Tree returns the id of the root's tree, and gives everything in it to put.
+// Tree returns the id of the root's tree, and passes all its objects to put.
 func (r Root) Tree(f store.Format, put Sink) (id store.OID, err error) {
 	if put == nil {
 		put = Hasher(f)
@@ -181,8 +179,8 @@ func (r Root) Tree(f store.Format, put Sink) (id store.OID, err error) {
 	return PutTrees(put, files)
 }
 
-// PutTrees encodes the trees above files, which are given by their paths, and
-// returns the id of the top one.
+// PutTrees encodes the trees above files, which are keyed by path, and returns the id of the top
+// tree.
 func PutTrees(put Sink, files map[string]store.OID) (id store.OID, err error) {
 	all := make(map[string]store.Entry, len(files))
 	for path, id := range files {
@@ -191,7 +189,7 @@ func PutTrees(put Sink, files map[string]store.OID) (id store.OID, err error) {
 	return PutFiles(put, all)
 }
 
-// PutFiles is PutTrees for files with modes of their own.
+// PutFiles is PutTrees for files with given modes.
 func PutFiles(put Sink, files map[string]store.Entry) (id store.OID, err error) {
 	var entries []store.Entry
 	dirs := map[string]map[string]store.Entry{}
@@ -215,7 +213,7 @@ func PutFiles(put Sink, files map[string]store.Entry) (id store.OID, err error) 
 	return PutTree(put, entries)
 }
 
-// PutTree encodes a tree, whose entries it sorts and checks.
+// PutTree encodes a tree after sorting and checking its entries.
 func PutTree(put Sink, entries []store.Entry) (store.OID, error) {
 	raw, err := store.EncodeTree(entries)
 	if err != nil {
@@ -224,7 +222,7 @@ func PutTree(put Sink, entries []store.Entry) (store.OID, error) {
 	return put(store.TypeTree, raw)
 }
 
-// checkTree refuses a tip whose tree holds anything but the state.
+// checkTree refuses a commit whose tree differs from the state.
 func checkTree(what string, got, want store.OID) error {
 	if got != want {
 		return fault.New(fault.Integrity, "%s: its tree %s is not the state %s: something was slipped in or left out", what, got, want)

@@ -10,11 +10,10 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// A catalogue is the published versions of a namespace after one operation, as a tree of
-// digests: a root list names the keys and sixteen lists, each of them sixteen shards, which
-// hold the lines. It never changes once made, and shares with others what is the same. What
-// it knows only the address of is read from its source when somebody asks.
-// Safe for concurrent use.
+// A catalogue holds the published versions of a namespace after one operation, as a tree of
+// digests. A root list names the keys and sixteen lists; each list names sixteen shards, which hold
+// the lines. A catalogue never changes and shares its unchanged parts with others. Parts known only
+// by address are read from the source on first use. Safe for concurrent use.
 type catalogue struct {
 	at   Address // of the root list
 	from Source
@@ -33,11 +32,11 @@ type list struct {
 	loaded
 	raw    []byte
 	shards [16]*Shard // nil for none
-	folder store.OID  // the git tree that holds the list and its shards
+	folder store.OID  // the git tree with the list and its shards
 }
 
-// loaded is what a part of a catalogue knows of itself. What could not be loaded is tried
-// again: it may have been brought meanwhile.
+// loaded records whether a part of a catalogue is loaded. A failed load is tried again, because the
+// bytes may have been fetched meanwhile.
 type loaded struct {
 	mu   sync.Mutex
 	done bool
@@ -55,13 +54,13 @@ func (l *loaded) once(load func() error) error {
 	return err
 }
 
-// made says that nothing is to be loaded.
+// made marks a part that needs no loading.
 func (l *loaded) made() { l.done = true }
 
-// OpenCatalogue returns the catalogue at an address, to be read from a source.
+// OpenCatalogue returns the catalogue at an address, and reads it from a source on demand.
 func OpenCatalogue(at Address, from Source) *catalogue { return &catalogue{at: at, from: from} }
 
-// get makes sure that the root list is read.
+// get loads the root list.
 func (c *catalogue) get() error {
 	if c == nil {
 		return nil
@@ -82,7 +81,7 @@ func (c *catalogue) get() error {
 	})
 }
 
-// get makes sure that a list is read. A nil list names nothing.
+// get loads a list. A nil list is empty.
 func (l *list) get(digit int) error {
 	if l == nil {
 		return nil
@@ -102,7 +101,7 @@ func (l *list) get(digit int) error {
 	})
 }
 
-// list returns the list under a digit, read.
+// list returns the list under a digit, loaded.
 func (c *catalogue) list(digit int) (*list, error) {
 	if c == nil {
 		return nil, nil
@@ -113,7 +112,7 @@ func (c *catalogue) list(digit int) (*list, error) {
 	return c.lists[digit], c.lists[digit].get(digit)
 }
 
-// Shard returns a shard of the catalogue, which may be nil, as the catalogue may.
+// Shard returns a shard, nil if there is none. The catalogue may be nil too.
 func (c *catalogue) Shard(i byte) (*Shard, error) {
 	l, err := c.list(int(i >> 4))
 	if l == nil || err != nil {
@@ -122,7 +121,7 @@ func (c *catalogue) Shard(i byte) (*Shard, error) {
 	return l.shards[i&15], nil
 }
 
-// Rows returns the lines of a shard.
+// Rows returns the rows of a shard.
 func (c *catalogue) Rows(i byte) ([]*Row, error) {
 	sh, err := c.Shard(i)
 	if err != nil {
@@ -131,7 +130,7 @@ func (c *catalogue) Rows(i byte) ([]*Row, error) {
 	return sh.Get()
 }
 
-// each calls visit for every shard that there is, in order.
+// each calls visit for every existing shard, in order.
 func (c *catalogue) each(visit func(i byte, sh *Shard) error) error {
 	for i := range 256 {
 		sh, err := c.Shard(byte(i))
@@ -145,7 +144,7 @@ func (c *catalogue) each(visit func(i byte, sh *Shard) error) error {
 	return nil
 }
 
-// with returns the catalogue with some shards replaced, beside other keys.
+// with returns the catalogue with the shards in changed replaced and with other keys.
 func (c *catalogue) with(keys Address, changed map[byte]*Shard) (*catalogue, error) {
 	next := &catalogue{keys: keys}
 	if c != nil {
@@ -171,7 +170,7 @@ func (c *catalogue) with(keys Address, changed map[byte]*Shard) (*catalogue, err
 	return next, next.seal()
 }
 
-// seal encodes what is not encoded yet.
+// seal encodes the lists that have no address yet.
 func (c *catalogue) seal() error {
 	lines := []listed{{"keys", c.keys}}
 	for i, l := range c.lists {
@@ -205,7 +204,7 @@ func (l *list) seal(digit int) (err error) {
 	return err
 }
 
-// A draft is a catalogue being changed: shards are copied at their first change.
+// A draft is a catalogue under change: shards are copied at their first change.
 type draft struct {
 	on    *catalogue
 	open  map[byte][]*Row
@@ -250,14 +249,14 @@ func (d *draft) get(ref objects.Ref, version string) (*Entry, error) {
 	return FindEntry(rows, ref, version), err
 }
 
-// changes returns the lines that were written, sorted: a change list.
+// changes returns the written lines, sorted: a change list.
 func (d *draft) changes() []*Row {
 	out := slices.Collect(maps.Values(d.wrote))
 	slices.SortFunc(out, func(a, b *Row) int { return a.Compare(b.Item, b.Version) })
 	return out
 }
 
-// shards returns the shards that were changed.
+// shards returns the changed shards.
 func (d *draft) shards() map[byte]*Shard {
 	changed := map[byte]*Shard{}
 	for _, r := range d.wrote {
@@ -274,13 +273,13 @@ const (
 	namespacePath = "namespace.yaml"
 	changesPath   = "changes.jsonl"
 	cataloguePath = "catalogue"
-	listName      = "list" // of the root list and of those below it
+	listName      = "list" // the root list and the lists below it
 )
 
 func ShardPath(i int) string { return fmt.Sprintf("catalogue/%x/%02x.jsonl", i>>4, i) }
 
-// tree gives to put the trees of a catalogue that are not those of the catalogue before,
-// and returns the top one. Shards are not read.
+// tree passes the trees that differ from the catalogue before to put, and returns the top tree. It
+// reads no shards.
 func (c *catalogue) tree(before *catalogue, put Sink) (store.OID, error) {
 	if err := c.get(); err != nil {
 		return store.OID{}, err
@@ -302,12 +301,12 @@ func (c *catalogue) tree(before *catalogue, put Sink) (store.OID, error) {
 	return PutTree(put, entries)
 }
 
-// has reports whether a catalogue, which may be nil, has this list under a digit.
+// has reports whether the catalogue, which may be nil, has this list under a digit.
 func (c *catalogue) has(digit int, l *list) bool {
 	return c != nil && c.lists[digit] != nil && c.lists[digit].at == l.at
 }
 
-// tree gives the tree that holds a list and its shards to put.
+// tree passes the tree with a list and its shards to put.
 func (l *list) tree(digit int, put Sink) (store.OID, error) {
 	entries := []store.Entry{{Name: listName, Mode: store.ModeFile, ID: l.at.ID}}
 	for i, sh := range l.shards {
@@ -318,7 +317,7 @@ func (l *list) tree(digit int, put Sink) (store.OID, error) {
 	return PutTree(put, entries)
 }
 
-// PutNew gives to put the parts that are not those of the catalogue before.
+// PutNew passes the parts that differ from the catalogue before to put.
 func (c *catalogue) PutNew(before *catalogue, put Sink) error {
 	add := func(raw []byte) error {
 		_, err := put(store.TypeBlob, raw)
@@ -366,7 +365,7 @@ func (c *catalogue) Keys() (Address, error) {
 	return c.keys, err
 }
 
-// Lists returns the addresses of the lists that name shards, each once.
+// Lists returns the addresses of the lists above the given shards, each once.
 func (c *catalogue) Lists(shards []byte) (lists []Address, err error) {
 	if err := c.get(); err != nil {
 		return nil, err
@@ -379,8 +378,8 @@ func (c *catalogue) Lists(shards []byte) (lists []Address, err error) {
 	return lists, nil
 }
 
-// Shards returns the addresses of shards, less those that are not there. Their lists have to be
-// at hand.
+// Shards returns the addresses of the given shards and skips missing ones. Their lists must be
+// available.
 func (c *catalogue) Shards(shards []byte) (list []Address, err error) {
 	for _, i := range shards {
 		sh, err := c.Shard(i)
@@ -394,8 +393,8 @@ func (c *catalogue) Shards(shards []byte) (list []Address, err error) {
 	return list, nil
 }
 
-// Count returns how many shards there are, sixteen for each list that is not at hand, and how
-// many of them are at hand.
+// Count returns how many shards the catalogue has, and how many of them are available. It counts
+// sixteen for each list that is not available.
 func (c *catalogue) Count(has func(store.OID) bool) (all, have int, err error) {
 	err = c.eachList(has, func(int) { all += 16 }, func(sh *Shard) error {
 		if all++; has(sh.at.ID) {
@@ -406,7 +405,7 @@ func (c *catalogue) Count(has func(store.OID) bool) (all, have int, err error) {
 	return all, have, err
 }
 
-// EachAtHand calls visit for every shard that is at hand, in order, until it fails.
+// EachAtHand calls visit for every available shard, in order, until visit fails.
 func (c *catalogue) EachAtHand(has func(store.OID) bool, visit func(*Shard) error) error {
 	return c.eachList(has, func(int) {}, func(sh *Shard) error {
 		if !has(sh.at.ID) {
@@ -416,8 +415,8 @@ func (c *catalogue) EachAtHand(has func(store.OID) bool, visit func(*Shard) erro
 	})
 }
 
-// eachList calls absent for every list that is not at hand, and visit for the shards of the
-// others.
+// eachList calls absent for every list that is not available, and visit for the shards of the other
+// lists.
 func (c *catalogue) eachList(has func(store.OID) bool, absent func(digit int), visit func(*Shard) error) error {
 	for digit, l := range c.lists {
 		if l == nil {
@@ -442,7 +441,7 @@ func (c *catalogue) eachList(has func(store.OID) bool, absent func(digit int), v
 	return nil
 }
 
-// Within returns the parts of a catalogue that are there, each as its digest says.
+// Within returns the ids of the available parts of a catalogue, after checking their digests.
 func (c *catalogue) Within(has func(store.OID) bool) (ids []store.OID, err error) {
 	if err := c.get(); err != nil {
 		return nil, err

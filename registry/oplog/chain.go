@@ -13,19 +13,18 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// atOnce is how many operations or lists one worker takes: waking it costs as much as one of them.
+// atOnce is the number of operations or lists per worker: waking it costs as much as one.
 const atOnce = 16
 
-// Bounds of a log that is read at once.
+// Bounds of a log that is read in one go.
 const (
 	maxLine      = 2_000_000
 	maxLineBytes = 1 << 30
-	clockSlack   = 5 * time.Minute // a publisher's clock may run ahead of ours
+	clockSlack   = 5 * time.Minute // a publisher's clock may be this far ahead
 )
 
-// ReadLine returns the raw commits of the line that ends at tip,
-// oldest first, down to a root commit, or down to but without stop; met says
-// that stop was met.
+// ReadLine returns the raw commits of the line that ends at tip, oldest first. It stops at a root
+// commit, or before the commit stop; met reports that it found stop.
 func ReadLine(ctx context.Context, rd Reader, tip, stop store.OID) (raws [][]byte, met bool, err error) {
 	total := 0
 	for id := tip; !id.IsZero(); {
@@ -56,7 +55,7 @@ func CutOff(err error) bool { return errors.Is(err, errCutOff) }
 
 // ReadCommit returns the raw bytes of a commit and its first parent.
 func ReadCommit(rd Reader, id store.OID) ([]byte, store.OID, error) {
-	if !rd.Has(id) { // reading what is not there waits, for git may be packing it
+	if !rd.Has(id) { // reading a missing object waits, because git may be packing it
 		return nil, store.OID{}, fault.New(fault.Malformed, "%w: commit %s is not there", errCutOff, id)
 	}
 	t, raw, err := rd.Object(id, store.MaxCommitSize)
@@ -73,8 +72,8 @@ func ReadCommit(rd Reader, id store.OID) ([]byte, store.OID, error) {
 	return raw, c.Parent(), nil
 }
 
-// ReplayRoot applies the operations in raws to base, one after the other, and
-// checks that the last tree is the last state.
+// ReplayRoot applies the operations in raws to base in order, and checks that the last tree holds
+// the last state.
 func ReplayRoot(base Root, raws [][]byte, now time.Time, f store.Format) (Root, []RootOp, error) {
 	ops := make([]RootOp, 0, len(raws))
 	root := base
@@ -102,13 +101,13 @@ func ReplayRoot(base Root, raws [][]byte, now time.Time, f store.Format) (Root, 
 	return root, ops, checkTree("root of the registry", last.Tree, want)
 }
 
-// Replayed is what a part of a log holds.
+// Replayed is the content of a part of a log.
 type Replayed struct {
-	Ops     []Op      // that have effect
-	Skipped []Skipped // that have none
+	Ops     []Op      // operations with effect
+	Skipped []Skipped // operations without effect
 }
 
-// Replay applies the operations in raws to base, as far as the log tells.
+// Replay applies the operations in raws to base, as far as the log alone determines the state.
 func Replay(ctx context.Context, base State, raws [][]byte, now time.Time) (s State, done Replayed, err error) {
 	s = base
 	ops, bad, err := parseOps(ctx, raws)
@@ -132,8 +131,8 @@ func Replay(ctx context.Context, base State, raws [][]byte, now time.Time) (s St
 	return s, done, CheckFuture(s.Namespace, s.last.Seq, s.Time, now)
 }
 
-// parseOps reads operations and checks their signatures, which is most of the work, on all
-// processors. Of one that is refused it tells why.
+// parseOps parses operations and checks their signatures on all processors: signatures are most of
+// the work. bad holds the error for each refused operation.
 func parseOps(ctx context.Context, raws [][]byte) (ops []Op, bad []error, err error) {
 	ops, bad = make([]Op, len(raws)), make([]error, len(raws))
 	err = parallel.Chunks(ctx, len(raws), atOnce, func(i int) error {
@@ -143,7 +142,7 @@ func parseOps(ctx context.Context, raws [][]byte) (ops []Op, bad []error, err er
 	return ops, bad, err
 }
 
-// CheckFuture looks at the last operation only: times never go back.
+// CheckFuture checks the time of the last operation; earlier times are never later than it.
 func CheckFuture(what string, seq uint64, t, now time.Time) error {
 	if t.After(now.Add(clockSlack)) {
 		return fault.New(fault.Malformed, "operation %d of %s: dated %s, which is in the future", seq, what, t.Format(TimeLayout)).
@@ -152,9 +151,8 @@ func CheckFuture(what string, seq uint64, t, now time.Time) error {
 	return nil
 }
 
-// TrustedRoot rebuilds the root at a point that was verified before: the chain
-// of digests from the point down proves that these are the same operations, so
-// neither signatures nor authority are judged again.
+// TrustedRoot rebuilds the root at a point that was verified before. The chain of digests below the
+// point proves that the operations are the same, so signatures and authority are not checked again.
 func TrustedRoot(ctx context.Context, rd Reader, p Point, id objects.Digest) (Root, error) {
 	raws, _, err := ReadLine(ctx, rd, p.Tip, store.OID{})
 	if err != nil {
@@ -183,8 +181,8 @@ func TrustedRoot(ctx context.Context, rd Reader, p Point, id objects.Digest) (Ro
 	return root, nil
 }
 
-// RawAt returns the raw operation at position seq of the log that passes through
-// p, whose commits are in rd; the digests prove that it is part of that log.
+// RawAt returns the raw operation at position seq of the log through p, whose commits are in rd.
+// The digests prove that it belongs to that log.
 func RawAt(ctx context.Context, rd Reader, p Point, seq uint64) ([]byte, error) {
 	id, want := p.Tip, p.Sum
 	for at := p.Seq; at >= seq && at > 0; at-- {
@@ -213,7 +211,7 @@ func RawAt(ctx context.Context, rd Reader, p Point, seq uint64) ([]byte, error) 
 	return nil, fault.New(fault.NotFound, "the log has no operation %d", seq)
 }
 
-// FirstAtHand returns the first position of the log up to base whose commit rd has.
+// FirstAtHand returns the lowest position from which rd has all commits of the log up to base.
 func FirstAtHand(rd Reader, base Point) uint64 {
 	seq := base.Seq + 1
 	for id := base.Tip; !id.IsZero() && seq > 1; seq-- {

@@ -11,10 +11,9 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// A version is a commit without parents whose tree holds the item's file at its
-// path below .ai and nothing else. It is not signed, its author is always the same and its
-// time that of the item's signature line, so that the same item is the same commit whoever
-// publishes it. Its message:
+// A version is a commit without parents. Its tree holds the item's file at its path below .ai and
+// nothing else. The commit is unsigned, has a fixed author and takes its time from the item's
+// signature line, so the same item gives the same commit for every publisher. Its message:
 //
 //	acme/tool/hello@1.4.0
 //
@@ -24,13 +23,13 @@ import (
 //	Rye-Path: tools/acme/hello.py
 //	Rye-Sha256: sha256:…
 
-// ContentMessage returns the one spelling of the message of a version.
+// ContentMessage returns the canonical message of a version.
 func ContentMessage(e *Entry) string {
 	return fmt.Sprintf("%s\n\nRye-Format: %d\nRye-Item: %s\nRye-Version: %s\nRye-Path: %s\nRye-Sha256: %s\n",
 		e.Name(), FormatVersion, e.Ref.Published(), e.Version, e.Path, e.Sum)
 }
 
-// PutContent puts a file and the trees above it, and returns the top tree.
+// PutContent puts a file and the trees above it, and returns the id of the top tree.
 func PutContent(put Sink, path string, raw []byte) (store.OID, error) {
 	id, err := put(store.TypeBlob, raw)
 	if err != nil {
@@ -39,7 +38,7 @@ func PutContent(put Sink, path string, raw []byte) (store.OID, error) {
 	return PutTrees(put, map[string]store.OID{path: id})
 }
 
-// PutVersion puts a version of one file with everything below it, and returns its commit.
+// PutVersion puts a version of one file with its objects, and returns its commit.
 func PutVersion(put Sink, e *Entry, raw []byte) (store.OID, error) {
 	tree, err := PutContent(put, e.Path, raw)
 	if err != nil {
@@ -48,7 +47,7 @@ func PutVersion(put Sink, e *Entry, raw []byte) (store.OID, error) {
 	return PutCommit(put, e, raw, tree)
 }
 
-// PutCommit puts the commit of a version: raw is the file that its line names.
+// PutCommit puts the commit of a version. raw is the file that the catalogue line names.
 func PutCommit(put Sink, e *Entry, raw []byte, tree store.OID) (store.OID, error) {
 	commit, err := PlainCommit(tree, ContentMessage(e), signedAt(e.Path, raw))
 	if err != nil {
@@ -57,8 +56,8 @@ func PutCommit(put Sink, e *Entry, raw []byte, tree store.OID) (store.OID, error
 	return put(store.TypeCommit, commit)
 }
 
-// signedAt returns the time in a file's signature line; the beginning of time where there
-// is none, which nobody publishes.
+// signedAt returns the time in a file's signature line. Without one it returns the Unix epoch; such
+// files are never published.
 func signedAt(path string, raw []byte) time.Time {
 	_, sig, _, err := objects.Split(path, raw)
 	if err != nil || sig == nil || sig.SignedAt.Unix() < 0 {
@@ -67,10 +66,9 @@ func signedAt(path string, raw []byte) time.Time {
 	return sig.SignedAt
 }
 
-// ReadContent returns the file that the line of a release names, after checking everything
-// about its version: that the commit is the one that this item makes, with a tree of its files
-// and nothing else, and that the bytes are those that the catalogue states, of a package by
-// its manifest.
+// ReadContent returns the file that the line of a release names, after full checks: the commit is
+// the one that this item makes, its tree holds the item's files and nothing else, and the bytes
+// match the catalogue. The files of a package must match its manifest.
 func ReadContent(rd Reader, e *Entry) ([]byte, error) {
 	raw, made, err := CopyContent(rd, e, Hasher(store.SHA1))
 	if err == nil && made != e.Commit {
@@ -82,8 +80,8 @@ func ReadContent(rd Reader, e *Entry) ([]byte, error) {
 	return raw, nil
 }
 
-// CopyContent is ReadContent that puts what it reads, and returns the commit that this makes.
-// Until that was compared with the release's, nothing of it may be used.
+// CopyContent is ReadContent that also puts the objects it reads. It returns the commit that they
+// make; the caller must compare it with the release's commit before using anything.
 func CopyContent(rd Reader, e *Entry, put Sink) (raw []byte, made store.OID, err error) {
 	c, err := rd.Commit(e.Commit)
 	if err == nil && (len(c.Parents) > 0 || c.Message != ContentMessage(e) || c.Signature != "") {
@@ -103,7 +101,7 @@ func CopyContent(rd Reader, e *Entry, put Sink) (raw []byte, made store.OID, err
 	return raw, made, nil
 }
 
-// copyFile is CopyContent for a version of one file; it returns the top tree.
+// copyFile is CopyContent for a version of one file. It returns the id of the top tree.
 func copyFile(rd Reader, tree store.OID, e *Entry, put Sink) (raw []byte, made store.OID, err error) {
 	id, err := OnlyFile(rd, tree, e.Path)
 	if err == nil {
@@ -118,7 +116,7 @@ func copyFile(rd Reader, tree store.OID, e *Entry, put Sink) (raw []byte, made s
 	return raw, made, err
 }
 
-// Proves refuses bytes that are not the file of a line.
+// Proves refuses bytes that differ from the file of a line.
 func (e *Entry) Proves(raw []byte) error {
 	if objects.DigestOf(raw) != e.Sum || int64(len(raw)) != e.Size {
 		return fault.New(fault.Integrity, "is %s of %d bytes, the log states %s of %d", objects.DigestOf(raw), len(raw), e.Sum, e.Size)
@@ -126,7 +124,7 @@ func (e *Entry) Proves(raw []byte) error {
 	return nil
 }
 
-// OnlyFile returns the blob at path, the one file below tree.
+// OnlyFile returns the blob at path, which must be the only file below tree.
 func OnlyFile(rd Reader, tree store.OID, path string) (store.OID, error) {
 	id := tree
 	parts := strings.Split(path, "/")

@@ -9,22 +9,22 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// An Examined namespace is its state as it follows from the operations alone, and what
-// these did since the point that was known.
+// An Examined namespace holds the state that follows from the operations alone, and their effects
+// since the point that was known before.
 type Examined struct {
 	State
-	Since    uint64    // the position that was known
-	Before   store.OID // where the state then is kept
+	Since    uint64    // the position known before
+	Before   store.OID // the commit that keeps the state at Since
 	States   []KeptState
-	Versions []version // that were published
+	Versions []version // newly published
 	Redacted int       // versions
 	Skipped  []Skipped // operations without effect
-	passed   int       // of these
-	Keys     []Key     // as they are at the end, or are to be: which operations are dropped
+	passed   int       // how many of Skipped the state is past
+	Keys     []Key     // final keys, including planned changes: they decide which operations are dropped
 	Dropped  []Drop
 }
 
-// KeptState is where the state after an operation is kept.
+// KeptState names the commit that keeps the state after an operation.
 type KeptState struct {
 	Seq uint64
 	At  store.OID
@@ -40,7 +40,7 @@ func (x *Examined) NeedsNone(op Op) bool {
 	return op.Changes.Count == 0 || dropped(x.Keys, op.Signer.Fingerprint(), op.Seq) || op.Kind == OpKeyRevoke && unsettled(x.Keys, op.Seq)
 }
 
-// Replay applies operations, whose change lists are in from.
+// Replay applies operations and reads their change lists from a source.
 func (x *Examined) Replay(ctx context.Context, from Source, ops []Op) error {
 	load := func(op *Op) ([]byte, error) {
 		if x.NeedsNone(*op) {
@@ -55,14 +55,14 @@ func (x *Examined) Replay(ctx context.Context, from Source, ops []Op) error {
 	return withChanges(ctx, load, ops, x.apply)
 }
 
-// Pass takes the state over operations without effect, up to a position.
+// Pass moves the state past operations without effect, up to a position.
 func (x *Examined) Pass(seq uint64) {
 	for ; x.passed < len(x.Skipped) && x.Skipped[x.passed].Seq <= seq; x.passed++ {
 		x.State = x.State.Past(x.Skipped[x.passed].Position)
 	}
 }
 
-// apply applies an operation whose change list was read.
+// apply applies an operation whose change list is in its items.
 func (x *Examined) apply(op Op, changes []byte) error {
 	x.Pass(op.Seq - 1)
 	if x.State.fromOutside(&op) { // the state that it names is ignored
@@ -93,8 +93,8 @@ func (x *Examined) apply(op Op, changes []byte) error {
 	return nil
 }
 
-// applyWithin applies an operation between those that are dropped. The state that it names is
-// not compared.
+// applyWithin applies an operation in the range where others are dropped. It does not compare the
+// state that the operation names.
 func (x *Examined) applyWithin(op Op, changes []byte) error {
 	next, err := x.State.judge(op)
 	if err != nil {
@@ -127,14 +127,14 @@ func (x *Examined) applyWithin(op Op, changes []byte) error {
 	return nil
 }
 
-// Bounds of the change lists that are read while those before them are applied.
+// Bounds of the change lists that are read ahead.
 const (
 	windowOps   = 512
 	windowLines = 1 << 16
 )
 
-// withChanges calls apply for every operation in its order, with its change list read into
-// its items. Lists are read on all processors, while those before are applied.
+// withChanges calls apply for every operation in order, with its change list parsed into its items.
+// All processors read lists ahead while earlier ones are applied.
 func withChanges(ctx context.Context, load func(*Op) ([]byte, error), ops []Op, apply func(Op, []byte) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -175,7 +175,7 @@ func withChanges(ctx context.Context, load func(*Op) ([]byte, error), ops []Op, 
 	return context.Cause(ctx)
 }
 
-// windowOf returns how many operations are read at once, at least one.
+// windowOf returns how many operations to read ahead, at least one.
 func windowOf(ops []Op) (n int) {
 	for lines := 0; n < min(len(ops), windowOps); n++ {
 		if lines += ops[n].Changes.Count; n > 0 && lines > windowLines {
@@ -185,7 +185,7 @@ func windowOf(ops []Op) (n int) {
 	return n
 }
 
-// loadChanges reads the change list of an operation into its items.
+// loadChanges reads the change list of an operation and parses it into its items.
 func loadChanges(from Source, op *Op) (raw []byte, err error) {
 	if raw, err = from.Load(op.Changes.Address, "change list"); err != nil {
 		return nil, err

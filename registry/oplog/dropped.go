@@ -11,32 +11,32 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// A thief with the key of one member can sign an operation whose change list or state does not
-// follow, or is nowhere. Everything that the log says of it holds, so nobody can skip it; but
-// nobody can derive the catalogue after it either, and so nobody could sign a key-revoke. The
-// key-revoke therefore names a position: from there on, operations by the keys that it revokes
-// are dropped from the catalogue. Nobody needs what they wrote, so all reach the same state,
-// whatever a host hides from whom.
+// A thief with one member's key can sign an operation whose change list or state does not follow,
+// or is missing. As far as the log shows, the operation is valid, so readers cannot skip it. But
+// the catalogue after it cannot be derived, so members could not sign a key-revoke either. A
+// key-revoke therefore names a position: from there on, operations by the revoked keys are dropped
+// from the catalogue. Their change lists are not needed, so all readers reach the same state, even
+// if a host hides some lists from some readers.
 
-// drops reports whether to drop the key's operations from a position on drops more of them than
-// before; 0 drops none.
+// drops reports whether dropping the key's operations from a position on would drop more of them
+// than now. Position 0 drops none.
 func (k *Key) drops(from uint64) bool {
 	return from > 0 && (k.DropFrom == 0 || from < k.DropFrom)
 }
 
-// Within reports whether a position is one at which the operations of the key are dropped.
+// Within reports whether the key's operation at a position is dropped.
 func (k *Key) Within(seq uint64) bool {
 	return k.DropFrom > 0 && k.DropFrom <= seq && seq < k.Since
 }
 
-// dropped reports whether the operation that a key signed at a position is dropped.
+// dropped reports whether the operation that key by signed at a position is dropped.
 func dropped(keys []Key, by objects.Fingerprint, seq uint64) bool {
 	i := findKey(keys, by)
 	return i >= 0 && keys[i].Within(seq)
 }
 
-// unsettled reports whether states at a position are not compared: what operations of somebody
-// from before there until later made of the catalogue was dropped since.
+// unsettled reports whether states at a position are not compared. In that range operations of a
+// key were dropped later, so stated catalogues may contain their effects.
 func unsettled(keys []Key, seq uint64) bool {
 	return slices.ContainsFunc(keys, func(k Key) bool { return k.Within(seq) })
 }
@@ -46,13 +46,13 @@ func anyDropped(keys []Key) bool {
 	return slices.ContainsFunc(keys, func(k Key) bool { return k.DropFrom > 0 })
 }
 
-// plannedKeys returns the keys of s with what planned operations drop.
+// plannedKeys returns the keys of s with the drops of planned operations.
 func (s State) plannedKeys(ops []Op) []Key {
 	for i, op := range ops {
 		if op.Kind == OpKeyRevoke && op.Drops() {
 			op.Seq = s.Seq + 1 + uint64(i)
 			after := s
-			if after.revokeKeys(op) == nil { // else whoever applies it says why not
+			if after.revokeKeys(op) == nil { // otherwise the caller that applies op reports the error
 				s.keys = after.keys
 			}
 		}
@@ -60,16 +60,16 @@ func (s State) plannedKeys(ops []Op) []Key {
 	return s.keys
 }
 
-// Planned returns s with the keys that planned operations lead to, as far as they drop others.
+// Planned returns s with the keys after planned operations, as far as these drop operations.
 func (s State) Planned(ops ...Op) State { return s.WithKeys(s.plannedKeys(ops)) }
 
-// DropsAny reports whether any of the operations drops others.
+// DropsAny reports whether any of ops drops other operations.
 func DropsAny(ops []Op) bool {
 	return slices.ContainsFunc(ops, func(op Op) bool { return op.Drops() })
 }
 
-// A BlockedError says that the catalogue of a namespace cannot be derived from its log: at an
-// operation whose change list or state does not follow from it, or is not to be had.
+// A BlockedError reports that the catalogue of a namespace cannot be derived from its log. The
+// change list or the state of the named operation does not follow, or is not available.
 type BlockedError struct {
 	Namespace string
 	Seq       uint64
@@ -91,13 +91,13 @@ func (op *Op) Blocked(err error) error {
 		Advise("where its key was stolen: rye registry revoke-key %s %s --reason '...'", at.Namespace, at.By)
 }
 
-// writeWithin gives next its catalogue where states are not compared: of what other keys wrote
-// the lines that are as they would have written them on this catalogue. It returns these.
+// writeWithin adds the catalogue to next where states are not compared. It keeps and returns the
+// lines by other keys that come out the same on this catalogue.
 func (s State) writeWithin(next State, op Op, rows []*Row, drop bool) (State, []*Row, error) {
 	d := newDraft(s.cat)
 	var err error
 	switch {
-	case op.Kind == OpKeyRevoke: // which lines follows from the keys
+	case op.Kind == OpKeyRevoke: // the lines follow from the keys
 		err = next.spoilt(op, d)
 	case !drop:
 		line := markedLine
@@ -113,8 +113,8 @@ func (s State) writeWithin(next State, op Op, rows []*Row, drop bool) (State, []
 	return next, d.changes(), err
 }
 
-// putSame is putLines for the lines of a change list that come out as they stand there. The
-// others rest on what was dropped.
+// putSame is putLines for the lines of a change list that come out unchanged. The other lines
+// depend on dropped operations and are skipped.
 func putSame(op Op, rows []*Row, d draft, line func(op Op, item, old *Entry) (*Entry, error)) error {
 	for _, r := range rows {
 		old, err := d.get(r.Ref, r.Version)
@@ -132,7 +132,7 @@ func putSame(op Op, rows []*Row, d draft, line func(op Op, item, old *Entry) (*E
 	return nil
 }
 
-// A Drop is an operation that changes nothing of the catalogue since a key was revoked.
+// A Drop is an operation whose catalogue changes are dropped because its key was revoked.
 type Drop struct {
 	Seq      uint64
 	By       objects.Fingerprint
@@ -144,7 +144,7 @@ type Drop struct {
 	Kept store.OID
 }
 
-// String is one line of what a person is asked about.
+// String returns one line of the question that a person is asked.
 func (d Drop) String() string {
 	text := fmt.Sprintf("drop   operation %d, %s", d.Seq, words.Brief(d.Subject))
 	if !d.Readable {
@@ -153,12 +153,12 @@ func (d Drop) String() string {
 	return text
 }
 
-// Dropped reports whether the operation that a key signed at a position is dropped.
+// Dropped reports whether the operation that key by signed at a position is dropped.
 func (s State) Dropped(by objects.Fingerprint, seq uint64) bool { return dropped(s.keys, by, seq) }
 
 // AnyDropped reports whether operations of any key are dropped.
 func (s State) AnyDropped() bool { return anyDropped(s.keys) }
 
-// Unsettled reports whether states at a position are not compared, because operations of
-// somebody were dropped there.
+// Unsettled reports whether states at a position are not compared, because operations there were
+// dropped.
 func (s State) Unsettled(seq uint64) bool { return unsettled(s.keys, seq) }

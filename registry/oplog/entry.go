@@ -18,19 +18,19 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Status says what a registry thinks of a published version.
+// Status is a registry's status of a published version.
 type Status string
 
-// The statuses. From Revoked only Redacted follows, from that nothing.
+// The statuses. Only Redacted can follow Revoked, and nothing can follow Redacted.
 const (
 	StatusOK         Status = "ok"
 	StatusDeprecated Status = "deprecated" // works, with a warning
-	StatusYanked     Status = "yanked"     // not selected anew; locks keep working
+	StatusYanked     Status = "yanked"     // not selected for new locks; existing locks keep working
 	StatusRevoked    Status = "revoked"    // refused even when locked
-	StatusRedacted   Status = "redacted"   // as revoked, and its bytes are gone or to go
+	StatusRedacted   Status = "redacted"   // as revoked, and its bytes are removed
 )
 
-// Gone reports whether a version is refused for good, wherever it is met.
+// Gone reports whether a version is refused for good everywhere.
 func (s Status) Gone() bool { return s == StatusRevoked || s == StatusRedacted }
 
 // Bounds of one published version.
@@ -40,14 +40,14 @@ const (
 	maxPath     = 400
 )
 
-// Meta is what a publisher tells the catalogue about an item beyond its bytes,
-// so that dependencies can be resolved and changes of rights be seen without
-// fetching the item. The item itself stays the authority.
+// Meta holds what a publisher states about an item beside its bytes. With it, rye resolves
+// dependencies and shows changes of rights without fetching the item. The item itself stays the
+// authority.
 type Meta struct {
 	Description string            // one line of plain text, at most MaxDescription bytes; "" when none
 	Deps        map[string]string // published name to range, for example acme/tool/lib: ^1.2
-	Needs       objects.Digest    // of what the tool asks of the sandbox; zero when silent
-	Caps        objects.Digest    // of the capabilities a directive declares; zero when none
+	Needs       objects.Digest    // digest of the tool's sandbox needs; zero when it states none
+	Caps        objects.Digest    // digest of the capabilities that a directive declares; zero when none
 }
 
 // Entry is one published version: one line of a catalogue.
@@ -61,9 +61,9 @@ type Entry struct {
 	Publisher objects.Fingerprint
 	Commit    store.OID // the content commit: an address, Sum is the evidence
 	Seq       uint64    // the operation that published it
-	Time      time.Time // of that operation, UTC, whole seconds
+	Time      time.Time // time of that operation, UTC, whole seconds
 	Status    Status
-	Reason    string // of the status; "" while ok
+	Reason    string // reason for the status; "" while ok
 	Meta      Meta
 }
 
@@ -105,8 +105,8 @@ func parseItem(s string) (objects.Ref, error) {
 	return ref, nil
 }
 
-// checkVersion refuses build metadata: two versions of equal precedence would
-// leave "the newest" to chance.
+// checkVersion refuses build metadata, because two versions of equal precedence would make "the
+// newest" ambiguous.
 func checkVersion(s string) error {
 	v, err := objects.ParseVersion(s)
 	if err != nil || v.Build != "" || v.String() != s {
@@ -115,8 +115,8 @@ func checkVersion(s string) error {
 	return nil
 }
 
-// check refuses an entry that no publisher may write. What Apply derives (who,
-// where, when, status) is not its business.
+// check refuses an entry that no publisher may write. It ignores the fields that Apply derives:
+// publisher, position, time and status.
 func (e *Entry) check() error {
 	name := words.Brief(e.Name())
 	ref, err := objects.RefOfPublished(e.Path)
@@ -162,8 +162,8 @@ func (m *Meta) check(name string) error {
 	return nil
 }
 
-// jsonMeta and jsonEntry are the decoded forms; the encoder below is by hand,
-// because it fixes order, escapes and absence once for all implementations.
+// jsonMeta and jsonEntry are the decoded forms. The encoder below is written by hand, so that key
+// order, escapes and omitted values are the same in all implementations.
 type jsonMeta struct {
 	Caps        string            `json:"caps"`
 	Deps        map[string]string `json:"deps"`
@@ -187,8 +187,8 @@ type jsonEntry struct {
 	Version   string `json:"version"`
 }
 
-// A jsonLine writes one JSON object: sorted keys, no spaces, ASCII, empty
-// values left out. Callers give the keys in order.
+// A jsonLine writes one JSON object: sorted keys, no spaces, ASCII, no empty values. The caller
+// gives the keys in order.
 type jsonLine struct{ b []byte }
 
 func (l *jsonLine) key(k string) {
@@ -268,9 +268,8 @@ func (e *Entry) AppendLine(b []byte) []byte {
 	return append(l.b, '}', '\n')
 }
 
-// ParseEntry reads one catalogue line, without its line feed. It accepts only
-// what encoding gives, so the lines need no strict reader but for its words: there
-// are a great many of them.
+// ParseEntry reads one catalogue line without its line feed. It accepts only what AppendLine
+// writes, so it needs the slower strict reader only for the wording of errors; lines are very many.
 func ParseEntry(line []byte) (*Entry, error) {
 	e, err := parseEntry(line)
 	if err == nil {
@@ -346,8 +345,8 @@ func ParseTime(s string) (time.Time, error) {
 	return t, nil
 }
 
-// NamedEntries returns the versions of names like "acme/tool/hello@1.4.0", all of one namespace,
-// sorted as in a catalogue, with nothing but their names.
+// NamedEntries returns entries for names like "acme/tool/hello@1.4.0", sorted as in a catalogue,
+// with only Ref and Version set. All names must belong to one namespace.
 func NamedEntries(names []string) ([]Entry, error) {
 	if len(names) == 0 || len(names) > MaxItems {
 		return nil, fault.New(fault.Usage, "%d versions named: want 1 to %d", len(names), MaxItems)
@@ -367,8 +366,7 @@ func NamedEntries(names []string) ([]Entry, error) {
 	return out, nil
 }
 
-// CheckNew refuses what no catalogue can say of a version that is to be published. It has no
-// commit yet.
+// CheckNew refuses a new version that no catalogue line can describe. It has no commit yet.
 func (e Entry) CheckNew() error {
 	e.Commit = emptyTree
 	return e.check()

@@ -10,25 +10,25 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 )
 
-// KeyState says what a key of a namespace may do.
+// KeyState is the state of a key of a namespace.
 type KeyState string
 
-// The states of a key. A key never comes back from retired or revoked.
+// The states of a key. A retired or revoked key never becomes active again.
 const (
 	KeyActive  KeyState = "active"  // may sign operations and author items
-	KeyRetired KeyState = "retired" // what it signed stays good
-	KeyRevoked KeyState = "revoked" // bad from BadFrom on
+	KeyRetired KeyState = "retired" // its earlier signatures stay valid
+	KeyRevoked KeyState = "revoked" // invalid from BadFrom on
 )
 
 // Key is a key of a namespace with its history.
 type Key struct {
 	Public   trust.PublicKey
 	Added    uint64              // the operation that added it
-	By       objects.Fingerprint // who signed that operation; itself for a claim, and where several keys agreed
+	By       objects.Fingerprint // its signer; the key itself for a claim, and where several keys agreed
 	State    KeyState
 	Since    uint64 // the operation that retired or revoked it; 0 while active
-	BadFrom  uint64 // revoked: the first operation by it that does not count
-	DropFrom uint64 // revoked: the first operation by it that changes nothing of the catalogue; 0: none
+	BadFrom  uint64 // revoked: its first operation that is not accepted
+	DropFrom uint64 // revoked: its first operation whose catalogue changes are dropped; 0: none
 	Reason   string // revoked
 }
 
@@ -36,12 +36,12 @@ func findKey(keys []Key, fp objects.Fingerprint) int {
 	return slices.IndexFunc(keys, func(k Key) bool { return k.Public.Fingerprint() == fp })
 }
 
-// EncodeNamespace returns namespace.yaml: the head of a namespace's state.
+// EncodeNamespace returns namespace.yaml, the head of a namespace's state.
 func (s *State) EncodeNamespace() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "format: %d\nregistry: %s\nnamespace: %s\ngrant: %d\nowners: %d\nversions: %d\n",
 		FormatVersion, yamlQuoted(s.Registry.String()), yamlQuoted(s.Namespace), s.Grant, s.Owners, s.Published)
-	if s.Threshold > 1 { // where one key is enough nothing is said, as before there was more
+	if s.Threshold > 1 { // a threshold of 1 is left out, as in states from before thresholds existed
 		fmt.Fprintf(&b, "threshold: %d\nroles: %d\n", s.Threshold, s.Roles)
 	}
 	b.WriteString("keys:\n")
@@ -54,7 +54,7 @@ func (s *State) EncodeNamespace() []byte {
 		}
 		if k.State == KeyRevoked {
 			fmt.Fprintf(&b, "    bad_from: %d\n", k.BadFrom)
-			if k.DropFrom > 0 { // what was never needed before is left out
+			if k.DropFrom > 0 { // left out when unset, as in states from before it existed
 				fmt.Fprintf(&b, "    drop_from: %d\n", k.DropFrom)
 			}
 			fmt.Fprintf(&b, "    reason: %s\n", yamlQuoted(k.Reason))
@@ -86,8 +86,8 @@ type yamlKey struct {
 	Reason   string `yaml:"reason"`
 }
 
-// parseNamespace reads namespace.yaml into a state without catalogue. It accepts
-// only what EncodeNamespace gives.
+// parseNamespace reads namespace.yaml into a state without a catalogue. It accepts only the output
+// of EncodeNamespace.
 func parseNamespace(raw []byte) (State, error) {
 	var y yamlNamespace
 	if err := objects.DecodeYAML(raw, 1<<20, &y); err != nil {

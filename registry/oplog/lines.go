@@ -7,15 +7,15 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Same reports whether two lines are of one version as it was published, whatever its
-// status is now.
+// Same reports whether two lines describe one version as it was published; their statuses may
+// differ.
 func (a *Entry) Same(b *Entry) bool {
 	x, y := *a, *b
 	x.Status, x.Reason, y.Status, y.Reason = StatusOK, "", StatusOK, ""
 	return bytes.Equal(x.AppendLine(nil), y.AppendLine(nil))
 }
 
-// CheckLine refuses a line that cannot follow from the log, as far as the keys tell.
+// CheckLine refuses a line that contradicts the log, as far as the keys show it.
 func (s State) CheckLine(e *Entry) error {
 	wrong := func(format string, args ...any) error {
 		return fault.New(fault.Integrity, "%s: "+format, append([]any{e.Name()}, args...)...)
@@ -38,7 +38,7 @@ func (s State) CheckLine(e *Entry) error {
 	return nil
 }
 
-// Visit reads a shard, of which nothing stays.
+// Visit calls visit for every entry of a shard, and keeps nothing of it in memory.
 func (s State) Visit(sh *Shard, visit func(*Entry) error) error {
 	rows, err := lazyShard(sh.at, s.from).Get()
 	for _, row := range rows {

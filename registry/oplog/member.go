@@ -20,8 +20,8 @@ func (k KeyGrant) Text() string {
 	return k.Public.Authorized() + " " + base64.RawURLEncoding.EncodeToString(k.Proof)
 }
 
-// ParseMember reads a request for membership. Whether its proof holds is for the operation
-// that adds the key.
+// ParseMember reads a request for membership. It does not verify the proof; Apply does so when the
+// key is added.
 func ParseMember(text string) (k KeyGrant, err error) {
 	if len(text) > maxRequest {
 		return k, fault.New(fault.Malformed, "request of %d bytes: want at most %d", len(text), maxRequest)
@@ -42,8 +42,8 @@ func ParseMember(text string) (k KeyGrant, err error) {
 	return k, nil
 }
 
-// MayJoin reports whether a key may add itself to a namespace: the root granted it the
-// namespace after the grant that its present owners derive from.
+// MayJoin reports whether a key may add itself to a namespace: the root granted the namespace to it
+// after the grant on which the present owners rest.
 func (s State) MayJoin(root Root, key trust.PublicKey) bool {
 	g := root.Grant(s.Namespace)
 	if g == nil || g.Since <= s.Grant {
@@ -57,7 +57,7 @@ func (s State) MayJoin(root Root, key trust.PublicKey) bool {
 	return false
 }
 
-// Prove returns the proof that the owner of a key agrees to its being added.
+// Prove returns the proof that the owner of a key agrees to being added.
 func Prove(ctx context.Context, key trust.Signer, registry objects.Digest, namespace string, genesis objects.Digest) ([]byte, error) {
 	return key.Sign(ctx, ProofMessage(registry, namespace, genesis, key.Public().Fingerprint()))
 }

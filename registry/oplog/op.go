@@ -27,19 +27,19 @@ const (
 	OpUnyank    OpKind = "unyank"     // yanked, deprecated -> ok
 	OpRevoke    OpKind = "revoke"     // anything -> revoked, for good
 	OpKeyAdd    OpKind = "key-add"    // keys that may sign from the next operation on
-	OpKeyRetire OpKind = "key-retire" // a key may sign no more; what it signed stays
+	OpKeyRetire OpKind = "key-retire" // a key may sign no more; its earlier signatures stay valid
 	OpKeyRevoke OpKind = "key-revoke" // a key is bad from a position on
-	OpTransfer  OpKind = "transfer"   // other keys in the place of all that are active
-	OpRedact    OpKind = "redact"     // anything -> redacted: revoked, and the bytes are to go
-	OpThreshold OpKind = "threshold"  // how many keys must agree to what Governs names
-	OpVoid      OpKind = "void"       // a malformed operation is known, and is reported no more
+	OpTransfer  OpKind = "transfer"   // other keys replace all active ones
+	OpRedact    OpKind = "redact"     // anything -> redacted: revoked, and its bytes are removed
+	OpThreshold OpKind = "threshold"  // how many keys must agree to the operations in Governs
+	OpVoid      OpKind = "void"       // acknowledges a malformed operation, which is then no longer reported
 )
 
 // Bounds of one operation.
 const (
-	MaxItems       = 65536 // versions that it writes
+	MaxItems       = 65536 // versions that one operation writes
 	maxKeys        = 64
-	maxRevocations = 4 * maxKeys // keys that one key-revoke names: as many as a namespace has
+	maxRevocations = 4 * maxKeys // keys that one key-revoke names: the most that a namespace has
 	MaxCheckpoints = 256
 )
 
@@ -49,8 +49,8 @@ type KeyGrant struct {
 	Proof  []byte // see ProofMessage; nil for the key that signs the operation itself
 }
 
-// Op is one operation of a namespace's log: one commit, parsed and its signature
-// checked. Whether the signer may do this is for Apply to say.
+// Op is one operation of a namespace's log: one parsed commit with a checked signature. Apply
+// decides whether the signer may write it.
 type Op struct {
 	Kind      OpKind
 	Registry  objects.Digest // identity of the registry
@@ -61,42 +61,42 @@ type Op struct {
 	Root      uint64         // position of the root that the signer had seen
 	State     Address        // the root list of the state after this operation
 	Kept      store.OID      // the commit that keeps that state
-	Changes   Changes        // the catalogue lines that it wrote
+	Changes   Changes        // the catalogue lines that the operation writes
 
 	Reason   string     // deprecate, yank, revoke, redact, key-revoke
 	Keys     []KeyGrant // claim, key-add, transfer
 	Key      objects.Fingerprint
-	BadFrom  uint64          // key-revoke: the first operation by Key that no longer counts
-	DropFrom uint64          // key-revoke: the first operation by Key that changes nothing of the catalogue; 0: none
+	BadFrom  uint64          // key-revoke: the first operation by Key that is not accepted
+	DropFrom uint64          // key-revoke: the first operation by Key whose catalogue changes are dropped; 0: none
 	More     []KeyRevocation // key-revoke: the keys after Key; see RevokeOp
 	Void     Voided          // void
 
 	Threshold int        // threshold; claim, transfer: 0 is one key
-	Terms     Terms      // where others than the signer agree; see Governs
+	Terms     Terms      // set where other keys must agree too; see Governs
 	Approvals []Approval // sorted by key
 
-	// Items says which versions the operation is to write: publish all fields that
-	// Entry.check wants, else Ref and Version. The message holds only Changes.
+	// Items lists the versions to write. A publish needs all fields that Entry.check wants, other
+	// kinds need Ref and Version. The message holds only Changes.
 	Items []Entry
 
 	Envelope
 }
 
-// Voided names the malformed operation that a void is about.
+// Voided names the malformed operation that a void acknowledges.
 type Voided struct {
 	Seq uint64
 	Sum objects.Digest // of the raw commit
 }
 
-// Changes names the change list of an operation: the catalogue lines that it wrote. The
-// zero value is none.
+// Changes names the change list of an operation: the catalogue lines that it writes. The zero value
+// means none.
 type Changes struct {
 	Count int
 	First string // name of the first version
 	Address
 }
 
-// Envelope is what the commit around an operation's message says.
+// Envelope holds the fields of the commit around an operation's message.
 type Envelope struct {
 	ID      store.OID
 	Sum     objects.Digest // of the raw commit
@@ -111,13 +111,13 @@ func (e *Envelope) set(c *store.Commit, signer trust.PublicKey) {
 	*e = Envelope{CommitID(c), objects.DigestOf(c.Raw), c.Tree, c.Parents, signer, time.Unix(c.Committer.Unix, 0).UTC()}
 }
 
-// Parse reads an operation from a raw commit of a namespace branch. It is
-// strict (fault.Malformed), and checks the SSHSIG signature (fault.Integrity, or
-// fault.Untrusted when there is none). Parse then Message gives the same bytes.
+// Parse reads an operation from a raw commit of a namespace branch. It is strict (fault.Malformed)
+// and checks the SSHSIG signature (fault.Integrity, or fault.Untrusted without one). Encoding the
+// result with Message gives the same bytes.
 func Parse(raw []byte) (Op, error) { return parse(raw, true) }
 
-// parse leaves the signature unread when the commit's digest was verified
-// before: then the Op has no Signer, and Apply would refuse it.
+// parse skips the signature unless verify is set, for commits whose digest was verified before. The
+// Op then has no Signer, so Apply would refuse it.
 func parse(raw []byte, verify bool) (op Op, err error) {
 	if err := decodeCommit(raw, verify, &op); err != nil {
 		return Op{}, err
@@ -128,7 +128,7 @@ func parse(raw []byte, verify bool) (op Op, err error) {
 	return op, op.checkParents()
 }
 
-// decodeCommit reads the operation of a raw commit of either kind of log.
+// decodeCommit reads the operation in a raw commit from either kind of log.
 func decodeCommit(raw []byte, verify bool, op interface {
 	message
 	set(*store.Commit, trust.PublicKey)
@@ -144,7 +144,7 @@ func decodeCommit(raw []byte, verify bool, op interface {
 	return nil
 }
 
-// OpenCommit splits a raw commit of a log strictly and checks its signature.
+// OpenCommit parses a raw commit of a log strictly. It checks the signature if verify is set.
 func OpenCommit(raw []byte, verify bool) (*store.Commit, trust.PublicKey, error) {
 	c, err := store.ParseCommit(raw)
 	if err != nil {
@@ -171,8 +171,8 @@ func CommitID(c *store.Commit) store.OID {
 	return store.Format(len(c.Tree.Bytes())).Hash(store.TypeCommit, c.Raw)
 }
 
-// checkParents: a log is a line, and holds nothing: everything else lies on the branch of
-// its content.
+// checkParents checks that the log is one line and holds no files. All files lie on the content
+// branch.
 func (op *Op) checkParents() error {
 	want := min(int(op.Seq-1), 1)
 	if len(op.Parents) > want {
@@ -190,7 +190,7 @@ func (op *Op) checkParents() error {
 // emptyTree is the tree of every operation of a namespace.
 var emptyTree = store.SHA1.Hash(store.TypeTree, nil)
 
-// Message returns the commit message of the operation: its one spelling.
+// Message returns the canonical commit message of the operation.
 func (op *Op) Message() string { return encodeMessage(op) }
 
 func (op *Op) Label() string { return fmt.Sprintf("operation %d of %s", op.Seq, op.Namespace) }
@@ -234,7 +234,7 @@ func (op *Op) trailers(f *fields) {
 	case OpKeyRevoke:
 		f.text("Rye-Reason", &op.Reason, MaxReason)
 		f.revocations(op)
-		if op.Changes.Count > 0 || f.next("Rye-Changes") { // the key may have published nothing
+		if op.Changes.Count > 0 || f.next("Rye-Changes") { // absent when the key published nothing
 			changes = func() { f.changes(op) }
 		}
 	case OpVoid:
@@ -251,8 +251,8 @@ func (op *Op) trailers(f *fields) {
 	}
 }
 
-// state carries the state that an operation leads to. A proposal does not know the commit
-// that keeps it, which has the time of the operation.
+// state carries the state after an operation. A proposal cannot name the commit that keeps it,
+// because that commit has the time of the operation.
 func (f *fields) state(op *Op) {
 	parts := []codec{digest(&op.State.Sum), address(&op.State.ID), address(&op.Kept)}
 	short := op.Kept.IsZero()
@@ -265,7 +265,7 @@ func (f *fields) state(op *Op) {
 	f.value("Rye-State", parts...)
 }
 
-// checkThreshold refuses a number of keys that must agree of which there are not so many.
+// checkThreshold refuses a threshold outside least to most.
 func (f *fields) checkThreshold(n, least, most int) {
 	if n < least || n > most {
 		f.fail(fault.New(fault.Malformed, "trailer Rye-Threshold: %d, want %d to %d", n, least, most))
@@ -300,7 +300,7 @@ func newerFormat(v uint64) error {
 	return fault.New(fault.Malformed, "format %d: this rye reads format %d", v, FormatVersion).Advise("a newer rye may read it")
 }
 
-// grant carries a public key and its proof, unless it is the signer's own.
+// grant carries a public key and its proof. The signer's own key has no proof.
 func (f *fields) grant(k *KeyGrant) {
 	f.value("Rye-Key", publicKey(&k.Public))
 	if k.Proof != nil || f.next("Rye-Proof") {
@@ -331,8 +331,7 @@ func (f *fields) revocations(op *Op) {
 	}
 }
 
-// Subject returns the first line of the message, which makes git log read like
-// a change log.
+// Subject returns the first line of the message, so that git log reads like a change log.
 func (op *Op) Subject() string {
 	switch {
 	case op.Kind == OpClaim:
@@ -357,8 +356,8 @@ func (op *Op) Subject() string {
 	return string(op.Kind)
 }
 
-// CheckNamespace accepts one segment of an item's id, except "local", which
-// belongs to everybody's own projects.
+// CheckNamespace accepts one segment of an item's id, except "local", which is reserved for
+// everyone's own projects.
 func CheckNamespace(ns string) error {
 	id, err := objects.ParseID(ns)
 	if err != nil || id.Namespace() != ns || ns == "local" {
@@ -367,10 +366,9 @@ func CheckNamespace(ns string) error {
 	return nil
 }
 
-// ProofMessage returns the bytes that the owner of a key signs to let it be
-// added to a namespace. genesis is zero when the namespace is yet to be claimed.
-// The proof does not name a position: adding the same key twice is refused, so
-// there is nothing to replay.
+// ProofMessage returns the bytes that the owner of a key signs to let the key join a namespace.
+// genesis is zero before the claim. The proof names no position: a key cannot be added twice, so it
+// cannot be replayed.
 func ProofMessage(registry objects.Digest, namespace string, genesis objects.Digest, key objects.Fingerprint) []byte {
 	var l jsonLine
 	l.digest("genesis", genesis)

@@ -10,16 +10,15 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// A version of a package is a commit as that of any item, whose tree holds the manifest and
-// every file that it lists, at their paths below .ai, with the modes that it states. The
-// catalogue's digest is the manifest's, and the manifest has the digests of the files: so
-// SHA-256 binds every byte, and the commit's id, which a reader makes again, leaves no room
-// for a file more.
+// A version of a package is a commit like any other version. Its tree holds the manifest and every
+// file that it lists, at their paths below .ai and with the listed modes. The catalogue has the
+// manifest's digest, and the manifest has the digests of the files, so SHA-256 binds every byte.
+// Readers recompute the commit's id, which rules out additional files.
 
 // MaxPackageObjects bounds the objects of one package, and its directories.
 const MaxPackageObjects = 4 * objects.MaxPackageFiles
 
-// ReadManifest parses the manifest of a package's version and compares it with its line.
+// ReadManifest parses the manifest of a package's version and compares it with the catalogue line.
 func ReadManifest(e *Entry, raw []byte) (*objects.Manifest, error) {
 	m, err := objects.ParseManifest(raw)
 	if err != nil {
@@ -31,8 +30,8 @@ func ReadManifest(e *Entry, raw []byte) (*objects.Manifest, error) {
 	return m, m.CheckPackage()
 }
 
-// PutPackage puts the manifest of a package and every file that it lists, one after the
-// other, and returns the top tree.
+// PutPackage puts the manifest of a package and every file that it lists, and returns the id of the
+// top tree.
 func PutPackage(put Sink, e *Entry, raw []byte, read func(objects.File) ([]byte, error)) (store.OID, error) {
 	m, err := ReadManifest(e, raw)
 	if err != nil {
@@ -68,8 +67,8 @@ func ModeOf(f objects.File) store.Mode {
 	return store.ModeFile
 }
 
-// packageFiles finds the files of a package's tree: those that the manifest lists, with the
-// modes that it states, and nothing else.
+// packageFiles collects the files of a package's tree. It accepts only the listed files, with the
+// listed modes.
 type packageFiles struct {
 	rd    Reader
 	e     *Entry
@@ -78,7 +77,7 @@ type packageFiles struct {
 	trees int
 }
 
-// filesBelow returns the blobs of every file that m lists.
+// filesBelow returns the blob of every file that m lists.
 func filesBelow(rd Reader, tree store.OID, e *Entry, m *objects.Manifest) (map[string]store.OID, error) {
 	p := &packageFiles{rd: rd, e: e, m: m, blobs: make(map[string]store.OID, len(m.Files))}
 	id := tree
@@ -114,7 +113,7 @@ func (p *packageFiles) walk(tree store.OID, prefix string) error {
 	for _, en := range entries {
 		path := prefix + en.Name
 		if en.Mode == store.ModeDir {
-			if err := objects.CheckPath(path); err != nil { // deeper, or of another form, than any file that is listed
+			if err := objects.CheckPath(path); err != nil { // no listed file can have such a path
 				return err
 			}
 			if err := p.walk(en.ID, path+"/"); err != nil {
@@ -136,8 +135,8 @@ func (p *packageFiles) walk(tree store.OID, prefix string) error {
 	return nil
 }
 
-// copyPackage puts the content of a package's version that lies below tree, after checking
-// everything about it, and returns its manifest and top tree.
+// copyPackage checks and puts the content of a package's version below tree. It returns the
+// manifest and the id of the top tree.
 func copyPackage(rd Reader, tree store.OID, e *Entry, put Sink) (raw []byte, made store.OID, err error) {
 	at, err := rd.Lookup(tree, e.Path)
 	if err != nil {

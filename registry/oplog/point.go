@@ -7,15 +7,15 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Point is a place in a log that was verified: a floor under what a registry may
-// show afterwards. Locks hold points too.
+// Point is a verified place in a log: a floor below which a registry may not fall back afterwards.
+// Locks hold points too.
 type Point struct {
-	Genesis objects.Digest // raw claim; zero for the root, whose genesis is the registry's identity
+	Genesis objects.Digest // raw claim; zero for the root, whose genesis identifies the registry
 	Seq     uint64
 	Tip     store.OID
 	Sum     objects.Digest // of the raw commit at Seq
 	Owners  uint64         // of the state at Seq
-	Last    Position       // the last operation that has effect, where that is not the one at Seq
+	Last    Position       // the last operation with effect, if it is not the one at Seq
 }
 
 // LogName names a log for people.
@@ -35,7 +35,7 @@ func (s State) Point() Point {
 	return p
 }
 
-// Effective returns the last operation up to p that has effect.
+// Effective returns the last operation with effect up to p.
 func (p Point) Effective() Position {
 	if p.Last.Seq > 0 {
 		return p.Last
@@ -46,7 +46,7 @@ func (p Point) Effective() Position {
 // Point returns where the root stands.
 func (r Root) Point() Point { return Point{Seq: r.Seq, Tip: r.At, Sum: r.Tip} }
 
-// Points returns what the root vouches for, as a list of none or one.
+// Points returns the root's checkpoint as a list with no point or one.
 func (g *Grant) Points() []Point {
 	if g == nil || g.Checkpoint == nil {
 		return nil
@@ -55,10 +55,10 @@ func (g *Grant) Points() []Point {
 	return []Point{{Seq: c.Seq, Tip: c.ID, Sum: c.Sum}}
 }
 
-// Contradicts reports whether the root vouches for more of a log than is known of it, or for
-// another operation at its end. News of the root is kept although it contradicts a log, so
-// each sync asks this, not only the one that brought the news. A checkpoint of an earlier
-// operation is compared when the root moves: that takes a walk.
+// Contradicts reports whether the root's checkpoint is ahead of the known log or names another
+// operation at its end. News of the root is stored even if it contradicts a log, so every sync asks
+// this. A checkpoint of an earlier operation is compared only when the root moves, because that
+// takes a walk.
 func (g *Grant) Contradicts(p Point) bool {
 	return slices.ContainsFunc(g.Points(), func(c Point) bool {
 		return c.Seq > p.Seq || c.Seq == p.Seq && c.Sum != p.Sum

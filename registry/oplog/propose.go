@@ -14,13 +14,13 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// A proposal is an operation of a namespace that several keys must agree to, before it is
-// committed. It travels as a file: the message of the operation without the commit that
-// keeps its state, with the approvals so far; of a revoke or redact then an empty line and
-// the name of every version, one a line, which the change list proves.
+// A proposal is an operation of a namespace that several keys must approve before it is committed.
+// It travels as a file: the message of the operation, without the commit that keeps its state, and
+// with the approvals so far. A revoke or redact adds an empty line and one line with the name of
+// each version; the change list proves these names.
 
-// NeedsOthers reports whether a member's key is not enough for an operation after s, which
-// is judged by root.
+// NeedsOthers reports whether an operation after s needs more keys than its signer's, judged by
+// root.
 func (s State) NeedsOthers(root Root, op Op, signer trust.PublicKey) bool {
 	if !Governs(op.Kind) || s.Threshold <= 1 {
 		return false
@@ -30,7 +30,7 @@ func (s State) NeedsOthers(root Root, op Op, signer trust.PublicKey) bool {
 	return err == nil && !s.rootsWord(op, grant)
 }
 
-// Reads returns the items whose lines an operation reads; nil is all of them.
+// Reads returns the items whose lines an operation reads; nil means all.
 func (op *Op) Reads() []objects.Ref {
 	if op.Kind == OpKeyRevoke || op.Kind == OpTransfer {
 		return nil
@@ -38,7 +38,7 @@ func (op *Op) Reads() []objects.Ref {
 	return RefsOf(op.Items)
 }
 
-// Foresee fills in what an operation leads to that nobody need have agreed to yet.
+// Foresee fills in the results of an operation before any other key has agreed to it.
 func (s State) Foresee(op Op, signer trust.PublicKey, now time.Time) (Op, State, error) {
 	terms, root := op.Terms, op.Root
 	op = Pen{Signer: publicOnly{signer}, Now: now, Format: store.SHA1}.Place(s, op)
@@ -66,7 +66,7 @@ func (s State) Foresee(op Op, signer trust.PublicKey, now time.Time) (Op, State,
 	return op, next, nil
 }
 
-// publicOnly is a signer that signs nothing.
+// publicOnly is a signer that only knows the public key.
 type publicOnly struct{ key trust.PublicKey }
 
 func (p publicOnly) Public() trust.PublicKey { return p.key }
@@ -75,8 +75,8 @@ func (p publicOnly) Sign(context.Context, []byte) ([]byte, error) {
 	return nil, fault.New(fault.Untrusted, "key %s: is not at hand", p.key.Fingerprint())
 }
 
-// Agreement judges a proposal of a namespace, as Root.Agreement does one of the root. The
-// catalogue has to be at hand.
+// Agreement checks a proposal of a namespace, as Root.Agreement does for the root. It needs the
+// catalogue.
 func (s State) Agreement(op Op, signer trust.PublicKey, now time.Time) (Agreement, error) {
 	if op.Registry != s.Registry || op.Namespace != s.Namespace || op.Genesis != s.Genesis {
 		return Agreement{}, fault.New(fault.Integrity, "proposal: belongs to another registry or namespace than %s", s.Namespace)
@@ -110,7 +110,7 @@ func (s State) Agreement(op Op, signer trust.PublicKey, now time.Time) (Agreemen
 	return agreementOf(s.Threshold, s.Active(), nil, agreed, signer), nil
 }
 
-// Proposal returns the text of a proposed operation: its one spelling.
+// Proposal returns the canonical text of a proposed operation.
 func (op *Op) Proposal() string {
 	text := op.Message()
 	if op.Kind != OpRevoke && op.Kind != OpRedact {
@@ -124,7 +124,7 @@ func (op *Op) Proposal() string {
 	return b.String()
 }
 
-// OfNamespace reports whether the text of a proposal is one of a namespace, not of the root.
+// OfNamespace reports whether the text of a proposal belongs to a namespace rather than the root.
 func OfNamespace(text string) bool {
 	_, rest, _ := strings.Cut(text, "\n\nRye-Format: 1\nRye-Op: ")
 	kind, _, _ := strings.Cut(rest, "\n")
@@ -151,7 +151,7 @@ func ParseOpProposal(text string) (op Op, err error) {
 	return op, nil
 }
 
-// splitProposal parts the message from the names that follow it.
+// splitProposal separates the message from the names that follow it.
 func splitProposal(text string) (message, names string) {
 	subject, rest, ok := strings.Cut(text, "\n\n")
 	trailers, names, more := strings.Cut(rest, "\n\n")
@@ -161,8 +161,8 @@ func splitProposal(text string) (message, names string) {
 	return subject + "\n\n" + trailers + "\n", names
 }
 
-// Describe tells in a few lines what an operation would change, for whoever is asked to
-// agree to it.
+// Describe lists the changes that an operation would make, in a few lines, for the people who are
+// asked to approve it.
 func (s State) Describe(op Op) []string {
 	lines := []string{fmt.Sprintf("operation %d of %s: %s", op.Seq, s.Namespace, op.Subject())}
 	if op.Reason != "" {

@@ -9,9 +9,8 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Governs reports whether State.Threshold keys must agree to an operation: to those that
-// change whose a namespace is, and to those that nothing takes back. Publishing, deprecating
-// and yanking stay one member's daily work.
+// Governs reports whether State.Threshold keys must agree to an operation: to changes of owners and
+// to irreversible operations. Publishing, deprecating and yanking stay one member's daily work.
 func Governs(kind OpKind) bool {
 	switch kind {
 	case OpKeyAdd, OpKeyRetire, OpKeyRevoke, OpTransfer, OpThreshold, OpRevoke, OpRedact, OpVoid:
@@ -20,8 +19,8 @@ func Governs(kind OpKind) bool {
 	return false
 }
 
-// rootsWord reports whether an operation stands on a grant of the root, and not on the keys
-// of the namespace. grant is what authority made of it.
+// rootsWord reports whether an operation rests on a grant by the root instead of the keys of the
+// namespace. grant is the result of authority.
 func (s *State) rootsWord(op Op, grant uint64) bool {
 	return grant != s.Grant || s.fromOutside(&op)
 }
@@ -36,17 +35,17 @@ func (s *State) Active() (list []trust.PublicKey) {
 	return list
 }
 
-// ApprovalMessage returns the bytes that a further key signs to approve the operation. They
-// bind registry, namespace, position, the operation before, the state after and what is
-// changed; not the commit that keeps the state, which has the time of the operation.
+// ApprovalMessage returns the bytes that another key signs to approve the operation. They bind the
+// registry, namespace, position, previous operation, next state and the changes. They leave out the
+// commit that keeps the state, because it has the time of the operation.
 func (op *Op) ApprovalMessage() []byte {
 	plain := *op
 	plain.Approvals, plain.Kept = nil, store.OID{}
 	return objects.PAE("application/vnd.rye.namespace-approval.v1", []byte(plain.Message()))
 }
 
-// checkAgreement counts the active keys that signed or approved. What stands on the root's
-// word needs nobody else's.
+// checkAgreement counts the active keys that signed or approved. An operation that rests on the
+// root's grant needs no other keys.
 func (s *State) checkAgreement(op Op, word bool) error {
 	switch alone := op.Terms == (Terms{}); {
 	case !Governs(op.Kind) || alone && (word || s.Threshold <= 1):
@@ -63,13 +62,13 @@ func (s *State) checkAgreement(op Op, word bool) error {
 	if err != nil {
 		return err
 	}
-	if n := len(agreed) + 1; n < s.Threshold { // authority saw that the signer is active
+	if n := len(agreed) + 1; n < s.Threshold { // authority checked that the signer is active
 		return fault.New(fault.Untrusted, "%d of %d keys of %s agreed, %d must", n, len(s.Active()), s.Namespace, s.Threshold)
 	}
 	return nil
 }
 
-// agreedTo returns the keys whose approvals of op hold, less the signer's.
+// agreedTo returns the keys with valid approvals of op, without the signer's.
 func (s *State) agreedTo(op *Op) ([]trust.PublicKey, error) {
 	return approved(op.Approvals, s.Active(), op.Signer, op.ApprovalMessage(), func(fp objects.Fingerprint) error {
 		if i := findKey(s.keys, fp); i >= 0 {
@@ -79,7 +78,7 @@ func (s *State) agreedTo(op *Op) ([]trust.PublicKey, error) {
 	})
 }
 
-// setThreshold sets how many must agree from the next operation on.
+// setThreshold sets how many keys must agree from the next operation on.
 func (s *State) setThreshold(op Op) error {
 	switch n := len(s.Active()); {
 	case op.Threshold < 1 || op.Threshold > n:
@@ -91,11 +90,11 @@ func (s *State) setThreshold(op Op) error {
 	return nil
 }
 
-// settleRoles notes which operation made those who may agree what they are.
+// settleRoles records the operation that last changed the keys or the threshold.
 func (s *State) settleRoles(op Op) {
 	switch op.Kind {
 	case OpClaim, OpTransfer:
-		s.Threshold = max(op.Threshold, 1) // the new owners' own word
+		s.Threshold = max(op.Threshold, 1) // the new owners decide
 	case OpKeyAdd, OpKeyRetire, OpKeyRevoke, OpThreshold:
 	default:
 		return
@@ -105,14 +104,14 @@ func (s *State) settleRoles(op Op) {
 	}
 }
 
-// Without returns the operation without a key's approval: whoever signs the commit agrees
-// by that, and counts once.
+// Without returns the operation without a key's approval. The key that signs the commit approves by
+// signing, and counts once.
 func (op Op) Without(key objects.Fingerprint) Op {
 	op.Approvals = without(op.Approvals, key)
 	return op
 }
 
-// Approve adds a key's agreement to a proposed operation.
+// Approve adds a key's approval to a proposed operation.
 func (op *Op) Approve(ctx context.Context, signer trust.Signer) error {
 	list, err := approve(ctx, op.Approvals, signer, op.ApprovalMessage())
 	if err == nil {

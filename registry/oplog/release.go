@@ -7,15 +7,15 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Release is a published version, as a verified log tells of it.
+// Release is a published version, as a verified log describes it.
 type Release struct {
 	Entry
 	Registry  objects.Digest // identity
 	Namespace string
-	Tip       Point // of the namespace when the release was selected
+	Tip       Point // where the namespace stood when the release was selected
 }
 
-// Select chooses among the versions of one state: see Registry.Select.
+// Select chooses among the versions of this state: see Registry.Select.
 func (s State) Select(ref objects.Ref, want objects.Range) (Release, error) {
 	list, err := s.Versions(ref)
 	if err != nil {

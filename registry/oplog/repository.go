@@ -22,9 +22,8 @@ func repository(text *string) codec {
 	}}
 }
 
-// CheckRepository refuses what cannot be the address that the root gives of a repository: it
-// has to be a URL with one of five schemes, with neither password nor query, and mean the
-// same on every machine.
+// CheckRepository refuses a repository address that the root may not state. It must be a URL with
+// one of five schemes, without password and query, and mean the same on every machine.
 func CheckRepository(text string) error {
 	bad := func(why string) error {
 		return fault.New(fault.Malformed, "repository %q: %s", words.Brief(text), why)
@@ -54,8 +53,8 @@ func CheckRepository(text string) error {
 	return nil
 }
 
-// unsafeParts says what in an address ssh, a proxy or a server could read as something else; ""
-// for nothing. Package transport refuses the same: what a log may say does not depend on that.
+// unsafeParts describes parts of an address that ssh, a proxy or a server could misread; "" for
+// none. Package transport refuses the same parts, but the log format must not depend on it.
 func unsafeParts(u *url.URL) string {
 	host, user, path := u.Hostname(), u.User.Username(), u.Path
 	if u.Scheme == "ssh" && strings.HasPrefix(path, "/~") {

@@ -9,21 +9,21 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// One key-revoke may name several keys. Two thieves whose operations do not follow could else
-// keep each other's key: nobody can derive the catalogue while only one of them is dropped. All
+// One key-revoke may name several keys. Otherwise two thieves with broken operations could protect
+// each other's key: the catalogue cannot be derived while only one of them is dropped. All named
 // keys are revoked, or none.
 
-// KeyRevocation is what a key-revoke says of one key.
+// KeyRevocation is the entry for one key in a key-revoke.
 type KeyRevocation struct {
 	Key      objects.Fingerprint
-	BadFrom  uint64 // the first operation by Key that no longer counts; to DropsOf, 0 is the next
-	DropFrom uint64 // the first operation by Key that changes nothing of the catalogue; 0: none
+	BadFrom  uint64 // the first operation by Key that is not accepted; in DropsOf, 0 means the next
+	DropFrom uint64 // the first operation by Key whose catalogue changes are dropped; 0: none
 }
 
-// compareRevoked orders them as a key-revoke names them.
+// compareRevoked orders the entries of a key-revoke.
 func compareRevoked(a, b KeyRevocation) int { return strings.Compare(a.Key.String(), b.Key.String()) }
 
-// RevokeOp returns the key-revoke that names these keys, at least one, and none twice (Usage).
+// RevokeOp returns a key-revoke for one or more keys. It refuses a repeated key (Usage).
 func RevokeOp(reason string, keys ...KeyRevocation) (Op, error) {
 	list := slices.SortedFunc(slices.Values(keys), compareRevoked)
 	if len(list) == 0 || len(list) > maxRevocations {
@@ -37,13 +37,13 @@ func RevokeOp(reason string, keys ...KeyRevocation) (Op, error) {
 	return Op{Kind: OpKeyRevoke, Reason: reason}.Naming(list), nil
 }
 
-// Naming returns a key-revoke of these keys, which are sorted.
+// Naming returns op as a key-revoke of the keys in list, which is sorted.
 func (op Op) Naming(list []KeyRevocation) Op {
 	op.Key, op.BadFrom, op.DropFrom, op.More = list[0].Key, list[0].BadFrom, list[0].DropFrom, slices.Clone(list[1:])
 	return op
 }
 
-// Revocations returns what a key-revoke says of each key that it names.
+// Revocations returns the entry for each key in a key-revoke.
 func (op *Op) Revocations() []KeyRevocation {
 	return append([]KeyRevocation{{op.Key, op.BadFrom, op.DropFrom}}, op.More...)
 }
@@ -53,9 +53,9 @@ func (op *Op) Drops() bool {
 	return op.DropFrom > 0 || slices.ContainsFunc(op.More, func(k KeyRevocation) bool { return k.DropFrom > 0 })
 }
 
-// revokeKeys marks keys bad, each from a position on, and with each the keys that it added since.
-// A key that is revoked already may be named again only where more of its operations are dropped:
-// otherwise a thief who revoked the stolen key would keep every member from doing that.
+// revokeKeys marks keys bad, each from a position on, with the keys that each added from there on.
+// A revoked key may be named again only to drop more of its operations. Without that exception, a
+// thief could revoke the stolen key first, and so keep members from dropping its operations.
 func (s *State) revokeKeys(op Op) error {
 	at := make(map[objects.Fingerprint]int, len(s.keys))
 	for i := range s.keys {
@@ -84,14 +84,14 @@ func (s *State) revokeKeys(op Op) error {
 	}
 	s.keys = slices.Clone(s.keys)
 	s.spoil(falls, op)
-	// As many as were needed before agreed to this, so that they may go on with fewer.
+	// The old threshold agreed to this, so the remaining keys may go on with a lower one.
 	s.Threshold = max(min(s.Threshold, len(s.Active())), 1)
 	return nil
 }
 
-// spoil revokes the keys that fall, a zero KeyRevocation being of one that stands, and every key
-// that one of them added at or after the position from which it is bad. A key is met once, after
-// the one that added it, so it makes no difference which of them is named first.
+// spoil revokes the keys whose entry in falls is not zero, and every key that one of them added at
+// or after its BadFrom. It visits each key once, after the key that added it, so the order in which
+// a key-revoke names them makes no difference.
 func (s *State) spoil(falls []KeyRevocation, op Op) {
 	for _, i := range byDescent(s.keys) {
 		k, f := &s.keys[i], falls[i]
@@ -115,7 +115,7 @@ func (s *State) spoil(falls []KeyRevocation, op Op) {
 	}
 }
 
-// fallsWith lets a key that was added at a position fall with the one that added it.
+// fallsWith includes a key, added at a position, in the revocation of the key that added it.
 func (k *KeyRevocation) fallsWith(by KeyRevocation, added uint64) {
 	k.BadFrom = earliest(k.BadFrom, added)
 	if by.DropFrom > 0 {
@@ -123,7 +123,7 @@ func (k *KeyRevocation) fallsWith(by KeyRevocation, added uint64) {
 	}
 }
 
-// earliest returns the lower of a position, 0 being none, and another.
+// earliest returns the lower of two positions; an a of 0 means none.
 func earliest(a, b uint64) uint64 {
 	if a == 0 {
 		return b
@@ -131,12 +131,12 @@ func earliest(a, b uint64) uint64 {
 	return min(a, b)
 }
 
-// byDescent returns the keys' indexes, each after that of the key that added it.
+// byDescent returns the indexes of the keys, each after the index of the key that added it.
 func byDescent(keys []Key) []int {
 	order, others := make([]int, len(keys)), make([]int, len(keys))
 	for i := range keys {
 		if order[i] = i; keys[i].By != keys[i].Public.Fingerprint() {
-			others[i] = 1 // of one operation, who signed it comes first
+			others[i] = 1 // within one operation, its signer comes first
 		}
 	}
 	slices.SortStableFunc(order, func(i, j int) int {

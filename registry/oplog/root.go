@@ -14,9 +14,9 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Root is the state of a registry's root after an operation: who holds it, and
-// whose the namespaces are. A Root is never changed; Apply returns another. The
-// zero value is the root before its genesis.
+// Root is the state of a registry's root after an operation: its holders and the owners of its
+// namespaces. A Root never changes; Apply returns a new one. The zero value is the root before its
+// genesis.
 type Root struct {
 	ID        objects.Digest // identity of the registry: the SHA-256 of the raw genesis
 	Name      string
@@ -24,7 +24,7 @@ type Root struct {
 	Threshold int
 	Tags      bool              // publishers push a tag for each version and state
 	Keys      []trust.PublicKey // read-only
-	Roles     uint64            // the operation that made these the keys
+	Roles     uint64            // the operation that last set the keys
 
 	Seq  uint64
 	Tip  objects.Digest // of the raw commit at Seq
@@ -34,22 +34,22 @@ type Root struct {
 	grants []*Grant // sorted by namespace
 }
 
-// Grant is the root's word on a namespace.
+// Grant is the root's entry for a namespace.
 type Grant struct {
 	Namespace  string
 	Keys       []trust.PublicKey // the owners; read-only
-	Genesis    objects.Digest    // the claim that is meant; zero when any claim by an owner is
-	Located    string            // the repository that it lies in; "" is that of the root
+	Genesis    objects.Digest    // the claim that the root accepts; zero for any claim by an owner
+	Located    string            // the repository that holds the namespace; "" is the root's own
 	Since      uint64            // the root operation that granted
-	Checkpoint *Checkpoint       // the newest; nil when there is none
-	FreshUntil time.Time         // when the next is due; zero when nothing was said
+	Checkpoint *Checkpoint       // the newest; nil for none
+	FreshUntil time.Time         // when the next is due; zero when not stated
 
 	file  []byte
 	Sum   objects.Digest
 	older *Grant
 }
 
-// Grant returns what the root now says about a namespace, nil when nothing.
+// Grant returns the root's present entry for a namespace, or nil.
 func (r Root) Grant(namespace string) *Grant {
 	if i, ok := r.find(namespace); ok {
 		return r.grants[i]
@@ -66,7 +66,7 @@ func (r Root) Namespaces() []string {
 	return names
 }
 
-// grantAt returns what the root said at a position.
+// grantAt returns the root's entry for a namespace at a position.
 func (r Root) grantAt(namespace string, seq uint64) *Grant {
 	g := r.Grant(namespace)
 	for g != nil && g.Since > seq {
@@ -81,8 +81,8 @@ func (r Root) find(namespace string) (int, bool) {
 	})
 }
 
-// Admits refuses a namespace whose genesis the newest root does not stand for.
-// claimant signed that genesis.
+// Admits refuses a namespace unless the newest root accepts its genesis. claimant signed that
+// genesis.
 func (r Root) Admits(namespace string, genesis objects.Digest, claimant trust.PublicKey) error {
 	g := r.Grant(namespace)
 	switch {
@@ -98,8 +98,8 @@ func (r Root) Admits(namespace string, genesis objects.Digest, claimant trust.Pu
 	return nil
 }
 
-// Apply returns the root after an operation. It refuses whatever the root keys
-// of r, in the required number, did not agree to. Pure.
+// Apply returns the root after an operation. It refuses an operation to which too few root keys of
+// r agreed. Pure.
 func (r Root) Apply(op RootOp) (Root, error) {
 	next, err := r.step(op)
 	if err != nil {
@@ -124,7 +124,7 @@ func (r Root) step(op RootOp) (Root, error) {
 	return next, err
 }
 
-// change is what an operation does, without judging it.
+// change applies an operation without checking it.
 func (r *Root) change(op RootOp) error {
 	r.Seq, r.Tip, r.At, r.Time = op.Seq, op.Sum, op.ID, op.Time
 	switch op.Kind {
@@ -166,8 +166,8 @@ func (r Root) checkLink(op RootOp) error {
 	return nil
 }
 
-// checkAgreement counts the root keys that signed or approved. A genesis is
-// judged by its own set. A key that becomes root must have signed too.
+// checkAgreement counts the root keys that signed or approved. A genesis is judged by its own keys.
+// A key that becomes a root key must have signed too.
 func (r Root) checkAgreement(op RootOp) error {
 	held, threshold := r.Keys, r.Threshold
 	if op.Kind == OpGenesis {
@@ -194,7 +194,7 @@ func (r Root) checkAgreement(op RootOp) error {
 		return fault.New(fault.Untrusted, "%d of %d root keys agreed, %d must", n, len(held), threshold)
 	}
 	if op.Kind == OpGenesis {
-		held = nil // all of them are new
+		held = nil // all keys of a genesis are new
 	}
 	for _, k := range op.newcomers(held) {
 		if !slices.Contains(agreed, k) {
@@ -204,7 +204,7 @@ func (r Root) checkAgreement(op RootOp) error {
 	return nil
 }
 
-// checkTerms: who agreed did so among these root keys, and for a time.
+// checkTerms checks that approvals were given among these root keys and have not expired.
 func (r Root) checkTerms(op RootOp) error {
 	if op.Terms == (Terms{}) {
 		return nil
@@ -212,8 +212,8 @@ func (r Root) checkTerms(op RootOp) error {
 	return op.Terms.hold(r.Roles, op.Time)
 }
 
-// hold refuses agreement that was given among other keys, or for an earlier time. It is
-// compared with that of the commit and no clock.
+// hold refuses approvals given among other keys, or until an earlier time. It compares with the
+// time of the commit, not with a clock.
 func (t Terms) hold(roles uint64, commit time.Time) error {
 	if t.Roles != roles {
 		return fault.New(fault.Untrusted, "agreed to among the keys of operation %d, they are those of %d", t.Roles, roles)
@@ -240,7 +240,7 @@ func (r *Root) checkpoint(c *Checkpoint, until time.Time) error {
 		return fault.New(fault.NotFound, "checkpoint of %s: the root has not granted it", c.Namespace)
 	}
 	if was := old.Checkpoint; was != nil && was.Seq == c.Seq && *was == *c && until.After(old.FreshUntil) {
-		// nothing happened there, and that is said anew
+		// nothing happened there; the checkpoint is repeated with a later due time
 	} else if was != nil && was.Seq >= c.Seq {
 		return fault.New(fault.Rollback, "checkpoint of %s at %d: the last one was at %d", c.Namespace, c.Seq, old.Checkpoint.Seq)
 	}
@@ -273,7 +273,7 @@ func grantPath(namespace string) string {
 	return fmt.Sprintf("namespaces/%02x/%s.yaml", sum[0], namespace)
 }
 
-// Seal writes the grant's file.
+// Seal encodes the grant's file.
 func (g *Grant) Seal() {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "format: %d\nnamespace: %s\nsince: %d\n", FormatVersion, yamlQuoted(g.Namespace), g.Since)
@@ -313,8 +313,8 @@ func writeKeys(b *bytes.Buffer, name string, keys []trust.PublicKey) {
 	}
 }
 
-// readme is fixed by the format, so that no text can be slipped in beside the
-// state, and a reader can tell the tree's id without fetching it.
+// readme is fixed by the format. So it cannot carry hidden text beside the state, and a reader can
+// compute the tree's id without fetching it.
 const readme = `# %s
 
 This repository is a registry of rye: directives, tools and knowledge for
@@ -360,8 +360,8 @@ type fileSum struct {
 	sum  objects.Digest
 }
 
-// listing returns "<64 hex>  <path>\n" lines sorted by path: what sha256sum
-// prints for the files of a checkout, and can check.
+// listing returns lines "<64 hex>  <path>\n" sorted by path, as sha256sum prints and checks them
+// for a checkout.
 func listing(sums []fileSum) []byte {
 	slices.SortFunc(sums, func(a, b fileSum) int { return strings.Compare(a.path, b.path) })
 	b := make([]byte, 0, 90*len(sums))
@@ -374,7 +374,7 @@ func listing(sums []fileSum) []byte {
 	return b
 }
 
-// Locates reports whether the root locates a namespace at an address.
+// Locates reports whether the root locates any namespace at an address.
 func (r Root) Locates(url string) bool {
 	return slices.ContainsFunc(r.grants, func(g *Grant) bool { return g.Located == url })
 }

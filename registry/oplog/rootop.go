@@ -17,9 +17,9 @@ import (
 // The operations on the root of a registry.
 const (
 	OpGenesis    OpKind = "genesis"    // the first; its raw bytes are the registry's identity
-	OpGrant      OpKind = "grant"      // says whose a namespace is
-	OpRoots      OpKind = "roots"      // a new set of root keys, and who may claim
-	OpCheckpoint OpKind = "checkpoint" // vouches for tips of namespaces
+	OpGrant      OpKind = "grant"      // sets the owners of a namespace
+	OpRoots      OpKind = "roots"      // sets the root keys, the threshold and who may claim
+	OpCheckpoint OpKind = "checkpoint" // confirms tips of namespaces
 )
 
 // Claims says who may claim a namespace that the root does not name.
@@ -27,12 +27,12 @@ type Claims string
 
 // The rules for claims.
 const (
-	ClaimsGranted Claims = "granted" // nobody: the root grants every namespace
-	ClaimsOpen    Claims = "open"    // anybody; readers trust on first use
+	ClaimsGranted Claims = "granted" // no one: the root grants every namespace
+	ClaimsOpen    Claims = "open"    // anyone; readers trust on first use
 )
 
-// Nonce makes a registry one of its own: whoever makes two in one second, by one name and
-// with one key, makes two identities.
+// Nonce makes a registry unique: two registries that one key makes in one second under one name get
+// different identities.
 type Nonce [16]byte
 
 // nonce is the codec of 32 lower-case hexadecimal digits.
@@ -47,7 +47,7 @@ func nonce(n *Nonce) codec {
 	}}
 }
 
-// yes is the codec of what is said or left out.
+// yes is the codec of a flag: "yes", or left out.
 func yes(b *bool) codec {
 	return codec{func() string { return "yes" }, func(s string) error {
 		if *b = s == "yes"; !*b {
@@ -57,28 +57,28 @@ func yes(b *bool) codec {
 	}}
 }
 
-// Approval is the agreement of one more key to an operation.
+// Approval is one more key's agreement to an operation.
 type Approval struct {
 	Key objects.Fingerprint
 	Sig []byte // over the operation's ApprovalMessage
 }
 
-// Terms are what further keys agree under. The zero value is none.
+// Terms limit approvals. The zero value means none.
 type Terms struct {
-	Roles uint64    // the operation that made the keys that may agree what they are; 0 in a genesis
-	Until time.Time // of the commit, at the latest; UTC, whole seconds
+	Roles uint64    // the operation that last set the keys that may agree; 0 in a genesis
+	Until time.Time // latest time of the commit; UTC, whole seconds
 }
 
-// TermsFor is how long a proposal may wait for agreement.
+// TermsFor is how long a proposal may wait for approvals.
 const TermsFor = 30 * 24 * time.Hour
 
-// Checkpoint is the root's word that a namespace's log passes through a commit.
+// Checkpoint is the root's statement that a namespace's log passes through a commit.
 type Checkpoint struct {
 	Namespace string
 	Seq       uint64
 	Sum       objects.Digest // of the raw commit
 	ID        store.OID      // its address
-	State     objects.Digest // of the root list of the state after it
+	State     objects.Digest // root list of the state after it
 }
 
 // RootOp is one operation of the root's log: one commit of refs/heads/main.
@@ -96,19 +96,18 @@ type RootOp struct {
 	Tags      bool              // genesis, roots: publishers push a tag for each version and state
 	Keys      []trust.PublicKey // genesis, roots: the root keys; grant: the owners
 	Namespace string            // grant
-	Genesis   objects.Digest    // grant: the claim that is meant; zero before there is one
-	Located   string            // grant: the repository that the namespace lies in; "" is this one
+	Genesis   objects.Digest    // grant: the claim that the root accepts; zero before there is one
+	Located   string            // grant: the repository that holds the namespace; "" is this one
 
 	Checkpoints []Checkpoint
-	FreshUntil  time.Time // checkpoint: when the next is due, UTC, whole seconds; zero when nothing is said
+	FreshUntil  time.Time // checkpoint: when the next is due, UTC, whole seconds; zero when not stated
 	Terms       Terms
 	Approvals   []Approval // sorted by key
 
 	Envelope
 }
 
-// ParseRoot reads an operation from a raw commit of the root branch, as
-// strictly as Parse.
+// ParseRoot reads an operation from a raw commit of the root branch, as strictly as Parse.
 func ParseRoot(raw []byte) (RootOp, error) { return parseRoot(raw, true) }
 
 func parseRoot(raw []byte, verify bool) (op RootOp, err error) {
@@ -129,12 +128,12 @@ func ParseProposal(message string) (op RootOp, err error) {
 	return op, nil
 }
 
-// Message returns the commit message of the operation: its one spelling.
+// Message returns the canonical commit message of the operation.
 func (op *RootOp) Message() string { return encodeMessage(op) }
 
-// ApprovalMessage returns the bytes that a further key signs to approve the
-// operation. They bind the registry, the position, the operation before and the
-// state after, so an approval is good for this one operation only.
+// ApprovalMessage returns the bytes that another key signs to approve the operation. They bind the
+// registry, the position, the previous operation and the next state, so an approval is good for
+// this one operation only.
 func (op *RootOp) ApprovalMessage() []byte {
 	plain := *op
 	plain.Approvals = nil
@@ -189,8 +188,8 @@ func (op *RootOp) trailers(f *fields) {
 	f.agreement(&op.Terms, &op.Approvals)
 }
 
-// agreement carries what others than the signer agreed to: the terms, and a bounded list of
-// approvals, sorted by key, each once.
+// agreement carries the terms and the approvals by other keys: a bounded list, sorted by key, each
+// once.
 func (f *fields) agreement(terms *Terms, list *[]Approval) {
 	if *terms != (Terms{}) || f.next("Rye-Terms") {
 		f.value("Rye-Terms", number(&terms.Roles), moment(&terms.Until))
@@ -235,7 +234,7 @@ func (f *fields) checkpoint(c *Checkpoint) {
 	}
 }
 
-// checkCheckpoints: a bounded list, sorted, each once.
+// checkCheckpoints wants a bounded list, sorted, each namespace once.
 func (op *RootOp) checkCheckpoints(f *fields) {
 	list := op.Checkpoints
 	for i := 1; i < len(list); i++ {

@@ -14,9 +14,8 @@ import (
 // MaxShard bounds one file of a catalogue and a change list, in bytes.
 const MaxShard = 64 << 20
 
-// A Shard is one file of a catalogue and never changes once made. It may know
-// only its address; its lines are then loaded, checked against the digest and
-// kept at first use. Safe for concurrent use.
+// A Shard is one file of a catalogue and never changes. It may know only its address; it then loads
+// its lines on first use, checks them against the digest and keeps them. Safe for concurrent use.
 type Shard struct {
 	at   Address
 	from Source
@@ -25,8 +24,8 @@ type Shard struct {
 	rows []*Row // sorted by compareKey
 }
 
-// A Row is an entry with its line, so that a changed shard copies the lines of
-// the entries that stay, and with its item's name, by which rows are found.
+// A Row is an entry with its encoded line, so that a changed shard copies the lines that stay. Item
+// is the entry's published name, by which rows are found.
 type Row struct {
 	*Entry
 	Item string
@@ -44,11 +43,10 @@ func newShard(rows []*Row) *Shard {
 	return s
 }
 
-// lazyShard returns a shard that knows its address, and loads its lines when
-// somebody needs them.
+// lazyShard returns a shard that knows its address and loads its lines on first use.
 func lazyShard(at Address, from Source) *Shard { return &Shard{at: at, from: from} }
 
-// Get makes sure that the rows are there. A nil shard has none.
+// Get returns the rows, loading them if necessary. A nil shard has none.
 func (s *Shard) Get() ([]*Row, error) {
 	if s == nil {
 		return nil, nil
@@ -85,7 +83,7 @@ func ParseShard(raw []byte) ([]*Row, error) {
 	return rows, nil
 }
 
-// find returns where the version is, or would be.
+// find returns the index of a version, or where it would be inserted.
 func find(rows []*Row, ref objects.Ref, version string) (int, bool) {
 	item := ref.Published()
 	return sort.Find(len(rows), func(i int) int { return -rows[i].Compare(item, version) })
@@ -99,7 +97,7 @@ func FindEntry(rows []*Row, ref objects.Ref, version string) *Entry {
 	return nil
 }
 
-// JoinRows returns the lines of rows: the bytes of a shard or a change list, nil for none.
+// JoinRows returns the lines of rows as the bytes of a shard or a change list; nil for none.
 func JoinRows(rows []*Row) []byte {
 	n := 0
 	for _, r := range rows {
@@ -115,7 +113,7 @@ func JoinRows(rows []*Row) []byte {
 	return raw
 }
 
-// At returns where the shard's bytes are.
+// At returns the address of the shard's bytes.
 func (s *Shard) At() Address { return s.at }
 
 // RefsOf returns the items of entries, never nil.
@@ -137,7 +135,7 @@ func ShardsOf(refs []objects.Ref) []byte {
 	return slices.Compact(out)
 }
 
-// EveryShard is all of them.
+// EveryShard returns the numbers of all shards.
 func EveryShard() (all []byte) {
 	for i := range 256 {
 		all = append(all, byte(i))

@@ -11,11 +11,11 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// A malformed operation is a commit that a member signed as the next of a log, and that cannot
-// be applied. It takes its position and has no effect. If readers refused it, a thief with the
-// key of one member could keep every later revocation from them by one such commit.
+// A malformed operation is a commit that a member signed as the next in a log, but that cannot be
+// applied. It takes its position and has no effect. If readers refused it, a thief with one
+// member's key could use it to keep every later revocation from them.
 
-// Position is where an operation stands in its log.
+// Position is the place of an operation in its log.
 type Position struct {
 	Seq uint64
 	ID  store.OID      // of its commit
@@ -25,18 +25,18 @@ type Position struct {
 // Skipped is a malformed operation.
 type Skipped struct {
 	Position
-	By     objects.Fingerprint // who signed it
+	By     objects.Fingerprint // the signer
 	Why    string              // one line
-	Voided uint64              // the operation that voided it; 0 while it is to be reported
+	Voided uint64              // the operation that voided it; 0 while it is still reported
 }
 
-// MaxWhy bounds the reason of a skipped operation, in bytes: it is for people, and the log
-// has the operation.
+// MaxWhy bounds the reason for a skipped operation, in bytes. The reason is for people; the log has
+// the operation itself.
 const MaxWhy = 200
 
-// skip returns the state after the operation raw, which cannot be applied; cause says why. op
-// is what was read of it. It reports false where raw is no operation of this log by a member,
-// or where another reader, or this one later, could apply it.
+// skip returns the state after the operation raw, which cannot be applied because of cause. op
+// holds the fields that could be read. It returns false if raw is no operation of this log by a
+// member, or if another reader, or this one later, could apply it.
 func (s State) skip(raw []byte, op Op, cause error) (State, Skipped, bool) {
 	c, err := store.ParseCommit(raw)
 	if err != nil || len(c.Parents) != 1 || c.Parents[0] != s.At || op.Root > s.root.Seq {
@@ -63,8 +63,8 @@ func (s State) Past(p Position) State {
 	return s
 }
 
-// WhySkipped returns an error as one line: without what names the operation, which is shown
-// beside it.
+// WhySkipped returns an error as one line, without the name of the operation, which is shown beside
+// it.
 func WhySkipped(cause error) string {
 	var f *fault.Error
 	if errors.As(cause, &f) {
@@ -73,9 +73,8 @@ func WhySkipped(cause error) string {
 	return Plain(cause.Error(), MaxWhy)
 }
 
-// PrevOf returns the digest of the operation before that an operation of either kind of log
-// states in its first Rye-Prev; zero where it has none. It reads nothing else of the message,
-// which may be malformed.
+// PrevOf returns the digest in the first Rye-Prev of an operation from either kind of log; zero if
+// there is none. It ignores the rest of the message, which may be malformed.
 func PrevOf(c *store.Commit) (objects.Digest, error) {
 	for line := range strings.Lines(c.Message) {
 		if text, is := strings.CutPrefix(line, "Rye-Prev: "); is {
@@ -85,8 +84,8 @@ func PrevOf(c *store.Commit) (objects.Digest, error) {
 	return objects.Digest{}, nil
 }
 
-// follows applies the next commit of a log, which was read as op unless bad says why not. Where
-// it is malformed it is skipped.
+// follows applies the next commit of a log, which was parsed as op, or failed to parse with bad. It
+// skips a malformed operation.
 func (s State) follows(raw []byte, op Op, bad error) (State, *Skipped, error) {
 	after, err := s, bad
 	if err == nil {

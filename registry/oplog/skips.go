@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// MaxSkipped bounds the operations of one namespace in that list; more are counted.
+// MaxSkipped bounds the list of skipped operations of one namespace; more are only counted.
 const MaxSkipped = 1024
 
-// Skips are the operations of a namespace that have no effect.
+// Skips holds the operations of a namespace that have no effect.
 type Skips struct {
 	List []Skipped // by position
-	More uint64    // that are not in the list
-	UpTo uint64    // the position up to which the log was looked at
+	More uint64    // number of further operations
+	UpTo uint64    // the position up to which the log was examined
 }
 
-// Find returns where the operation at a position is in the list, or would be.
+// Find returns the index in the list of the operation at a position, or where it would be inserted.
 func (k *Skips) Find(seq uint64) (int, bool) {
 	return slices.BinarySearchFunc(k.List, seq, func(s Skipped, seq uint64) int { return cmp.Compare(s.Seq, seq) })
 }
 
-// Add adds an operation that follows those in the list.
+// Add adds an operation later than all in the list.
 func (k *Skips) Add(s Skipped) {
 	if len(k.List) < MaxSkipped {
 		k.List = append(k.List, s)
@@ -29,8 +29,7 @@ func (k *Skips) Add(s Skipped) {
 	}
 }
 
-// Void notes that the operation by voids another. It reports false where that is not in the
-// list.
+// Void records that operation by voids another. It returns false if that one is not in the list.
 func (k *Skips) Void(what Voided, by uint64) bool {
 	if i, found := k.Find(what.Seq); found && k.List[i].Sum == what.Sum {
 		k.List[i].Voided = by
@@ -43,7 +42,7 @@ func (k *Skips) Void(what Voided, by uint64) bool {
 	return false
 }
 
-// Open returns the operations that nobody voided yet.
+// Open returns the operations that are not voided yet.
 func (k Skips) Open() (open []Skipped) {
 	for _, s := range k.List {
 		if s.Voided == 0 {

@@ -12,32 +12,32 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// State is a namespace after an operation of its log: its keys and its catalogue.
-// A State is never changed; Apply returns another that shares what is unchanged.
-// It is safe for concurrent use. The zero value is no namespace: see NewState.
+// State is a namespace after an operation of its log: its keys and its catalogue. A State never
+// changes; Apply returns a new one that shares unchanged parts. It is safe for concurrent use. The
+// zero value is no namespace: see NewState.
 type State struct {
 	Registry  objects.Digest // identity of the registry
 	Namespace string
-	Grant     uint64 // the root operation that the owners derive from; 0 for an open claim
-	Owners    uint64 // the operation that last put other owners there: the claim, at first
+	Grant     uint64 // the root operation on which the owners rest; 0 for an open claim
+	Owners    uint64 // the operation that last changed the owners: at first the claim
 	Published uint64 // versions so far
-	Threshold int    // active keys that must agree to what Governs names; at least 1 after the claim
-	Roles     uint64 // the operation that made the keys and Threshold what they are; 0 while one key is enough
+	Threshold int    // how many active keys must agree to operations in Governs; at least 1 after the claim
+	Roles     uint64 // the operation that last changed the keys or Threshold; 0 while one key is enough
 
-	// Where the log stands. Not part of the encoded state.
-	Genesis objects.Digest // raw claim
+	// The position in the log. Not part of the encoded state.
+	Genesis objects.Digest // digest of the raw claim
 	Seq     uint64         // 0 before the claim
-	Tip     objects.Digest // raw commit at Seq
+	Tip     objects.Digest // digest of the raw commit at Seq
 	At      store.OID      // its address
 	Kept    store.OID      // the commit that keeps this state
 	Root    uint64         // highest root position seen by an operation
-	Time    time.Time      // of the last operation that has effect
+	Time    time.Time      // time of the last operation with effect
 
-	last Position // of the last operation that has effect; those after it were skipped
+	last Position // of the last operation with effect; later ones were skipped
 	root Root
 	keys []Key
 	cat  *catalogue // nil before the claim
-	from Source     // of what the catalogue is made of
+	from Source     // source of the parts of the catalogue
 }
 
 // NewState returns the state of a namespace before its claim, to be judged by root.
@@ -45,7 +45,7 @@ func NewState(root Root, namespace string) State {
 	return State{Registry: root.ID, Namespace: namespace, Threshold: 1, root: root}
 }
 
-// WithRoot returns s judged by another, later, position of the root.
+// WithRoot returns s, to be judged by root, a later state of the same root.
 func (s State) WithRoot(root Root) State {
 	s.root = root
 	return s
@@ -62,7 +62,7 @@ func (s State) Key(fp objects.Fingerprint) (Key, bool) {
 	return Key{}, false
 }
 
-// Entry returns a published version: fault.NotFound when there is none.
+// Entry returns a published version, or fault.NotFound.
 func (s State) Entry(ref objects.Ref, version string) (Entry, error) {
 	e, err := s.Lookup(ref, version)
 	if err == nil && e == nil {
@@ -74,8 +74,7 @@ func (s State) Entry(ref objects.Ref, version string) (Entry, error) {
 	return *e, nil
 }
 
-// Lookup returns a published version, which must not be changed; nil when there is
-// none.
+// Lookup returns a published version, or nil. The caller must not change it.
 func (s State) Lookup(ref objects.Ref, version string) (*Entry, error) {
 	rows, err := s.cat.Rows(ShardOf(ref))
 	e := FindEntry(rows, ref, version)
@@ -85,8 +84,8 @@ func (s State) Lookup(ref objects.Ref, version string) (*Entry, error) {
 	return e, err
 }
 
-// Versions returns every version of an item, oldest version first, whatever its
-// status; none is no error.
+// Versions returns all versions of an item in any status, oldest version first. An item without
+// versions is no error.
 func (s State) Versions(ref objects.Ref) ([]Entry, error) {
 	rows, err := s.cat.Rows(ShardOf(ref))
 	if err != nil {
@@ -111,8 +110,8 @@ func compareVersions(a, b string) int {
 	return v.Compare(w)
 }
 
-// Entries calls visit for every published version, in the order of the
-// catalogue's files and lines, until visit fails.
+// Entries calls visit for every published version, in the order of the catalogue's files and lines,
+// until visit fails.
 func (s State) Entries(visit func(Entry) error) error {
 	return s.cat.each(func(_ byte, sh *Shard) error {
 		rows, err := sh.Get()
@@ -125,7 +124,7 @@ func (s State) Entries(visit func(Entry) error) error {
 	})
 }
 
-// Digest returns the SHA-256 of the state's root list, which proves all of it; zero before
+// Digest returns the SHA-256 of the state's root list, which proves the whole state; zero before
 // the claim.
 func (s State) Digest() objects.Digest {
 	if s.cat == nil {
@@ -134,7 +133,7 @@ func (s State) Digest() objects.Digest {
 	return s.cat.at.Sum
 }
 
-// CheckKeys refuses a state whose root list names other keys than the log gave.
+// CheckKeys refuses a state whose root list names other keys than the log.
 func (s State) CheckKeys() error {
 	if err := s.cat.get(); err != nil || s.cat == nil {
 		return err
@@ -145,9 +144,9 @@ func (s State) CheckKeys() error {
 	return nil
 }
 
-// Keep returns the id of the commit that keeps a state and the change list that led to it,
-// and gives to put, unless it is nil, what is new after the catalogue before. The commit has
-// no parents, is not signed, and follows from what it holds: the log vouches for it.
+// Keep returns the id of the commit that keeps a state and the change list that led to it. Unless
+// put is nil, it passes everything new since the catalogue before to put. The commit has no parents
+// and is unsigned; it follows from its content, and the log states its id.
 func (s State) Keep(changes Address, before *catalogue, put Sink) (store.OID, error) {
 	if put == nil {
 		put, before = Hasher(store.SHA1), s.cat
@@ -165,8 +164,8 @@ func (s State) Keep(changes Address, before *catalogue, put Sink) (store.OID, er
 	return put(store.TypeCommit, raw)
 }
 
-// Tree gives to put the trees of a state that are not those of the catalogue before, and
-// returns the top one.
+// Tree passes the trees of a state that differ from the catalogue before to put, and returns the
+// top tree.
 func (s State) Tree(changes Address, before *catalogue, put Sink) (store.OID, error) {
 	catalogue, err := s.cat.tree(before, put)
 	if err != nil {
@@ -182,7 +181,7 @@ func (s State) Tree(changes Address, before *catalogue, put Sink) (store.OID, er
 	return PutTree(put, entries)
 }
 
-// putNew gives the files of a state to put, but for those of the catalogue before.
+// putNew passes the files of a state that the catalogue before lacks to put.
 func (s State) putNew(before *catalogue, put Sink) error {
 	if err := s.cat.PutNew(before, put); err != nil {
 		return err
@@ -191,37 +190,37 @@ func (s State) putNew(before *catalogue, put Sink) error {
 	return err
 }
 
-// PlainCommit encodes a commit that is told apart by nothing but what it holds.
+// PlainCommit encodes a commit that depends only on its content and time.
 func PlainCommit(tree store.OID, message string, when time.Time) ([]byte, error) {
 	stamp := contentIdent.At(when.UTC())
 	return store.EncodeCommit(&store.Commit{Tree: tree, Author: stamp, Committer: stamp, Message: message})
 }
 
-// contentIdent is who states and versions are by.
+// contentIdent is the author of states and versions.
 var contentIdent = store.Ident{Name: "rye", Email: "content@rye.invalid"}
 
-// Under returns the root that s is judged by: see WithRoot.
+// Under returns the root by which s is judged: see WithRoot.
 func (s State) Under() Root { return s.root }
 
-// Last returns the last operation that has effect. Those after it were skipped.
+// Last returns the last operation with effect. Later ones were skipped.
 func (s State) Last() Position { return s.last }
 
 // Catalogue returns the published versions; nil before the claim.
 func (s State) Catalogue() *catalogue { return s.cat }
 
-// WithKeys returns s with other keys, such as those that planned operations lead to.
+// WithKeys returns s with other keys, such as the keys after planned operations.
 func (s State) WithKeys(keys []Key) State {
 	s.keys = keys
 	return s
 }
 
-// From returns s whose later catalogues are read from a source.
+// From returns s with a source for its later catalogues.
 func (s State) From(from Source) State {
 	s.from = from
 	return s
 }
 
-// Anew returns s with a catalogue that nobody else keeps, read from a source.
+// Anew returns s with a catalogue of its own, unshared and read from a source.
 func (s State) Anew(from Source) State {
 	if s.from = from; s.cat != nil {
 		s.cat = OpenCatalogue(s.cat.at, from)
@@ -241,8 +240,8 @@ func (s State) Unkept() State {
 	return s
 }
 
-// StateAt returns the state that follows an operation that is believed. The catalogue is
-// read later, against the digests that op vouches for.
+// StateAt returns the state after a trusted operation. It reads the catalogue later, and checks it
+// against the digests that op states.
 func StateAt(from Source, op Op) (State, error) {
 	cat := OpenCatalogue(op.State, from)
 	if err := cat.get(); err != nil {

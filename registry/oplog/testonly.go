@@ -9,7 +9,7 @@ import (
 // TestOnlyDraft is a catalogue that a test changes as a thief would.
 type TestOnlyDraft struct{ d draft }
 
-// Get returns the line of a version, nil when it was never published.
+// Get returns the line of a version, nil if it was never published.
 func (d TestOnlyDraft) Get(ref objects.Ref, version string) (*Entry, error) {
 	return d.d.get(ref, version)
 }
@@ -30,9 +30,9 @@ func (d TestOnlyDraft) Replace(ref objects.Ref, version string, by *Entry) error
 	return d.d.put(by)
 }
 
-// TestOnlyForge fills in op after s and returns what goes out with it, unsigned, for a signer
-// who lies about the state: change gets the state and its lines. Where change is nil, what no
-// reader takes is written all the same.
+// TestOnlyForge fills in op after s and returns the unsigned operation with its objects, for a
+// signer who lies about the state: change receives the state and its lines. With a nil change, it
+// also writes operations that readers refuse.
 func (p Pen) TestOnlyForge(s State, op Op, change func(s *State, d TestOnlyDraft)) (Op, written, error) {
 	op = p.Place(s, op)
 	next, wrote, err := s.step(op)
@@ -70,13 +70,13 @@ func (p Pen) TestOnlyForge(s State, op Op, change func(s *State, d TestOnlyDraft
 	return op, w, err
 }
 
-// TestOnlyChange returns the root after an operation, whoever agreed to it.
+// TestOnlyChange returns the root after an operation, without checking who agreed to it.
 func (r Root) TestOnlyChange(op RootOp) (Root, error) {
 	err := r.change(op)
 	return r, err
 }
 
-// TestOnlyGrants returns the root with these grants, by the name of their namespaces.
+// TestOnlyGrants returns the root with these grants, sorted by namespace.
 func (r Root) TestOnlyGrants(grants []*Grant) Root {
 	for _, g := range grants {
 		g.Seal()

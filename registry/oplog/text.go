@@ -9,17 +9,17 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 )
 
-// Bounds of texts that people write into a log, in bytes.
+// Bounds of human-written texts in a log, in bytes.
 const (
 	MaxReason      = trust.MaxReason
 	MaxDescription = 300
 	MaxName        = 60
 )
 
-// hidden reports characters that may not stand in a log: controls, and what
-// changes how the text around it is shown without being seen itself. The list is
-// written out, and not taken from a Unicode table, because every reader of a log
-// must decide alike whatever version it was built with.
+// hidden reports characters that may not stand in a log: control characters, and invisible ones
+// that change how the surrounding text is shown. The list is written out instead of taken from a
+// Unicode table, because all readers of a log must decide alike, in whatever version they were
+// built.
 func hidden(r rune) bool {
 	switch {
 	case r < 0x20, r >= 0x7f && r <= 0x9f, r == 0xad, r == 0x61c, r == 0x180e,
@@ -31,7 +31,7 @@ func hidden(r rune) bool {
 	return false
 }
 
-// checkText refuses what Plain would change.
+// checkText refuses text that Plain would change.
 func checkText(what, s string, limit int) error {
 	if s == "" || Plain(s, limit) != s {
 		return fault.New(fault.Malformed, "%s %q: want 1 to %d bytes on one line, single spaces, no hidden characters", what, words.Brief(s), limit)
@@ -39,9 +39,8 @@ func checkText(what, s string, limit int) error {
 	return nil
 }
 
-// Plain makes text fit for a log: white space becomes single spaces, hidden and
-// broken characters go, and what is longer than limit bytes is cut between
-// characters. The result may be empty.
+// Plain makes text fit for a log. White space becomes single spaces, hidden and broken characters
+// are removed, and text after limit bytes is cut off between characters. The result may be empty.
 func Plain(s string, limit int) string {
 	var b strings.Builder
 	space := false
@@ -69,8 +68,8 @@ func Plain(s string, limit int) string {
 	return b.String()
 }
 
-// appendQuoted appends s as a JSON string in ASCII: the one spelling that a log
-// and a catalogue accept. s must be valid UTF-8.
+// appendQuoted appends s as a JSON string in ASCII, the only spelling that a log and a catalogue
+// accept. s must be valid UTF-8.
 func appendQuoted(b []byte, s string) []byte {
 	const digits = "0123456789abcdef"
 	unit := func(u rune) {
@@ -93,7 +92,7 @@ func appendQuoted(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// yamlQuoted returns s as a double-quoted YAML scalar. s passed checkText.
+// yamlQuoted returns s, which passed checkText, as a double-quoted YAML scalar.
 func yamlQuoted(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }

@@ -18,15 +18,15 @@ import (
 // Bounds of a log message, in bytes.
 const (
 	maxMessage = 1 << 20
-	maxSubject = 512 // of the longest name, with its operation and how many more
+	maxSubject = 512 // of the longest name, with its operation and a count
 	maxValue   = 4096
 	maxCount   = 1<<53 - 1 // positions fit every JSON reader
 )
 
 type trailer struct{ key, value string }
 
-// parseMessage returns the trailers of a commit message, which is a subject, an
-// empty line and trailers, and nothing else.
+// parseMessage returns the trailers of a commit message. A message consists of a subject, an empty
+// line and trailers.
 func parseMessage(s string) ([]trailer, error) {
 	if len(s) > maxMessage {
 		return nil, fault.New(fault.Malformed, "message of %d bytes: want at most %d", len(s), maxMessage)
@@ -74,16 +74,16 @@ func printable(s string) bool {
 	return !strings.ContainsFunc(s, func(c rune) bool { return c < 0x20 || c > 0x7e })
 }
 
-// A message is what a commit of a log says: an operation, written in trailers.
+// A message is the content of a commit in a log: an operation, written in trailers.
 type message interface {
 	Subject() string
 	// trailers carries the operation to or from its trailers.
 	trailers(f *fields)
-	// label names the operation in errors: "operation 3 of acme".
+	// Label names the operation in errors: "operation 3 of acme".
 	Label() string
 }
 
-// encodeMessage returns the one spelling of a message.
+// encodeMessage returns the canonical text of a message.
 func encodeMessage(m message) string {
 	f := fields{writing: true}
 	m.trailers(&f)
@@ -94,7 +94,7 @@ func encodeMessage(m message) string {
 	return string(b)
 }
 
-// decodeMessage reads a message into m. It accepts only what encodeMessage gives.
+// decodeMessage reads a message into m. It accepts only the output of encodeMessage.
 func decodeMessage(text string, m message) error {
 	list, err := parseMessage(text)
 	if err != nil {
@@ -111,12 +111,12 @@ func decodeMessage(text string, m message) error {
 	return nil
 }
 
-// fields carries values to or from trailers in their fixed order, so that one
-// function tells how an operation is written and how it is read. The first error
-// of reading stays; writing knows no errors.
+// fields carries values to or from trailers in their fixed order, so that one function describes
+// both how an operation is written and how it is read. It keeps the first error while reading;
+// writing has no errors.
 type fields struct {
 	writing bool
-	list    []trailer // reading: those that are left; writing: those that were written
+	list    []trailer // reading: trailers left to read; writing: trailers written so far
 	err     error
 }
 
@@ -126,7 +126,7 @@ func (f *fields) fail(err error) {
 	}
 }
 
-// next reports whether the next trailer to be read has this key.
+// next reports whether the next trailer to read has this key.
 func (f *fields) next(key string) bool {
 	return !f.writing && f.err == nil && len(f.list) > 0 && f.list[0].key == key
 }
@@ -146,7 +146,7 @@ func (f *fields) need(key string) string {
 	return ""
 }
 
-// end refuses trailers that were not read.
+// end refuses trailers that are left over.
 func (f *fields) end() error {
 	if f.err == nil && len(f.list) > 0 {
 		f.fail(fault.New(fault.Malformed, "trailers: %s is unknown here, repeated or out of order", f.list[0].key))
@@ -160,7 +160,7 @@ type codec struct {
 	read func(string) error
 }
 
-// value carries the next trailer: one value, or several with spaces between them.
+// value carries the next trailer: one value, or several separated by spaces.
 func (f *fields) value(key string, parts ...codec) {
 	if f.writing {
 		texts := make([]string, len(parts))
@@ -197,7 +197,7 @@ func each[T any](f *fields, key string, list *[]T, one func(*T)) {
 	}
 }
 
-// as is the codec of a value that writes itself.
+// as is the codec of a value with a String method.
 func as[T fmt.Stringer](v *T, parse func(string) (T, error)) codec {
 	return codec{func() string { return (*v).String() }, func(s string) (err error) {
 		*v, err = parse(s)
@@ -211,7 +211,7 @@ func fingerprint(fp *objects.Fingerprint) codec { return as(fp, objects.ParseFin
 
 func address(id *store.OID) codec { return as(id, store.ParseOID) }
 
-// moment is the codec of a time, which is not the zero one.
+// moment is the codec of a non-zero time.
 func moment(t *time.Time) codec {
 	return codec{func() string { return t.UTC().Format(TimeLayout) }, func(s string) (err error) {
 		if *t, err = ParseTime(s); err == nil && t.IsZero() {
@@ -267,7 +267,7 @@ func (f *fields) text(key string, v *string, limit int) {
 	}})
 }
 
-// format carries the version of the format, which must be ours.
+// format carries the version of the format, which must be FormatVersion.
 func (f *fields) format() {
 	v := uint64(FormatVersion)
 	count(f, "Rye-Format", &v)
@@ -276,8 +276,8 @@ func (f *fields) format() {
 	}
 }
 
-// position carries an operation's place in its log, the first of which is of one
-// kind only.
+// position carries an operation's place in its log. Only an operation of kind first may be the
+// first, and it may be nothing else.
 func (f *fields) position(seq *uint64, kind, first OpKind) {
 	count(f, "Rye-Seq", seq)
 	if *seq == 0 || (*seq == 1) != (kind == first) {
@@ -293,7 +293,7 @@ func publicKey(k *trust.PublicKey) codec {
 	}}
 }
 
-// signature is the codec of a signature; what a reader wants is said by want.
+// signature is the codec of a signature; want is the error for a malformed one.
 func signature(sig *[]byte, want string) codec {
 	return codec{func() string { return base64.RawURLEncoding.EncodeToString(*sig) }, func(s string) (err error) {
 		if *sig, err = base64.RawURLEncoding.Strict().DecodeString(s); err != nil || len(*sig) != 64 {
@@ -303,7 +303,7 @@ func signature(sig *[]byte, want string) codec {
 	}}
 }
 
-// checkKeys refuses a list of no keys or too many.
+// checkKeys refuses an empty list of keys or too many.
 func (f *fields) checkKeys(n int) {
 	if n == 0 || n > maxKeys {
 		f.fail(fault.New(fault.Malformed, "%d keys: want 1 to %d", n, maxKeys))
