@@ -30,7 +30,7 @@ const (
 // By names the author of operations.
 type By struct {
 	Signer trust.Signer
-	Who    store.Ident // name and address in commits; zero: the namespace's. A forge shows "Verified" only for an address that it knows.
+	Who    store.Ident // commit author; zero: the namespace's. A forge shows "Verified" only for an address it knows.
 }
 
 func (r *Registry) pen(by By, namespace string) oplog.Pen {
@@ -139,8 +139,7 @@ func (c *change) allows(after oplog.State) error {
 	return c.check(after)
 }
 
-// mayRetry reports whether to try again: another publisher was faster, or the outcome of the push
-// is unknown.
+// mayRetry reports whether to retry: a rival was faster, or the outcome of the push is unknown.
 func mayRetry(err error, try int) bool {
 	return rejected(err) && try <= maxLost || fault.Is(err, fault.Network) && try <= maxTries
 }

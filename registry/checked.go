@@ -12,9 +12,9 @@ import (
 // the newest; zero if unknown.
 func (r *Registry) AskedAt(namespace string) time.Time { return r.mem.AskedAt(namespace) }
 
-// Settle records that the caller compared what, named by a digest, with everything known about the
-// root and namespaces, and found it good until a time; the zero time means forever. If the record
-// is lost, the caller compares again.
+// Settle records that the caller compared something, named by a digest, with everything known about
+// the root and namespaces, and that the result holds until a time; the zero time means forever. If
+// the record is lost, the caller compares again.
 func (r *Registry) Settle(what objects.Digest, until time.Time, namespaces ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -23,9 +23,9 @@ func (r *Registry) Settle(what objects.Digest, until time.Time, namespaces ...st
 	}
 }
 
-// Unchanged asks the registry whether its root and namespaces are as they were when what was
-// settled. It sends one request and reads only the local tips. It returns false if there is news,
-// if what was not settled, or if the registry has several addresses; then call Sync.
+// Unchanged asks the registry whether its root and namespaces are as they were at Settle for the
+// same digest. It sends one request and reads only the local tips. It returns false if there is
+// news, if nothing was settled, or if the registry has several addresses; then call Sync.
 func (r *Registry) Unchanged(ctx context.Context, what objects.Digest, namespaces ...string) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

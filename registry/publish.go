@@ -49,11 +49,10 @@ type Receipt struct {
 	Tries      int             // 1 unless other publishers were faster
 }
 
-// Publish appends new versions to a namespace's log: as many operations as
-// needed and one ref update, so that others see all of it or nothing. A version
-// that is there with the same bytes is no error; with other bytes it is
-// (Integrity) and nothing is published. An unclaimed namespace is claimed for the
-// signer's key when the registry allows.
+// Publish appends new versions to a namespace's log, in as many operations as needed and one ref
+// update, so that others see all of it or nothing. A version that was published with the same bytes
+// is no error; other bytes are (Integrity), and nothing is published. An unclaimed namespace is
+// claimed for the signer's key if the registry allows that.
 func (r *Registry) Publish(ctx context.Context, p Publication) (Receipt, error) {
 	versions, err := p.versions()
 	if err != nil {
@@ -72,14 +71,14 @@ func (r *Registry) Publish(ctx context.Context, p Publication) (Receipt, error) 
 	return job.receipt(got)
 }
 
-// outgoing is an item with the commit that it is published as.
+// outgoing is an item with its version's commit.
 type outgoing struct {
 	*Item
 	commit store.OID // zero until it is made
 }
 
-// versions checks that what is to be published belongs together, and sorts it as it will be
-// appended: by the catalogue's files, so that each operation rewrites few of them.
+// versions checks that the items belong together, and sorts them for appending by the catalogue's
+// files, so that each operation rewrites few of them.
 func (p *Publication) versions() ([]*outgoing, error) {
 	if err := oplog.CheckNamespace(p.Namespace); err != nil {
 		return nil, fault.New(fault.Usage, "publish: %w", err)
@@ -103,7 +102,7 @@ func (p *Publication) versions() ([]*outgoing, error) {
 	return out, nil
 }
 
-// sortVersions sorts by what first says of an item, then as compareKey does.
+// sortVersions sorts by the result of first for each item, then as compareKey does.
 func sortVersions(list []*outgoing, first func(objects.Ref) byte) {
 	type keyed struct {
 		first byte
@@ -122,17 +121,17 @@ func sortVersions(list []*outgoing, first func(objects.Ref) byte) {
 	}
 }
 
-// publishing is one publication under way. Versions do not depend on the
-// log, so they are made once, however often the operations are rebuilt.
+// publishing is one publication under way. Versions do not depend on the log, so they are made
+// once, even if the operations are rebuilt.
 type publishing struct {
 	p        Publication
 	versions []*outgoing // sorted
 
 	claims bool
-	made   []store.OID // the versions that were made, with everything below them
+	made   []store.OID // the versions made so far, with all their objects
 }
 
-// refs are the items that are published.
+// refs returns the published items.
 func (j *publishing) refs() []objects.Ref {
 	out := make([]objects.Ref, 0, len(j.versions))
 	for _, v := range j.versions {
@@ -141,7 +140,7 @@ func (j *publishing) refs() []objects.Ref {
 	return out
 }
 
-// as is the state under the grant that is yet to be made.
+// as returns the state under a grant that is not made yet.
 func (j *publishing) as(s oplog.State) oplog.State {
 	if ns := j.p.Namespace; j.p.DryRun && j.p.Granted && s.Under().Grant(ns) == nil {
 		return s.WithRoot(s.Under().WithGrant(ns, j.p.By.Signer.Public()))
@@ -204,8 +203,8 @@ func (j *publishing) claim(s oplog.State) (oplog.Op, error) {
 	return oplog.Op{Kind: oplog.OpClaim, Keys: []oplog.KeyGrant{{Public: j.p.By.Signer.Public()}}}, nil
 }
 
-// receipt sorts the versions into new and old: new is what was made here, and what the log
-// credits to the signer.
+// receipt divides the versions into published and unchanged. Published versions have the commit
+// made here, and the signer as their publisher in the log.
 func (j *publishing) receipt(got advanced) (Receipt, error) {
 	s := got.state
 	out := Receipt{Claimed: j.claims, Operations: got.ops, Tip: s.Point(), Tries: got.tries}

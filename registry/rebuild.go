@@ -13,11 +13,11 @@ import (
 	"github.com/rye-os/rye/store/transport"
 )
 
-// Rebuild makes the branch that keeps a namespace's content anew: the last state, the one
-// that the root vouches for, every version that was not redacted, and every change list.
-// What was redacted, and old states, are then named by no branch, and the host may drop
-// them when it collects. What Verify finds missing and this machine has is sent again. With dry
-// nothing is sent. The host has to allow the branch to be set back.
+// Rebuild makes the content branch of a namespace anew: the last state, the state of the root's
+// checkpoint, every version that is not redacted, and every change list. Redacted versions and old
+// states are then on no branch, so the host may collect them. Objects that Verify finds missing are
+// sent again if this machine has them. With dry nothing is sent. The host must allow the branch to
+// be set back.
 func (r *Registry) Rebuild(ctx context.Context, by By, namespace string, dry bool) (Checked, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,11 +51,11 @@ type rebuilding struct {
 	r         *Registry
 	s         oplog.State
 	skipped   []oplog.Skipped
-	needsNone func(oplog.Op) bool // the change list of an operation may be missing
+	needsNone func(oplog.Op) bool // reports operations whose change list may be missing
 	dry       bool
 	missing   map[string]bool
 	heads     []store.OID
-	again     []store.OID // objects that the host lost and this machine has
+	again     []store.OID // objects that the host lost but this machine has
 }
 
 func (b *rebuilding) run(ctx context.Context, p oplog.Pen) error {
@@ -110,7 +110,7 @@ func (b *rebuilding) run(ctx context.Context, p oplog.Pen) error {
 	return dropTags(ctx, to, repo, b.s, keep)
 }
 
-// gather says what is to be kept, and returns the change lists by the paths that they get.
+// gather collects the commits to keep, and returns the change lists by their future paths.
 func (b *rebuilding) gather(ctx context.Context, repo *store.Repo) (map[string]store.OID, error) {
 	raws, err := b.r.wholeLog(ctx, b.s)
 	if err != nil {
@@ -131,7 +131,7 @@ func (b *rebuilding) gather(ctx context.Context, repo *store.Repo) (map[string]s
 		}
 		if op.Changes.Count > 0 && (!b.needsNone(op) || repo.Has(op.Changes.ID)) {
 			lists[fmt.Sprintf("changes/%d.jsonl", op.Seq)] = op.Changes.ID
-			b.again = append(b.again, op.Changes.ID) // examined, so here; small
+			b.again = append(b.again, op.Changes.ID) // they were examined, so they are here; they are small
 		}
 		if op.Seq == vouched && op.Seq != b.s.Last().Seq && !b.missing[fmt.Sprintf("state after operation %d", op.Seq)] {
 			b.heads = append(b.heads, op.Kept)
@@ -165,7 +165,7 @@ func (b *rebuilding) skips(seq uint64) bool {
 	return found
 }
 
-// state makes the last state anew, whole: it follows from the log.
+// state makes the last state anew, with all its objects: it follows from the log.
 func (b *rebuilding) state(lists map[string]store.OID, put oplog.Sink) error {
 	id, err := b.s.Keep(oplog.Address{ID: lists[fmt.Sprintf("changes/%d.jsonl", b.s.Last().Seq)]}, nil, put)
 	if err == nil && id != b.s.Kept {

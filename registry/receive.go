@@ -14,28 +14,28 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// A Move is what a push wants of one ref. The zero id is a ref that is not there.
+// A Move is the requested change of one ref in a push. The zero id stands for no ref.
 type Move struct {
 	Ref      string
 	Old, New store.OID
 }
 
-// logPrefix is where the logs of namespaces are.
+// logPrefix begins the names of log branches.
 const logPrefix = "refs/heads/ns/"
 
-// noObject is how git writes that a ref is not there.
+// noObject is git's spelling for a missing ref.
 var noObject = strings.Repeat("0", 40)
 
 // Bounds of one push.
 const (
 	maxMoves  = 4096
-	maxMerges = 100_000 // of a branch of content
+	maxMerges = 100_000 // on a content branch
 )
 
-// Judge says whether a host may make all of moves: what the root and the logs become must
-// follow from what they are by the rules of the format, with everything that it names at
-// hand. The host believes what it has, which was judged before. Refs that are no registry's
-// are not looked at. Readers verify whatever a host lets through; this keeps out what they would refuse.
+// Judge decides whether a host may accept all of moves. The new root and logs must follow from the
+// present ones by the rules of the format, and all objects that they name must be available. Judge
+// trusts the host's present refs, which were judged before, and ignores refs outside a registry.
+// Readers verify everything themselves; Judge keeps out what they would refuse.
 func Judge(ctx context.Context, repo *store.Repo, moves []Move, now time.Time) error {
 	if len(moves) > maxMoves {
 		return fault.New(fault.Limit, "push of %d refs: at most %d", len(moves), maxMoves)
@@ -58,7 +58,7 @@ func Judge(ctx context.Context, repo *store.Repo, moves []Move, now time.Time) e
 	return nil
 }
 
-// rank orders moves: the root decides on logs, these on content.
+// rank orders moves: the root decides on logs, and logs decide on content.
 func rank(ref string) int {
 	switch {
 	case ref == mainBranch:
@@ -69,15 +69,15 @@ func rank(ref string) int {
 	return 1
 }
 
-// judging is a push that is judged.
+// judging is a push under judgement.
 type judging struct {
 	repo  *store.Repo
 	rd    *store.Reader
 	now   time.Time
 	root  oplog.Root
-	after map[string]oplog.State // of the namespaces that move
+	after map[string]oplog.State // states of the moved namespaces
 
-	writers map[string][]trust.PublicKey // keys that were active before
+	writers map[string][]trust.PublicKey // keys that were active before the push
 }
 
 func (j *judging) judge(ctx context.Context, m Move) error {
@@ -105,7 +105,7 @@ func checkMoved(m Move, ns, what string) error {
 	return oplog.CheckNamespace(ns)
 }
 
-// judgeRoot returns the root as it is after the push.
+// judgeRoot returns the root after the push.
 func (j *judging) judgeRoot(ctx context.Context, moves []Move) (oplog.Root, error) {
 	m := Move{Ref: mainBranch}
 	if len(moves) > 0 && moves[0].Ref == mainBranch {
@@ -130,7 +130,7 @@ func (j *judging) judgeRoot(ctx context.Context, moves []Move) (oplog.Root, erro
 	return root, err
 }
 
-// hostRoot reads a root that the host has, and believes it.
+// hostRoot reads the host's present root and trusts it.
 func hostRoot(ctx context.Context, rd *store.Reader, tip store.OID) (root oplog.Root, err error) {
 	if tip.IsZero() {
 		return root, nil
@@ -145,7 +145,7 @@ func hostRoot(ctx context.Context, rd *store.Reader, tip store.OID) (root oplog.
 	return root, nil
 }
 
-// news returns the raw commits that a line gets, oldest first: it only ever gets longer.
+// news returns the raw commits that a line gains, oldest first. A line may only get longer.
 func (j *judging) news(ctx context.Context, m Move) ([][]byte, error) {
 	raws, met, err := oplog.ReadLine(ctx, j.rd, m.New, m.Old)
 	if err != nil {
@@ -167,7 +167,7 @@ func (j *judging) judgeLog(ctx context.Context, ns string, m Move) (oplog.State,
 	if err != nil {
 		return s, err
 	}
-	j.writers[ns] = s.Active() // who hands on, or retires, sends the content of that
+	j.writers[ns] = s.Active() // a member who hands on or retires still sends the content
 	raws, err := j.news(ctx, m)
 	if err != nil {
 		return s, err
@@ -186,7 +186,7 @@ func (j *judging) judgeLog(ctx context.Context, ns string, m Move) (oplog.State,
 	return s, oplog.CheckFuture(ns, s.Seq, s.Time, j.now)
 }
 
-// stateOf returns the state that the host has of a namespace, and believes it.
+// stateOf returns the host's present state of a namespace and trusts it.
 func (j *judging) stateOf(ctx context.Context, ns string, tip store.OID) (oplog.State, error) {
 	s := oplog.NewState(j.root, ns).From(j.load)
 	if tip.IsZero() {
@@ -197,11 +197,11 @@ func (j *judging) stateOf(ctx context.Context, ns string, tip store.OID) (oplog.
 		return s, err
 	}
 	op, err := oplog.ParseChecked(raw)
-	if err != nil || op.Kind == oplog.OpVoid { // of these the state is not believed, nor of what is malformed and was there before
+	if err != nil || op.Kind == oplog.OpVoid { // the state in a void is not trusted; a malformed operation has none
 		return j.replay(ctx, s, tip)
 	}
 	at, err := oplog.StateAt(j.load, op)
-	if fault.Is(err, fault.NotFound) { // nobody sent it; the log gives the keys
+	if fault.Is(err, fault.NotFound) { // no state was sent; the log gives the keys
 		return j.replay(ctx, s, tip)
 	}
 	if err != nil {
@@ -210,7 +210,7 @@ func (j *judging) stateOf(ctx context.Context, ns string, tip store.OID) (oplog.
 	return at.WithRoot(j.root), nil
 }
 
-// replay returns the state at the end of a log as readers see it.
+// replay returns the state at the end of a log as readers derive it.
 func (j *judging) replay(ctx context.Context, s oplog.State, tip store.OID) (oplog.State, error) {
 	raws, _, err := oplog.ReadLine(ctx, j.rd, tip, store.OID{})
 	if err == nil {
@@ -219,7 +219,7 @@ func (j *judging) replay(ctx context.Context, s oplog.State, tip store.OID) (opl
 	return s, err
 }
 
-// without returns the state s without what a key-revoke that follows drops.
+// without returns s without the catalogue changes that the key-revoke op drops.
 func (j *judging) without(ctx context.Context, s oplog.State, op oplog.Op) (oplog.State, error) {
 	raws, _, err := oplog.ReadLine(ctx, j.rd, s.At, store.OID{})
 	if err != nil {
@@ -237,10 +237,10 @@ func (j *judging) without(ctx context.Context, s oplog.State, op oplog.Op) (oplo
 	return s.Derived(x.State), nil
 }
 
-// load is the source of the host's objects.
+// load reads the host's objects; it is a Source.
 func (j *judging) load(a oplog.Address) ([]byte, error) { return j.rd.Blob(a.ID, oplog.MaxShard) }
 
-// apply judges one operation with everything that it wrote.
+// apply judges one operation with all its objects.
 func (j *judging) apply(ctx context.Context, s oplog.State, raw []byte) (oplog.State, error) {
 	op, err := oplog.Parse(raw)
 	if err != nil {
@@ -276,8 +276,8 @@ func (j *judging) apply(ctx context.Context, s oplog.State, raw []byte) (oplog.S
 	return next, err
 }
 
-// judgeContent: merges by who may write there. They prove nothing, so nothing else counts;
-// only a key that is active sets the branch back, which is how it is rebuilt.
+// judgeContent accepts merges by keys that may write there. Content proves nothing, so there are no
+// other checks, but only an active key may set the branch back, as Rebuild does.
 func (j *judging) judgeContent(ctx context.Context, ns string, m Move) error {
 	s, moved := j.after[ns]
 	if !moved {
@@ -292,7 +292,7 @@ func (j *judging) judgeContent(ctx context.Context, ns string, m Move) error {
 	members := append(s.Active(), j.writers[ns]...)
 	writers := slices.Clone(members)
 	if g := j.root.Grant(ns); g != nil && (s.Seq == 0 || g.Since > s.Grant) {
-		writers = append(writers, g.Keys...) // who claims or joins sends the content first
+		writers = append(writers, g.Keys...) // a key that claims or joins sends the content first
 	}
 	open := s.Seq == 0 && j.root.Grant(ns) == nil && j.root.Claims == oplog.ClaimsOpen
 	id, signer := m.New, trust.PublicKey{}
@@ -308,7 +308,7 @@ func (j *judging) judgeContent(ctx context.Context, ns string, m Move) error {
 		switch {
 		case err != nil && n == 0:
 			return fmt.Errorf("%s: %w", words.Brief(m.Ref), err)
-		case err != nil: // the chain began with what it keeps
+		case err != nil: // the chain began with a commit that it keeps
 			parent = store.OID{}
 		case !open && !slices.Contains(writers, by):
 			return fault.New(fault.Untrusted, "%s: commit %s is signed by %s, which may not write to %s", words.Brief(m.Ref), id, by.Fingerprint(), ns)
@@ -325,7 +325,7 @@ func (j *judging) judgeContent(ctx context.Context, ns string, m Move) error {
 	return nil
 }
 
-// openMerge reads a commit of a branch of content.
+// openMerge reads a commit of a content branch.
 func openMerge(raw []byte, ns string) (*store.Commit, trust.PublicKey, error) {
 	c, signer, err := oplog.OpenCommit(raw, true)
 	if err == nil && c.Message != fmt.Sprintf("content of %s\n", ns) {
@@ -334,7 +334,7 @@ func openMerge(raw []byte, ns string) (*store.Commit, trust.PublicKey, error) {
 	return c, signer, err
 }
 
-// ParseMoves reads what git gives to a pre-receive hook: "<old> <new> <ref>" lines.
+// ParseMoves reads the input of git's pre-receive hook: "<old> <new> <ref>" lines.
 func ParseMoves(text string) (moves []Move, err error) {
 	for line := range strings.Lines(text) {
 		part := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 3)

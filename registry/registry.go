@@ -19,29 +19,29 @@ import (
 	"github.com/rye-os/rye/store/transport"
 )
 
-// Options say which registry is meant and where what is known of it is kept.
+// Options name a registry and the directories for its local data.
 type Options struct {
-	URL     string         // any address that transport.Dial takes; operations are written there
-	To      string         // the one of these addresses that operations are written to; "" is as the registry says
-	Mirrors []string       // further addresses of the same registry, asked in their order
+	URL     string         // any address that transport.Dial accepts; operations are written there
+	To      string         // address to write operations to; "": as the registry says
+	Mirrors []string       // more addresses of the same registry, asked in this order
 	ID      objects.Digest // its identity, as pinned; Open refuses the zero value
 
 	CacheDir string // holds <hex id>.git: may be deleted at any time
-	StateDir string // holds <hex id>.yaml: what was verified; never delete it
+	StateDir string // holds <hex id>.seen, the verified points; never delete it
 
 	Transport transport.Options
 	Offline   bool // never use the network
 
-	// MayAsk says whether the user agreed to ask this registry at an address, where its root
-	// locates a namespace; nil: at none but those above. See LocatedError.
+	// MayAsk reports whether the user agreed to contact an address where the root of this registry
+	// locates a namespace; nil: only the addresses above. See LocatedError.
 	MayAsk func(url string) bool
 
-	// Whole is asked before the content of a namespace is fetched whole, because its host
-	// serves only what a ref names; nil: it is fetched.
+	// Whole is asked before the whole content of a namespace is fetched, because its host serves
+	// only objects below a ref; nil: the fetch goes ahead.
 	Whole func(context.Context, WholeFetch) error
 
-	// AcceptOwners consents to owners that the root put in place of those that
-	// this machine knew: by namespace, the root operation that did it. See OwnerError.
+	// AcceptOwners consents to new owners: for each namespace, the operation of its log that
+	// replaced the owners known here. See OwnerError.
 	AcceptOwners map[string]uint64
 
 	Now func() time.Time // nil: time.Now
@@ -54,20 +54,20 @@ type Registry struct {
 	mem *memory.Memory
 
 	mu        sync.Mutex
-	mirrors   []*mirror          // its addresses, the one to write to first; none when offline
-	elsewhere []*mirror          // where the root locates namespaces, as far as somebody asked
-	shown     map[string]*mirror // who showed a namespace ("": the root) last
+	mirrors   []*mirror          // its addresses, the one to write to first; none if offline
+	elsewhere []*mirror          // where the root locates namespaces, as far as they were asked for
+	shown     map[string]*mirror // the mirror that last showed a namespace ("": the root)
 	notes     []string           // for people
-	drops     []string           // of these, the key-revokes that were read and drop operations
+	drops     []string           // key-revokes read since Open that drop operations, for people
 	repo      *store.Repo        // nil until the cache exists
 	root      oplog.Root
 	spaces    map[string]oplog.State // as of the last Sync or load
-	first     map[string]bool        // namespaces that nothing was known of before
+	first     map[string]bool        // namespaces that were unknown before
 	stats     Stats
-	ahead     ahead // what Unchanged was shown, for the Sync that follows
+	ahead     ahead // the refs that Unchanged saw, for the Sync that follows
 }
 
-// Stats count what a Registry moved over the network since Open.
+// Stats count the network traffic of a Registry since Open.
 type Stats struct {
 	Fetches  int   // fetches of objects
 	Listings int   // listings of refs
@@ -96,7 +96,7 @@ func Open(o Options) (*Registry, error) {
 	return r, nil
 }
 
-// Close ends connections and gives back files.
+// Close ends connections and closes files.
 func (r *Registry) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,29 +111,29 @@ func (r *Registry) Close() error {
 	return errors.Join(errs...)
 }
 
-// ID returns the identity that was pinned.
+// ID returns the pinned identity.
 func (r *Registry) ID() objects.Digest { return r.o.ID }
 
 // URL returns the address that the registry was opened with.
 func (r *Registry) URL() string { return r.o.URL }
 
-// FirstContact reports whether nothing was known of a namespace before this Registry was
-// opened: then its host is believed about when, unless a checkpoint or a lock tells.
+// FirstContact reports whether a namespace was unknown before this Registry was opened. Then rye
+// cannot check its host's times, unless a checkpoint or a lock shows them.
 func (r *Registry) FirstContact(namespace string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.first[namespace]
 }
 
-// Stats returns what was moved over the network so far.
+// Stats returns the network traffic so far.
 func (r *Registry) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stats
 }
 
-// Identity is what a registry says it is: what a person is shown before it is
-// pinned, and what trust.Store.PinRegistry is given.
+// Identity is a registry's description of itself. It is shown to a person before the registry is
+// pinned, and passed to trust.Store.PinRegistry.
 type Identity struct {
 	ID         objects.Digest
 	Name       string
@@ -150,10 +150,9 @@ func identityOf(r oplog.Root, created time.Time) Identity {
 		Seq: r.Seq, Namespaces: len(r.Namespaces()), Created: created}
 }
 
-// Contact reads the root of the registry at a URL and verifies it against
-// itself, which proves that it is one thing and not whose it is: to believe that
-// is the caller's decision. tmp is a directory for what is fetched meanwhile; ""
-// is the system's.
+// Contact reads the root of the registry at a URL and verifies that it is consistent. That does not
+// prove who owns it; the caller decides whether to trust it. tmp is a directory for fetched
+// objects; "" is the system's.
 func Contact(ctx context.Context, url, tmp string, o transport.Options) (Identity, error) {
 	o.ReadOnly = true
 	remote, err := transport.Dial(url, o)
@@ -198,10 +197,10 @@ func noRegistry(url string) error {
 const (
 	mainBranch   = "refs/heads/main"
 	branchPrefix = "refs/heads/ns/"
-	commitsOnly  = "tree:0" // a replay needs no trees: the state is in the messages
+	commitsOnly  = "tree:0" // a replay needs no trees: the messages contain the state
 )
 
-// branchOf returns the branch of a namespace, "" being the root.
+// branchOf returns the branch of a namespace; "" is the root.
 func branchOf(namespace string) string {
 	if namespace == "" {
 		return mainBranch
@@ -209,20 +208,20 @@ func branchOf(namespace string) string {
 	return branchPrefix + namespace
 }
 
-// reading returns the cache repository, nil when there is none.
+// reading returns the cache repository, or nil if there is none.
 func (r *Registry) reading() *store.Repo {
 	if r.repo == nil {
 		repo, err := store.OpenCache(context.Background(), r.mem.CacheDir())
 		if err == nil {
 			r.repo = repo
 		} else if fault.Is(err, fault.Integrity) {
-			os.RemoveAll(r.mem.CacheDir()) // damaged when the machine went down; all of it can be had again
+			os.RemoveAll(r.mem.CacheDir()) // damaged by a crash; everything in it can be fetched again
 		}
 	}
 	return r.repo
 }
 
-// writing returns the cache repository and makes it when there is none.
+// writing returns the cache repository, and creates it if necessary.
 func (r *Registry) writing() (*store.Repo, error) {
 	if repo := r.reading(); repo != nil {
 		return repo, nil
@@ -231,7 +230,7 @@ func (r *Registry) writing() (*store.Repo, error) {
 		return nil, fault.New(fault.Failed, "make the cache of registry %s: %w", r.o.ID, err)
 	}
 	repo, err := store.InitCache(r.mem.CacheDir(), mainBranch)
-	if fault.Is(err, fault.Conflict) { // another process was first, or empty directories were cleared away
+	if fault.Is(err, fault.Conflict) { // another process was first, or empty directories were deleted
 		if err := store.RefillCache(r.mem.CacheDir()); err != nil {
 			return nil, fault.Wrap(err, "mend the cache of registry %s", r.o.ID)
 		}
@@ -244,8 +243,8 @@ func (r *Registry) writing() (*store.Repo, error) {
 	return repo, nil
 }
 
-// tempRepo makes an empty repository in a directory below tmp ("": the system's) that
-// remove removes.
+// tempRepo makes an empty repository in a directory below tmp ("": the system's). remove deletes
+// it.
 func tempRepo(tmp string) (repo *store.Repo, remove func(), err error) {
 	dir, err := os.MkdirTemp(tmp, "rye-registry-*")
 	if err != nil {

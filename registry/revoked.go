@@ -11,8 +11,8 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// noteRevoked remembers the versions that operations refuse for good, and those of the lists
-// that were not to be had before.
+// noteRevoked records the versions that operations refuse for good, and those in lists that were
+// missing before.
 func (r *Registry) noteRevoked(ctx context.Context, namespace string, ops []oplog.Op) error {
 	all, err := r.mem.Missing(namespace)
 	if err != nil {
@@ -29,7 +29,7 @@ func (r *Registry) noteRevoked(ctx context.Context, namespace string, ops []oplo
 	}
 	var news []revoked.Version
 	var read, missing []memory.Revocation
-	_ = r.bringRevocations(ctx, namespace, all) // in one request; what is missing then is asked for alone
+	_ = r.bringRevocations(ctx, namespace, all) // in one request; missing lists are then asked for one by one
 	for _, v := range all {
 		err := r.bringRevocations(ctx, namespace, []memory.Revocation{v})
 		var list []revoked.Version
@@ -64,7 +64,7 @@ func (r *Registry) bringRevocations(ctx context.Context, namespace string, all [
 	return r.bringBlobs(ctx, namespace, "change list", kept, lists)
 }
 
-// readRevocation reads a change list that is at hand.
+// readRevocation reads a change list from the cache.
 func (r *Registry) readRevocation(namespace string, v memory.Revocation) ([]revoked.Version, error) {
 	raw, err := r.cached().Load(v.List, "change list")
 	if err != nil {
@@ -74,19 +74,19 @@ func (r *Registry) readRevocation(namespace string, v memory.Revocation) ([]revo
 	return memory.RevokedRows(namespace, rows, v.By), err
 }
 
-// Unread returns how many revocations of a namespace no host served yet. They are asked for
-// at each sync.
+// Unread returns how many revocations of a namespace no host has served yet. Each sync asks for
+// them.
 func (r *Registry) Unread(namespace string) (int, error) { return r.mem.Unread(namespace) }
 
-// Revoked returns every version of a namespace that was seen to be revoked or redacted,
-// sorted by digest.
+// Revoked returns every version of a namespace that was ever seen as revoked or redacted, sorted by
+// digest.
 func (r *Registry) Revoked(namespace string) ([]revoked.Version, error) {
 	return r.mem.Revoked(namespace)
 }
 
-// Logged returns the digests of the good versions by keys that may sign no more, among the
-// items that were looked at here: a key that was retired counts for these and nothing else.
-// Each is compared with the change list of the operation that published it.
+// Logged returns the digests of good versions by inactive keys, among the items that were looked at
+// here. A retired key is accepted for these versions only. Each is compared with the change list of
+// the operation that published it.
 func (r *Registry) Logged(ctx context.Context, namespace string) (map[objects.Fingerprint][]objects.Digest, error) {
 	s, err := r.View(namespace)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/rye-os/rye/store/transport"
 )
 
-// View returns the state of a namespace as it was last synced, without network.
-// Never synced: NotFound (Offline when offline).
+// View returns the state of a namespace as last synced, without network. A namespace that was never
+// synced is NotFound (Offline when offline).
 func (r *Registry) View(namespace string) (oplog.State, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -27,7 +27,7 @@ func (r *Registry) View(namespace string) (oplog.State, error) {
 	return s, err
 }
 
-// Root returns the root as it was last synced, without network.
+// Root returns the root as last synced, without network.
 func (r *Registry) Root(ctx context.Context) (oplog.Root, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,10 +35,9 @@ func (r *Registry) Root(ctx context.Context) (oplog.Root, error) {
 	return root, err
 }
 
-// Select returns the newest version of an item that a range allows, as last
-// synced. Yanked and revoked versions are passed over, pre-releases too unless
-// the range names one. What is there but may not be taken is told apart from
-// what is not there (NotFound): only revoked (Revoked), else Conflict.
+// Select returns the newest version of an item that a range allows, as last synced. It skips yanked
+// and revoked versions, and pre-releases unless the range names one. An item without versions is
+// NotFound. If all fitting versions are revoked, the code is Revoked, otherwise Conflict.
 func (r *Registry) Select(ref objects.Ref, want objects.Range) (oplog.Release, error) {
 	s, err := r.View(ref.ID.Namespace())
 	if err != nil {
@@ -47,7 +46,7 @@ func (r *Registry) Select(ref objects.Ref, want objects.Range) (oplog.Release, e
 	return s.Select(ref, want)
 }
 
-// Release returns one version of an item whatever its status, as a lock needs it.
+// Release returns one version of an item in any status, as a lock needs it.
 func (r *Registry) Release(ref objects.Ref, version string) (oplog.Release, error) {
 	s, err := r.View(ref.ID.Namespace())
 	if err != nil {
@@ -57,8 +56,7 @@ func (r *Registry) Release(ref objects.Ref, version string) (oplog.Release, erro
 	return s.Release(e), err
 }
 
-// Binding says to whom a registry gives a namespace: what trust.Store.
-// BindNamespace is to be told, by the caller.
+// Binding holds the keys of a namespace. The caller passes them to trust.Store.BindNamespace.
 type Binding struct {
 	Keys []oplog.Key // in the order in which they were added
 }
@@ -72,11 +70,10 @@ func (r *Registry) Binding(namespace string) (Binding, error) {
 	return Binding{Keys: s.Keys()}, nil
 }
 
-// Bound returns the keys in the terms of the trust store, which knows no
-// positions. A key that was revoked from some position on may have published good
-// items before it: then it is bound as retired, counting for content that the log
-// vouches for and nothing else; what it published later is in Revoked, to be
-// denied by digest. A key of which nothing counts is bound as revoked.
+// Bound returns the keys in the terms of the trust store, which has no positions. A key revoked
+// from some position on may have published good items before. It is bound as retired, so it is
+// accepted only for content that the log confirms; its later items are in Revoked, to be denied by
+// digest. A key without good items is bound as revoked.
 func (b Binding) Bound() []trust.BoundKey {
 	out := make([]trust.BoundKey, len(b.Keys))
 	for i, k := range b.Keys {
@@ -92,9 +89,9 @@ func (b Binding) Bound() []trust.BoundKey {
 	return out
 }
 
-// Fetched is the file of a release, of a package its manifest, checked against the log. It
-// is not believed yet: its author's signature is for trust.Verify, with the scope's Pinned
-// set to the release's Sum.
+// Fetched is the file of a release (for a package its manifest), checked against the log. It is not
+// trusted yet: its author's signature is for trust.Verify, with the scope's Pinned set to the
+// release's Sum.
 type Fetched struct {
 	oplog.Release
 	Raw []byte // read-only
@@ -102,10 +99,9 @@ type Fetched struct {
 	repo *store.Repo
 }
 
-// Fetch brings the file of a release: from the cache, else by one fetch of its
-// version. Codes: Revoked when it was revoked, Network when the registry
-// does not hold what its log promises, Offline when offline and not at hand,
-// Integrity or Malformed when it is not what the log states.
+// Fetch returns the file of a release, from the cache or by one fetch of its version. Codes:
+// Revoked if it was revoked, Network if the registry lacks bytes that its log promises, Offline if
+// offline and not in the cache, Integrity or Malformed if it differs from the log.
 func (r *Registry) Fetch(ctx context.Context, rel oplog.Release) (*Fetched, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -123,7 +119,7 @@ func (r *Registry) Fetch(ctx context.Context, rel oplog.Release) (*Fetched, erro
 		if err == nil || !fault.Is(err, fault.NotFound) {
 			return &Fetched{rel, raw, repo}, err
 		}
-		// A filtered fetch brought the commit without its tree.
+		// A filtered fetch got the commit without its tree.
 	}
 	if r.o.Offline {
 		return nil, fault.New(fault.Offline, "offline: %s (content %s, %s) is not at hand", rel.Name(), rel.Commit, rel.Sum).
@@ -164,7 +160,7 @@ func (r *Registry) download(ctx context.Context, rel oplog.Release) (*Fetched, e
 	return &Fetched{rel, raw, repo}, nil
 }
 
-// vouch judges the signers of a release by the log as it was last synced.
+// vouch checks the signers of a release against the log as last synced.
 func (r *Registry) vouch(ctx context.Context, rel *oplog.Release) error {
 	m, err := r.mem.Recall()
 	if err != nil {
@@ -180,12 +176,12 @@ func (r *Registry) vouch(ctx context.Context, rel *oplog.Release) error {
 	return r.vouched(ctx, s, &rel.Entry)
 }
 
-// contentRef keeps fetched content from being collected.
+// contentRef protects fetched content from garbage collection.
 func contentRef(sum objects.Digest) string { return "refs/rye/content/" + sum.Hex() }
 
-// CopyTo copies the version into a repository and points ref at it, when
-// it does not already. It returns the commit's id. All of it is written, also what is there:
-// a git repack that is under way may be about to drop that.
+// CopyTo copies the version into a repository, points ref at it, and returns the commit's id. It
+// also writes objects that are there already, because a running git repack may be about to drop
+// them.
 func (f *Fetched) CopyTo(ctx context.Context, repo *store.Repo, ref string) (store.OID, error) {
 	b := repo.NewBatch()
 	defer b.Discard()
@@ -203,8 +199,8 @@ func (f *Fetched) CopyTo(ctx context.Context, repo *store.Repo, ref string) (sto
 	return id, moveRef(ctx, repo, ref, id)
 }
 
-// MayPush asks the host whether it takes a push to a namespace's branch, as far as it tells
-// without being sent anything: access, and what it can do. The namespace was synced.
+// MayPush asks the host whether it would accept a push to a namespace's branch, as far as the host
+// answers that without receiving anything: access and capabilities. The namespace must be synced.
 func (r *Registry) MayPush(ctx context.Context, namespace string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -225,13 +221,13 @@ func (r *Registry) MayPush(ctx context.Context, namespace string) error {
 	}
 	err = to.remote.DryRun(ctx, repo, []transport.Update{{Name: branchOf(namespace), Old: s.At, New: s.Under().At}})
 	if fault.Is(err, fault.Conflict) {
-		return nil // somebody is faster: the push itself looks again
+		return nil // another publisher was faster: the push itself looks again
 	}
 	return err
 }
 
-// Files returns the verified repository and tree in which the files of a fetched version
-// lie, at their paths below .ai.
+// Files returns the verified repository and the tree with the files of a fetched version, at their
+// paths below .ai.
 func (f *Fetched) Files() (*store.Repo, store.OID, error) {
 	c, err := f.repo.Commit(f.Commit)
 	if err != nil {

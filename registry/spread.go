@@ -16,24 +16,23 @@ import (
 	"github.com/rye-os/rye/store/transport"
 )
 
-// Spread is what an address was brought, or would be.
+// Spread describes the refs that SpreadTo moved at an address, or would move.
 type Spread struct {
 	URL   string
 	Moved []string // full names of the refs
 }
 
-// SpreadOptions say what is brought. A namespace that the root locates in another repository
-// goes only to who has it already, unless Only is set.
+// SpreadOptions choose what SpreadTo pushes. A namespace that the root locates in another
+// repository goes only to addresses that have it already, unless Only is set.
 type SpreadOptions struct {
 	Namespaces []string
-	Only       bool // these namespaces and nothing else, not even the root: to move them
+	Only       bool // only these namespaces, without the root: to move them elsewhere
 	DryRun     bool
 }
 
-// SpreadTo brings an address up to what is known: the root, logs and the branches that keep
-// their content, as `git push` would, and nothing else. Logs and the root only ever move
-// forward; a branch of content may be set back, since it proves nothing. The namespaces were
-// synced, with every address.
+// SpreadTo updates an address to everything known: the root, logs and content branches, as git push
+// would, and nothing else. Logs and the root only move forward. A content branch may be set back,
+// because it proves nothing. The namespaces must be synced with all addresses.
 func (r *Registry) SpreadTo(ctx context.Context, url string, q SpreadOptions) (Spread, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,8 +77,8 @@ func (r *Registry) SpreadTo(ctx context.Context, url string, q SpreadOptions) (S
 	return out, s.send(ctx)
 }
 
-// stagingOf returns the repository that holds whole what is brought to other addresses: a
-// cache, beside that of the registry, in which nothing is verified.
+// stagingOf returns the repository that holds everything pushed to other addresses. It is a cache
+// beside the registry's cache, and its content is not verified.
 func (r *Registry) stagingOf() (*store.Repo, error) {
 	if err := os.MkdirAll(r.o.CacheDir, 0o700); err != nil {
 		return nil, fault.New(fault.Failed, "make a repository to mirror registry %s: %w", r.o.ID, err)
@@ -97,16 +96,16 @@ type spreading struct {
 	r       *Registry
 	repo    *store.Repo
 	to      *mirror
-	has     map[string]store.OID // at the address
-	content []transport.Update   // go first
+	has     map[string]store.OID // refs at the address
+	content []transport.Update   // pushed first
 	logs    []transport.Update
 	out     *Spread
 }
 
 func (s *spreading) updates() []transport.Update { return slices.Concat(s.content, s.logs) }
 
-// carries reports whether an address is to have a log: what lies in the root's repository
-// goes to every copy of that, the rest to who has it.
+// carries reports whether an address should have a log. Logs in the root's repository go to each of
+// its copies, other logs to the addresses that have them.
 func (s *spreading) carries(ctx context.Context, ns string) (bool, error) {
 	if !s.has[branchOf(ns)].IsZero() {
 		return true, nil
@@ -119,8 +118,8 @@ func (s *spreading) carries(ctx context.Context, ns string) (bool, error) {
 	return home.url == s.to.url || home == s.r.mirrors[0] && !elsewhere, nil
 }
 
-// plan works out what is to move of one log ("": the root) and of what it names. Its tip is
-// the one that was verified; the rest is taken from whoever showed that.
+// plan determines the refs to move for one log ("": the root) and its content. Its tip is the
+// verified one; the other refs come from the mirror that showed that tip.
 func (s *spreading) plan(ctx context.Context, ns string) error {
 	know, err := s.r.mem.Recall()
 	if err != nil {
@@ -159,7 +158,7 @@ func (s *spreading) plan(ctx context.Context, ns string) error {
 	return nil
 }
 
-// shows returns what an address has of a log and what belongs to it.
+// shows returns the refs of an address for a log, its content and tags.
 func (s *spreading) shows(ctx context.Context, from *mirror, ns string) (map[string]store.OID, error) {
 	if ns == "" {
 		return from.remote.Refs(ctx, mainBranch)
@@ -174,7 +173,7 @@ func (s *spreading) shows(ctx context.Context, from *mirror, ns string) (map[str
 	return all, nil
 }
 
-// bring fetches whole what is to be sent on, less what an earlier call had.
+// bring fetches all objects to push, except those from earlier calls.
 func (s *spreading) bring(ctx context.Context, from *mirror, names map[string]store.OID) error {
 	var want, have []store.OID
 	for name, id := range names {
@@ -207,7 +206,7 @@ func (s *spreading) bring(ctx context.Context, from *mirror, names map[string]st
 	return nil
 }
 
-// forward refuses to move a log to what does not follow from what the address shows.
+// forward refuses to move a log unless it continues the log at the address.
 func (s *spreading) forward(ctx context.Context, ns string, u transport.Update) error {
 	if u.Old.IsZero() {
 		return nil
@@ -232,7 +231,7 @@ func (s *spreading) forward(ctx context.Context, ns string, u transport.Update) 
 // pushMost bounds the refs of one push.
 const pushMost = 4000
 
-// send pushes what keeps the content before what names it; all at once where it is little.
+// send pushes content before the logs that name it; all in one push if it is small.
 func (s *spreading) send(ctx context.Context) error {
 	batches := [][]transport.Update{s.updates()}
 	if len(s.content)+len(s.logs) > pushMost {
@@ -250,8 +249,8 @@ func (s *spreading) send(ctx context.Context) error {
 	return nil
 }
 
-// Claimed returns those of the namespaces that somebody claimed, after bringing each up to
-// date. Branches that the root does not stand for are left out.
+// Claimed syncs the namespaces and returns the claimed ones. It leaves out branches that the root
+// does not accept.
 func (r *Registry) Claimed(ctx context.Context, namespaces []string) (claimed []string, err error) {
 	for some := range slices.Chunk(namespaces, 100) {
 		if err := r.Sync(ctx, some...); err != nil {

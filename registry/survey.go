@@ -11,11 +11,11 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Standing says how one address of a registry compares with all that is known of it.
+// Standing compares one address of a registry with everything known about it.
 type Standing struct {
 	URL    string
-	Down   error    // why it could not be compared; nil: it was
-	Behind []Behind // logs of which it shows less
+	Down   error    // why it could not be compared; nil if it was
+	Behind []Behind // logs of which it shows too little
 }
 
 // Behind is a log of which an address shows less than is known.
@@ -28,10 +28,10 @@ func (b Behind) String() string {
 	return fmt.Sprintf("%s: %d of %d operations", cmp.Or(b.Namespace, "root"), b.Shown, b.Known)
 }
 
-// Survey asks every address of a registry for the root and for namespaces, and compares what
-// they show: what is new at any of them is verified and known from then on. One that does
-// not answer, or is behind, is told in the report. One that contradicts what is known is an
-// error, after all of them were asked: Fork, with both operations kept, or what else it is.
+// Survey asks every address of a registry for the root and namespaces, and compares the answers.
+// News from any of them is verified and recorded. An address that does not answer, or is behind, is
+// in the report. One that contradicts the verified logs is an error after all were asked: Fork,
+// with both operations kept as evidence, or another code.
 func (r *Registry) Survey(ctx context.Context, namespaces ...string) ([]Standing, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,13 +63,13 @@ type survey struct {
 	r          *Registry
 	namespaces []string
 	asked      []*mirror
-	shows      map[*mirror]map[string]uint64 // how far each has each log
-	whole      map[*mirror]bool              // it holds the root, so what lies beside that, too
+	shows      map[*mirror]map[string]uint64 // how many operations each has of each log
+	whole      map[*mirror]bool              // it holds the root, so it carries the other logs there, too
 	down       map[*mirror]error
 }
 
-// ask syncs every log with one address, and notes how far it has it. What it merely lacks is
-// no error.
+// ask syncs every log with one address and records how far it has each. Missing operations are no
+// error.
 func (v *survey) ask(ctx context.Context, m *mirror) error {
 	refs, err := v.r.branchesAt(ctx, m, v.namespaces, true, toRead)
 	if err != nil {
@@ -101,7 +101,7 @@ func (v *survey) ask(ctx context.Context, m *mirror) error {
 	return errors.Join(errs...)
 }
 
-// one returns how far an address has a log, after what is new there was verified.
+// one verifies the news of a log at an address, and returns how far the address has it.
 func (v *survey) one(ctx context.Context, m *mirror, ns string, refs map[string]store.OID, moved *bool) (uint64, error) {
 	know, err := v.r.mem.Recall()
 	if err != nil {
@@ -133,9 +133,9 @@ func (v *survey) one(ctx context.Context, m *mirror, ns string, refs map[string]
 	return know[ns].Seq, nil
 }
 
-// compare says of each address how it stands to what is known after all were asked. A
-// log is missed only where it belongs: a copy of the root's repository carries what lies
-// there, and nobody has to carry what the root locates elsewhere.
+// compare compares each address with everything known after all were asked. It reports a log as
+// missing only where it belongs: a copy of the root's repository carries the logs there, and need
+// not carry logs that the root locates elsewhere.
 func (v *survey) compare(ctx context.Context) (all []Standing, err error) {
 	know, err := v.r.mem.Recall()
 	if err != nil {
@@ -159,7 +159,7 @@ func (v *survey) compare(ctx context.Context) (all []Standing, err error) {
 	return all, nil
 }
 
-// Problem says in one line what is wrong with an address; "" when nothing is.
+// Problem describes the problem of an address in one line; "" for none.
 func (s Standing) Problem() string {
 	switch {
 	case s.Down != nil:

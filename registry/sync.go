@@ -18,12 +18,12 @@ import (
 	"github.com/rye-os/rye/store/transport"
 )
 
-// An OwnerError says that a namespace has other owners than those that this machine
-// knew, by the word of the root or by their own (code Untrusted). Show Keys to a person; with
-// consent, open the registry with AcceptOwners[Namespace] = Seq.
+// An OwnerError reports that the owners of a namespace changed, by the root's decision or their own
+// (code Untrusted). Show Keys to a person; with consent, open the registry with
+// AcceptOwners[Namespace] = Seq.
 type OwnerError struct {
 	Namespace string
-	Seq       uint64            // the operation of its log that did it
+	Seq       uint64            // the operation of its log that changed them
 	Keys      []trust.PublicKey // active keys of the namespace now
 }
 
@@ -31,15 +31,14 @@ func (e *OwnerError) Error() string {
 	return fmt.Sprintf("namespace %s: it has other owners (since operation %d)", e.Namespace, e.Seq)
 }
 
-// Sync verifies what is new in the root and in these namespaces, and remembers
-// it. When nothing is new that is one listing of refs. What is refused changes
-// nothing: no ref, no memory. A namespace that nobody has claimed is no error. One that
-// fails does not stop the others; the error is then a SyncError.
+// Sync verifies and records what is new in the root and in these namespaces. If nothing is new,
+// that takes one listing of refs. A refused log changes nothing: no ref, no memory. An unclaimed
+// namespace is no error. A namespace that fails does not stop the others; the error is then a
+// SyncError.
 //
-// Codes: Rollback when the registry shows less than before, Fork when it shows
-// another history (both tips are kept as evidence), Untrusted when its identity
-// or a namespace's owners changed, else those of Apply; Network; Offline when
-// offline and a namespace was never synced.
+// Codes: Rollback if the registry shows less than before; Fork if it shows another history (both
+// tips are kept as evidence); Untrusted if its identity or a namespace's owners changed; other
+// codes of Apply; Network; Offline if offline and a namespace was never synced.
 func (r *Registry) Sync(ctx context.Context, namespaces ...string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,7 +59,7 @@ func (r *Registry) sync(ctx context.Context, namespaces ...string) error {
 	return err
 }
 
-// A SyncError says which namespaces failed. The others were verified and are known.
+// A SyncError holds the errors of namespaces that failed. The others were verified and recorded.
 type SyncError map[string]error
 
 func (e SyncError) Error() string { return errors.Join(e.Unwrap()...).Error() }
@@ -73,24 +72,23 @@ func (e SyncError) Unwrap() (all []error) {
 	return all
 }
 
-// SyncEach is Sync for many: what is wrong with one namespace is told to judge, and where that
-// returns nil the others are read all the same. judge hears of every namespace, nil where
-// all is well. What is wrong with the root, or with the way to the host, ends it.
+// SyncEach is Sync for many namespaces. It passes the result for each to judge, nil for success,
+// and goes on if judge returns nil. An error of the root or of the connection ends it.
 func (r *Registry) SyncEach(ctx context.Context, namespaces []string, judge func(namespace string, err error) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.syncFrom(ctx, toRead, namespaces, judge)
 }
 
-// allMust is the judge for whom one namespace is as bad as all.
+// allMust is a judge for which any failed namespace is an error.
 func allMust(_ string, err error) error { return err }
 
-// purpose says whom a sync asks.
+// purpose decides which addresses a sync asks.
 type purpose int
 
 const (
 	toRead  purpose = iota // every address, in turn
-	toTry                  // the one that is written to, and no other
+	toTry                  // only the address to write to
 	toWrite                // the same, and a push follows
 )
 
@@ -99,7 +97,7 @@ func (r *Registry) syncFrom(ctx context.Context, to purpose, namespaces []string
 	return r.syncRound(ctx, &round{r: r, to: to, namespaces: namespaces}, judge)
 }
 
-// syncRound is syncFrom with a round that was prepared.
+// syncRound is syncFrom with a prepared round.
 func (r *Registry) syncRound(ctx context.Context, y *round, judge func(string, error) error) error {
 	to, namespaces := y.to, y.namespaces
 	for _, ns := range namespaces {
@@ -143,15 +141,15 @@ func (r *Registry) syncRound(ctx context.Context, y *round, judge func(string, e
 	return nil
 }
 
-// round is one sync of several logs, by whoever answers.
+// round is one sync of several logs with any addresses that answer.
 type round struct {
 	r          *Registry
 	to         purpose
 	m          memory.Points
 	namespaces []string
 	moved      bool                             // the root has news
-	listed     map[*mirror]map[string]store.OID // what each address that was asked shows
-	beyond     func(oplog.State)                // takes a state that nobody can read, which is then no error
+	listed     map[*mirror]map[string]store.OID // refs of each address that was asked
+	beyond     func(oplog.State)                // receives an unreadable state, which is then no error
 }
 
 // one syncs one log ("": the root) with the first address that shows no less than is known.
@@ -165,7 +163,7 @@ func (y *round) one(ctx context.Context, ns string) error {
 	}
 	var first error
 	for i, m := range all {
-		y.r.shown[ns] = m // what it lacks of the state is asked of the others
+		y.r.shown[ns] = m // missing parts of the state are fetched from other mirrors
 		err := y.with(ctx, m, ns, len(all) > 1)
 		if err == nil {
 			return nil
@@ -188,8 +186,8 @@ func (r *Registry) toThis(ctx context.Context, ns string) ([]*mirror, error) {
 	return []*mirror{m}, err
 }
 
-// with syncs one log with one address. A host that serves only what a ref names may have
-// moved a branch since it listed them: then it is asked anew.
+// with syncs one log with one address. A host that serves only objects below a ref may have moved a
+// branch since listing it; then it is asked again.
 func (y *round) with(ctx context.Context, m *mirror, ns string, others bool) error {
 	for try := 1; ; try++ {
 		err := y.once(ctx, m, ns, others)
@@ -200,7 +198,7 @@ func (y *round) with(ctx context.Context, m *mirror, ns string, others bool) err
 			return err
 		}
 		delete(y.listed, m)
-		if ns != "" { // what the namespace does now may follow from what the root became
+		if ns != "" { // new operations of the namespace may depend on a newer root
 			if err := y.with(ctx, m, "", others); err != nil {
 				return err
 			}
@@ -213,7 +211,7 @@ func (y *round) once(ctx context.Context, m *mirror, ns string, others bool) err
 	if !ok {
 		to := y.purposeAt(ctx, m)
 		var beside sync.WaitGroup
-		beside.Go(func() { y.load(ctx) }) // while the host is thinking
+		beside.Go(func() { y.load(ctx) }) // while waiting for the host
 		var err error
 		refs, err = y.r.branchesAt(ctx, m, y.namespaces, others, to)
 		if beside.Wait(); err != nil {
@@ -230,8 +228,8 @@ func (y *round) once(ctx context.Context, m *mirror, ns string, others bool) err
 	return at.syncNamespace(ctx, ns, refs[branchOf(ns)])
 }
 
-// purposeAt is what an address is asked for: of a namespace that lies elsewhere than its root,
-// the root is only read.
+// purposeAt returns the purpose for an address: if the namespace lies elsewhere than its root, the
+// root is only read.
 func (y *round) purposeAt(ctx context.Context, m *mirror) purpose {
 	if y.to == toWrite && len(y.namespaces) > 0 {
 		if at, err := y.r.writtenAt(ctx, y.namespaces[0]); err != nil || at != m {
@@ -241,7 +239,7 @@ func (y *round) purposeAt(ctx context.Context, m *mirror) purpose {
 	return y.to
 }
 
-// load reads what is known. What cannot be read is told by whoever needs it.
+// load reads the local state ahead. Later readers report its errors.
 func (y *round) load(ctx context.Context) {
 	_, _ = y.r.loadRoot(ctx, y.m)
 	for _, ns := range y.namespaces {
@@ -249,7 +247,7 @@ func (y *round) load(ctx context.Context) {
 	}
 }
 
-// syncOffline only makes sure that everything is at hand.
+// syncOffline checks that everything is in the cache.
 func (r *Registry) syncOffline(ctx context.Context, m memory.Points, namespaces []string, judge func(string, error) error) error {
 	if _, err := r.loadRoot(ctx, m); err != nil {
 		return notAtHand(err)
@@ -281,8 +279,8 @@ type syncing struct {
 	beyond func(oplog.State) // as in round
 }
 
-// bring fetches tip and its log, less what the cache has, and returns the reader
-// to see it through. q is nil when the cache had it all.
+// bring fetches tip and its log, without the parts in the cache. It returns a reader for them. q is
+// nil if the cache had everything.
 func (y *syncing) bring(ctx context.Context, repo *store.Repo, tip store.OID, have ...store.OID) (*store.Reader, *store.Quarantine, error) {
 	if repo.Has(tip) {
 		return &repo.Reader, nil, nil
@@ -295,7 +293,7 @@ func (y *syncing) bring(ctx context.Context, repo *store.Repo, tip store.OID, ha
 	return &q.Reader, q, nil
 }
 
-// accept makes what was fetched and verified part of the cache.
+// accept adds fetched and verified objects to the cache.
 func accept(ctx context.Context, q *store.Quarantine, tip store.OID) (release func(), err error) {
 	if q == nil {
 		return func() {}, nil
@@ -336,7 +334,7 @@ func (y *syncing) syncRoot(ctx context.Context, tip store.OID) error {
 	defer discard(q)
 	base, err := r.loadRoot(ctx, y.m)
 	if err != nil {
-		base = oplog.Root{} // a cache that is gone or broken: everything is verified anew
+		base = oplog.Root{} // the cache is missing or broken: verify everything anew
 	}
 	raws, met, err := oplog.ReadLine(ctx, rd, tip, base.At)
 	if err != nil {
@@ -424,17 +422,17 @@ func (y *syncing) syncNamespace(ctx context.Context, ns string, tip store.OID) e
 			return err
 		}
 	}
-	if err := r.noteRevoked(ctx, ns, got.Ops); err != nil { // before anything of the state can fail
+	if err := r.noteRevoked(ctx, ns, got.Ops); err != nil { // before anything in the state can fail
 		return err
 	}
-	// A log whose state nobody can read does not become a floor: one member could make such an
-	// operation, nobody could write after it, and the host could not set the branch back.
+	// A log with an unreadable state does not become a floor. Otherwise one member could block all
+	// later operations, and the host could not set the branch back.
 	if err := r.bringRoot(ctx, s); err != nil {
 		if y.beyond == nil || ctx.Err() != nil {
 			return err
 		}
 		y.beyond(s)
-		_, err := accept(ctx, got.q, tip) // the log is good, and is read again before anything is remembered
+		_, err := accept(ctx, got.q, tip) // the log is good; it is read again before anything is recorded
 		return err
 	}
 	if err := r.mem.NoteSkipped(ctx, ns, got.rd, got.base.Point(), got.Replayed); err != nil {
@@ -453,7 +451,7 @@ func (y *syncing) syncNamespace(ctx context.Context, ns string, tip store.OID) e
 	return r.keepState(ctx, repo, s)
 }
 
-// absent judges a namespace that has no branch.
+// absent judges a namespace without a branch.
 func (y *syncing) absent(ctx context.Context, ns string, seen bool) error {
 	root, err := y.r.loadRoot(ctx, y.m)
 	if err != nil {
@@ -466,8 +464,8 @@ func (y *syncing) absent(ctx context.Context, ns string, seen bool) error {
 	return nil
 }
 
-// beyond returns a namespace after a sync as far as its log tells, whether or not its state can
-// be read. What cannot is not remembered.
+// beyond returns a namespace after a sync as far as its log alone determines it, even if its state
+// cannot be read. Such a state is not recorded.
 func (r *Registry) beyond(ctx context.Context, to purpose, ns string) (oplog.State, error) {
 	var s oplog.State
 	y := &round{r: r, to: to, namespaces: []string{ns}, beyond: func(unread oplog.State) { s = unread }}
@@ -478,21 +476,19 @@ func (r *Registry) beyond(ctx context.Context, to purpose, ns string) (oplog.Sta
 	return r.current(ctx, ns)
 }
 
-// shown is a log as the registry shows it: valid in itself, not yet compared
-// with what is known.
+// shown is a log as the registry shows it: valid in itself, not yet compared with the verified one.
 type shown struct {
-	s, base        oplog.State // base was verified before; raws lie between the two
+	s, base        oplog.State // base was verified before; raws lead from it to s
 	raws           [][]byte
 	oplog.Replayed // of raws
 	rd             *store.Reader
-	q              *store.Quarantine // nil when the cache had it all
+	q              *store.Quarantine // nil if the cache had everything
 
-	accepted bool // q is part of the cache
+	accepted bool // q is already in the cache
 }
 
-// read brings and verifies what follows base. Where the log does not pass
-// through base, or lies before it and the cache does not reach so far back, it
-// is brought as a whole and verified from its beginning.
+// read fetches and verifies the operations after base. If the log does not pass through base, or
+// ends before it and the cache does not reach back so far, read fetches and verifies all of it.
 func (y *syncing) read(ctx context.Context, repo *store.Repo, base oplog.State, tip store.OID) (shown, error) {
 	got := shown{base: base}
 	var err error
@@ -520,7 +516,7 @@ func (y *syncing) read(ctx context.Context, repo *store.Repo, base oplog.State, 
 	return got, err
 }
 
-// verify reads the line down to got.base, else to its beginning, and applies it.
+// verify reads the line down to got.base, or to its beginning, and applies it.
 func (y *syncing) verify(ctx context.Context, got *shown, tip store.OID) error {
 	raws, met, err := oplog.ReadLine(ctx, got.rd, tip, got.base.At)
 	if err != nil {
@@ -534,8 +530,8 @@ func (y *syncing) verify(ctx context.Context, got *shown, tip store.OID) error {
 	return err
 }
 
-// checkOwners refuses a log whose claim the root does not stand for, and one
-// whose owners the root replaced, until that is accepted.
+// checkOwners refuses a log whose claim the root does not accept, and a log with new owners until
+// these are accepted.
 func (r *Registry) checkOwners(root oplog.Root, s oplog.State, p oplog.Point) error {
 	if err := root.Admits(s.Namespace, s.Genesis, s.Claimant()); err != nil {
 		return err
@@ -552,7 +548,7 @@ func (r *Registry) checkOwners(root oplog.Root, s oplog.State, p oplog.Point) er
 	return nil
 }
 
-// unclaimed is NewState, to be filled from the cache.
+// unclaimed returns NewState with the cache as its source.
 func (r *Registry) unclaimed(root oplog.Root, namespace string) oplog.State {
 	return oplog.NewState(root, namespace).From(r.cached())
 }

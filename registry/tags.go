@@ -14,18 +14,18 @@ import (
 	"github.com/rye-os/rye/store/transport"
 )
 
-// Some hosts speak version 0 of git's protocol and serve nothing but what a ref names. For
-// those a registry may say that publishers push a tag for each version, and for each state:
-// then a reader asks by the same ids as everywhere, and gets them. Tags prove nothing. Without
-// them such a host is asked for the branch that keeps the content, whole.
+// Some hosts speak version 0 of git's protocol and serve only objects that a ref names. For them a
+// registry may ask publishers to push a tag for each version and state. Readers then use the same
+// ids as everywhere. Tags prove nothing. Without tags, readers fetch the whole content branch from
+// such a host.
 
-// tagsOf returns what the names of the tags of a namespace begin with.
+// tagsOf returns the prefix of a namespace's tags.
 func tagsOf(namespace string) string { return tagPrefix + namespace + "/" }
 
 const tagPrefix = "refs/tags/"
 
-// versionTag returns the tag of a version, and stateTag that of the state after an operation:
-// no kind of item is called "state".
+// versionTag returns the tag of a version, and stateTag the tag of the state after an operation. No
+// kind of item is called "state".
 func versionTag(e *oplog.Entry) string {
 	return tagPrefix + e.Ref.Published() + "/v" + e.Version
 }
@@ -34,8 +34,8 @@ func stateTag(namespace string, seq uint64) string {
 	return fmt.Sprintf("%sstate/%d", tagsOf(namespace), seq)
 }
 
-// tagsFor adds the tags of what an operation published and of the state after it. A version
-// that cannot be a tag, as 1.0.0-a.lock, has none.
+// tagsFor adds tags for the versions in an operation and for the state after it. A version that
+// cannot be a tag, such as 1.0.0-a.lock, gets none.
 func tagsFor(tags map[string]store.OID, after oplog.State, op oplog.Op) {
 	tags[stateTag(after.Namespace, after.Seq)] = after.Kept
 	for i := range op.Items {
@@ -46,14 +46,14 @@ func tagsFor(tags map[string]store.OID, after oplog.State, op oplog.Op) {
 	}
 }
 
-// tagged is a push with tags: what keeps the content first, then the tags, and last the log,
-// whose one update decides. What an earlier try left behind is moved.
+// tagged is a push with tags: first the content, then the tags, and last the log, whose one update
+// decides. Tags from an earlier try are moved.
 type tagged struct {
 	content, log transport.Update
 	prefix       string
 	tags         map[string]store.OID
-	objects      []store.OID // all that is new
-	line         []store.OID // of those, what the log needs
+	objects      []store.OID // all new objects
+	line         []store.OID // the part of them that the log needs
 }
 
 func pushTagged(ctx context.Context, to *mirror, repo *store.Repo, t tagged) error {
@@ -78,8 +78,8 @@ func pushTagged(ctx context.Context, to *mirror, repo *store.Repo, t tagged) err
 	return to.remote.PushObjects(ctx, repo, []transport.Update{t.log}, t.line)
 }
 
-// dropTags removes the tags of redacted versions, and of states that nobody keeps, so that
-// nothing names their bytes any more.
+// dropTags removes the tags of redacted versions and of states that are no longer kept, so that no
+// ref names their bytes.
 func dropTags(ctx context.Context, to *mirror, repo *store.Repo, s oplog.State, keep map[store.OID]bool) error {
 	has, err := to.remote.Refs(ctx, tagsOf(s.Namespace))
 	if err != nil {
@@ -100,20 +100,20 @@ func dropTags(ctx context.Context, to *mirror, repo *store.Repo, s oplog.State, 
 	return nil
 }
 
-// WholeFetch is what is known of a fetch of all content of a namespace before it begins. How many
-// bytes that are no host tells.
+// WholeFetch describes a fetch of a namespace's whole content before it begins. Hosts do not report
+// the number of bytes.
 type WholeFetch struct {
 	Namespace string
-	Versions  uint64 // about as many, as the log says; with every change of what is said of them
+	Versions  uint64 // catalogue lines in the log: about as many versions, plus status changes
 }
 
-// wholeRef is where the cache keeps content that was fetched whole, so that the next time only
-// what is new is sent.
+// wholeRef is where the cache keeps wholly fetched content, so that later fetches receive only
+// news.
 func wholeRef(namespace string) string { return "refs/rye/whole/" + namespace }
 
-// fetchKept fetches objects by their ids, from whoever has them. A host that serves only what
-// a ref names is asked for the states that hold them, where kept says which, and else for the
-// branch of the content, whole; that is then in the cache, and q is nil.
+// fetchKept fetches objects by id from any mirror that has them. A host that serves only objects
+// named by refs is asked for the commits in kept that hold them, and otherwise for the whole
+// content branch; the objects are then in the cache, and q is nil.
 func (r *Registry) fetchKept(ctx context.Context, repo *store.Repo, namespace string, kept, ids []store.OID, o transport.FetchOptions) (*store.Reader, *store.Quarantine, error) {
 	q, err := r.fetch(ctx, namespace, repo, ids, nil, o)
 	if err == nil {
@@ -145,9 +145,9 @@ func (r *Registry) fetchKept(ctx context.Context, repo *store.Repo, namespace st
 	return &repo.Reader, nil, nil
 }
 
-// fetchBeside looks for objects that a host says it has not among all that the branch of the
-// content names: it may be one that serves nothing else and does not say so. Nothing of that
-// is kept beyond what was asked for, and there is no such branch on a host that hides.
+// fetchBeside looks for objects that a host denies to have below its content branch: it may be a
+// host that serves only named objects without saying so. It keeps only the requested objects. A
+// host that hides objects has no such branch.
 func (r *Registry) fetchBeside(ctx context.Context, repo *store.Repo, namespace string, ids []store.OID, missing error) (*store.Reader, *store.Quarantine, error) {
 	tip := r.contentTip(namespace)
 	if tip.IsZero() {
@@ -168,9 +168,9 @@ func hasAll(has func(store.OID) bool, ids []store.OID) bool {
 	return !slices.ContainsFunc(ids, func(id store.OID) bool { return !has(id) })
 }
 
-// fetchTip fetches the branch of the content as it is now, where it moved since the host
-// listed it: the host serves only what a ref names. It is not noted that it moved, for a
-// writer has planned by what was listed.
+// fetchTip fetches the content branch as it is now, if it moved since the host listed it: the host
+// serves only objects named by refs. The move is not recorded, because a writer planned by the
+// listing.
 func (r *Registry) fetchTip(ctx context.Context, m *mirror, repo *store.Repo, namespace string, tip store.OID, have []store.OID) (*store.Quarantine, store.OID, error) {
 	for try := 1; ; try++ {
 		q, err := r.fetchFrom(ctx, m, repo, []store.OID{tip}, have, transport.FetchOptions{})
@@ -193,7 +193,7 @@ func (r *Registry) fetchTip(ctx context.Context, m *mirror, repo *store.Repo, na
 	}
 }
 
-// fetchWhole brings the branch of the content into the cache, after asking whether to.
+// fetchWhole fetches the content branch into the cache after asking for permission.
 func (r *Registry) fetchWhole(ctx context.Context, repo *store.Repo, namespace string) error {
 	m := r.shown[namespace]
 	tip := r.contentTip(namespace)

@@ -14,23 +14,23 @@ import (
 	"github.com/rye-os/rye/store/transport"
 )
 
-// Checked is what became of asking a registry for everything that a namespace's log names.
+// Checked is the result of asking a registry for all objects in a namespace's log.
 type Checked struct {
 	Namespace  string
-	Operations uint64   // replayed, with everything that they wrote
+	Operations uint64   // replayed with their change lists
 	Versions   uint64   // published so far
-	Threshold  int      // keys that must agree to what Governs names
-	Fetched    int      // versions that were asked for and compared, those that no Verify had before
-	Redacted   int      // versions whose bytes are gone or to go
-	Pruned     int      // states that the host no longer keeps, and need not
-	Missing    []string // what the log promises and the host does not hold
+	Threshold  int      // keys that must agree to operations in Governs
+	Fetched    int      // versions fetched and compared, without those that an earlier Verify had
+	Redacted   int      // versions whose bytes are removed or to be removed
+	Pruned     int      // states that the host no longer keeps, and need not keep
+	Missing    []string // objects that the log promises and the host lacks
 }
 
-// Verify replays a namespace from its claim, applies every change list, and asks the
-// registry for every object that its log names: the last state, the states that the root
-// vouches for, and every version that was not redacted. What an earlier Verify on this machine
-// had is only asked to be named by the branch of the content; with whole it is had again. What
-// is missing is in the report, and no error. The namespace was synced.
+// Verify replays a namespace from its claim, applies every change list, and asks the registry for
+// every object in its log: the last state, the state of the root's checkpoint, and every version
+// that is not redacted. For objects that an earlier Verify on this machine had, it only checks that
+// the content branch names them; with whole it fetches them again. Missing objects are in the
+// report, and no error. The namespace must be synced.
 func (r *Registry) Verify(ctx context.Context, namespace string, whole bool) (Checked, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,14 +71,14 @@ func (r *Registry) verify(ctx context.Context, namespace string, whole bool) (Ch
 // verification is one Verify under way.
 type verification struct {
 	r   *Registry
-	m   *mirror // the one that is verified: who showed the log
+	m   *mirror // the mirror under verification: the one that showed the log
 	had memory.Had
-	x   oplog.Examined // the log, replayed since then
+	x   oplog.Examined // the log, replayed since had
 	c   *Checked
 }
 
 func (v *verification) run(ctx context.Context) error {
-	if v.x.Since != v.had.At.Seq { // the cache did not tell, so nothing is known
+	if v.x.Since != v.had.At.Seq { // the cache does not reach back, so nothing is known
 		v.had = memory.Had{}
 	}
 	named, err := v.named(ctx)
@@ -118,14 +118,14 @@ func (v *verification) run(ctx context.Context) error {
 
 func (v *verification) miss(what string) { v.c.Missing = append(v.c.Missing, what) }
 
-// named are the commits that the branch of the content names: those since what was had, or
-// all of them where the branch was made anew.
+// named holds the commits on the content branch: those since the earlier Verify, or all if the
+// branch was rebuilt.
 type named struct {
 	anew bool
 	ids  map[store.OID]bool
 }
 
-// named asks for the branch of the content, commits only.
+// named fetches the content branch, only commits.
 func (v *verification) named(ctx context.Context) (n named, err error) {
 	tip, old := v.m.content[v.x.Namespace], v.had.Content
 	if tip.IsZero() {
@@ -145,8 +145,8 @@ func (v *verification) named(ctx context.Context) (n named, err error) {
 	return n, err
 }
 
-// commits returns the commits that a branch names beyond an older end of it; nil where it
-// does not continue that.
+// commits returns the commits of a branch after an older tip; nil if the branch does not continue
+// that tip.
 func (v *verification) commits(ctx context.Context, tip, old store.OID) (map[store.OID]bool, error) {
 	repo, err := v.r.writing()
 	if err != nil {
@@ -176,8 +176,7 @@ func (v *verification) commits(ctx context.Context, tip, old store.OID) (map[sto
 	return ids, nil
 }
 
-// again looks for everything that was had, and has to be named by the branch that was made
-// anew.
+// again checks that the rebuilt branch names everything that an earlier Verify had.
 func (v *verification) again(ctx context.Context, named named) error {
 	raws, err := v.r.wholeLog(ctx, v.x.State)
 	if err != nil {
@@ -199,8 +198,7 @@ func (v *verification) again(ctx context.Context, named named) error {
 	})
 }
 
-// state tells a state that is named, or that the root vouches for, from those that need not
-// be kept.
+// state reports a missing state if the root's checkpoint needs it, and counts the others as pruned.
 func (v *verification) state(k oplog.KeptState, named named) {
 	vouched := uint64(0)
 	if g := v.x.Under().Grant(v.x.Namespace); g != nil && g.Checkpoint != nil {
@@ -217,8 +215,7 @@ func (v *verification) state(k oplog.KeptState, named named) {
 
 func stateName(seq uint64) string { return fmt.Sprintf("state after operation %d", seq) }
 
-// lastState asks for the last state with all that it names and the state that was had did
-// not.
+// lastState fetches the last state, without the parts of the state at the earlier Verify.
 func (v *verification) lastState(ctx context.Context) error {
 	if v.x.Last().Seq == v.had.At.Seq {
 		return nil
@@ -249,12 +246,12 @@ func (v *verification) lastState(ctx context.Context) error {
 	return nil
 }
 
-// gone reports whether an error may be that of an object which the host does not have: some
-// say so, some end the connection.
+// gone reports whether an error may mean that the host lacks an object: some hosts report that,
+// some end the connection.
 func gone(err error) bool { return fault.Is(err, fault.NotFound) || fault.Is(err, fault.Network) }
 
-// versions has versions sent and compares them. Where that fails for several it is tried for
-// half of them, until it is known which are missing.
+// versions fetches versions and compares them. If that fails for several, it tries halves until it
+// has found the missing ones.
 func (v *verification) versions(ctx context.Context, list []*oplog.Entry) error {
 	repo, err := v.r.writing()
 	if err != nil {
@@ -298,8 +295,8 @@ func (v *verification) versions(ctx context.Context, list []*oplog.Entry) error 
 	return nil
 }
 
-// fetchAll fetches the branch of the content, from a host that serves only what a ref names,
-// and returns the commits that it names.
+// fetchAll fetches the content branch from a host that serves only objects named by refs, and
+// returns its commits.
 func (v *verification) fetchAll(ctx context.Context, repo *store.Repo) (map[store.OID]bool, error) {
 	if err := v.r.fetchWhole(ctx, repo, v.x.Namespace); err != nil {
 		return nil, err
@@ -311,7 +308,7 @@ func (v *verification) fetchAll(ctx context.Context, repo *store.Repo) (map[stor
 	return v.commits(ctx, tip, store.OID{})
 }
 
-// lastWhole looks for the last state in the branch of the content.
+// lastWhole looks for the last state on the content branch.
 func (v *verification) lastWhole(ctx context.Context, repo *store.Repo) error {
 	ids, err := v.fetchAll(ctx, repo)
 	if err == nil && (!ids[v.x.Kept] || !repo.Has(v.x.Kept)) {
@@ -320,7 +317,7 @@ func (v *verification) lastWhole(ctx context.Context, repo *store.Repo) error {
 	return err
 }
 
-// versionsWhole compares versions with what the branch of the content names.
+// versionsWhole compares versions with the content branch.
 func (v *verification) versionsWhole(ctx context.Context, repo *store.Repo, list []*oplog.Entry) error {
 	ids, err := v.fetchAll(ctx, repo)
 	if err != nil {
@@ -340,13 +337,13 @@ func (v *verification) versionsWhole(ctx context.Context, repo *store.Repo, list
 	return nil
 }
 
-// answers tells a host that lacks an object from one that does not answer at all.
+// answers reports whether the host answers at all, so that it only lacks an object.
 func (v *verification) answers(ctx context.Context) bool {
 	_, err := v.m.remote.Refs(ctx, mainBranch)
 	return err == nil
 }
 
-// remember notes how far everything was had.
+// remember records how far everything was verified.
 func (v *verification) remember() error {
 	return v.r.mem.NoteHad(v.x.Namespace, memory.Had{At: oplog.Point{Seq: v.x.Last().Seq, Tip: v.x.Last().ID, Sum: v.x.Last().Sum},
 		Content: v.m.content[v.x.Namespace], Redacted: v.c.Redacted, Pruned: v.c.Pruned})

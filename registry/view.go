@@ -10,8 +10,8 @@ import (
 	"github.com/rye-os/rye/store/transport"
 )
 
-// A view is a log as the registry shows it now, valid in itself: operations up
-// to base were verified before, raws are those after it.
+// A view is a log as the registry shows it now, valid in itself. Operations up to base were
+// verified before; raws hold those after it.
 type view struct {
 	r         *Registry
 	rd        *store.Reader
@@ -21,9 +21,8 @@ type view struct {
 	end       oplog.Point
 }
 
-// passes checks that the view continues what is known: the point that this
-// machine remembers, and points that the root vouches for. What a lock says is a claim
-// and no evidence: see Compare.
+// passes checks that the view continues the verified log: the point that this machine remembers,
+// and the root's checkpoints. A point in a lock is a claim and no evidence: see Compare.
 func (v view) passes(ctx context.Context, seen oplog.Point, vouched ...oplog.Point) error {
 	if seen.Seq > 0 {
 		if err := v.through(ctx, seen, "this machine"); err != nil {
@@ -38,8 +37,8 @@ func (v view) passes(ctx context.Context, seen oplog.Point, vouched ...oplog.Poi
 	return nil
 }
 
-// through checks one point. A view that ends before it is an older one, unless
-// it parted from it; one that has another commit there is a fork.
+// through checks one point. A view that ends before the point is older, or a fork if it differs
+// already. A view with another commit at the point is a fork.
 func (v view) through(ctx context.Context, p oplog.Point, who string) error {
 	if p.Seq > v.end.Seq {
 		return v.shorter(ctx, p, who)
@@ -66,7 +65,7 @@ func (v view) at(ctx context.Context, seq uint64) ([]byte, error) {
 	if !oplog.CutOff(err) || v.r.o.Offline || repo == nil {
 		return raw, err
 	}
-	// The cache begins at a checkpoint that lies after what is asked for.
+	// The cache begins at a checkpoint after the operation that is asked for.
 	q, err := v.r.fetch(ctx, v.namespace, repo, []store.OID{v.base.Tip}, nil, transport.FetchOptions{Filter: commitsOnly})
 	if err != nil {
 		return nil, err
@@ -75,8 +74,8 @@ func (v view) at(ctx context.Context, seq uint64) ([]byte, error) {
 	return oplog.RawAt(ctx, &q.Reader, v.base, seq)
 }
 
-// shorter tells a rollback from a fork that is shorter, as far as the cache
-// still has the operations of the log that p is on.
+// shorter distinguishes a rollback from a shorter fork, as far as the cache still has the
+// operations before p.
 func (v view) shorter(ctx context.Context, p oplog.Point, who string) error {
 	if repo := v.r.reading(); repo != nil && !p.Tip.IsZero() {
 		ours, err := oplog.RawAt(ctx, &repo.Reader, p, v.end.Seq)
@@ -92,7 +91,7 @@ func (v view) shorter(ctx context.Context, p oplog.Point, who string) error {
 		Advise("tell the owners of the registry; rye goes on with what it verified")
 }
 
-// fork keeps what proves the fork, as far as it is at hand, and reports it.
+// fork keeps the available evidence of a fork and reports it.
 func (v view) fork(ctx context.Context, p oplog.Point, seq uint64, theirs []byte, who string) error {
 	raws := [][]byte{theirs}
 	if repo := v.r.reading(); repo != nil && !p.Tip.IsZero() {
@@ -114,19 +113,18 @@ func (v view) fork(ctx context.Context, p oplog.Point, seq uint64, theirs []byte
 		Advise("both are kept in %s; show them to the owners of the registry", dir)
 }
 
-// fromCheckpoint returns the state at the checkpoint that the root vouches for,
-// so that a first contact need not replay what lies before it; without one, the
-// state before the claim.
+// fromCheckpoint returns the state at the root's checkpoint, so that a first contact need not
+// replay the operations before it. Without one it returns the state before the claim.
 func (y *syncing) fromCheckpoint(ctx context.Context, repo *store.Repo, root oplog.Root, ns string) (oplog.State, error) {
 	none := y.r.unclaimed(root, ns)
 	g := root.Grant(ns)
 	if g == nil || g.Checkpoint == nil || y.m[ns].Seq > 0 {
-		return none, nil // what must be passed through may lie before the checkpoint
+		return none, nil // the remembered point may lie before the checkpoint
 	}
 	c := g.Checkpoint
 	q, err := y.r.fetch(ctx, ns, repo, []store.OID{c.ID}, nil, transport.FetchOptions{Depth: 1, Filter: commitsOnly})
 	if fault.Is(err, fault.NotFound) {
-		return none, nil // the host serves only what a ref names: the log is read from its beginning
+		return none, nil // the host serves only objects named by refs: read the whole log
 	}
 	if err != nil {
 		return none, err
@@ -141,14 +139,14 @@ func (y *syncing) fromCheckpoint(ctx context.Context, repo *store.Repo, root opl
 	}
 	op, err := oplog.Parse(raw)
 	if err != nil {
-		return none, nil // whether it is skipped shows the log before it
+		return none, nil // only the log before it shows whether it is skipped
 	}
 	if op.Namespace != ns || op.Registry != root.ID || op.Seq != c.Seq || op.State.Sum != c.State {
 		return none, fault.New(fault.Integrity, "checkpoint of %s: is operation %d of %s in %s", ns, op.Seq, op.Namespace, op.Registry)
 	}
 	err = y.r.bringBlobs(ctx, ns, "root list", []store.OID{op.Kept}, []oplog.Address{op.State})
 	if fault.Is(err, fault.Network) {
-		return none, nil // the log from its beginning gives the keys, too
+		return none, nil // the whole log gives the keys, too
 	}
 	if err != nil {
 		return none, err
@@ -170,9 +168,9 @@ func (y *syncing) fromCheckpoint(ctx context.Context, repo *store.Repo, root opl
 		return none, err
 	}
 	if s.AnyDropped() {
-		return none, nil // the log from its beginning tells what else was revoked
+		return none, nil // only the whole log shows what else was revoked
 	}
-	if err := q.Accept(ctx, c.ID); err != nil { // the log from its beginning must not end there
+	if err := q.Accept(ctx, c.ID); err != nil { // reading the whole log must not stop there
 		return none, err
 	}
 	q.Release()

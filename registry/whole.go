@@ -9,33 +9,32 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Whole catalogues are for searching and browsing: they may be large, so they are brought in
-// parts, each is checked and let go before the next, and what is at hand already is not asked
-// for again.
+// Whole catalogues are for searching and browsing, and may be large. They are fetched in parts.
+// Each part is checked and released before the next, and cached parts are not fetched again.
 
-// Coverage says how much of the catalogue of a namespace is at hand, of the state that this
+// Coverage says how much of a namespace's catalogue is in the cache, for the state that this
 // machine verified last.
 type Coverage struct {
-	oplog.State     // its Seq is 0 where nobody has claimed the namespace
-	Shards      int // files of the catalogue; of lists that are not at hand, sixteen each
-	Have        int // of these, at hand
+	oplog.State     // its Seq is 0 if the namespace is unclaimed
+	Shards      int // files of the catalogue; sixteen for each list that is not in the cache
+	Have        int // how many of them are in the cache
 	Received    int64
 }
 
-// Complete reports whether nothing is missing.
+// Complete reports whether no file is missing.
 func (c *Coverage) Complete() bool { return c.Have == c.Shards }
 
-// heldRef keeps the files of a whole catalogue from being collected: a tree of them.
+// heldRef protects the files of a whole catalogue from garbage collection, as a tree.
 func heldRef(namespace string) string { return "refs/rye/catalogue/" + namespace }
 
-// maxAtOnce is about how many versions are looked at together: some 64 MiB of the longest lines.
+// maxAtOnce is about how many versions are read together: some 64 MiB of the longest lines.
 const maxAtOnce = 4096
 
-// Whole brings the whole catalogue of a namespace that was synced, receiving at most so many
-// bytes. What was left out for that is missing in the Coverage, and the next call goes on
-// there. say is told how far it is; nil is silence.
+// Whole fetches the whole catalogue of a synced namespace, and receives about most bytes. Files
+// left out for that are missing in the Coverage, and the next call continues with them. say
+// receives the progress; nil for none.
 //
-// Codes are those of Look; Limit where not even the lists fit.
+// Codes: as for Look; Limit if not even the lists fit.
 func (r *Registry) Whole(ctx context.Context, namespace string, most int64, say func(done, all int)) (Coverage, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,7 +53,7 @@ func (r *Registry) Whole(ctx context.Context, namespace string, most int64, say 
 		if left <= 0 {
 			break
 		}
-		part := s.Anew(r.cached()) // so that its lines are let go
+		part := s.Anew(r.cached()) // an unshared copy, so that its lines are released
 		err := r.bringPart(ctx, part, every[at:min(at+batch, len(every))], left)
 		if fault.Is(err, fault.Limit) && r.stats.Bytes > before {
 			break
@@ -74,14 +73,14 @@ func (r *Registry) Whole(ctx context.Context, namespace string, most int64, say 
 	return c, err
 }
 
-// wholeOf returns the state of a namespace with a catalogue that nobody else keeps.
+// wholeOf returns the state of a namespace with an unshared catalogue.
 func (r *Registry) wholeOf(namespace string) (oplog.State, error) {
 	m, err := r.mem.Recall()
 	if err != nil {
 		return oplog.State{}, err
 	}
 	if s, ok := r.spaces[namespace]; ok && s.Seq == 0 && m[namespace].Seq == 0 {
-		return s, nil // nobody has claimed it
+		return s, nil // it is unclaimed
 	}
 	s, err := r.load(namespace, m)
 	if err == nil && s.Catalogue() != nil {
@@ -91,7 +90,7 @@ func (r *Registry) wholeOf(namespace string) (oplog.State, error) {
 	return s, err
 }
 
-// bringPart brings some shards and compares each with what was seen of it before.
+// bringPart fetches some shards and compares each with its earlier version.
 func (r *Registry) bringPart(ctx context.Context, s oplog.State, shards []byte, most int64) error {
 	list, err := s.Catalogue().Shards(shards)
 	if err != nil {
@@ -103,7 +102,7 @@ func (r *Registry) bringPart(ctx context.Context, s oplog.State, shards []byte, 
 	return r.noteShards(ctx, s, shards)
 }
 
-// cover counts what is at hand of a state.
+// cover counts the cached parts of a state.
 func (r *Registry) cover(s oplog.State) (Coverage, error) {
 	c := Coverage{State: s}
 	repo := r.reading()
@@ -115,7 +114,7 @@ func (r *Registry) cover(s oplog.State) (Coverage, error) {
 	return c, err
 }
 
-// hold keeps a whole catalogue from being collected.
+// hold protects a whole catalogue from garbage collection.
 func (r *Registry) hold(ctx context.Context, s oplog.State) error {
 	repo, err := r.writing()
 	if err != nil {
@@ -128,10 +127,9 @@ func (r *Registry) hold(ctx context.Context, s oplog.State) error {
 	return moveRef(ctx, repo, heldRef(s.Namespace), tree)
 }
 
-// Offers calls visit for every version that is at hand of the catalogue of a namespace, file by
-// file and line by line, without network and keeping none, until visit fails. A line that
-// cannot follow from the log is refused (Integrity), and so is a file that is not what its
-// digest says.
+// Offers calls visit for every cached version in the catalogue of a namespace, file by file and
+// line by line, until visit fails. It uses no network and keeps no lines. It refuses a line that
+// cannot follow from the log (Integrity), and a file that differs from its digest.
 func (r *Registry) Offers(ctx context.Context, namespace string, visit func(*oplog.Entry) error) (Coverage, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -161,8 +159,7 @@ func (r *Registry) Offers(ctx context.Context, namespace string, visit func(*opl
 	})
 }
 
-// Verified returns how far this machine has verified each namespace, "" being the root, without
-// network.
+// Verified returns the verified point of each namespace ("": the root), without network.
 func (r *Registry) Verified() (map[string]oplog.Point, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,14 +14,13 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// A Host is a registry's repository in the hands of whoever holds it. What cannot be done
-// ends the test.
+// A Host is a registry's repository as its malicious holder sees it. A failure ends the test.
 type Host struct {
 	t    testing.TB
 	repo *store.Repo
 }
 
-// Open opens the repository for as long as the test runs.
+// Open opens the repository until the test ends.
 func Open(t testing.TB, dir string) *Host {
 	t.Helper()
 	repo, err := store.Open(dir)
@@ -32,13 +31,13 @@ func Open(t testing.TB, dir string) *Host {
 	return &Host{t, repo}
 }
 
-// At returns where a ref points, zero when it is not there.
+// At returns the target of a ref, zero if there is no such ref.
 func (h *Host) At(ref string) store.OID {
 	id, _ := h.repo.Ref(ref)
 	return id
 }
 
-// Set lets a ref point somewhere; the zero id takes it away.
+// Set points a ref at id; the zero id deletes it.
 func (h *Host) Set(ref string, id store.OID) {
 	h.t.Helper()
 	if err := h.repo.Swap(context.Background(), ref, h.At(ref), id, "attack"); err != nil {
@@ -46,7 +45,7 @@ func (h *Host) Set(ref string, id store.OID) {
 	}
 }
 
-// Put keeps an object, whatever its bytes are.
+// Put stores an object with any bytes.
 func (h *Host) Put(kind store.Type, raw string) store.OID {
 	h.t.Helper()
 	id, err := h.repo.Put(context.Background(), kind, []byte(raw))
@@ -66,7 +65,7 @@ func (h *Host) Raw(id store.OID) string {
 	return string(raw)
 }
 
-// Commit returns a copy of a commit, to be changed.
+// Commit returns a copy of a commit, for changes.
 func (h *Host) Commit(id store.OID) *store.Commit {
 	h.t.Helper()
 	c, err := h.repo.Commit(id)
@@ -76,10 +75,10 @@ func (h *Host) Commit(id store.OID) *store.Commit {
 	return &store.Commit{Tree: c.Tree, Parents: append([]store.OID(nil), c.Parents...), Author: c.Author, Committer: c.Committer, Message: c.Message}
 }
 
-// A Signature is made of the bytes of a commit that has none yet.
+// A Signature returns the signature for the bytes of an unsigned commit.
 type Signature func(unsigned []byte) (armor string)
 
-// By signs as the holder of a key does.
+// By signs commits with a key.
 func By(t testing.TB, key trust.Signer) Signature {
 	return func(unsigned []byte) string {
 		armor, err := trust.SignCommit(context.Background(), key, unsigned)
@@ -90,7 +89,7 @@ func By(t testing.TB, key trust.Signer) Signature {
 	}
 }
 
-// For signs as the holder of a key does, for another purpose than commits.
+// For signs with a key for a purpose other than commits.
 func For(t testing.TB, key trust.Signer, namespace string) Signature {
 	return func(unsigned []byte) string {
 		armor, err := trust.SignSSHSIG(context.Background(), key, namespace, unsigned)
@@ -101,7 +100,7 @@ func For(t testing.TB, key trust.Signer, namespace string) Signature {
 	}
 }
 
-// Blob changes the bytes within an armor.
+// Blob changes the bytes inside an armor.
 func Blob(armor string, change func(blob string) string) string {
 	lines := strings.Split(armor, "\n")
 	raw, err := base64.StdEncoding.DecodeString(strings.Join(lines[1:len(lines)-1], ""))
@@ -116,17 +115,17 @@ func Blob(armor string, change func(blob string) string) string {
 	return out + text + "\n" + lines[len(lines)-1]
 }
 
-// columns is how wide ssh-keygen's armor is.
+// columns is the width of ssh-keygen's armor.
 const columns = 70
 
-// Universal puts the key of small order into a blob, and its signature, which holds for
-// every message where a reader does not look at the key.
+// Universal puts a key of small order and its signature into a blob. The signature is valid for
+// every message unless a reader checks the key.
 func Universal(blob string) string {
 	identity := "\x01" + strings.Repeat("\x00", 31)
 	return blob[:33] + identity + blob[65:len(blob)-64] + identity + strings.Repeat("\x00", 32)
 }
 
-// Forge lets ref end in the commit that it ends in, changed and signed anew.
+// Forge replaces the last commit of ref by a changed copy with a new signature.
 func (h *Host) Forge(ref string, sign Signature, change func(c *store.Commit)) store.OID {
 	h.t.Helper()
 	c := h.Commit(h.At(ref))
@@ -149,7 +148,7 @@ func (h *Host) Forge(ref string, sign Signature, change func(c *store.Commit)) s
 	return id
 }
 
-// Spoil lets ref end in the commit that it ends in, its bytes changed and its signature left.
+// Spoil replaces the last commit of ref by one with changed bytes and the old signature.
 func (h *Host) Spoil(ref string, change func(raw string) string) store.OID {
 	h.t.Helper()
 	raw := h.Raw(h.At(ref))
@@ -162,7 +161,7 @@ func (h *Host) Spoil(ref string, change func(raw string) string) store.OID {
 	return id
 }
 
-// After inserts lines behind the first header of that name.
+// After inserts lines after the first header with that name.
 func After(header, lines string) func(raw string) string {
 	return func(raw string) string {
 		at := strings.Index("\n"+raw, "\n"+header+" ")
@@ -183,18 +182,18 @@ func Again(header string) func(raw string) string {
 	}
 }
 
-// Trailer returns the value of a trailer's first line, "" where there is none.
+// Trailer returns the value of the first trailer with a name, "" if there is none.
 func Trailer(message, name string) string {
 	_, rest, _ := strings.Cut(message, "\n"+name+": ")
 	value, _, _ := strings.Cut(rest, "\n")
 	return value
 }
 
-// SetTrailer gives a trailer's first line another value.
+// SetTrailer sets the value of the first trailer with a name.
 func SetTrailer(c *store.Commit, name, value string) {
 	old := Trailer(c.Message, name)
 	c.Message = strings.Replace(c.Message, "\n"+name+": "+old+"\n", "\n"+name+": "+value+"\n", 1)
 }
 
-// Digest is what a message says of bytes.
+// Digest returns the digest of bytes as messages spell it.
 func Digest(raw string) string { return objects.DigestOf([]byte(raw)).String() }

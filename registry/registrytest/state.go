@@ -13,10 +13,10 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// keeper is who makes states and versions.
+// keeper is the author of states and versions.
 var keeper = store.Ident{Name: "rye", Email: "content@rye.invalid"}
 
-// The files of a state that are not shards.
+// The files of a state, without its lists and shards.
 const (
 	Namespace = "namespace.yaml"
 	Changes   = "changes.jsonl"
@@ -50,8 +50,8 @@ func (h *Host) files(tree store.OID, below string, into map[string]string) {
 	}
 }
 
-// Blobs returns the ids of the lists or shards below the root list of an operation's state, by a
-// pattern of their file's name.
+// Blobs returns the ids of the lists or shards below the root list of an operation's state whose
+// file names match a pattern.
 func (h *Host) Blobs(c *store.Commit, pattern string) (ids []store.OID) {
 	h.t.Helper()
 	for name, raw := range h.State(c) {
@@ -63,8 +63,8 @@ func (h *Host) Blobs(c *store.Commit, pattern string) (ids []store.OID) {
 	return ids
 }
 
-// Restate makes an operation name another state: change gets its files, and the lists are made
-// anew. twist, where there is one, may then change the text of each list, by its path.
+// Restate makes an operation name another state: change edits its files, and the lists are made
+// anew. twist may be nil; it may change the text of each list, by path.
 func (h *Host) Restate(c *store.Commit, change func(files map[string]string), twist func(path, text string) string) {
 	h.t.Helper()
 	files := h.State(c)
@@ -107,7 +107,7 @@ func listLine(name string, id store.OID, raw string) string {
 	return fmt.Sprintf("%s %s %s\n", name, strings.TrimPrefix(Digest(raw), "sha256:"), id)
 }
 
-// plain keeps files in a commit without parents and signature.
+// plain stores files in an unsigned commit without parents.
 func (h *Host) plain(files map[string]string, message string, unix int64) store.OID {
 	h.t.Helper()
 	const desk = "refs/attack/desk"
@@ -124,13 +124,13 @@ func (h *Host) plain(files map[string]string, message string, unix int64) store.
 	return id
 }
 
-// Version keeps one file as the version of an item.
+// Version stores one file as the version of an item.
 func (h *Host) Version(name, path, file string, unix int64) store.OID {
 	h.t.Helper()
 	return h.VersionSaying(name, path, file, Digest(file), unix)
 }
 
-// Replace makes an operation that publishes item publish another file under the same name.
+// Replace makes a publish operation publish another file under the same name.
 func (h *Host) Replace(c *store.Commit, name, path, file string, unix int64) {
 	h.t.Helper()
 	id := h.Version(name, path, file, unix)
@@ -141,8 +141,8 @@ func (h *Host) Replace(c *store.Commit, name, path, file string, unix int64) {
 	})
 }
 
-// EditLine changes the catalogue's line of a version, in the state of an operation and in its
-// change list where it stands there.
+// EditLine changes the catalogue line of a version in the state of an operation, and in its change
+// list if it is there.
 func (h *Host) EditLine(c *store.Commit, name string, change func(line string) string) {
 	h.t.Helper()
 	found := false
@@ -166,18 +166,18 @@ func (h *Host) EditLine(c *store.Commit, name string, change func(line string) s
 	}
 }
 
-// named says whether a line is of a version.
+// named reports whether a line describes a version.
 func named(line, name string) bool {
 	item, version, _ := strings.Cut(name, "@")
 	return strings.Contains(line, `"item":"`+item+`"`) && strings.Contains(line, `"version":"`+version+`"`)
 }
 
-// Field gives a field of a catalogue's line another value, in JSON.
+// Field sets a field of a catalogue line to value, which is JSON.
 func Field(line, name, value string) string {
 	return regexp.MustCompile(`"`+name+`":("[^"]*"|[0-9]+)`).ReplaceAllString(line, `"`+name+`":`+value)
 }
 
-// VersionSaying keeps a file as a version whose message names another digest.
+// VersionSaying stores a file as a version whose message names another digest.
 func (h *Host) VersionSaying(name, path, file, digest string, unix int64) store.OID {
 	h.t.Helper()
 	item, version, _ := strings.Cut(name, "@")
@@ -185,7 +185,7 @@ func (h *Host) VersionSaying(name, path, file, digest string, unix int64) store.
 		name, item, version, path, digest), unix)
 }
 
-// File returns the file of a tree at a path.
+// File returns the file at a path in a tree.
 func (h *Host) File(tree store.OID, path string) string {
 	h.t.Helper()
 	files := map[string]string{}

@@ -11,13 +11,13 @@ import (
 	"github.com/rye-os/rye/registry/oplog"
 )
 
-// ConflictError says that no version of an item is in every range that is asked for
-// (code Conflict; Revoked where all that fit were taken back, Denied where they are too
-// young, NotFound where nothing was ever published).
+// ConflictError reports that no version of an item is in all requested ranges (code Conflict;
+// Revoked if all fitting versions were revoked, Denied if they are too young, NotFound if none was
+// ever published).
 type ConflictError struct {
 	Item  objects.Ref
-	Wants []string // each with the chain that leads to it, as "a@1.2.0 wants ^1"; none where that is plain
-	Why   string   // "" where the ranges contradict each other
+	Wants []string // each with the chain that leads to it, as "a@1.2.0 wants ^1"; none if obvious
+	Why   string   // "" if the ranges contradict each other
 }
 
 func (e *ConflictError) Error() string {
@@ -30,14 +30,14 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s: no version fits: %s", e.Item.Published(), strings.Join(e.Wants, "; "))
 }
 
-// refused is what left nothing of an item, as it was then.
+// refused explains why no version of an item was left, at a depth of the search.
 type refused struct {
 	depth int
 	err   error
 }
 
-// blocked notes that nothing is left of an item. What is nearest to the root is told: what lies
-// below it came from a choice that was not the last word.
+// blocked records that no version of an item is left. It keeps the error nearest to the root:
+// deeper ones depend on choices that were still open.
 func (s *search) blocked(n *node) {
 	if s.worst != nil && s.worst.depth <= len(s.order) {
 		return
@@ -45,16 +45,16 @@ func (s *search) blocked(n *node) {
 	s.worst = &refused{len(s.order), s.explain(n)}
 }
 
-// clash is an item of which one version was decided, and all who wanted another.
+// clash is an item with a decided version, and the wants for other versions.
 type clash struct {
 	n     *node
 	wants []string
 }
 
-// maxClash bounds how many who want other versions are told.
+// maxClash bounds how many of these wants are shown.
 const maxClash = 8
 
-// clash notes that somebody wants another version of an item than the one that was decided.
+// clash records the wants for other versions of an item than the decided one.
 func (s *search) clash(n *node) {
 	i := slices.IndexFunc(s.clashes, func(c *clash) bool { return c.n == n })
 	if i < 0 {
@@ -69,8 +69,8 @@ func (s *search) clash(n *node) {
 	}
 }
 
-// refusal is why there is no solution: an item of which nothing was left, or else one of
-// which each version that there is was wrong for somebody.
+// refusal returns why there is no solution: an item without any version left, or else an item for
+// which each version violates some range.
 func (s *search) refusal() error {
 	if s.worst != nil {
 		return s.worst.err
@@ -80,7 +80,7 @@ func (s *search) refusal() error {
 		Advise("rye add %s@<range>, with a range that fits all", c.n.name)
 }
 
-// explain says why no version of an item fits.
+// explain returns why no version of an item fits.
 func (s *search) explain(n *node) error {
 	e := &ConflictError{Item: n.ref}
 	for _, c := range n.limits {
@@ -90,7 +90,7 @@ func (s *search) explain(n *node) error {
 	}
 	if len(n.all) == 0 {
 		if len(n.limits) == 1 && n.limits[0].of == nil {
-			e.Wants = nil // whoever named it knows
+			e.Wants = nil // obvious to the user who named it
 		}
 		e.Why = "namespace " + n.ref.ID.Namespace() + " has published nothing of this name"
 		return fault.New(fault.NotFound, "%w", e).Advise("rye registry log %s", n.ref.ID.Namespace())
@@ -120,7 +120,7 @@ func (s *search) explain(n *node) error {
 	return fault.New(fault.Conflict, "%w", e).Advise("rye add %s@<range>, with a range that fits all", n.name)
 }
 
-// instead names the version to take in place of yanked ones.
+// instead adds the version to take in place of yanked ones.
 func (s *search) instead(n *node, err *fault.Error) error {
 	if to := Instead(n.all, "", func(v Version) bool { return s.refuses(n.ref, v) == "" }); to != "" {
 		return err.Mend("rye add %s@%s", n.name, to)
@@ -128,8 +128,8 @@ func (s *search) instead(n *node, err *fault.Error) error {
 	return err.Advise("nothing replaces it; locks that have it keep working")
 }
 
-// Instead returns the range to ask for in place of a version: a caret on the newest release
-// that may be had, where that is newer, or else exactly the newest that may; "" is none.
+// Instead returns the range that replaces a version: a caret on the newest allowed release if that
+// is newer, otherwise exactly the newest allowed one; "" for none.
 func Instead(all []Version, of string, may func(Version) bool) string {
 	old, _ := objects.ParseVersion(of)
 	var best objects.Version
@@ -150,7 +150,7 @@ func Instead(all []Version, of string, may func(Version) bool) string {
 	return best.String()
 }
 
-// chain names how an item came to be wanted.
+// chain describes why an item is wanted.
 func (n *node) chain() string {
 	for _, c := range n.limits {
 		if !c.Limit && c.of != nil && c.of != n {
@@ -160,11 +160,11 @@ func (n *node) chain() string {
 	return n.name
 }
 
-// maxChain bounds how many steps of a chain are told.
+// maxChain bounds how many steps of a chain are shown.
 const maxChain = 6
 
-// chained says who wants an item, and what led to them: "your rye.yaml wants acme/tool/b ^1,
-// so acme/tool/b@1.2.0 wants ^2".
+// chained describes a want and what led to it: "your rye.yaml wants acme/tool/b ^1, so
+// acme/tool/b@1.2.0 wants ^2".
 func (c constraint) chained() string {
 	var steps []string
 	last := fmt.Sprintf("%s wants %s", c.who(), c.Range)

@@ -21,65 +21,65 @@ import (
 	"github.com/rye-os/rye/registry/oplog"
 )
 
-// Want is a range that somebody gave for an item.
+// Want is a requested range for an item.
 type Want struct {
 	Item  objects.Ref
 	Range objects.Range
-	By    string // who wants it, for people: "your rye.yaml"
-	Limit bool   // it only holds where something else wants the item
+	By    string // source of the want, for people: "your rye.yaml"
+	Limit bool   // applies only if another want includes the item
 }
 
-// Version is one published version, with when it could first be had for certain.
+// Version is one published version, with the time since which it was certainly available.
 type Version struct {
 	oplog.Entry
-	Since time.Time // zero: as old as anybody could ask
+	Since time.Time // zero: old enough for any MinAge
 }
 
-// Source returns every version of an item, in any order; none is no error. It is asked once
-// for each item.
+// Source returns every version of an item, in any order; none is no error. It is called once for
+// each item.
 type Source func(objects.Ref) ([]Version, error)
 
-// Request is what is to be resolved.
+// Request is the input of Resolve.
 type Request struct {
 	Wants  []Want
-	Pinned map[objects.Ref]string // versions that are in use; taken whatever their status but revoked
-	Moving func(objects.Ref) bool // reports which of the pinned shall be as new as possible; nil: none
+	Pinned map[objects.Ref]string // versions in use; accepted in any status but revoked
+	Moving func(objects.Ref) bool // reports which pinned items should be as new as possible; nil: none
 	Source Source
 
-	MinAge func(objects.Ref) time.Duration // how old a version must be that is not pinned; nil: not at all
+	MinAge func(objects.Ref) time.Duration // minimum age of versions that are not pinned; nil: no minimum
 	Now    time.Time
 }
 
-// Limits of a resolution: items that it looked at, versions that it tried, and versions that
-// it compared with a range.
+// Limits of a resolution: items it looks at, versions it tries, and versions it compares with a
+// range.
 const (
 	MaxItems = 2_000
 	maxTries = 20_000
 	maxCells = 20_000_000
 )
 
-// Choice is the version that was chosen for an item.
+// Choice is the chosen version of an item.
 type Choice struct {
 	Version
-	By []string // who wants it and with which range, root wants first: "your rye.yaml wants ^1"
+	By []string // the wants and their ranges, sorted: "your rye.yaml wants ^1"
 }
 
-// Passed is a version that is newer than the chosen one and was not taken.
+// Passed is a version newer than the chosen one that was not taken.
 type Passed struct {
 	Item    objects.Ref
 	Version string
-	Until   time.Time // from when on it is old enough; zero where that is not the reason
+	Until   time.Time // when it is old enough; zero if it is not too young
 	Why     string
 }
 
-// Solution is one version of every item that is wanted.
+// Solution holds one version of every wanted item.
 type Solution struct {
 	Chosen map[objects.Ref]Choice
-	Passed []Passed // at most one for each item and reason, by name
+	Passed []Passed // at most one for each item and reason, sorted by item
 }
 
-// Resolve chooses. Codes: what MissingError and ConflictError say, fault.Limit beyond the
-// bounds, and what Source returned.
+// Resolve chooses versions. Its errors are ConflictError, fault.Limit beyond the bounds, and errors
+// from Source.
 func Resolve(q Request) (*Solution, error) {
 	s := &search{q: q, nodes: map[objects.Ref]*node{}}
 	for _, w := range q.Wants {
@@ -92,7 +92,7 @@ func Resolve(q Request) (*Solution, error) {
 	}
 	all := slices.SortedFunc(maps.Values(s.nodes), func(a, b *node) int { return strings.Compare(a.name, b.name) })
 	for _, n := range all {
-		slices.SortFunc(n.limits, func(a, b constraint) int { // the order of the input is nothing
+		slices.SortFunc(n.limits, func(a, b constraint) int { // the order of the input must not matter
 			return cmp.Or(strings.Compare(a.By, b.By), strings.Compare(a.Range.String(), b.Range.String()))
 		})
 	}
@@ -126,23 +126,23 @@ type node struct {
 	loaded bool
 
 	tries  []*candidate // in order of preference
-	all    []Version    // newest first, for who explains
+	all    []Version    // newest first, for explanations
 	limits []constraint
-	chosen *candidate // nil while it is open
+	chosen *candidate // nil while undecided
 
-	allows map[string][]bool // of a range, which of tries it allows
+	allows map[string][]bool // by range: which of tries it allows
 }
 
-// constraint is a range for an item, of the root or of a version that was chosen.
+// constraint is a range for an item, from the request or from a chosen version.
 type constraint struct {
 	Want
-	of *node // nil: of the root
+	of *node // nil: from the request
 }
 
 type candidate struct {
 	Version
 	v    objects.Version
-	read bool // deps are
+	read bool // deps are read
 	deps []dep
 }
 
@@ -161,11 +161,11 @@ func (n *node) wanted() bool {
 type search struct {
 	q     Request
 	nodes map[objects.Ref]*node
-	order []*node // that are decided
+	order []*node // decided items
 
 	tried, cells int
 	worst        *refused // why nothing fits, nearest to the root
-	clashes      []*clash // who wants other versions of what was decided before
+	clashes      []*clash // wants for other versions of decided items
 }
 
 func (s *search) node(ref objects.Ref) (*node, error) {
@@ -180,7 +180,7 @@ func (s *search) node(ref objects.Ref) (*node, error) {
 	return n, nil
 }
 
-// load reads the versions of an item and sorts those that may be chosen.
+// load reads the versions of an item and sorts the allowed ones.
 func (s *search) load(n *node) error {
 	if n.loaded {
 		return nil
@@ -207,7 +207,7 @@ func (s *search) load(n *node) error {
 		}
 		n.tries = append(n.tries, &candidate{Version: v, v: parsed[v.Version]})
 	}
-	if pinned && !moving { // else what is newer, what is there, what is older: as they are
+	if pinned && !moving { // otherwise newest first
 		slices.SortStableFunc(n.tries, func(a, b *candidate) int {
 			return cmp.Compare(other(a.Version.Version, pin), other(b.Version.Version, pin))
 		})
@@ -222,7 +222,7 @@ func other(version, pin string) int {
 	return 1
 }
 
-// refuses says why a version is not chosen anew; "" when it may be.
+// refuses returns why a version may not be newly chosen; "" if it may.
 func (s *search) refuses(ref objects.Ref, v Version) string {
 	switch {
 	case v.Status != oplog.StatusOK && v.Status != oplog.StatusDeprecated:
@@ -233,13 +233,13 @@ func (s *search) refuses(ref objects.Ref, v Version) string {
 	return ""
 }
 
-// young reports whether a version is younger than it must be. Where nothing must be old, no
-// clock counts.
+// young reports whether a version is below its minimum age. Without a minimum, the clock does not
+// matter.
 func (s *search) young(ref objects.Ref, v Version) bool {
 	return s.q.MinAge != nil && s.q.MinAge(ref) > 0 && s.q.Now.Before(v.Since.Add(s.q.MinAge(ref)))
 }
 
-// oldEnough is when a version can be chosen.
+// oldEnough returns from when on a version can be chosen.
 func (s *search) oldEnough(ref objects.Ref, v Version) time.Time {
 	if s.q.MinAge == nil {
 		return v.Since
@@ -263,7 +263,7 @@ func depsOf(v Version) ([]dep, error) {
 	return all, nil
 }
 
-// fits reports which versions of a node a range allows.
+// fits reports which tries of a node a range allows.
 func (s *search) fits(n *node, rng objects.Range) []bool {
 	got, ok := n.allows[rng.String()]
 	if !ok {
@@ -271,14 +271,14 @@ func (s *search) fits(n *node, rng objects.Range) []bool {
 		for i, c := range n.tries {
 			got[i] = rng.Allows(c.v)
 		}
-		s.cells += 16 * len(got) // a comparison costs more than a look at its answer
+		s.cells += 16 * len(got) // a comparison costs more than reading its result
 		n.allows[rng.String()] = got
 	}
 	s.cells += len(got)
 	return got
 }
 
-// viable reports whether a version is left that every range allows.
+// viable reports whether all ranges together allow some version.
 func (s *search) viable(n *node) bool {
 	left := make([]bool, len(n.tries))
 	for i := range left {
@@ -292,7 +292,7 @@ func (s *search) viable(n *node) bool {
 	return slices.Contains(left, true)
 }
 
-// next returns the item to decide now, nil when all that are wanted are.
+// next returns the item to decide now, or nil if all wanted items are decided.
 func (s *search) next() *node {
 	var best *node
 	s.cells += len(s.nodes)
@@ -319,7 +319,7 @@ func (s *search) rank(n *node) int {
 	return 2
 }
 
-// blame is the decided items that together leave no solution.
+// blame holds the decided items that together exclude a solution.
 type blame map[*node]bool
 
 func (b blame) add(cs ...constraint) {
@@ -330,8 +330,8 @@ func (b blame) add(cs ...constraint) {
 	}
 }
 
-// solve decides what is open. Without a solution it returns whose choices are the reason:
-// who is not among them need not be tried with another version.
+// solve decides the open items. Without a solution, it returns the items whose choices are the
+// reason; other versions of other items need not be tried.
 func (s *search) solve() (bool, blame, error) {
 	n := s.next()
 	if n == nil {
@@ -357,7 +357,7 @@ func (s *search) solve() (bool, blame, error) {
 			return ok, nil, err
 		}
 		if !sub[n] {
-			return false, sub, nil // no version of this one would help
+			return false, sub, nil // no other version of this item would help
 		}
 		delete(sub, n)
 		maps.Copy(why, sub)
@@ -370,7 +370,7 @@ func tooMuch(n *node, tried int) error {
 		Advise("name exact versions: rye add %s@=<version>", n.name)
 }
 
-// try decides for one version and goes on.
+// try chooses one version and goes on.
 func (s *search) try(n *node, c *candidate) (_ bool, _ blame, err error) {
 	if !c.read {
 		if c.deps, err = depsOf(c.Version); err != nil {
@@ -417,8 +417,8 @@ func (s *search) try(n *node, c *candidate) (_ bool, _ blame, err error) {
 	return false, why, nil
 }
 
-// check returns whose choices leave nothing of an item that has got one more range; nil when
-// something is left.
+// check returns the items whose choices exclude every version of m, which has just received one
+// more range; nil if some version is left.
 func (s *search) check(m *node, rng objects.Range) (blame, error) {
 	if m.chosen != nil {
 		if rng.Allows(m.chosen.v) {
@@ -437,7 +437,7 @@ func (s *search) check(m *node, rng objects.Range) (blame, error) {
 	return why, nil
 }
 
-// solution reads what was decided.
+// solution collects the decisions.
 func (s *search) solution() *Solution {
 	out := &Solution{Chosen: map[objects.Ref]Choice{}}
 	slices.SortFunc(s.order, func(a, b *node) int { return strings.Compare(a.name, b.name) })
@@ -453,8 +453,8 @@ func (s *search) solution() *Solution {
 	return out
 }
 
-// passed returns the newest version that is too young, and the newest that another item's
-// range excludes, of those that are newer than the one that was chosen.
+// passed returns the newest version that is too young, and the newest that another item's range or
+// its own wants exclude, among the versions newer than the chosen one.
 func (s *search) passed(n *node) (all []Passed) {
 	young, held := false, false
 	_, pinned := s.q.Pinned[n.ref]
@@ -483,7 +483,7 @@ func (s *search) passed(n *node) (all []Passed) {
 	return all
 }
 
-// text says who wants an item how.
+// text describes a want with its range.
 func (c constraint) text() string {
 	by := c.By
 	if c.of != nil {
