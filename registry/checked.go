@@ -12,9 +12,9 @@ import (
 // the newest; zero if unknown.
 func (r *Registry) AskedAt(namespace string) time.Time { return r.mem.AskedAt(namespace) }
 
-// Settle records that the caller compared something, named by a digest, with everything known about
-// the root and namespaces, and that the result holds until a time; the zero time means forever. If
-// the record is lost, the caller compares again.
+// Settle records that the caller compared an object, named by its digest, with everything known
+// about the root and namespaces. The result holds until a time; the zero time means forever. If the
+// record is lost, the caller compares again.
 func (r *Registry) Settle(what objects.Digest, until time.Time, namespaces ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

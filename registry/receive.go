@@ -197,7 +197,7 @@ func (j *judging) stateOf(ctx context.Context, ns string, tip store.OID) (oplog.
 		return s, err
 	}
 	op, err := oplog.ParseChecked(raw)
-	if err != nil || op.Kind == oplog.OpVoid { // the state in a void is not trusted; a malformed operation has none
+	if err != nil || op.Kind == oplog.OpVoid { // a void's state is not trusted; a malformed operation has none
 		return j.replay(ctx, s, tip)
 	}
 	at, err := oplog.StateAt(j.load, op)

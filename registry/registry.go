@@ -118,7 +118,7 @@ func (r *Registry) ID() objects.Digest { return r.o.ID }
 func (r *Registry) URL() string { return r.o.URL }
 
 // FirstContact reports whether a namespace was unknown before this Registry was opened. Then rye
-// cannot check its host's times, unless a checkpoint or a lock shows them.
+// cannot check how recent the host's log is, unless a checkpoint or a lock shows it.
 func (r *Registry) FirstContact(namespace string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -100,8 +100,8 @@ type Fetched struct {
 }
 
 // Fetch returns the file of a release, from the cache or by one fetch of its version. Codes:
-// Revoked if it was revoked, Network if the registry lacks bytes that its log promises, Offline if
-// offline and not in the cache, Integrity or Malformed if it differs from the log.
+// Revoked if it was revoked; Network if the registry lacks bytes that its log promises; Offline if
+// it is not in the cache; Integrity or Malformed if it differs from the log.
 func (r *Registry) Fetch(ctx context.Context, rel oplog.Release) (*Fetched, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -487,8 +487,9 @@ type shown struct {
 	accepted bool // q is already in the cache
 }
 
-// read fetches and verifies the operations after base. If the log does not pass through base, or
-// ends before it and the cache does not reach back so far, read fetches and verifies all of it.
+// read fetches and verifies the operations after base. If the log does not pass through base, read
+// fetches and verifies all of it. So it does if the log ends before base and the cache does not
+// reach back that far.
 func (y *syncing) read(ctx context.Context, repo *store.Repo, base oplog.State, tip store.OID) (shown, error) {
 	got := shown{base: base}
 	var err error

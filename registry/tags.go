@@ -112,8 +112,8 @@ type WholeFetch struct {
 func wholeRef(namespace string) string { return "refs/rye/whole/" + namespace }
 
 // fetchKept fetches objects by id from any mirror that has them. A host that serves only objects
-// named by refs is asked for the commits in kept that hold them, and otherwise for the whole
-// content branch; the objects are then in the cache, and q is nil.
+// named by refs is asked for the commits in kept, which hold them. If that fails, fetchKept fetches
+// the whole content branch into the cache; q is then nil.
 func (r *Registry) fetchKept(ctx context.Context, repo *store.Repo, namespace string, kept, ids []store.OID, o transport.FetchOptions) (*store.Reader, *store.Quarantine, error) {
 	q, err := r.fetch(ctx, namespace, repo, ids, nil, o)
 	if err == nil {

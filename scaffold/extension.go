@@ -8,8 +8,8 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Path is the path below .ai of what is proposed: that of the file that is there,
-// else by the extension that was given or that its text tells.
+// Path returns the path of an item's file below .ai: there if the file exists, otherwise by the
+// given extension or the one that its text shows.
 func Path(ref objects.Ref, there, ext, text string) (string, error) {
 	if ext != "" && !strings.HasPrefix(ext, ".") {
 		ext = "." + ext
@@ -31,13 +31,13 @@ func Path(ref objects.Ref, there, ext, text string) (string, error) {
 	return p, objects.CheckExtension(p)
 }
 
-// interpreters names the extensions of what begins with #! and one of these programs.
+// interpreters maps programs in a #! line to extensions.
 var interpreters = []struct{ program, ext string }{
 	{"bash", ".sh"}, {"zsh", ".sh"}, {"sh", ".sh"}, {"python", ".py"}, {"node", ".js"}, {"deno", ".ts"},
 }
 
-// extensionOf is the extension of an item by its kind, or for a tool by its text; "" when
-// that does not tell.
+// extensionOf returns the extension of an item by its kind, or of a tool by its text; "" if
+// unknown.
 func extensionOf(ref objects.Ref, text string) string {
 	switch ref.Kind {
 	case objects.Directive, objects.Knowledge:

@@ -11,8 +11,8 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Text returns the extension and the text of a new item. lang is for tools only; "" is
-// python. An empty description leaves a sentence to fill in.
+// Text returns the extension and the text of a new item. lang is for tools only; "" is python. An
+// empty description leaves a sentence to fill in.
 func Text(ref objects.Ref, lang, description string) (ext, text string, err error) {
 	name := string(ref.Kind)
 	ext = ".md"
@@ -71,13 +71,12 @@ func language(lang string) (name, ext string, err error) {
 		Advise("rye new tool <id> --lang runtime, for a language of your own")
 }
 
-// languages that there is a template for. A runtime is the tool that runs another
-// language.
+// languages lists the languages with a template. A runtime is a tool that runs another language.
 var languages = []struct{ name, ext string }{
 	{"python", ".py"}, {"python-script", ".py"}, {"bash", ".sh"}, {"sh", ".sh"}, {"node", ".js"}, {"typescript", ".ts"}, {"yaml", ".yaml"}, {"runtime", ".yaml"},
 }
 
-// templates hold @about@, @category@, @name@ and @NAME@ where the item's own words go.
+// templates hold @about@, @category@, @name@ and @NAME@ as placeholders for the item's own words.
 //
 //go:embed bash config directive knowledge node python python-script runtime sh typescript yaml
 var templates embed.FS

@@ -6,31 +6,31 @@ import (
 	"strings"
 )
 
-// looked is how many of the best are looked at again, with their names, titles and descriptions
-// in hand. It does not depend on how many are asked for: a page is the same wherever it ends.
+// looked is how many of the best hits are scored again by their names, titles and descriptions. It
+// does not depend on the number of requested hits, so a page is the same wherever it ends.
 const looked = 50
 
-// What is found out by looking again raises a score, and lowers none.
+// A second look raises scores and never lowers them.
 const (
-	byFit  = 0.4 // all words of a title are meant
-	byPair = 0.2 // each two words of the query stand together
-	byAim  = 0.2 // the item is of the kind that the form of the question asks for
+	byFit  = 0.4 // the query has all words of a title
+	byPair = 0.2 // any two words of the query are neighbours in the item
+	byAim  = 0.2 // the item has a kind that the form of the question asks for
 )
 
-// Again is what was found out by looking again.
+// Again holds the results of the second look.
 type Again struct {
-	Fit   float64 // by how much the score was raised because the query has a title's words
-	Pairs float64 // because words stand together in both
-	Aim   float64 // because of the item's kind
+	Fit   float64 // increase because the query has a title's words
+	Pairs float64 // increase because words are neighbours in both
+	Aim   float64 // increase because of the item's kind
 }
 
 func (a Again) times() float64 { return (1 + a.Fit) * (1 + a.Pairs) * (1 + a.Aim) }
 
-// lookAgain raises the best by what their names, titles and descriptions say.
+// lookAgain raises the scores of the best hits by their names, titles and descriptions.
 func (r *ranking) lookAgain(q *Query) error {
 	s := sight{r: r, words: map[string]int{}, aim: q.aim()}
 	for i, g := range r.groups {
-		if g.common || g.never || g.docs == 0 { // not by its forms: those may be of hidden items
+		if g.common || g.never || g.docs == 0 { // its forms do not count: they may occur only in hidden items
 			continue
 		}
 		for _, f := range g.forms {
@@ -59,15 +59,15 @@ func (r *ranking) lookAgain(q *Query) error {
 	return nil
 }
 
-// rounded is a score as it is shown: what differs by less is equal.
+// rounded returns a score as shown. Smaller differences make no difference.
 func rounded(score float64) float64 {
 	return math.Round(min(max(score, 1e-4), 1)*1e6) / 1e6
 }
 
-// sight is what is looked for: the words that say something, in the query's order.
+// sight holds the query's words for the second look, without common ones, in order.
 type sight struct {
 	r       *ranking
-	words   map[string]int // of a term: its word
+	words   map[string]int // by term: index of its word
 	weights []float64
 	total   float64
 	aim     string
@@ -81,7 +81,7 @@ func (s *sight) word(text string) (int, bool) {
 	return n, ok
 }
 
-// at looks at one item.
+// at scores one item.
 func (s *sight) at(d *Doc) (a Again) {
 	var has, pairs uint64
 	fit := 0.0
@@ -108,8 +108,8 @@ func (s *sight) at(d *Doc) (a Again) {
 	return a
 }
 
-// read notes which words of the query a text has, and which of them follow one another, and
-// returns the share that these are of all its words.
+// read marks the query's words in a text, and neighbours among them. It returns their share of all
+// words in the text.
 func (s *sight) read(text string, has, pairs *uint64) float64 {
 	words, found, last := 0, 0, -2
 	scan(text, func(parts []part) bool {
@@ -137,8 +137,8 @@ func (s *sight) read(text string, has, pairs *uint64) float64 {
 	return float64(found) / float64(words)
 }
 
-// aim is which kinds of items the form of a question asks for: who asks what, why or which
-// wants to know something, and who says what is to be done wants something that does it.
+// aim returns the kinds of items that the form of a question asks for. A question with what, why or
+// which asks for knowledge; a command asks for an item that carries it out.
 func (q *Query) aim() string {
 	if len(q.leaves) < 3 || !plain(q.root) {
 		return ""

@@ -7,15 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// checker looks whether texts say what a leaf means. One search uses one for each leaf.
+// checker checks whether texts match a leaf. One search uses one for each leaf.
 type checker struct {
 	*leaf
 	stem    func(string) string
-	pattern string // of a leaf with *
-	stemmed string // of a leaf of one word
-	anchor  int    // the part of a phrase that is looked for first
-	low     []byte // the text in lower case; used again
-	window  []part // the newest words, as many as may belong together; used again
+	pattern string // for a leaf with *
+	stemmed string // for a leaf with one word
+	anchor  int    // the part of a phrase to look for first
+	low     []byte // the text in lower case; reused
+	window  []part // the last words, as many as may match together; reused
 	scanner scanner
 }
 
@@ -48,7 +48,7 @@ func ascii(s string) bool {
 	return true
 }
 
-// in reports whether a document says it, in the leaf's field or in any.
+// in reports whether a document matches, in the leaf's field or in any.
 func (c *checker) in(d *Doc) bool {
 	for _, f := range d.Fields {
 		if (c.field == "" || c.field == f.Name) && c.find(f.Value) != nil {
@@ -58,8 +58,8 @@ func (c *checker) in(d *Doc) bool {
 	return (c.field == "" || c.field == Body) && c.find(d.Body) != nil
 }
 
-// find returns the first place where a text says it, or nil. Phrases are looked for by bytes
-// first: taking every word of every text apart would take a hundred times as long.
+// find returns the first match in a text, or nil. It looks for phrases by bytes first, because
+// splitting every text into words would take a hundred times as long.
 func (c *checker) find(text string) *part {
 	if c.anchor >= 0 && len(text) > 256 && c.lower(text) {
 		if found := c.around(text); found != nil || len(c.parts) > 1 {
@@ -69,8 +69,8 @@ func (c *checker) find(text string) *part {
 	return c.scan(text)
 }
 
-// lower sets low, and reports whether words look in it as they do when they are taken apart:
-// there are no accents, and no apostrophes within words.
+// lower sets low, and reports whether words look the same in it as after scanning: the text has no
+// accents, and no apostrophes within words.
 func (c *checker) lower(text string) bool {
 	c.low = slices.Grow(c.low[:0], len(text))[:len(text)]
 	seen := byte(0)
@@ -82,7 +82,7 @@ func (c *checker) lower(text string) bool {
 	return seen < utf8.RuneSelf && !contracted(text)
 }
 
-// lowered are the letters of ASCII in lower case, and all other bytes.
+// lowered maps the letters of ASCII to lower case, and other bytes to themselves.
 var lowered = func() (t [256]byte) {
 	for i := range t {
 		t[i] = byte(i)
@@ -93,7 +93,7 @@ var lowered = func() (t [256]byte) {
 	return t
 }()
 
-// contracted reports whether a word of a text has an apostrophe in it: don't.
+// contracted reports whether a word of a text contains an apostrophe, as in don't.
 func contracted(text string) bool {
 	for at := 0; ; at++ {
 		i := strings.IndexByte(text[at:], '\'')
@@ -112,7 +112,7 @@ func wordByte(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9'
 }
 
-// around looks closer where the anchor stands.
+// around scans the text around each occurrence of the anchor.
 func (c *checker) around(text string) *part {
 	anchor := []byte(c.parts[c.anchor])
 	for at := 0; ; {
@@ -142,7 +142,7 @@ func (c *checker) all(low []byte) bool {
 	return true
 }
 
-// backward and forward return a place between words, with at least n words between it and i.
+// backward and forward return a position between words, at least n words away from i.
 func backward(b []byte, i, n int) int {
 	for word := false; i > 0; i-- {
 		if wordByte(b[i-1]) {
@@ -171,7 +171,7 @@ func forward(b []byte, i, n int) int {
 	return len(b)
 }
 
-// scan takes a text apart.
+// scan splits a text into words and returns the first match.
 func (c *checker) scan(text string) (found *part) {
 	c.window = c.window[:0]
 	c.scanner.scan(text, func(parts []part) bool {
@@ -194,7 +194,7 @@ func (c *checker) scan(text string) (found *part) {
 	return found
 }
 
-// next takes a word into the window, and reports a phrase that ends with it.
+// next adds a word to the window, and returns a phrase that ends with it.
 func (c *checker) next(p part) *part {
 	if most := len(c.parts) + c.slop; len(c.window) == most {
 		copy(c.window, c.window[1:])
@@ -204,7 +204,7 @@ func (c *checker) next(p part) *part {
 	return together(c.window, c.parts)
 }
 
-// alone reports whether one word is what the leaf means.
+// alone reports whether a single word matches the leaf.
 func (c *checker) alone(word string) bool {
 	switch {
 	case c.wild:
@@ -221,7 +221,7 @@ func (c *checker) alone(word string) bool {
 	return word == c.parts[0] || stemOfWord(c.stem, word) == c.stemmed
 }
 
-// together reports where words stand in their order, the last of them at the end of a window.
+// together returns where words occur in order, with the last one at the end of the window.
 func together(window []part, words []string) *part {
 	i, end := len(words)-1, len(window)-1
 	if window[end].text != words[i] {

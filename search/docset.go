@@ -1,6 +1,6 @@
 package search
 
-// docSet are a set of documents.
+// docSet is a set of documents.
 type docSet []uint64
 
 func newDocSet(n int) docSet    { return make(docSet, (n+63)/64) }

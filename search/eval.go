@@ -8,18 +8,18 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// maxChecked bounds the bytes of texts that one search looks at, for phrases and fields.
+// maxChecked bounds the bytes of texts that one search reads to check phrases and fields.
 const maxChecked = 64 << 20
 
-// meaning works out which documents a query means, where it is more than words.
+// meaning determines the documents that match a query with more than plain words.
 type meaning struct {
 	*ground
-	sets   []docSet // of leaves: the documents that have one of their terms
-	checks int      // bytes of texts that may still be looked at
+	sets   []docSet // by leaf: documents with one of its terms
+	checks int      // bytes of texts that may still be read
 }
 
-// eval returns the documents that a part of a query means; nil for words alone, of which each
-// that has one is meant.
+// eval returns the documents that match a part of a query. It returns nil for plain words: there,
+// any document with one of them matches.
 func (m *meaning) eval(n node) (docSet, error) {
 	if plain(n) {
 		return nil, nil
@@ -90,7 +90,7 @@ func (m *meaning) mixed(n mixed) (out docSet, err error) {
 	return out, err
 }
 
-// leafSet is the documents that have a word; of a phrase and of a field those whose text says so.
+// leafSet returns the documents with a word. For a phrase or a field it also checks their texts.
 func (m *meaning) leafSet(l *leaf) (docSet, error) {
 	b := slices.Clone(m.sets[l.at])
 	if !l.phrase && l.field == "" {
@@ -115,7 +115,7 @@ func (m *meaning) leafSet(l *leaf) (docSet, error) {
 	return b, nil
 }
 
-// text returns what of a document has to be looked at for a leaf.
+// text returns the parts of a document that a leaf needs.
 func (m *meaning) text(l *leaf, d int) (*Doc, error) {
 	at := m.at(d)
 	if l.field != "" && l.field != Body {
@@ -134,8 +134,8 @@ func (m *meaning) text(l *leaf, d int) (*Doc, error) {
 	return doc, nil
 }
 
-// others takes away the documents that have only the first word of several: their texts need
-// not be looked at.
+// others removes the documents that have only the first word of a phrase, so that their texts need
+// not be read.
 func (m *meaning) others(l *leaf, b docSet) error {
 	if !l.phrase || l.wild {
 		return nil

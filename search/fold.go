@@ -5,13 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// Words are compared folded: in lower case and without accents. What cannot be folded stays.
+// Words are compared in lower case and without accents. Other characters stay as they are.
 
-// latin are the letters from U+00C0 to U+017F without their accents; ? for those that are two.
+// latin maps the letters from U+00C0 to U+017F to letters without accents; ? for two letters.
 const latin = "aaaaaa?ceeeeiiiidnooooo?ouuuuy??aaaaaa?ceeeeiiiidnooooo?ouuuuy?y" +
 	"aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiii??jjkkkllllllllllnnnnnnnnnoooooo??rrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs"
 
-// pairs are the letters of latin that are two.
+// pairs maps the letters that become two.
 var pairs = map[rune]string{'Æ': "ae", 'æ': "ae", 'Þ': "th", 'þ': "th", 'ß': "ss", 'Ĳ': "ij", 'ĳ': "ij", 'Œ': "oe", 'œ': "oe"}
 
 // fold appends a letter or digit, folded.
@@ -31,15 +31,15 @@ func fold(b []byte, r rune) []byte {
 	return utf8.AppendRune(b, unicode.ToLower(r))
 }
 
-// Kinds of characters, for telling words apart.
+// Kinds of characters, to separate words.
 const (
 	between = iota // separates words
 	lower
 	upper
 	digit
-	ideograph // a word of its own, in scripts without spaces
-	mark      // an accent: passed over
-	link      // _ and -, which hold the parts of a word together
+	ideograph // a word by itself, in scripts without spaces
+	mark      // an accent: skipped
+	link      // _ and -, which join the parts of a word
 	quote     // an apostrophe
 )
 

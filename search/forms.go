@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// Bounds of what one word may stand for.
+// Bounds of the forms of one word.
 const (
 	maxForms    = 64      // terms
-	maxWalk     = 200_000 // of the dictionary, for a pattern or a word that occurs nowhere
-	leastTyped  = 4       // letters of a word that may be one in part
-	maxPrefixes = 16      // words of which one may be the beginning
+	maxWalk     = 200_000 // words of the dictionary, for a pattern or an unknown word
+	leastTyped  = 4       // letters from which on a word may be a prefix
+	maxPrefixes = 16      // words that begin with a prefix
 )
 
-// speller finds what counts as the words of a query.
+// speller finds the forms of a query's words.
 type speller struct{ *ground }
 
-// understand finds what counts as word i of a query.
+// understand returns the forms of word i of a query.
 func (s *speller) understand(q *Query, i int) (group, error) {
 	l := q.leaves[i]
 	g := group{word: strings.Join(l.parts, " ")}
@@ -28,7 +28,7 @@ func (s *speller) understand(q *Query, i int) (group, error) {
 		g.word = strings.ToLower(l.text)
 		return g, s.patterns(&g, l)
 	case l.phrase:
-		for _, p := range l.parts { // those that have one word are candidates; check looks at them
+		for _, p := range l.parts { // documents with the first word are candidates; check looks at them
 			s.word(&g, p, 1, "exact")
 			break
 		}
@@ -94,8 +94,8 @@ func (g *group) add(term string, weight float64, kind string) {
 	}
 }
 
-// neighbours adds the word together with the one before and the one behind it: web fetch means
-// webfetch, too.
+// neighbours adds the word joined with the previous and the next one: web fetch also matches
+// webfetch.
 func (s *speller) neighbours(g *group, q *Query, i int) {
 	for _, j := range []int{i - 1, i} {
 		if j < 0 || j+1 >= len(q.leaves) || len(q.leaves[j].parts) != 1 || len(q.leaves[j+1].parts) != 1 {
@@ -109,7 +109,7 @@ func (s *speller) neighbours(g *group, q *Query, i int) {
 	}
 }
 
-// prefixes adds the words of which word is the beginning.
+// prefixes adds the words that begin with word.
 func (s *speller) prefixes(g *group, word string) error {
 	var found []string
 	err := s.dictionary(word, func(term string) {
@@ -135,7 +135,7 @@ func (s *speller) prefixes(g *group, word string) error {
 	return nil
 }
 
-// shorter orders words by how much longer they are than what they were found by.
+// shorter orders words by length, then by bytes.
 func shorter(a, b string) int {
 	if len(a) != len(b) {
 		return len(a) - len(b)
@@ -162,10 +162,10 @@ func (s *speller) patterns(g *group, l *leaf) error {
 	return err
 }
 
-// maxPattern is how many words a pattern may stand for.
+// maxPattern bounds the words that match a pattern.
 const maxPattern = 1024
 
-// foldPattern folds what is not a star.
+// foldPattern folds a pattern except for its stars.
 func foldPattern(text string) string {
 	var b []byte
 	for _, c := range text {
@@ -178,7 +178,7 @@ func foldPattern(text string) string {
 	return string(b)
 }
 
-// glob matches s against a pattern in which * stands for any text.
+// glob matches s against a pattern, in which * stands for any text.
 func glob(pattern, s string) bool {
 	parts := strings.Split(pattern, "*")
 	rest, ok := strings.CutPrefix(s, parts[0])

@@ -2,7 +2,7 @@ package search
 
 import "context"
 
-// ground is what is searched: documents of all layers, numbered through.
+// ground holds the documents to search: all layers, numbered consecutively.
 type ground struct {
 	ctx     context.Context
 	o       Options
@@ -10,11 +10,11 @@ type ground struct {
 	base    []int // number of the first document of each layer
 	size    int
 	seen    []bool // visible
-	live    int    // how many are
-	atLeast bool   // a bound was met
+	live    int    // number of visible documents
+	atLeast bool   // a bound was reached
 }
 
-// newGround numbers the documents, and asks which are visible.
+// newGround numbers the documents, and determines the visible ones.
 func newGround(ctx context.Context, layers []Layer, o Options) *ground {
 	g := &ground{ctx: ctx, o: o, layers: layers}
 	for _, l := range layers {
@@ -43,7 +43,7 @@ func (g *ground) at(d int) place {
 	return place{i, d - g.base[i]}
 }
 
-// postings visits the visible documents that have a term.
+// postings visits the visible documents with a term.
 func (g *ground) postings(term string, visit func(d int, n uint32)) error {
 	for i, l := range g.layers {
 		err := l.Source.Postings(term, func(doc int, n uint32) bool {
@@ -72,7 +72,7 @@ func (g *ground) everyone() docSet {
 	return b
 }
 
-// head returns what is said of an item; its text is not needed.
+// head returns an item's fields, without its text.
 func (g *ground) head(h *Hit) (*Doc, error) {
 	l := g.layers[h.Layer]
 	if l.Head != nil {
@@ -81,7 +81,7 @@ func (g *ground) head(h *Hit) (*Doc, error) {
 	return l.Doc(h.Doc)
 }
 
-// known reports whether a visible document has one of the forms. It looks no further than for one.
+// known reports whether any visible document has one of the forms.
 func (g *ground) known(forms []form) (found bool, err error) {
 	for _, f := range forms {
 		for i, l := range g.layers {

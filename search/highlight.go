@@ -2,24 +2,24 @@ package search
 
 import "strings"
 
-// Line is a line of a text that says words of a query.
+// Line is a line of a text with words of a query.
 type Line struct {
 	Number int    // from 1
-	Text   string // cut where it is long
+	Text   string // shortened if it is long
 }
 
-// maxLine bounds what is shown of a line, in bytes.
+// maxLine bounds the shown part of a line, in bytes.
 const maxLine = 160
 
-// saying is what counts as a word of the query, folded.
+// saying recognises words of the query, folded.
 type saying struct {
-	forms map[string]int // to their group
+	forms map[string]int // group by term
 	heads map[string]bool
 	stem  func(string) string
 	known map[string]int // groups of words that were stemmed; -1 for none
 }
 
-// saying is made once for all that is shown of a ranking.
+// saying returns the ranking's saying, made on first use.
 func (r *Ranking) saying(stem func(string) string) *saying {
 	if r.said != nil {
 		return r.said
@@ -37,7 +37,7 @@ func (r *Ranking) saying(stem func(string) string) *saying {
 	return s
 }
 
-// group returns the word of the query that a word is a form of.
+// group returns the group with a form of word.
 func (s *saying) group(word string) (int, bool) {
 	if g, ok := s.forms[word]; ok {
 		return g, true
@@ -57,8 +57,8 @@ func (s *saying) group(word string) (int, bool) {
 	return g, g >= 0
 }
 
-// head is how the words begin of which a term may be the stem: as it does itself, but that of
-// a short one only the first letter is sure (dying is die).
+// head returns the beginning that a stem shares with the words it comes from: three letters, but
+// for a short stem only the first one (dying has the stem die).
 func head(term string) string {
 	if len(term) > 3 {
 		return term[:3]
@@ -66,10 +66,10 @@ func head(term string) string {
 	return term[:min(len(term), 1)]
 }
 
-// maxKnown is how many words are not stemmed twice.
+// maxKnown bounds the words whose stems are remembered.
 const maxKnown = 1 << 14
 
-// each visits the words of a text that the query means, with their groups.
+// each visits the words of a text that match the query, with their groups.
 func (s *saying) each(text string, visit func(group, start, end int) bool) {
 	scan(text, func(parts []part) bool {
 		if len(parts) > 1 {
@@ -86,8 +86,8 @@ func (s *saying) each(text string, visit func(group, start, end int) bool) {
 	})
 }
 
-// FieldsOf returns the fields of a document, but for its body, in which words of the query
-// stand. What is shown of a Ranking is asked for by one at a time.
+// FieldsOf returns the fields of a document, without the body, that contain words of the query. The
+// methods that show a Ranking are not safe for concurrent use.
 func (r *Ranking) FieldsOf(d *Doc, stem func(string) string) (fields []string) {
 	s := r.saying(stem)
 	for _, f := range d.Fields {
@@ -96,8 +96,8 @@ func (r *Ranking) FieldsOf(d *Doc, stem func(string) string) (fields []string) {
 	return fields
 }
 
-// LinesOf returns the lines of a text that say the most words of the query, at most so many,
-// in their order.
+// LinesOf returns up to most lines of a text, the ones with the most words of the query first,
+// otherwise in order.
 func (r *Ranking) LinesOf(text string, stem func(string) string, most int) (lines []Line) {
 	s := r.saying(stem)
 	type found struct {
@@ -125,10 +125,10 @@ func (r *Ranking) LinesOf(text string, stem func(string) string, most int) (line
 	return lines
 }
 
-// maxLines is how many lines are looked at for the best of them.
+// maxLines bounds the lines that are compared.
 const maxLines = 1000
 
-// lineAt returns the line around a place.
+// lineAt returns the line around a position.
 func lineAt(text string, at int) string {
 	start := strings.LastIndexByte(text[:at], '\n') + 1
 	end := strings.IndexByte(text[at:], '\n')

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// Words are what is known of words of a language: data of the library, and of whoever adds to it.
+// Words is knowledge about a language's words: data from the library and from the user's items.
 type Words struct {
 	Same     [][]string // forms of one word: write wrote written, kubernetes k8s
-	Synonyms [][]string // words, and expressions of two or three, that mean about the same
-	Common   []string   // that say little: the, how, please
-	Weak     []string   // that say something, but not much: find, new, take
+	Synonyms [][]string // words, and expressions of two or three, with about the same meaning
+	Common   []string   // words without meaning of their own: the, how, please
+	Weak     []string   // words with little meaning: find, new, take
 }
 
-// maxSynonyms is how many words one word is looked up by beside itself.
+// maxSynonyms bounds the synonyms of one word.
 const maxSynonyms = 24
 
-// NewVocabulary makes what is known of words ready for use. It is meant to be kept.
+// NewVocabulary prepares words for use. The result is meant to be kept.
 func NewVocabulary(stem func(string) string, w Words) *Vocabulary {
 	v := learner{stem: stem, same: map[string][]string{}, synonyms: map[string][]string{}, phrases: map[string][]string{},
 		common: map[string]bool{}, weak: map[string]bool{}}
@@ -36,14 +36,14 @@ func NewVocabulary(stem func(string) string, w Words) *Vocabulary {
 	return v.vocabulary()
 }
 
-// learner is a vocabulary in the making.
+// learner is a vocabulary under construction.
 type learner struct {
 	stem                    func(string) string
 	same, synonyms, phrases map[string][]string
 	common, weak            map[string]bool
 }
 
-// key is what a word is looked up by: its stem.
+// key returns the stem of a word, by which it is looked up.
 func (v *learner) key(word string) string {
 	var keys []string
 	scan(word, func(parts []part) bool {
@@ -55,8 +55,8 @@ func (v *learner) key(word string) string {
 	return strings.Join(keys, " ")
 }
 
-// relate notes that each word of a list leads to the others. Expressions lead to words, and
-// none leads to them: an item that has their words somewhere need not mean them.
+// relate connects each word of a list with the others. Expressions lead to words, but never the
+// other way: an item with their words anywhere need not mean them.
 func (v *learner) relate(to map[string][]string, list []string) {
 	for _, from := range list {
 		key := v.key(from)
@@ -72,7 +72,7 @@ func (v *learner) relate(to map[string][]string, list []string) {
 	}
 }
 
-// share gives all forms of one word the same synonyms, and the same weight.
+// share gives all forms of one word the same synonyms and the same weight.
 func (v *learner) share() {
 	for key, forms := range v.same {
 		for _, f := range forms {
@@ -95,7 +95,7 @@ func stemOfWord(stem func(string) string, word string) string {
 	return stem(word)
 }
 
-// meanings adds what means the same as word i of a query, or about the same.
+// meanings adds words with the same meaning as word i of a query, or about the same.
 func (s *speller) meanings(g *group, q *Query, i int) {
 	word := q.leaves[i].parts[0]
 	stem := stemOfWord(s.o.Stem, word)
@@ -112,7 +112,7 @@ func (s *speller) meanings(g *group, q *Query, i int) {
 	}
 }
 
-// expression returns what is meant by the two or three words of which word i is one.
+// expression returns the synonyms of expressions of two or three words that contain word i.
 func (s *speller) expression(q *Query, i int) (all []string) {
 	for n := 2; n <= 3; n++ {
 		for first := max(i-n+1, 0); first <= i && first+n <= len(q.leaves); first++ {

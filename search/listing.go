@@ -6,28 +6,28 @@ import (
 	"crypto/sha256"
 )
 
-// Listing is what a layer holds now: what an index has to answer for.
+// Listing lists the present entries of a layer, which an index must cover.
 type Listing struct {
-	Name string // of the layer, for people: the project space
-	Key  string // tells the layer from all others, and what its terms depend on besides texts
+	Name string // of the layer, for people: "the project space"
+	Key  string // identifies the layer and, besides texts, everything that its terms depend on
 	Len  int
 
 	// At returns the path of entry i and the SHA-256 of its bytes. Entries are sorted by
-	// CompareEntries, and each path stands there once. The path is not kept.
+	// CompareEntries, and paths are unique. The caller does not keep the path.
 	At func(i int) (path []byte, sum [sha256.Size]byte)
 
-	// Terms returns the terms of entry i; whole is false where they are not all there are of
-	// these bytes: such terms are used now and not kept. It may be called by several at once.
+	// Terms returns the terms of entry i. whole is false if these are not all terms of its bytes;
+	// such terms are used now and not kept. Several goroutines may call it.
 	Terms func(i int) (terms []Term, whole bool, err error)
 
-	Say func(text string) // what takes long; may be nil
+	Say func(text string) // reports slow steps; may be nil
 
-	// Same is of what is listed: listings in which it is equal, and not nil, list the same.
+	// Same identifies the entries: listings with equal, non-nil values list the same.
 	Same any
 }
 
-// CompareEntries orders two entries of a listing by their paths: by what stands before the
-// ending, so that one item follows another as in lists of them, and then whole.
+// CompareEntries orders two entries of a listing by their paths: first without the extension, so
+// that items have the same order as in lists of items, then as a whole.
 func CompareEntries(a, b []byte) int {
 	if d := bytes.Compare(stemOf(a), stemOf(b)); d != 0 {
 		return d
@@ -42,33 +42,33 @@ func stemOf(path []byte) []byte {
 	return path
 }
 
-// Index finds the terms of listings without asking for those of entries that it knows.
+// Index returns the terms of listings, without asking again for entries that it knows.
 type Index interface {
-	// Open returns sources of all that l lists, as it is now. Whoever gets them closes them.
+	// Open returns sources for all entries of l as it is now. The caller must close them.
 	Open(ctx context.Context, l *Listing) (*Opened, error)
 
-	// Rest gives back what was kept for the next search. It may be called at any time.
+	// Rest releases the memory kept for the next search. It may be called at any time.
 	Rest()
 
 	// Stem returns the stem of a folded word. It is safe for concurrent use.
 	Stem(word string) string
 }
 
-// Opened are the sources of a listing.
+// Opened holds the sources of a listing.
 type Opened struct {
 	Parts []Part
-	Notes []string // what a person should know: there was no place for an index, it was damaged
+	Notes []string // for people: there was no place for an index, it was damaged
 	Close func()
 }
 
-// Part is a source whose documents are entries of a listing.
+// Part is a source with entries of a listing as its documents.
 type Part struct {
 	Source Source
-	Entry  []int32 // by document: which entry it is; below 0 for one that is not listed any more
+	Entry  []int32 // by document: its entry; below 0 if it is no longer listed
 }
 
-// DamagedError is of an index that turned out to be damaged while it was read. Opened anew, it
-// is another one.
+// DamagedError reports that an index turned out to be damaged while it was read. Open again to get
+// a sound one.
 type DamagedError struct{ Err error }
 
 func (e *DamagedError) Error() string { return e.Err.Error() }

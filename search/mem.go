@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Mem is a Source in memory: of what changed since an index was built, or where there is no
-// place for one. It is safe for concurrent use once everything was added.
+// Mem is a Source in memory: for changes since an index was built, or if there is no place for an
+// index. It is safe for concurrent use after Done.
 type Mem struct {
 	docs     int
 	postings map[string][]posting
-	sorted   []string // the dictionary, made when it is asked for
+	sorted   []string // the dictionary, made by Done
 }
 
 type posting struct {
@@ -32,7 +32,7 @@ func (m *Mem) Add(terms []Term) int {
 	return doc
 }
 
-// Done ends adding: from then on m may be asked, by several at once.
+// Done ends adding. From then on m is a Source.
 func (m *Mem) Done() *Mem {
 	m.sorted = make([]string, 0, len(m.postings))
 	for t := range m.postings {

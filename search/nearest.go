@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// editsOf is how many mistakes a word may have.
+// editsOf returns how many typing errors a word may have.
 func editsOf(word string) int {
 	switch n := len(word); {
 	case n < 4:
@@ -18,14 +18,14 @@ func editsOf(word string) int {
 	return 2
 }
 
-// maxNear is how many words are taken for one that occurs nowhere, and maxNearby how many are
-// looked at for those that stand in visible documents.
+// maxNear bounds the words that replace an unknown one. maxNearby bounds the words that are checked
+// for occurrence in visible documents.
 const (
 	maxNear   = 16
 	maxNearby = 400
 )
 
-// near adds the words that are the fewest mistakes away, or that have word in them.
+// near adds the words with the fewest edits from word, or that contain it.
 func (s *speller) near(g *group, word string, edits int, kind string) error {
 	type found struct {
 		term string
@@ -56,7 +56,7 @@ func (s *speller) near(g *group, word string, edits int, kind string) error {
 		if err != nil {
 			return err
 		}
-		if known { // a word that only what nobody may see says is not told
+		if known { // a word that occurs only in hidden items must not show
 			g.add(f.term, byNear/float64(max(f.cost, 1)), kind)
 			g.near = kind == "near"
 		}
@@ -67,7 +67,7 @@ func (s *speller) near(g *group, word string, edits int, kind string) error {
 	return nil
 }
 
-// lettersOf is which letters a word has: what tells most words apart without looking closer.
+// lettersOf returns the set of letters in a word, which rules out most words quickly.
 func lettersOf(word string) (set uint32) {
 	for i := range len(word) {
 		set |= 1 << (word[i] & 31)
@@ -75,16 +75,16 @@ func lettersOf(word string) (set uint32) {
 	return set
 }
 
-// missing is how many letters are in one and not in the other, at least: each costs an edit.
+// missing returns a lower bound of the edits between two sets of letters.
 func missing(a, b uint32) int {
 	return max(bits.OnesCount32(a&^b), bits.OnesCount32(b&^a))
 }
 
-// maxNearest is how many words are shown that were taken for others.
+// maxNearest bounds the shown replacement words.
 const maxNearest = 5
 
-// nameNearest says which words were taken for those that occur nowhere, as items spell them:
-// an index holds stems.
+// nameNearest lists the words that replaced unknown ones, as items spell them, because an index
+// holds stems.
 func (r *ranking) nameNearest() error {
 	for _, g := range r.groups {
 		for _, f := range g.forms {
@@ -103,8 +103,8 @@ func (r *ranking) nameNearest() error {
 	return nil
 }
 
-// spelled returns a word of which a term is the form, as the first item has it in its lowest
-// letters; "" where no visible item has one.
+// spelled returns the shortest word with this stem in the first visible item that has one; "" if
+// there is none.
 func (g *ground) spelled(term string) (string, error) {
 	if term[:1] == exactTerm {
 		return term[1:], nil
@@ -146,8 +146,8 @@ func (d *Doc) texts() (all []string) {
 	return all
 }
 
-// distance is how many letters were added, left out, changed or exchanged with their neighbour
-// on the way from a to b; more than most is most+1.
+// distance returns how many letters to add, remove, change or swap with a neighbour to turn a into
+// b; most+1 if there are more than most.
 func distance(a, b string, most int) int {
 	if d := len(a) - len(b); d > most || -d > most {
 		return most + 1

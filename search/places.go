@@ -2,7 +2,7 @@ package search
 
 import "strings"
 
-// Place is where a document says a word of a query.
+// Place is where a document has a word of a query.
 type Place struct {
 	Field      string
 	Word       string // of the query
@@ -10,8 +10,8 @@ type Place struct {
 	Line       int    // of the field, from 1
 }
 
-// Places returns where a document says words of the query, field by field, at most so many.
-// It is for showing: a place is a word in one of the forms by which it was found.
+// Places returns up to most places where a document has words of the query, field by field. It is
+// for display: a place is a word in one of its matched forms.
 func (r *Ranking) Places(d *Doc, stem func(string) string, most int) (places []Place) {
 	s := r.saying(stem)
 	in := func(name, text string) {

@@ -9,8 +9,8 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// Bounds of a query: longer ones are refused, so that what it costs is bounded, whatever a
-// model sends.
+// Bounds of a query. Longer ones are refused, so that the cost is bounded for any input from a
+// model.
 const (
 	MaxQuery = 4096 // bytes
 	MaxTerms = 128
@@ -21,42 +21,42 @@ const (
 type Query struct {
 	Text   string
 	root   node
-	leaves []*leaf // in their order
+	leaves []*leaf // in order
 }
 
-// Every reports whether the query means every item, so that nothing is to be ranked.
+// Every reports whether the query matches every item, so that there is nothing to rank.
 func (q *Query) Every() bool { return q.root == nil }
 
 // node is a part of a query: *leaf, allOf, anyOf, noneOf, run or mixed.
 type node interface{}
 
 type (
-	allOf  []node            // each of them
-	anyOf  []node            // one of them
-	noneOf struct{ of node } // whatever it does not mean
-	run    []node            // words that were written as one: src/main.go
+	allOf  []node            // all of them
+	anyOf  []node            // any of them
+	noneOf struct{ of node } // everything except its matches
+	run    []node            // words written as one: src/main.go
 
-	// mixed are words side by side: what is more than a word has to be there, and of the words
-	// one, where nothing else has to.
+	// mixed holds parts side by side. All parts that are more than a word must match; without such
+	// parts, one of the words must.
 	mixed struct{ must, words, never []node }
 )
 
 // leaf is a word, a phrase or a pattern.
 type leaf struct {
 	text   string
-	parts  []string // folded; several are a phrase, or a compound
-	whole  string   // of a compound: joined
+	parts  []string // folded; several make a phrase or a compound
+	whole  string   // the parts of a compound, joined
 	phrase bool
-	slop   int    // words that may stand between those of a phrase
+	slop   int    // words allowed between the words of a phrase
 	wild   bool   // text is a pattern with *
-	fuzzy  int    // edits that may be made
+	fuzzy  int    // allowed edits
 	field  string // "" for any
 	never  bool   // below NOT
-	at     int    // among the leaves
+	at     int    // index in leaves
 }
 
-// Parse reads a query. Binding is, loosest first: OR, AND, side by side, NOT. fields are the
-// names that may stand before a colon.
+// Parse parses a query. Precedence, lowest first: OR, AND, side by side, NOT. fields are the names
+// allowed before a colon.
 func Parse(s string, fields []string) (*Query, error) {
 	if len(s) > MaxQuery {
 		return nil, fault.New(fault.Usage, "query: %d bytes, want at most %d", len(s), MaxQuery)
@@ -76,15 +76,15 @@ func Parse(s string, fields []string) (*Query, error) {
 	return q, p.err
 }
 
-// parser is a recursive descent over one token of look-ahead.
+// parser is a recursive-descent parser with one token of look-ahead.
 type parser struct {
 	rest   string
 	tok    string
-	quoted bool   // tok was in quotes: never an operator
+	quoted bool   // tok was quoted: never an operator
 	slop   int    // of a quoted token
-	field  string // of a quoted token with a field: before it
+	field  string // of a quoted token with a field before it
 	fields []string
-	nots   int // around the current place
+	nots   int // number of NOTs around the current token
 	leaves []*leaf
 	err    error
 }
@@ -124,7 +124,7 @@ func (p *parser) next() {
 	p.tok, p.rest = p.rest[:end], p.rest[end:]
 }
 
-// phrase reads a quoted token, and how far its words may be apart: "a b"~5.
+// phrase reads a quoted token and the allowed distance of its words: "a b"~5.
 func (p *parser) phrase() {
 	body, after, ok := strings.Cut(p.rest[1:], "\"")
 	if !ok {
@@ -139,7 +139,7 @@ func (p *parser) phrase() {
 	p.rest = after
 }
 
-// is reports an operator or a parenthesis. Operators are in capitals: "search and replace" is words.
+// is reports whether the token is op. Operators are upper case: "search and replace" is words.
 func (p *parser) is(op string) bool { return !p.quoted && p.tok == op }
 func (p *parser) done() bool        { return p.err != nil || p.tok == "" && !p.quoted }
 
@@ -167,7 +167,7 @@ func (p *parser) and(depth int) node {
 	return list
 }
 
-// side reads what stands side by side.
+// side reads parts side by side.
 func (p *parser) side(depth int) node {
 	var m mixed
 	for first := true; first || !p.done() && !p.is("OR") && !p.is("AND") && !p.is(")"); first = false {
@@ -246,7 +246,7 @@ func (p *parser) primary(depth int) node {
 	return r
 }
 
-// leaf makes leaves of the current token: none of one without a word, several of src/main.go.
+// leaf makes leaves from the token: none without a word, several from src/main.go.
 func (p *parser) leaf() []*leaf {
 	l := &leaf{text: p.tok, field: p.field, phrase: p.quoted, slop: p.slop, never: p.nots%2 == 1}
 	if !p.quoted {
@@ -299,7 +299,7 @@ func (l *leaf) split(words [][]string) (all []*leaf) {
 	return all
 }
 
-// takeFuzzy takes ~ and ~2 off the end of a word.
+// takeFuzzy removes ~ or ~2 from the end of a word.
 func (l *leaf) takeFuzzy() {
 	for edits, end := range []string{"~", "~1", "~2"} {
 		if word, ok := strings.CutSuffix(l.text, end); ok && word != "" {
@@ -309,14 +309,14 @@ func (l *leaf) takeFuzzy() {
 	}
 }
 
-// kinds stand before a name, as in tool:acme/hello.
+// kinds may stand before a name, as in tool:acme/hello.
 var kinds = []string{"directive", "tool", "knowledge", "config"}
 
 func isName(s string) bool {
 	return s != "" && len(s) <= 64 && strings.Trim(strings.ToLower(s), "abcdefghijklmnopqrstuvwxyz_") == ""
 }
 
-// known refuses a field that there is none of.
+// known refuses an unknown field.
 func (p *parser) known(name string) bool {
 	if slices.Contains(p.fields, strings.ToLower(name)) {
 		return true

@@ -6,40 +6,40 @@ import (
 	"slices"
 )
 
-// Options say how to rank.
+// Options control the ranking.
 type Options struct {
-	Stem    func(word string) string // as of the Analyzer
-	Words   *Vocabulary              // what is known of words; nil is nothing
-	Most    int                      // hits to return; the others are counted. 0 is all
-	Explain bool                     // say of each hit what its score is made of
+	Stem    func(word string) string // as for the Analyzer
+	Words   *Vocabulary              // knowledge about words; nil for none
+	Most    int                      // hits to return, others are only counted; 0 for all
+	Explain bool                     // explain each hit's score
 }
 
-// ranking is a search on its way.
+// ranking is a search under way.
 type ranking struct {
 	*ground
 	groups  []group
-	best    []float32 // of the group on its way, by document
+	best    []float32 // by document, for the current group
 	touched []int32
 	score   []float32
-	matched []float32    // weight of the words that a document has
-	sets    []docSet     // of leaves, where a query is more than words
-	least   float64      // score that is needed to be kept
-	guesses bool         // a word occurs nowhere, and others were taken for it
-	sure    docSet       // documents that have a word as it was asked for
-	whys    map[int]*Why // by document, where that is asked for
+	matched []float32    // weight of the matched words, by document
+	sets    []docSet     // by leaf, if a query is more than words
+	least   float64      // minimum score to be kept
+	guesses bool         // a word is unknown, and others replace it
+	sure    docSet       // documents with a word as in the query
+	whys    map[int]*Why // by document, if requested
 	out     Ranking
 }
 
-// group is a word of the query on its way.
+// group is a word of the query during a search.
 type group struct {
 	leaf   *leaf
 	word   string
 	forms  []form
-	docs   int     // that one of them is in, and that count
-	weight float64 // idf, less for what says little
+	docs   int     // visible documents with one of the forms
+	weight float64 // idf, reduced for words with little meaning
 	common bool
 	weak   bool
-	near   bool // occurs nowhere: others were taken for it
+	near   bool // unknown: others replace it
 	never  bool
 }
 
@@ -48,9 +48,9 @@ type form struct {
 	weight     float64
 }
 
-// Rank returns what a query means, best first. Where no word of it is known, the nearest are
-// taken instead, and what they find is a guess. An error is of a source, of ctx, or of a query
-// that means more than can be looked at.
+// Rank returns the matches of a query, best first. If a word is unknown, similar words replace it,
+// and hits by these alone are guesses. Errors come from a source, from ctx, or from a query with
+// too much text to check.
 func (q *Query) Rank(ctx context.Context, layers []Layer, o Options) (*Ranking, error) {
 	r := &ranking{ground: newGround(ctx, layers, o), whys: map[int]*Why{}}
 	n := r.size
@@ -73,7 +73,7 @@ func (q *Query) Rank(ctx context.Context, layers []Layer, o Options) (*Ranking, 
 	return &r.out, r.finish(q)
 }
 
-// finish puts the best first.
+// finish sorts the hits.
 func (r *ranking) finish(q *Query) error {
 	r.sort(r.kept())
 	if r.o.Explain {
@@ -89,7 +89,7 @@ func (r *ranking) finish(q *Query) error {
 	return r.nameNearest()
 }
 
-// everything is the answer to a query without words.
+// everything answers a query without words.
 func (r *ranking) everything() {
 	for d, seen := range r.seen {
 		if seen {
@@ -99,7 +99,7 @@ func (r *ranking) everything() {
 	r.sort(r.o.Most)
 }
 
-// keep counts a document, and keeps it while it may be one of the best.
+// keep counts a document, and keeps it while it may be among the best.
 func (r *ranking) keep(d int, score float64) {
 	r.out.Total++
 	if score < r.least {
@@ -113,7 +113,7 @@ func (r *ranking) keep(d int, score float64) {
 	}
 }
 
-// kept is how many hits are kept while there may be better ones.
+// kept returns how many hits to keep while better ones may follow; 0 for all.
 func (r *ranking) kept() int {
 	if r.o.Most <= 0 {
 		return 0
@@ -121,10 +121,10 @@ func (r *ranking) kept() int {
 	return max(r.o.Most, looked)
 }
 
-// guessed reports whether a document has only words that are near those of the query.
+// guessed reports whether a document has only words similar to the query's.
 func (r *ranking) guessed(d int) bool { return r.guesses && !r.sure.has(d) }
 
-// sort puts the best first, and forgets those beyond most, if that is above 0.
+// sort sorts the hits, best first, and drops those beyond most, if it is above 0.
 func (r *ranking) sort(most int) {
 	slices.SortFunc(r.out.Hits, func(a, b Hit) int {
 		if a.Score != b.Score {

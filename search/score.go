@@ -7,45 +7,43 @@ import (
 	"strings"
 )
 
-// BodyWeight is how much a word counts in the text itself, where no extractor says otherwise.
-// Measured with the golden sets: from 0.3 to 0.5 makes no difference; more finds what mentions
-// a thing before what is about it.
+// BodyWeight is the weight of the text itself, if no extractor sets one. Measured with the golden
+// sets: 0.3 to 0.5 makes no difference; more puts items that mention a thing before items about it.
 const BodyWeight = 0.4
 
-// How much counts what a word is found by, beside the word itself.
+// Weights of the ways to find a word; the word itself has 1.
 const (
 	byStem       = 0.8
 	byJoined     = 0.8  // web fetch for webfetch
-	bySynonym    = 0.55 // config:rye/search knows them
+	bySynonym    = 0.55 // listed in config:rye/search
 	byExpression = 0.7  // of two or three words: time off
-	byPrefix     = 0.45 // a word that was typed in part
+	byPrefix     = 0.45 // a word typed in part
 	byNear       = 0.4
 )
 
-// How much a word counts, beside one of which nothing is known.
+// Weights of words; an ordinary word has 1.
 const (
 	common  = 0.12 // the, how
 	weak    = 0.6  // find, new
-	literal = 1.5  // with a digit: it is meant as it stands
+	literal = 1.5  // with a digit: meant literally
 	apart   = 0.3  // the parts of a compound that occurs as a whole
-	behind  = 0.3  // the score of what is there for other items
+	behind  = 0.3  // factor for items that serve other items
 )
 
-// rarity is how much it counts that a word is rare: less than in BM25, because among few items
-// chance decides which words are.
+// rarity is the weight of a word's rarity. It is lower than in BM25, because among few items rarity
+// is a matter of chance.
 const rarity = 0.4
 
-// saturation is how much a word may count that stands there often (k1 of BM25).
+// saturation bounds the effect of a word's frequency (k1 of BM25).
 const saturation = 2.0
 
-// enough is how much of a word a document has that has it: half of it is in the body alone.
+// enough scales the share of a word that a document has: only in the body, it counts about half.
 const enough = 0.8
 
-// shade is how much of a rare word a document has to have so that it is more than what the
-// words have that say little.
+// shade is the share of a rare word that a document must have. Common words alone stay below it.
 const shade = 0.05
 
-// weigh understands each word, and adds what it counts to the documents that have it.
+// weigh finds the forms of each word, and adds its weight to the documents that have it.
 func (r *ranking) weigh(q *Query) error {
 	spell := speller{r.ground}
 	for i, l := range q.leaves {
@@ -70,7 +68,7 @@ func (r *ranking) weigh(q *Query) error {
 	return nil
 }
 
-// plain reports whether a query is words side by side, so that no sets are needed.
+// plain reports whether a query is plain words, so that no sets are needed.
 func plain(n node) bool {
 	switch n := n.(type) {
 	case *leaf:
@@ -81,7 +79,7 @@ func plain(n node) bool {
 	return false
 }
 
-// add adds one group. What a document has most of counts, and not the sum of the forms.
+// add adds one group. A document gets the score of its best form, not the sum.
 func (r *ranking) add(g *group, set bool) error {
 	shown := Group{Word: g.word, Field: g.leaf.field}
 	for _, f := range g.forms {
@@ -97,7 +95,7 @@ func (r *ranking) add(g *group, set bool) error {
 		if err != nil {
 			return err
 		}
-		if seen { // else it would tell of a word that only hidden documents say
+		if seen { // otherwise it would reveal a word that only hidden documents have
 			shown.Forms = append(shown.Forms, Form{f.term[1:], f.weight, f.kind})
 		}
 	}
@@ -135,13 +133,13 @@ func (r *ranking) add(g *group, set bool) error {
 	return nil
 }
 
-// of is how much of a form a document has.
+// of returns how much of a form a document has.
 func (f form) of(n uint32) float64 {
 	tf := float64(n) / Unit
 	return f.weight * tf * (saturation + 1) / (tf + saturation)
 }
 
-// sum makes hits of the documents that a query means.
+// sum makes hits of the matching documents.
 func (r *ranking) sum(q *Query, keep docSet) error {
 	total, rare := float32(0), float32(0)
 	for _, g := range r.groups {
@@ -170,12 +168,12 @@ func (r *ranking) sum(q *Query, keep docSet) error {
 	return nil
 }
 
-// enough reports whether a document has a word that says something, or a whole name.
+// enough reports whether a document has a word with meaning, or a whole name.
 func (r *ranking) enough(d int, rare float32, bonus map[int]float32) bool {
 	return r.matched[d] > 0 && (r.matched[d] >= rare*shade || bonus[d] > 0)
 }
 
-// worth is the score of a document before the best are looked at again.
+// worth returns the score of a document before the second look.
 func (r *ranking) worth(d int, w Why, total float32, runs docSet) float64 {
 	if total > 0 {
 		w.Share = float64(r.matched[d] / total)
@@ -193,7 +191,7 @@ func (r *ranking) worth(d int, w Why, total float32, runs docSet) float64 {
 	return rounded((float64(r.score[d])*w.Share + w.Whole) * w.Behind / w.Most)
 }
 
-// wholes is what counts more than any word: a name, a title or an id that was typed in full.
+// wholes returns the bonus, above any word's, for a name, title or id typed in full.
 func (r *ranking) wholes(q *Query, total float32) (map[int]float32, error) {
 	bonus := map[int]float32{}
 	names := []string{squeeze(q.Text)}
@@ -216,7 +214,7 @@ func (r *ranking) wholes(q *Query, total float32) (map[int]float32, error) {
 	return bonus, nil
 }
 
-// behind are the documents that are there for others, where nobody asked for those.
+// behind returns the items that serve other items, unless the query asks for such items.
 func (r *ranking) behind(q *Query) (docSet, error) {
 	for _, g := range r.groups {
 		for _, p := range g.leaf.parts {

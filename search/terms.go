@@ -6,32 +6,32 @@ import (
 	"strings"
 )
 
-// Terms of an index begin with a letter that says what they are.
+// Terms of an index begin with a letter for their kind.
 const (
-	exactTerm = "=" // a word that is not its own stem, or several as one: readfile
-	stemTerm  = "~" // a stem; of most words the word itself
-	wholeTerm = "#" // a name, a title or an id, squeezed into one word
+	exactTerm = "=" // a word that differs from its stem, or several joined: readfile
+	stemTerm  = "~" // a stem; for most words the word itself
+	wholeTerm = "#" // a name, title or id, squeezed into one word
 	runsTerm  = "!runs"
 )
 
-// Unit is how finely frequencies are told apart: a word that stands once in a field of usual
-// length and of weight 1 counts so much.
+// Unit is the resolution of frequencies: the value of a word that occurs once in a field of usual
+// length and weight 1.
 const Unit = 16
 
-// Term is one term of a document, and how much of it there is.
+// Term is one term of a document with its frequency.
 type Term struct {
 	Text string
 	N    uint32
 }
 
-// Analyzer says which terms a document has. It is safe for concurrent use if Stem is.
+// Analyzer returns the terms of documents. It is safe for concurrent use if Stem is.
 type Analyzer struct {
-	Stem    func(word string) string // of a folded word; nil is the word
+	Stem    func(word string) string // stem of a folded word; nil: the word itself
 	Weights Weights
 }
 
-// usual are the lengths of fields, in words, that are neither long nor short, and how much
-// their length counts: of a long text a word says less than of a short one.
+// usual holds the usual length of fields, in words, and how strongly their length counts: a word in
+// a long text says less than in a short one.
 var usual = map[string]struct{ words, counts float64 }{
 	"name":        {2, 0.3},
 	"title":       {5, 0.3},
@@ -62,7 +62,7 @@ func (a *Analyzer) Terms(d *Doc) []Term {
 	return all
 }
 
-// addField adds what one field has.
+// addField adds the terms of one field.
 func (a *Analyzer) addField(sum map[string]float64, w Weight, text string) {
 	if text == "" {
 		return
@@ -85,13 +85,13 @@ func (a *Analyzer) addField(sum map[string]float64, w Weight, text string) {
 	norm := w.Weight / (1 - u.counts + u.counts*words/u.words)
 	for term, tf := range n {
 		if w.Field == Body {
-			tf = 1 + math.Log(tf) // a long text says its words again and again
+			tf = 1 + math.Log(tf) // long texts repeat their words
 		}
 		sum[term] += tf * norm
 	}
 }
 
-// terms says how often each term occurs. A word is stemmed once, however often it is said.
+// terms returns how often each term occurs. It stems each word once.
 func (a *Analyzer) terms(said, compounds map[string]float64) map[string]float64 {
 	n := make(map[string]float64, len(said)+len(compounds))
 	for text, times := range compounds {
@@ -107,7 +107,7 @@ func (a *Analyzer) terms(said, compounds map[string]float64) map[string]float64 
 	return n
 }
 
-// maxWords is how many words of one field are searched.
+// maxWords bounds the searched words of one field.
 const maxWords = 1 << 20
 
 func (a *Analyzer) stem(word string) string {
@@ -117,7 +117,7 @@ func (a *Analyzer) stem(word string) string {
 	return a.Stem(word)
 }
 
-// wholes are the names that a person may type in full.
+// wholes returns the names that a person may type in full.
 func (d *Doc) wholes() (names []string) {
 	_, id, _ := strings.Cut(d.ID, ":")
 	last := id[strings.LastIndexByte(id, '/')+1:]

@@ -8,37 +8,37 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Vocabulary is what is known of words, by their stems. It is lines of text, sorted by bytes,
-// each a kind, a word, a tab and the words that it leads to, with spaces between them:
+// Vocabulary is knowledge about words, by their stems. It is lines of text, sorted by bytes: a
+// kind, a word, a tab, and the words that it leads to, separated by spaces:
 //
 //	+time off	vacat leav
 //	=wrote	write
 //	~fetch	download get
 //
-// What it leads to is empty for the words that say little, of which nothing else is said. Making
-// one takes long, so its text may be kept. It is safe for concurrent use; nil knows nothing.
+// Common and weak words lead to nothing. A vocabulary takes long to make, so its text may be kept.
+// It is safe for concurrent use; nil is empty.
 type Vocabulary struct {
 	text   string
-	at     []uint32        // where lines begin
-	common map[string]bool // asked for with every word of every title
+	at     []uint32        // offsets of the lines
+	common map[string]bool // looked up for every word of every title
 }
 
 // The kinds of lines.
 const (
-	phrase     = "+" // two or three words that mean about the same as others
+	phrase     = "+" // two or three words with about the same meaning as others
 	sameWord   = "=" // other forms of one word
-	commonWord = "c" // says little: the, how, please
-	weakWord   = "w" // says something, but not much: find, new
-	synonym    = "~" // words that mean about the same
+	commonWord = "c" // no meaning of its own: the, how, please
+	weakWord   = "w" // little meaning: find, new
+	synonym    = "~" // words with about the same meaning
 )
 
-// maxVocabulary bounds the text of one, in bytes.
+// maxVocabulary bounds the text of a vocabulary, in bytes.
 const maxVocabulary = 8 << 20
 
-// Text returns the text of v, from which ParseVocabulary makes it again.
+// Text returns the text of v, for ParseVocabulary.
 func (v *Vocabulary) Text() string { return v.text }
 
-// ParseVocabulary reads what Text returned.
+// ParseVocabulary reads the output of Text.
 func ParseVocabulary(text string) (*Vocabulary, error) {
 	if len(text) > maxVocabulary {
 		return nil, fault.New(fault.Limit, "vocabulary: %d bytes, at most %d are allowed", len(text), maxVocabulary)
@@ -60,7 +60,7 @@ func ParseVocabulary(text string) (*Vocabulary, error) {
 	return v, nil
 }
 
-// line returns what a word leads to, and whether there is a line of it.
+// line returns the words that a word leads to, and whether there is a line for it.
 func (v *Vocabulary) line(kind, word string) (words string, ok bool) {
 	if v == nil || word == "" {
 		return "", false
@@ -75,13 +75,13 @@ func (v *Vocabulary) line(kind, word string) (words string, ok bool) {
 	return line[len(want)+1:], true
 }
 
-// of returns what a word leads to.
+// of returns the words that a word leads to.
 func (v *Vocabulary) of(kind, word string) []string {
 	line, _ := v.line(kind, word)
 	return strings.Fields(line)
 }
 
-// either returns what a stem leads to, or else the word itself.
+// either returns the words that a stem leads to, or else those for the word itself.
 func (v *Vocabulary) either(kind, stem, word string) []string {
 	if list := v.of(kind, stem); list != nil {
 		return list
@@ -94,10 +94,10 @@ func (v *Vocabulary) has(kind, word string) bool {
 	return ok
 }
 
-// saysLittle reports whether a folded word is one of those that every text has.
+// saysLittle reports whether a folded word is a common one.
 func (v *Vocabulary) saysLittle(word string) bool { return v != nil && v.common[word] }
 
-// vocabulary writes down what was learned.
+// vocabulary returns the finished vocabulary.
 func (v *learner) vocabulary() *Vocabulary {
 	lines := map[string]string{}
 	for kind, m := range map[string]map[string][]string{sameWord: v.same, synonym: v.synonyms, phrase: v.phrases} {

@@ -1,28 +1,28 @@
 package search
 
-// Why is what a hit's score is made of. Score is
+// Why explains a hit's score. The score is
 //
 //	(sum of Words' Amount × Share + Whole) × Behind × (1+Fit) × (1+Pairs) × (1+Aim) / Most
 //
 // between 0.0001 and 1.
 type Why struct {
 	Words  []WordWhy
-	Share  float64 // of the query's words, weighed, that the item has
-	Whole  float64 // for a name, a title or an id that was typed in full
-	Behind float64 // below 1 for what is there to run others
+	Share  float64 // share of the query's words, by weight, that the item has
+	Whole  float64 // bonus for a name, title or id typed in full
+	Behind float64 // below 1 for items that serve other items
 	Again  Again
-	Most   float64 // what an item could have that has all words in all places
+	Most   float64 // upper bound: all words in all places
 }
 
-// WordWhy is what one word of the query adds.
+// WordWhy is the contribution of one word of the query.
 type WordWhy struct {
 	Word   string
-	Form   string  // by which it was found
-	Kind   string  // as in Form
-	Amount float64 // weight of the word × how much of the form the item has
+	Form   string  // the form that matched
+	Kind   string  // as in Form.Kind
+	Amount float64 // weight of the word × frequency of the form
 }
 
-// explain says of each hit what its score is made of.
+// explain sets Why of each hit.
 func (r *ranking) explain() error {
 	at := map[int]*Why{}
 	for i := range r.out.Hits {
@@ -54,7 +54,7 @@ func (r *ranking) explain() error {
 	return nil
 }
 
-// best keeps the form of a word that counts most; the word's form is noted at i.
+// best keeps the form of a word with the highest amount. i holds the index of the word's form.
 func (w *Why) best(i map[*Why]int, x WordWhy) {
 	n, ok := i[w]
 	switch {

@@ -2,21 +2,21 @@ package search
 
 import "unicode/utf8"
 
-// maxWord is how much of a word is kept, in bytes: what is longer is no word of a language.
+// maxWord bounds the kept part of a word, in bytes: longer ones are no words of a language.
 const maxWord = 64
 
-// maxParts is how many parts of one compound are told apart.
+// maxParts bounds the parts of one compound.
 const maxParts = 32
 
-// part is one word as it is compared, and where it stands.
+// part is one word, folded for comparison, and its position.
 type part struct {
 	text       string // folded
 	start, end int    // in the source, in bytes
 }
 
-// scan takes text apart. visit gets the parts of one compound at a time: readFile, read_file
-// and read-file have two, a word of prose one, a run of ideographs one for each. It ends when
-// visit returns false; parts is used again.
+// scan splits text into words. visit gets the parts of one compound at a time: readFile, read_file
+// and read-file have two, a word of prose one, a run of ideographs one for each. It ends when visit
+// returns false. parts is reused.
 func scan(text string, visit func(parts []part) bool) {
 	var s scanner
 	s.scan(text, visit)
@@ -31,23 +31,23 @@ func (s *scanner) scan(text string, visit func(parts []part) bool) {
 	}
 }
 
-// scanner is a scan on its way. It may be used again.
+// scanner is a scan under way. It may be reused.
 type scanner struct {
 	src   string
 	at    int
 	parts []part
 
-	buf   []byte // of the part on its way, as far as it is not the source itself
-	plain bool   // it is: nothing had to be folded
-	start int    // where it began
-	last  int    // kind of the character before
+	buf   []byte // the current part, if it differs from the source
+	plain bool   // it equals the source: nothing had to be folded
+	start int    // where the current part began
+	last  int    // kind of the previous character
 }
 
 // next reads one compound into parts.
 func (s *scanner) next() bool {
 	s.parts, s.buf, s.last = s.parts[:0], s.buf[:0], between
 	for s.at < len(s.src) && s.src[s.at] < utf8.RuneSelf && !wordByte(s.src[s.at]) {
-		s.at++ // nothing of this begins a word: a file may be full of it
+		s.at++ // no word begins with these; a file may be full of them
 	}
 	if s.plainWord() {
 		return true
@@ -95,8 +95,7 @@ func (s *scanner) next() bool {
 	return len(s.parts) > 0
 }
 
-// plainWord reads what most words are: small letters and digits, and then something that ends
-// them.
+// plainWord reads the most common kind of word: small letters and digits, followed by a separator.
 func (s *scanner) plainWord() bool {
 	end := s.at
 	for end < len(s.src) && (s.src[end] >= 'a' && s.src[end] <= 'z' || s.src[end] >= '0' && s.src[end] <= '9') {
@@ -110,8 +109,8 @@ func (s *scanner) plainWord() bool {
 	return true
 }
 
-// holds reports whether an apostrophe stands within a word: don't is one, and the s of item's
-// is none of it.
+// holds reports whether an apostrophe belongs to a word, as in don't, but not before the s in
+// item's.
 func (s *scanner) holds(size int) bool {
 	if len(s.buf) == 0 || s.at+size >= len(s.src) {
 		return false
@@ -132,19 +131,19 @@ func (s *scanner) turns(k, size int) bool {
 		return true
 	case s.last == lower && k == upper:
 		return true
-	case s.last == upper && k == upper: // the last of several begins the next: HTTPServer
+	case s.last == upper && k == upper: // the last of several capitals begins the next part: HTTPServer
 		rest := s.src[s.at+size:]
 		return len(s.buf) > 0 && len(rest) > 0 && rest[0] >= 'a' && rest[0] <= 'z' && !plural(rest)
 	}
 	return false
 }
 
-// plural reports whether an abbreviation ends here with the s of its plural: URLs, IDs.
+// plural reports whether an abbreviation ends here with a plural s: URLs, IDs.
 func plural(rest string) bool {
 	return rest[0] == 's' && (len(rest) == 1 || kindOf(rune(rest[1])) != lower)
 }
 
-// cut ends the part on its way.
+// cut ends the current part.
 func (s *scanner) cut(end int) {
 	if len(s.buf) == 0 {
 		return
@@ -161,7 +160,7 @@ func (s *scanner) cut(end int) {
 	s.buf = s.buf[:0]
 }
 
-// joined calls visit with the compounds that parts make together: each two neighbours, and all.
+// joined calls visit with the compounds of parts: each pair of neighbours, and all together.
 func joined(parts []part, visit func(text string)) {
 	n := len(parts)
 	for i := 0; i+1 < n; i++ {
@@ -180,7 +179,7 @@ func join(parts []part) string {
 	return string(b)
 }
 
-// squeeze is a whole text as one word: what names are compared by.
+// squeeze returns a whole text as one word, to compare names.
 func squeeze(text string) string {
 	var b []byte
 	scan(text, func(parts []part) bool {

@@ -9,17 +9,17 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// loaded stands beside the text of an item: whose it is.
+// loaded is the head of an answer with an item's text: its origin and state.
 type loaded struct {
 	Source  string `json:"source"`
 	Signer  string `json:"signer,omitempty"`
 	State   string `json:"state,omitempty"`
-	Warning string `json:"warning,omitempty"` // what its registry says against this version
+	Warning string `json:"warning,omitempty"` // its registry's status of this version, if bad
 	Detail  *about `json:"detail,omitempty"`
 	Copied  string `json:"copied_to,omitempty"`
 }
 
-// Loaded is an item that was read: its text, and whose it is.
+// Loaded returns the answer for an item that was read: its text, signer and state.
 func Loaded(res *rye.LoadResult, detail bool) Answer {
 	head := loaded{Source: res.Space, Signer: res.Signer, Warning: res.Warning, Copied: res.Destination}
 	if res.State != objects.Signed {
@@ -32,7 +32,7 @@ func Loaded(res *rye.LoadResult, detail bool) Answer {
 	return Answer{Head: head, Text: res.Content}
 }
 
-// ran is what came of an execution.
+// ran is the head of an execution's answer.
 type ran struct {
 	Status  string          `json:"status"` // success, error, validation_passed
 	Code    fault.Code      `json:"code,omitempty"`
@@ -40,24 +40,24 @@ type ran struct {
 	Message string          `json:"message,omitempty"`
 	Data    json.RawMessage `json:"data,omitempty"` // of a tool that answers in JSON
 
-	// Of a directive and a knowledge entry, whose text stands beside it.
+	// For a directive or a knowledge entry, whose text follows.
 	Follow string `json:"instructions,omitempty"`
 	Asks   *asks  `json:"declares,omitempty"`
 	Source string `json:"source,omitempty"`
 	Signer string `json:"signer,omitempty"`
 
-	States    map[string]rye.State `json:"states,omitempty"` // of what in its chain is not signed as the newest, by id
+	States    map[string]rye.State `json:"states,omitempty"` // by id: unusual states of items in its chain
 	Denied    []rye.Denial         `json:"denied,omitempty"`
 	Taken     []rye.TakenInfo      `json:"taken,omitempty"`
-	Truncated bool                 `json:"truncated,omitempty"` // the tool printed more than was kept
-	Warnings  []string             `json:"warnings,omitempty"`  // what registries say against versions that ran
+	Truncated bool                 `json:"truncated,omitempty"` // the tool's output was longer than kept
+	Warnings  []string             `json:"warnings,omitempty"`  // bad status of versions that ran
 
 	Chain    []rye.ChainLink  `json:"chain,omitempty"`
 	Metadata *rye.ExecuteMeta `json:"metadata,omitempty"`
 }
 
-// Executed is what came of an execution: what a tool printed or answered, or the text of a
-// directive or an entry. detail adds what ran and how.
+// Executed returns the answer for an execution: a tool's output, or the text of a directive or
+// entry. detail adds the chain and the metadata of the run.
 func Executed(res *rye.ExecuteResult, detail bool) Answer {
 	text, data := Output(res)
 	head := ran{Status: res.Status, Exit: res.Exit, Data: data, Truncated: res.Metadata.Truncated,
@@ -75,7 +75,7 @@ func Executed(res *rye.ExecuteResult, detail bool) Answer {
 		Truncated bool `json:"truncated"`
 	}
 	if text != "" && json.Unmarshal(res.Data, &cut) == nil && cut.Truncated {
-		head.Truncated = true // a program's own word for it, beside what it printed
+		head.Truncated = true // a program reports that its own output is cut
 	}
 	failed := res.Status == "error"
 	if failed {
@@ -96,16 +96,16 @@ func Executed(res *rye.ExecuteResult, detail bool) Answer {
 	return Answer{Head: head, Text: text, Failed: failed}
 }
 
-// asks is what a directive declares beside its text and inputs, for who follows it.
+// asks holds a directive's declarations besides its text and inputs, for the model that follows it.
 type asks struct {
-	Outputs     string          `json:"outputs,omitempty"` // as the parameters of a tool are shown
+	Outputs     string          `json:"outputs,omitempty"` // in the form of a tool's parameters
 	Model       json.RawMessage `json:"model,omitempty"`
 	Limits      json.RawMessage `json:"limits,omitempty"`
 	Permissions []string        `json:"permissions,omitempty"`
 	Hooks       json.RawMessage `json:"hooks,omitempty"`
 }
 
-// asksOf reads what a directive declares from the answer of its execution; nil for nothing.
+// asksOf reads a directive's declarations from the data of its execution; nil for none.
 func asksOf(data json.RawMessage) *asks {
 	var d struct {
 		Outputs              []rye.ParamInfo
@@ -127,10 +127,10 @@ func asksOf(data json.RawMessage) *asks {
 	return &a
 }
 
-// errorMark stands before what a tool printed as errors, behind what it printed else.
+// errorMark separates standard output from standard error.
 const errorMark = "[standard error]\n"
 
-// Output is what an execution gave: a text, or JSON where the tool answered with that.
+// Output returns the result of an execution: text, or JSON if the tool answered with that.
 func Output(res *rye.ExecuteResult) (text string, data json.RawMessage) {
 	if res.Type != "tool" {
 		var d struct {

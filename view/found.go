@@ -6,7 +6,7 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// found is what a search answers with; foundIn, one among transcripts.
+// found is the head of a search's answer; foundIn, of a search among transcripts.
 type (
 	found struct {
 		Results []hit `json:"results"`
@@ -18,32 +18,32 @@ type (
 	}
 )
 
-// page is what there is to say about all results.
+// page holds facts about all results.
 type page struct {
 	Total int `json:"total"`
-	More  int `json:"next_offset,omitempty"` // of the next page
+	More  int `json:"next_offset,omitempty"` // offset of the next page
 
 	AtLeast bool     `json:"at_least,omitempty"` // there may be more than total
-	Nearest []string `json:"nearest,omitempty"`  // words that were taken for those that nothing says
+	Nearest []string `json:"nearest,omitempty"`  // words that replaced unknown words of the query
 	Notes   []string `json:"notes,omitempty"`    // how old and how complete catalogues are
 	Hint    any      `json:"hint,omitempty"`
 }
 
-// hit is one result, with what a call of it needs.
+// hit is one result, with the facts for a call to it.
 type hit struct {
 	Type        string            `json:"type"`
 	ID          string            `json:"id"`
 	Description string            `json:"description,omitempty"`
 	Parameters  string            `json:"parameters,omitempty"`
 	Source      string            `json:"source"`
-	Version     string            `json:"version,omitempty"` // of what a registry offers
-	State       string            `json:"state,omitempty"`   // signed where it is not said
-	Guess       bool              `json:"guess,omitempty"`   // found by words that are only near those of the query
+	Version     string            `json:"version,omitempty"` // of a registry's offer
+	State       string            `json:"state,omitempty"`   // left out if signed
+	Guess       bool              `json:"guess,omitempty"`   // found only by words similar to the query's
 	Fields      map[string]string `json:"fields,omitempty"`
 	Detail      *about            `json:"detail,omitempty"`
 }
 
-// turn is one result of a search among transcripts, with what a call that reads on there needs.
+// turn is one result among transcripts, with the facts for a call that reads on there.
 type turn struct {
 	Type      string     `json:"type"` // thread
 	Thread    string     `json:"thread_id"`
@@ -52,13 +52,13 @@ type turn struct {
 	Directive string     `json:"directive"`
 	Status    string     `json:"status"`
 	Time      string     `json:"timestamp"`
-	Lines     []rye.Line `json:"lines,omitempty"` // that say most of the words; a number is a record's
+	Lines     []rye.Line `json:"lines,omitempty"` // lines with the most words; a number is a record's
 	Guess     bool       `json:"guess,omitempty"`
 	Partly    bool       `json:"partly,omitempty"`
 	Score     float64    `json:"score,omitempty"`
 }
 
-// about is what only who asks for it is told of an item.
+// about holds facts about an item that are shown on request.
 type about struct {
 	Name     string   `json:"name,omitempty"`
 	Version  string   `json:"version,omitempty"`
@@ -71,7 +71,7 @@ type about struct {
 	Score    float64  `json:"score,omitempty"`
 	Match    []string `json:"match,omitempty"`
 
-	Lines []rye.Line `json:"lines,omitempty"` // of its text, that say most of the words
+	Lines []rye.Line `json:"lines,omitempty"` // lines of its text with the most words of the query
 }
 
 func aboutItem(it rye.ItemInfo) *about {
@@ -81,11 +81,11 @@ func aboutItem(it rye.ItemInfo) *about {
 
 // Bounds of a search's answer.
 const (
-	maxAbout  = 200 // bytes of what one result says of itself
-	described = 3   // results whose parameters are described: the best, one of which is called
+	maxAbout  = 200 // bytes of a result's description
+	described = 3   // how many of the best results show descriptions of parameters; one of these is called
 )
 
-// Found is what a search found. detail says all that is known of each result.
+// Found returns the answer for a search. detail adds all known facts about each result.
 func Found(res *rye.SearchResult, detail bool, prefix string) Answer {
 	if len(res.Turns) > 0 {
 		return foundTurns(res, detail, prefix)
@@ -116,7 +116,7 @@ func Found(res *rye.SearchResult, detail bool, prefix string) Answer {
 	return Answer{Head: out}
 }
 
-// offered says of what a registry offers whose word that is, and that it is not here.
+// offered fills in the registry of an offer, and that it is not installed.
 func offered(it *hit, h *rye.Hit) {
 	o := h.Offer
 	it.Source, it.Version, it.State = "registry "+o.Registry, h.Version, "not installed"
@@ -134,7 +134,7 @@ func offered(it *hit, h *rye.Hit) {
 	}
 }
 
-// adding is the call that adds an offer, which a person is asked about.
+// adding returns the call that adds an offer, about which a person is asked.
 func adding(o *rye.Offer, prefix string) any {
 	if o.Locked != "" || !o.Accepted {
 		return nil
@@ -150,7 +150,7 @@ func pageOf(res *rye.SearchResult, shown int, prefix string) page {
 	return p
 }
 
-// foundTurns is what a search among transcripts found.
+// foundTurns returns the answer for a search among transcripts.
 func foundTurns(res *rye.SearchResult, detail bool, prefix string) Answer {
 	out := foundIn{Results: []turn{}, page: pageOf(res, len(res.Turns), prefix)}
 	for _, h := range res.Turns {

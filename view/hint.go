@@ -9,15 +9,15 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Call is a call that a model can make as it stands.
+// Call is a tool call that a model can make unchanged.
 type Call struct {
 	Tool      string         `json:"tool"`
 	Arguments map[string]any `json:"arguments"`
 }
 
-// Hint puts a hint into the words of a model whose tools are named prefix and the verb: a
-// Call where one of them does it, else a sentence. What takes a person says so. It returns
-// nil for the zero Hint.
+// Hint rewrites a hint for a model whose tools are named prefix plus verb: as a Call if one of them
+// does it, otherwise as a sentence. It marks hints that need a person. It returns nil for the zero
+// Hint.
 func Hint(h fault.Hint, prefix string) any {
 	switch {
 	case h.IsZero():
@@ -38,10 +38,10 @@ func Hint(h fault.Hint, prefix string) any {
 	return h.String()
 }
 
-// forPeople finds words that a model can do nothing with: commands, and their flags.
+// forPeople matches text that a model cannot use: commands and their flags.
 var forPeople = regexp.MustCompile(`(^|[\s(])(rye [a-z]|git [a-z]|mv |chmod |--?[a-z])`)
 
-// forPerson is a hint for what takes a person, whatever a model could call.
+// forPerson returns a hint for a step that needs a person, even if a model could call it.
 func forPerson(h fault.Hint) any {
 	if h.IsCommand() {
 		return "a person can run: " + h.String()
@@ -65,15 +65,14 @@ func command(h fault.Hint, prefix string) any {
 	return "a person can run: " + h.String()
 }
 
-// callOf is the call that does what a command of rye does; false where no call does
-// exactly that.
+// callOf returns the call that does the same as a rye command; false if there is none.
 func callOf(words []string, prefix string) (c Call, ok bool) {
 	args, flags, ok := flagsOf(words)
 	if !ok || len(args) == 0 {
 		return Call{}, false
 	}
 	c = Call{Tool: prefix + args[0], Arguments: map[string]any{}}
-	allowed := map[string]string{} // flags, and the parameters that they are
+	allowed := map[string]string{} // by flag: the parameter for it
 	switch verb := args[0]; verb {
 	case "search", "list":
 		c.Tool, c.Arguments["query"] = prefix+"search", "*"
@@ -95,7 +94,7 @@ func callOf(words []string, prefix string) (c Call, ok bool) {
 			c.Tool = prefix + "execute"
 		}
 		allowed = map[string]string{"--space": "source"}
-	case "thread": // of its own transcript, and of those that it started, a model reads a page
+	case "thread": // a model reads pages of its own transcript, and of threads that it started
 		from, err := strconv.ParseInt(flags["--from"], 10, 64)
 		if ok = len(args) == 3 && args[1] == "log" && err == nil; !ok {
 			return Call{}, false
@@ -123,7 +122,7 @@ func parseRef(args []string) (objects.Ref, error) {
 	return objects.ParseRef(args[0])
 }
 
-// flagsOf tells arguments from flags with a value; false for any other flag.
+// flagsOf separates arguments from flags with values; false for any other flag.
 func flagsOf(words []string) (args []string, flags map[string]string, ok bool) {
 	flags = map[string]string{}
 	for i := 0; i < len(words); i++ {

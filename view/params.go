@@ -9,19 +9,18 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// Bounds of what is said about parameters, in bytes.
+// Bounds of the text about parameters, in bytes.
 const (
 	maxParams      = 1200 // of all of them
 	maxDescription = 100  // of one
 )
 
-// Params says in one line what an item takes, those first that it must be given:
+// Params describes an item's parameters in one line, required ones first:
 //
 //	pattern: string (What to look for); limit?: integer = 100; mode?: text|count
 //
-// A question mark stands behind what can be left out, and the fields of an object between
-// braces. described adds what each is for, as
-// far as all of it fits.
+// A question mark follows the names of optional parameters, and braces hold the fields of an
+// object. described adds the parameters' descriptions if all of them fit.
 func Params(all []rye.ParamInfo, described bool) string {
 	sorted := slices.Clone(all)
 	slices.SortStableFunc(sorted, func(a, b rye.ParamInfo) int {

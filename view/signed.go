@@ -7,7 +7,7 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// signed is what became of a request to sign.
+// signed is the head of the answer to a signing request.
 type signed struct {
 	Status string       `json:"status"` // signed, unchanged, older, returned; completed for a pattern
 	Path   string       `json:"path,omitempty"`
@@ -18,14 +18,14 @@ type signed struct {
 	Passed []passedOver `json:"passed_over,omitempty"`
 }
 
-// passedOver is an item that carries another's signature: it is signed only when it is
-// asked for alone.
+// passedOver is an item with another signer's signature: it is signed only when it is requested
+// alone.
 type passedOver struct {
 	Item     string `json:"item"`
 	SignedBy string `json:"signed_by"`
 }
 
-// Signed is what became of items that were to be signed.
+// Signed returns the answer for a signing request.
 func Signed(target rye.Target, rep *rye.SignReport, prefix string) Answer {
 	if len(rep.Results) == 1 && !strings.ContainsAny(string(target), "*?") {
 		r := rep.Results[0]
@@ -52,7 +52,7 @@ func Signed(target rye.Target, rep *rye.SignReport, prefix string) Answer {
 	return Answer{Head: out, Failed: all}
 }
 
-// failedItem says why one item was not signed, and all that is wrong with it.
+// failedItem returns why one item was not signed, with all issues.
 func failedItem(r rye.SignResult, ref, prefix string) failure {
 	f := failure{Status: "error", Item: ref, Code: r.Code, Message: r.Error, Hint: Hint(r.Hint, prefix), Paste: r.Paste}
 	if len(r.Issues) > 1 {

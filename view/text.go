@@ -5,16 +5,15 @@ import (
 	"unicode/utf8"
 )
 
-// MaxText is how much of a text a model is shown whole, in bytes: it answers from what it has
-// read, and more than this is not read.
+// MaxText is the size up to which a model is shown a whole text, in bytes: models do not read more
+// than this.
 const MaxText = 24_000
 
 // Long reports whether a text is too long to be shown whole.
 func Long(text string) bool { return len(text) > MaxText }
 
-// Ends is the beginning and the end of a long text, each of so many bytes, with a line between
-// them that says how much is left out and where it is; a text that is not long comes back as
-// it is.
+// Ends returns the beginning and the end of a long text, each of so many bytes. A line between them
+// shows how much is left out and where it is. A short text is returned unchanged.
 func Ends(text string, each int, where string) string {
 	if !Long(text) {
 		return text

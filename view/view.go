@@ -11,16 +11,16 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// Answer is what a model is told of one call: a few facts, and the text that they are about
-// beside them, as it is. Each is said once.
+// Answer answers a model's call: a few facts, and the text of an item or a tool. Nothing is in
+// both.
 type Answer struct {
 	Head   any    // one JSON object
 	Text   string // an item's text, or what a tool printed; "" for none
 	Failed bool
 }
 
-// JSON spells a value as a model reads it: <, > and & stay as they are, and what hides or
-// reorders text is escaped, so that a person who reads along sees what the model sees.
+// JSON encodes a value for a model: <, > and & are not escaped, but characters that hide or reorder
+// text are, so that people who read along see the same as the model.
 func JSON(v any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -31,7 +31,7 @@ func JSON(v any) string {
 	return strings.TrimSuffix(string(words.JSON(b.Bytes())), "\n")
 }
 
-// String is the whole answer as one text.
+// String returns the whole answer as one text.
 func (a Answer) String() string {
 	if a.Text == "" {
 		return JSON(a.Head)

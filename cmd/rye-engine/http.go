@@ -11,7 +11,7 @@ import (
 	"github.com/rye-os/rye/serve/mcp"
 )
 
-// serveHTTP is rye mcp with --http. What a tool starts has no business on a port.
+// serveHTTP serves rye mcp with --http. Processes inside a run may not open a port.
 func serveHTTP(ctx context.Context, a *app.App, s *mcp.Server) error {
 	if a.Caller.IsInside() {
 		return fault.New(fault.Denied, "serve over HTTP: only a person starts that, and this was started within a run")

@@ -7,7 +7,7 @@ import (
 	"github.com/rye-os/rye/objects/trust/kms"
 )
 
-// serveKeys is the engine's side of RYE_KEY=kms:…: one signature.
+// serveKeys makes one signature for RYE_KEY=kms:….
 func serveKeys(ctx context.Context, _ *app.App) error {
 	return app.ServeKeys(ctx, func(ctx context.Context, q app.KeyRequest) (app.KeyReply, error) {
 		s, err := kms.Open(ctx, q.URI)

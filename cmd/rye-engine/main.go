@@ -20,7 +20,7 @@ func main() {
 	os.Exit(exit)
 }
 
-// searching is a face that searches words.
+// searching returns a face with word search.
 func searching(face app.Face) app.Face {
 	return func(ctx context.Context, a *app.App) error {
 		a.Words = words(a)

@@ -15,7 +15,7 @@ import (
 	"github.com/rye-os/rye/workspace"
 )
 
-// serveMCP is the engine's side of rye mcp.
+// serveMCP serves rye mcp.
 func serveMCP(ctx context.Context, a *app.App) error {
 	served, err := a.Serve(a.Projects)
 	if err != nil {
@@ -29,11 +29,11 @@ func serveMCP(ctx context.Context, a *app.App) error {
 	return s.Serve(ctx, os.Stdin, os.Stdout)
 }
 
-// missing says what a person would have to make before some calls can succeed.
+// missing describes what a person must set up before some calls can succeed.
 func (p *projects) missing() (lacks []string) {
 	w, project, err := p.at("")
 	if err != nil {
-		return nil // each call says why
+		return nil // each call reports the error
 	}
 	if project == "" {
 		lacks = append(lacks, "There is no project where this server was started; a person makes one there with: rye init. It is seen at once.")
@@ -44,7 +44,7 @@ func (p *projects) missing() (lacks []string) {
 	return lacks
 }
 
-// client is on whose behalf the server acts.
+// client returns the caller for which the server acts.
 func client(a *app.App) rye.Caller {
 	if a.Caller.IsInside() {
 		return a.Caller
@@ -52,9 +52,9 @@ func client(a *app.App) rye.Caller {
 	return rye.Client()
 }
 
-// projects are those of the server, each opened once: an open one holds no files and no
-// locks. There are as many as the user listed, and for each another one when a project is
-// made around it.
+// projects holds the server's projects, each opened once; an open one holds no files and no locks.
+// There are as many as the user listed, and another one for each when a project is created around
+// it.
 type projects struct {
 	app    *app.App
 	served *app.Served
@@ -88,7 +88,7 @@ func (p *projects) at(path string) (w *workspace.Workspace, project string, err 
 	if !ok {
 		o := p.app.Options()
 		o.Project, o.Over, o.Passphrase, o.Progress, o.Notice, o.Page = project, over, nil, nil, nil, readPage
-		if o.Consent != nil { // within a run its client is the run
+		if o.Consent != nil { // inside a run, the client is the run
 			o.Consent = mcp.Consent
 		}
 		w = openServing(p.app, o, project)

@@ -9,10 +9,10 @@ import (
 	"github.com/rye-os/rye/internal/app"
 )
 
-// servePage is the engine's side of a page that the front fetched.
+// servePage converts a page that rye fetched.
 func servePage(context.Context, *app.App) error { return app.ServePage(page.Convert) }
 
-// readPage reads a page that the engine fetched itself.
+// readPage converts a page that the engine fetched itself.
 func readPage(_ context.Context, p rye.WebPage) ([]byte, error) {
 	base, err := url.Parse(p.Base)
 	if err != nil {

@@ -14,7 +14,7 @@ var index struct {
 	*fulltext.Index
 }
 
-// words are the indexes of this process, one for all projects.
+// words returns the index of this process, shared by all projects.
 func words(a *app.App) workspace.Index {
 	index.once.Do(func() {
 		dir := ""
@@ -26,7 +26,7 @@ func words(a *app.App) workspace.Index {
 	return index.Index
 }
 
-// written waits for what is still written of them: a program that ends would tear it.
+// written waits for index files that are being written: exiting would leave them incomplete.
 func written() {
 	if index.Index != nil {
 		index.Wait()

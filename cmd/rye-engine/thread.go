@@ -14,7 +14,7 @@ import (
 	"github.com/rye-os/rye/workspace"
 )
 
-// threads are those of the project of a run.
+// threads returns the threads of the project of a run.
 func threads(a *app.App) (rye.Threads, error) {
 	o, err := threadOptions(a, a.Open(), a.Dir)
 	if err != nil {
@@ -23,7 +23,7 @@ func threads(a *app.App) (rye.Threads, error) {
 	return thread.New(o), nil
 }
 
-// runThread is the engine as the process of one thread.
+// runThread runs the engine as the process of one thread.
 func runThread(ctx context.Context, a *app.App) error {
 	debug.SetGCPercent(25)
 	holdTo(0)
@@ -37,8 +37,7 @@ func runThread(ctx context.Context, a *app.App) error {
 	})
 }
 
-// serveCall is the engine for one call of a tool of the library that is about threads, which
-// the front let pass.
+// serveCall serves one call to a library tool for threads, which rye passed on.
 func serveCall(ctx context.Context, a *app.App) error {
 	return app.ServeCall(ctx, func(ctx context.Context, q rye.ServedCall) (json.RawMessage, error) {
 		o, err := threadOptions(a, a.Open(), a.Dir)
@@ -49,9 +48,8 @@ func serveCall(ctx context.Context, a *app.App) error {
 	})
 }
 
-// openServing opens a workspace whose tools about threads act in this process, and that searches
-// their transcripts. dir is its
-// project's.
+// openServing opens a workspace whose thread tools act in this process, and that searches
+// transcripts. dir is the project's directory.
 func openServing(a *app.App, o workspace.Options, dir string) (w *workspace.Workspace) {
 	o.Serve = func(ctx context.Context, c rye.Caller, q rye.ServedCall) (json.RawMessage, error) {
 		t, err := threadOptions(a, w, dir)
@@ -67,14 +65,14 @@ func openServing(a *app.App, o workspace.Options, dir string) (w *workspace.Work
 	return w
 }
 
-// turns opens transcripts for a search of the command line.
+// turns opens transcripts for a search from the command line.
 func turns(a *app.App) app.TurnsOf {
 	return func(ctx context.Context, c rye.Caller, q workspace.TurnsRequest) (*workspace.Turns, error) {
 		return turnsOf(ctx, a, a.Open(), a.Dir, c, q)
 	}
 }
 
-// turnsOf opens the transcripts of the project of a workspace.
+// turnsOf opens the transcripts of a workspace's project.
 func turnsOf(ctx context.Context, a *app.App, w *workspace.Workspace, dir string, c rye.Caller, q workspace.TurnsRequest) (*workspace.Turns, error) {
 	o, err := threadOptions(a, w, dir)
 	if err != nil {
@@ -84,12 +82,12 @@ func turnsOf(ctx context.Context, a *app.App, w *workspace.Workspace, dir string
 	return (*workspace.Turns)(t), err
 }
 
-// holdTo keeps the memory of a thread's process in proportion to its prompt: the conversation
-// is kept whole, and rendered whole for each question, so what is garbage of that is large, and
-// there may be many such processes. It holds the program's own pages (26 MB) besides.
+// holdTo keeps the memory of a thread's process in proportion to its prompt. The conversation is
+// kept whole and rendered whole for each question, so there is much garbage, and there may be many
+// such processes. The limit includes the program's own pages (26 MB).
 func holdTo(prompt int) { debug.SetMemoryLimit(max(20<<20, 8<<20+5*int64(prompt)/2)) }
 
-// threadOptions are those of the project at or above dir.
+// threadOptions returns the options for the project at or above dir.
 func threadOptions(a *app.App, w *workspace.Workspace, dir string) (thread.Options, error) {
 	if a.Caller.IsInside() {
 		return thread.Options{}, fault.New(fault.Denied, "threads are not started or looked at within a run")

@@ -55,7 +55,7 @@ func (r *Memory) markOf(m Points, what objects.Digest, namespaces []string) stri
 	return objects.DigestOf([]byte(text)).String()
 }
 
-// Settled reports whether what was settled against the present knowledge.
+// Settled reports whether Settle was called for the same digest with the present knowledge.
 func (r *Memory) Settled(m Points, what objects.Digest, namespaces []string) bool {
 	raw, err := place.Read(r.settledPath(), 1<<10)
 	if err != nil {
@@ -66,8 +66,8 @@ func (r *Memory) Settled(m Points, what objects.Digest, namespaces []string) boo
 	return err == nil && mark == r.markOf(m, what, namespaces) && (until.IsZero() || r.o.Now().Before(until))
 }
 
-// Settle records that what was compared with everything known about the root and namespaces,
-// without objections, and holds until a time; the zero time means forever.
+// Settle records a comparison between everything known about the root and namespaces and the object
+// that digest what names. The result holds until a time; the zero time means forever.
 func (r *Memory) Settle(what objects.Digest, until time.Time, namespaces []string) {
 	m, err := r.Recall()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 type Had struct {
 	At               oplog.Point // in the log
 	Content          store.OID   // tip of the content branch
-	Redacted, Pruned int         // versions and states missing up to there
+	Redacted, Pruned int         // redacted versions and pruned states up to there
 }
 
 // verifiedPath is the file of that record.

@@ -148,7 +148,7 @@ func (r *Memory) withSkipped(namespace string, rd oplog.Reader, base oplog.Point
 		if first == 0 {
 			first = oplog.FirstAtHand(rd, base)
 		}
-		if op.Void.Seq >= first { // else that operation is unknown here: the log was read from a checkpoint on
+		if op.Void.Seq >= first { // otherwise unknown here: the log was read from a checkpoint on
 			all.Add(oplog.Skipped{Position: oplog.Position{Seq: op.Seq, ID: op.ID, Sum: op.Sum}, By: op.Signer.Fingerprint(),
 				Why: fmt.Sprintf("voids operation %d, which is not malformed", op.Void.Seq)})
 		}

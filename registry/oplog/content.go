@@ -12,7 +12,7 @@ import (
 )
 
 // A version is a commit without parents. Its tree holds the item's file at its path below .ai and
-// nothing else. The commit is unsigned, has a fixed author and takes its time from the item's
+// nothing else. The commit is unsigned and has a fixed author. Its time is the one in the item's
 // signature line, so the same item gives the same commit for every publisher. Its message:
 //
 //	acme/tool/hello@1.4.0

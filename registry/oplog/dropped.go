@@ -35,8 +35,8 @@ func dropped(keys []Key, by objects.Fingerprint, seq uint64) bool {
 	return i >= 0 && keys[i].Within(seq)
 }
 
-// unsettled reports whether states at a position are not compared. In that range operations of a
-// key were dropped later, so stated catalogues may contain their effects.
+// unsettled reports whether states at a position are not compared: operations by a key were dropped
+// there later, so stated catalogues may contain their changes.
 func unsettled(keys []Key, seq uint64) bool {
 	return slices.ContainsFunc(keys, func(k Key) bool { return k.Within(seq) })
 }

@@ -67,7 +67,7 @@ type Op struct {
 	Keys     []KeyGrant // claim, key-add, transfer
 	Key      objects.Fingerprint
 	BadFrom  uint64          // key-revoke: the first operation by Key that is not accepted
-	DropFrom uint64          // key-revoke: the first operation by Key whose catalogue changes are dropped; 0: none
+	DropFrom uint64          // key-revoke: the first operation by Key whose changes are dropped; 0: none
 	More     []KeyRevocation // key-revoke: the keys after Key; see RevokeOp
 	Void     Voided          // void
 

@@ -11,9 +11,9 @@ import (
 	"github.com/rye-os/rye/registry/oplog"
 )
 
-// ConflictError reports that no version of an item is in all requested ranges (code Conflict;
-// Revoked if all fitting versions were revoked, Denied if they are too young, NotFound if none was
-// ever published).
+// ConflictError reports that no version of an item is in all requested ranges. Its code is
+// Conflict; Revoked if all fitting versions were revoked; Denied if they are too young; NotFound if
+// the item was never published.
 type ConflictError struct {
 	Item  objects.Ref
 	Wants []string // each with the chain that leads to it, as "a@1.2.0 wants ^1"; none if obvious

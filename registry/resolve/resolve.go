@@ -453,8 +453,8 @@ func (s *search) solution() *Solution {
 	return out
 }
 
-// passed returns the newest version that is too young, and the newest that another item's range or
-// its own wants exclude, among the versions newer than the chosen one.
+// passed returns versions newer than the chosen one: the newest that is too young, and the newest
+// that a range or its own dependencies exclude.
 func (s *search) passed(n *node) (all []Passed) {
 	young, held := false, false
 	_, pinned := s.q.Pinned[n.ref]

@@ -23,20 +23,20 @@ import (
 	"github.com/rye-os/rye/search"
 )
 
-// batch is how many terms are gathered before they become a segment in memory.
+// batch is how many terms are collected for one segment in memory.
 const batch = 200_000
 
-// slow is from how many items on it is said how far building came.
+// slow is the number of items from which on a build reports its progress.
 const slow = 2000
 
-// first builds the first index of a layer, and opens it.
+// first builds and opens the first index of a layer.
 func (y *layer) first(ctx context.Context, l *search.Listing) (*handle, error) {
 	done, err := y.building()
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	if h, _ := y.newest(); h != nil { // built while we asked
+	if h, _ := y.newest(); h != nil { // another process built it meanwhile
 		return h, nil
 	}
 	b := &builder{l: l}
@@ -53,8 +53,8 @@ func (y *layer) first(ctx context.Context, l *search.Listing) (*handle, error) {
 	return h, nil
 }
 
-// merge makes the next index of a layer out of the newest and what changed since, beside
-// whatever else is done. Where that is not possible the next search tries again.
+// merge makes the next index of a layer from the newest one and the changes since, in the
+// background. If that fails, the next search tries again.
 func (x *Index) merge(y *layer, h *handle, l *search.Listing, d *difference, fresh []analysed) {
 	y.mu.Lock()
 	busy := y.merging
@@ -70,7 +70,7 @@ func (x *Index) merge(y *layer, h *handle, l *search.Listing, d *difference, fre
 			b.waiting = append(b.waiting, b.entry(i, fresh[n].terms))
 		}
 	}
-	h = h.acquire() // held by the caller
+	h = h.acquire() // the caller holds h
 	x.merging.Add(1)
 	go func() {
 		defer x.merging.Done()
@@ -90,7 +90,7 @@ func (x *Index) merge(y *layer, h *handle, l *search.Listing, d *difference, fre
 	}()
 }
 
-// builder builds an index. Segments are merged in the order in which they were made.
+// builder builds an index. Segments are merged in the order of their creation.
 type builder struct {
 	l *search.Listing
 
@@ -100,10 +100,10 @@ type builder struct {
 	seen     int
 	segments []segment.Segment
 	drops    []*roaring.Bitmap
-	rows     []row // in the order of documents
+	rows     []row // by document
 }
 
-// entry is one of a listing with its terms.
+// entry is an entry of a listing with its terms.
 type entry struct {
 	row
 	doc document
@@ -114,7 +114,7 @@ func (b *builder) entry(i int, terms []search.Term) entry {
 	return entry{row{path: slices.Clone(path), sum: sum}, document{terms}}
 }
 
-// analyse takes in one entry. What is not whole stays out, and is asked for again.
+// analyse adds one entry. It leaves out incomplete terms, which are asked for again later.
 func (b *builder) analyse(i int) error {
 	terms, whole, err := b.l.Terms(i)
 	if err != nil || !whole {
@@ -139,7 +139,7 @@ func (b *builder) tell() {
 	}
 }
 
-// flush makes a segment of entries.
+// flush makes a segment from entries.
 func (b *builder) flush(list []entry) error {
 	if len(list) == 0 {
 		return nil
@@ -162,7 +162,7 @@ func (b *builder) flush(list []entry) error {
 	return nil
 }
 
-// old takes in what is still listed of an index.
+// old adds the documents of an index that are still listed.
 func (b *builder) old(h *handle, d *difference) {
 	drops := roaring.New()
 	for doc, i := range d.entry {
@@ -176,7 +176,7 @@ func (b *builder) old(h *handle, d *difference) {
 	b.segments, b.drops = append(b.segments, h.seg), append(b.drops, drops)
 }
 
-// write puts the index in its place: whole, or not at all. Its rows come last.
+// write puts the whole index in its place, or nothing. It writes the rows last.
 func (y *layer) write(ctx context.Context, b *builder) error {
 	if len(b.rows) == 0 || len(b.rows) > maxRows {
 		return fmt.Errorf("%d items", len(b.rows))
@@ -200,7 +200,7 @@ func (y *layer) write(ctx context.Context, b *builder) error {
 		return fmt.Errorf("%d items", len(b.rows))
 	}
 	if exists(base + rowsExt) {
-		return nil // the same is there
+		return nil // the same index exists already
 	}
 	if err := place.Replace(temp, base+termsExt); err != nil {
 		return err
@@ -213,7 +213,7 @@ func (y *layer) write(ctx context.Context, b *builder) error {
 	return nil
 }
 
-// keyOf digests what an index is of.
+// keyOf returns the digest of an index's entries.
 func keyOf(list []row) (key [sha256.Size]byte) {
 	h := sha256.New()
 	for _, r := range list {

@@ -4,18 +4,18 @@ import (
 	"github.com/rye-os/rye/search"
 )
 
-// Beyond so many changes, or so large a part of a layer, the next index is made.
+// With more changes, or a larger part of a layer changed, the next index is made.
 const (
 	manyChanges = 200
-	partChanges = 20 // one in so many: 5 %
-	fewChanges  = 8  // are never many
+	partChanges = 20 // one in twenty: 5 %
+	fewChanges  = 8  // never count as many
 )
 
-// difference is what a listing says that an index does not.
+// difference holds the differences between a listing and an index.
 type difference struct {
-	entry []int32 // of the index's documents
-	fresh []int   // entries that the index does not have
-	gone  int     // documents that are not listed any more
+	entry []int32 // by document of the index; -1: not listed
+	fresh []int   // entries that the index lacks
+	gone  int     // number of documents that are no longer listed
 }
 
 // many reports whether it is time for the next index.
@@ -24,7 +24,7 @@ func (d *difference) many(listed int) bool {
 	return n > manyChanges || n > max(fewChanges, listed/partChanges)
 }
 
-// compare compares an index with a listing, which are sorted alike. nil is an index of nothing.
+// compare compares an index with a listing; both are sorted alike. A nil handle is an empty index.
 func (h *handle) compare(l *search.Listing) *difference {
 	d := &difference{}
 	if h == nil {

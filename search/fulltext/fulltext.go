@@ -22,7 +22,7 @@ import (
 	"github.com/rye-os/rye/search"
 )
 
-// Index are the indexes of a user. It is safe for concurrent use.
+// Index holds the indexes of a user. It is safe for concurrent use.
 type Index struct {
 	dir     string
 	mu      sync.Mutex
@@ -30,34 +30,34 @@ type Index struct {
 	merging sync.WaitGroup
 }
 
-// New returns the indexes below a directory, which is made when it is needed. "" is none:
-// then everything is read each time.
+// New returns the indexes below a directory, which is created on demand. With "" there are no
+// indexes, and every search reads everything.
 func New(dir string) *Index { return &Index{dir: dir, layers: map[string]*layer{}} }
 
 var _ search.Index = (*Index)(nil)
 
-// layer is what one process has of one layer.
+// layer is the state of one layer in this process.
 type layer struct {
 	dir string // "" for none
 
 	mu      sync.Mutex
 	open    *handle                  // the newest; nil before the first use
-	seen    time.Time                // when that was so; see changed
-	fresh   map[string][]search.Term // of what changed since, by path and digest
-	last    answer                   // to a listing that says what it is of
+	seen    time.Time                // the time of changed then
+	fresh   map[string][]search.Term // terms of entries changed since, by path and digest
+	last    answer                   // for a listing with Same
 	merging bool
 }
 
-// answer is what an index has of a listing.
+// answer is the result of comparing an index with a listing.
 type answer struct {
-	same any // of the listing; nil is none
+	same any // of the listing; nil for none
 	h    *handle
 	d    *difference
-	mem  search.Part // what is not in the index
+	mem  search.Part // entries that the index lacks
 }
 
-// Open returns sources of all that l lists. Where there is no index yet it is built, which may
-// take a while, unless another process is at it. Nobody waits for another.
+// Open returns sources for all entries of l. It builds a missing index, which may take a while. If
+// another process is building it, Open reads the entries itself instead of waiting.
 func (x *Index) Open(ctx context.Context, l *search.Listing) (*search.Opened, error) {
 	out := &search.Opened{Close: func() {}}
 	if l.Len == 0 {
@@ -92,7 +92,7 @@ func (x *Index) Open(ctx context.Context, l *search.Listing) (*search.Opened, er
 	return out, nil
 }
 
-// read finds out what an index does not have of a listing, and has that analysed.
+// read returns the entries of a listing that an index lacks, and analyses them.
 func (x *Index) read(ctx context.Context, y *layer, h *handle, l *search.Listing) (*difference, search.Part, error) {
 	y.mu.Lock()
 	last := y.last
@@ -119,10 +119,10 @@ func (x *Index) read(ctx context.Context, y *layer, h *handle, l *search.Listing
 	return d, mem, nil
 }
 
-// Wait returns when nothing is written any more. A program that ends calls it.
+// Wait waits until no index is being written. A program calls it before it ends.
 func (x *Index) Wait() { x.merging.Wait() }
 
-// Rest closes what nobody reads now, and forgets what changed.
+// Rest closes the indexes that are not in use, and drops the terms of changed entries.
 func (x *Index) Rest() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -151,13 +151,13 @@ func (x *Index) layer(l *search.Listing) *layer {
 	return y
 }
 
-// analysed are the terms of an entry that no index has.
+// analysed holds the terms of an entry that no index has.
 type analysed struct {
 	terms []search.Term
 	whole bool
 }
 
-// analyse asks for the terms of entries. Those of a few are kept for the next time.
+// analyse returns the terms of entries. It keeps the terms of a small number for the next time.
 func (y *layer) analyse(ctx context.Context, l *search.Listing, entries []int, keep bool) ([]analysed, error) {
 	out := make([]analysed, len(entries))
 	names := make([]string, len(entries))
@@ -188,7 +188,7 @@ func (y *layer) analyse(ctx context.Context, l *search.Listing, entries []int, k
 	return out, nil
 }
 
-// maxKept is how many terms of one changed item are kept in memory.
+// maxKept bounds the terms of one changed item that are kept in memory.
 const maxKept = 20_000
 
 func inMemory(entries []int, fresh []analysed) search.Part {

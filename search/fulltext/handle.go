@@ -13,20 +13,20 @@ import (
 	"github.com/rye-os/rye/search"
 )
 
-// handle is an index that is open. It is safe for concurrent use, and stays until the last
-// who uses it released it.
+// handle is an open index. It is safe for concurrent use, and stays open until its last user
+// releases it.
 type handle struct {
-	base    string // of its files, without their endings
+	base    string // path of its files without extensions
 	rows    *rows
 	docs    int
 	seg     *zap.Segment
 	unshare func()
 	uses    atomic.Int32
-	bad     atomic.Bool // found damaged while it was read
+	bad     atomic.Bool // found damaged while reading
 }
 
-// openHandle opens the index whose files begin with base, and checks every byte of it.
-// Nobody removes it meanwhile.
+// openHandle opens the index whose files begin with base, and checks every byte. No process can
+// remove it meanwhile.
 func openHandle(base string) (h *handle, err error) {
 	unshare, err := place.Share(base + rowsExt)
 	if err != nil {
@@ -48,7 +48,7 @@ func openHandle(base string) (h *handle, err error) {
 		return h, err
 	}
 	h.docs = h.rows.len()
-	// Read, and not through the map: pages that were only summed would count as this process's.
+	// Read, not mapped: pages that were only summed would count as this process's memory.
 	if size, sum, err := sumOf(base + termsExt); err != nil || size != h.rows.size() || sum != h.rows.terms() {
 		return h, cmp.Or(err, damagedRows("its terms are damaged"))
 	}
@@ -65,7 +65,7 @@ func openHandle(base string) (h *handle, err error) {
 	})
 }
 
-// acquire is for one more use; nil when the last one ended meanwhile.
+// acquire adds a use; it returns nil if the last use ended meanwhile.
 func (h *handle) acquire() *handle {
 	for {
 		n := h.uses.Load()
@@ -83,13 +83,13 @@ func (h *handle) release() {
 		return
 	}
 	if h.seg != nil {
-		_ = h.seg.Close() // read-only: nothing to lose
+		_ = h.seg.Close() // opened read-only: nothing to lose
 	}
 	h.unshare()
 }
 
-// guarded calls what reads files that may be damaged, or be cut off meanwhile: what panics
-// then is an error.
+// guarded calls f, which reads files that may be damaged or truncated meanwhile. It returns a panic
+// as an error.
 func guarded(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -100,7 +100,7 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
-// source are the documents of an index, for one search.
+// source is an index as a search.Source, for one search.
 type source struct {
 	h    *handle
 	dict segment.TermDictionary
@@ -158,8 +158,8 @@ func (s *source) Dictionary(prefix string, visit func(term string) bool) error {
 	})
 }
 
-// read calls what reads the index. What goes wrong there, and not in those who are visited,
-// says that the index is damaged.
+// read calls f, which reads the index. An error or panic there means that the index is damaged.
+// Panics inside visit pass through.
 func (s *source) read(f func(visiting *bool) error) (err error) {
 	visiting := false
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))

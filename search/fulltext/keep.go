@@ -12,10 +12,10 @@ import (
 	"github.com/rye-os/rye/internal/place"
 )
 
-// version is of what analysis and files mean: another one finds other indexes.
+// version identifies the analysis and the file format: another version uses other indexes.
 const version = "rye search 1\n"
 
-// The endings of an index's files, and what begins the names of those that are being written.
+// The extensions of an index's files, and the prefix of temporary files.
 const (
 	rowsExt    = ".rows"
 	termsExt   = ".zap"
@@ -24,16 +24,16 @@ const (
 )
 
 const (
-	kept   = 2                   // indexes of a layer
-	maxAge = 90 * 24 * time.Hour // of an index that nobody used: projects are moved and thrown away
-	daily  = 24 * time.Hour      // how often it is noted that one is used
+	kept   = 2                   // indexes to keep for each layer
+	maxAge = 90 * 24 * time.Hour // of an unused index: projects are moved and deleted
+	daily  = 24 * time.Hour      // how often use is recorded
 )
 
-// errBusy is for who would build what another process builds.
+// errBusy reports that another process is building the same index.
 var errBusy = errors.New("another process builds it")
 
-// newest returns the newest index of the layer, open; nil when there is none. One that is
-// damaged is thrown away, and that is reported.
+// newest returns the newest index of the layer, open; nil if there is none. It removes a damaged
+// one and reports that.
 func (y *layer) newest() (h *handle, damaged bool) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -58,15 +58,15 @@ func (y *layer) newest() (h *handle, damaged bool) {
 		}
 		if !errors.Is(err, os.ErrNotExist) || exists(base+rowsExt) {
 			damaged = true
-			remove(base) // whoever reads it keeps what was mapped
+			remove(base) // readers keep their mapping
 		}
 	}
 	y.keep(nil)
 	return nil, damaged
 }
 
-// changed is when an index came or went last, as far as clocks tell. Who uses one that was the
-// newest a moment ago has no worse answers.
+// changed returns when an index was last added or removed, as far as clocks show. The newest index
+// of a moment ago gives no worse answers.
 func (y *layer) changed() (last time.Time) {
 	if st, err := os.Stat(y.dir); y.dir != "" && err == nil {
 		last = st.ModTime()
@@ -74,7 +74,7 @@ func (y *layer) changed() (last time.Time) {
 	return last
 }
 
-// keep makes h the one that is open; y.mu is held.
+// keep makes h the open index. The caller holds y.mu.
 func (y *layer) keep(h *handle) {
 	if y.open != nil {
 		y.open.release()
@@ -82,12 +82,12 @@ func (y *layer) keep(h *handle) {
 	y.open = h
 }
 
-// bases returns the indexes of the layer, the newest first.
+// bases returns the indexes of the layer, newest first.
 func (y *layer) bases() []string {
 	if y.dir == "" {
 		return nil
 	}
-	list, _ := os.ReadDir(y.dir) // where there is none, none is found
+	list, _ := os.ReadDir(y.dir) // a missing directory has none
 	type found struct {
 		base string
 		when time.Time
@@ -109,7 +109,7 @@ func (y *layer) bases() []string {
 	return bases
 }
 
-// discard removes an index, unless somebody reads it: then the next builder does.
+// discard removes an index unless it is in use; then the next builder removes it.
 func discard(base string) bool {
 	unlock, ok := try(base + rowsExt)
 	if !ok {
@@ -119,14 +119,14 @@ func discard(base string) bool {
 	return remove(base)
 }
 
-// remove takes the rows away first: what has none is no index.
+// remove removes the rows first: without them, the other file is no index.
 func remove(base string) bool {
 	gone := os.Remove(base+rowsExt) == nil
 	os.Remove(base + termsExt)
 	return gone
 }
 
-// try takes a lock that nobody holds.
+// try takes a lock if it is free.
 func try(path string) (unlock func(), ok bool) {
 	now, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -134,8 +134,8 @@ func try(path string) (unlock func(), ok bool) {
 	return unlock, err == nil
 }
 
-// building takes the right to build the layer's next index, and clears away what builders
-// left that died.
+// building takes the right to build the layer's next index, and removes files of builders that
+// died.
 func (y *layer) building() (done func(), err error) {
 	if y.dir == "" {
 		return nil, errors.New("there is no cache directory")
@@ -163,7 +163,7 @@ func (y *layer) building() (done func(), err error) {
 	return unlock, nil
 }
 
-// sweep removes older indexes of the layer, and those of others that nobody used for long.
+// sweep removes older indexes of the layer, and indexes of other layers that are long unused.
 func (y *layer) sweep() {
 	for i, base := range y.bases() {
 		if i >= kept {
@@ -173,7 +173,7 @@ func (y *layer) sweep() {
 	sweepOld(filepath.Dir(y.dir), time.Now().Add(-maxAge))
 }
 
-// sweepOld removes the indexes below a directory that nobody used since before.
+// sweepOld removes the indexes below a directory that were last used before a time.
 func sweepOld(dir string, before time.Time) {
 	list, _ := os.ReadDir(dir)
 	for _, e := range list {
@@ -187,15 +187,15 @@ func sweepOld(dir string, before time.Time) {
 		}
 		if st, err := e.Info(); e.IsDir() && left == 0 && err == nil && st.ModTime().Before(before) {
 			os.Remove(filepath.Join(y.dir, lockName))
-			os.Remove(y.dir) // fails while something is in it
+			os.Remove(y.dir) // fails unless it is empty
 		}
 	}
 }
 
-// note says that an index is used, once a day.
+// note records the use of an index, once a day.
 func note(base string) {
 	if st, err := os.Stat(base + rowsExt); err == nil && time.Since(st.ModTime()) > daily {
 		now := time.Now()
-		os.Chtimes(base+rowsExt, now, now) // where that is not possible, it is built again one day
+		os.Chtimes(base+rowsExt, now, now) // if this fails, the index is built again one day
 	}
 }

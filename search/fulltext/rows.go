@@ -10,7 +10,7 @@ import (
 	"github.com/rye-os/rye/search"
 )
 
-// rows is what an index is of, as it lies in its file:
+// rows holds the entries of an index, as stored in its file:
 //
 //	magic   8  "ryerows1"
 //	sum     4  CRC-32C of all that follows
@@ -44,14 +44,14 @@ func (r *rows) terms() uint32               { return binary.LittleEndian.Uint32(
 func pathAt(row []byte) []byte              { return row[rowHeader:][:binary.LittleEndian.Uint16(row[36:])] }
 func damagedRows(why string) error          { return fault.New(fault.Malformed, "search index: %s", why) }
 
-// row is one that is about to be written.
+// row is a row to be written.
 type row struct {
 	doc  int
 	sum  [sha256.Size]byte
 	path []byte
 }
 
-// encodeRows makes a file of rows, which are sorted, for terms of a size and a checksum.
+// encodeRows returns a file of rows, which are sorted, for terms of a size and a checksum.
 func encodeRows(list []row, size int64, terms uint32, key [sha256.Size]byte) []byte {
 	b := make([]byte, rowsHeader, rowsHeader+len(list)*(rowHeader+48))
 	binary.LittleEndian.PutUint64(b[16:], uint64(size))
@@ -67,8 +67,8 @@ func encodeRows(list []row, size int64, terms uint32, key [sha256.Size]byte) []b
 	return b
 }
 
-// parseRows reads what encodeRows wrote, and keeps raw. Each row is checked here, so that
-// reading one later cannot fail.
+// parseRows reads the output of encodeRows, and keeps raw. It checks each row, so that reading one
+// later cannot fail.
 func parseRows(raw []byte) (*rows, error) {
 	n, c, err := table.Open(raw, rowsMagic, rowsHeader, maxRowsRaw)
 	switch {

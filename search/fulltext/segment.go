@@ -6,13 +6,13 @@ import (
 	"github.com/rye-os/rye/search"
 )
 
-// Documents are given to bleve as they are to lie in the index: one field, in which each term
-// stands with how much of it there is. Nothing is stored, and nothing analysed again.
+// bleve receives documents as the index stores them: one field, with each term and its frequency.
+// Nothing is stored, and nothing is analysed again.
 
-// termsField is the field. The id that bleve wants of each document is empty: rows say it.
+// termsField is the field. bleve wants an id for each document; it is empty, because rows have it.
 const termsField = "t"
 
-// document is one of an index that is being built.
+// document is a document of an index under construction.
 type document struct{ terms []search.Term }
 
 func (d *document) ID() string                                 { return "" }
@@ -43,8 +43,8 @@ func (f *field) Analyze()                            {}
 func (f *field) Options() index.FieldIndexingOptions { return f.options }
 func (f *field) NumPlainTextBytes() uint64           { return 0 }
 
-// AnalyzedLength is what bleve keeps beside each term for its own ranking; we have ours, and
-// one byte is the least.
+// AnalyzedLength is stored with each term for bleve's own ranking, which rye does not use. One byte
+// is the minimum.
 func (f *field) AnalyzedLength() int { return 1 }
 
 func (f *field) AnalyzedTokenFrequencies() index.TokenFrequencies {

@@ -8,14 +8,13 @@ import (
 	"github.com/rye-os/rye/view"
 )
 
-// An answer is text only: one block that is a JSON object of a few facts, and where there is
-// a text that they are about (an item, what a tool printed) a block with that as it is. There
-// is no structured content, because of four clients two show a model that alone and two the
-// text alone: whatever is in one of them only, half of all models never see, and what is in
-// both comes twice (docs/rationale.md).
+// An answer is text only: one block with a JSON object of a few facts, and a second one with the
+// text of an item or the output of a tool. There is no structured content. Of four clients, two
+// show a model only that, and two only the text: content in one of them stays unseen by half of all
+// models, and content in both arrives twice (docs/rationale.md).
 
-// answered is an answer as a client gets it. A text that is too long for a model is kept for
-// who gets the answer, whole, and its beginning and end are shown with its address.
+// answered returns an answer for a client. A text that is too long for a model is kept whole for
+// the caller; the answer holds its beginning, its end and its address.
 func (s *Server) answered(ctx context.Context, a view.Answer) *mcp.CallToolResult {
 	res := &mcp.CallToolResult{IsError: a.Failed, Content: []mcp.Content{mcp.NewTextContent(view.JSON(a.Head))}}
 	if a.Text == "" {
@@ -30,7 +29,7 @@ func (s *Server) answered(ctx context.Context, a view.Answer) *mcp.CallToolResul
 	return res
 }
 
-// failed is a refusal as a client gets it.
+// failed returns a refusal for a client.
 func failed(err error) *mcp.CallToolResult {
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{mcp.NewTextContent(view.JSON(view.Failure(err, "").Head))}}
 }

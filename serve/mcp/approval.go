@@ -19,17 +19,16 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// A person approves over MCP in two rounds. The first round of a call stops at
-// the question and returns it to the client, together with a name for what was
-// asked. The second round does everything again; when it comes to the very same
-// question, the answer counts. So a file that changes while the person reads is
-// asked about anew. mcp-go translates the rounds into elicitation requests for
-// clients from before 2026-07-28, whose calls wait meanwhile.
+// A person approves over MCP in two rounds. The first round of a call stops at the question and
+// returns it to the client, with a name for it. The second round does everything again; at the very
+// same question, the answer counts. So a file that changes while the person reads leads to a new
+// question. For clients from before 2026-07-28, whose calls wait meanwhile, mcp-go translates the
+// rounds into elicitation requests.
 
 // answerID names the question of a round.
 const answerID = "approval"
 
-// patience is how long a question is open at most; mostAnswers how many a call may need.
+// patience bounds how long a question is open; mostAnswers bounds the questions of one call.
 const (
 	patience    = time.Hour
 	mostAnswers = 16
@@ -38,10 +37,10 @@ const (
 // approval is one round of one call.
 type approval struct {
 	possible bool   // the client can ask its person
-	client   string // as it calls itself
+	client   string // its own name for itself
 	mu       sync.Mutex
 	answers  map[[32]byte]bool // to the questions of earlier rounds
-	aside    [32]byte          // the question that was put aside, or not answered in time
+	aside    [32]byte          // the question that was cancelled or not answered in time
 	asked    *rye.Question     // where this round stopped
 }
 
@@ -50,9 +49,8 @@ type approvalKey struct{}
 // errAsked stops a verb at its question. It never reaches a client.
 var errAsked = errors.New("a person has to be asked")
 
-// Consent is the Consent of a workspace that is served here: it answers from what the
-// client's person said to this very question in this very call, else it stops
-// the call there.
+// Consent is the Consent of a served workspace. It returns the answer that the client's person gave
+// to this very question in this very call, or stops the call at the question.
 func Consent(ctx context.Context, q rye.Question) (bool, error) {
 	a, _ := ctx.Value(approvalKey{}).(*approval)
 	if a == nil {
@@ -75,8 +73,8 @@ func Consent(ctx context.Context, q rye.Question) (bool, error) {
 	return false, errAsked
 }
 
-// notAskable refuses to let this client ask. A client may answer by itself, so that its
-// answer counts only where the user said that it shows the question to a person.
+// notAskable refuses to let this client ask. A client may answer by itself, so its answers count
+// only if the user listed it as showing questions to a person.
 func (a *approval) notAskable(q rye.Question) error {
 	why := "this MCP client cannot ask one"
 	if a.possible {
@@ -85,19 +83,19 @@ func (a *approval) notAskable(q rye.Question) error {
 	return noWay(q, why)
 }
 
-// noWay refuses what a person has to agree to who cannot be asked.
+// noWay refuses a request that needs a person's consent if no person can be asked.
 func noWay(q rye.Question, why string) error {
 	err := &rye.Unagreed{How: rye.NoWay, Err: fmt.Errorf("%s: a person has to agree, and %s", q.Topic, why)}
 	return fault.New(fault.Denied, "%w", err).With(q.Mend)
 }
 
 func digest(q rye.Question) [32]byte {
-	raw, _ := json.Marshal([]any{q.Topic, q.Text, q.Lines}) // of strings: cannot fail
+	raw, _ := json.Marshal([]any{q.Topic, q.Text, q.Lines}) // only strings: cannot fail
 	return sha256.Sum256(raw)
 }
 
-// pending is what a client carries to the next round, sealed: whose question it is, which
-// call it stopped, what was asked, and what was answered before.
+// pending travels with the client to the next round, sealed: the account, the stopped call, the
+// question, and earlier answers.
 type pending struct {
 	Who     string    `json:"who"`  // name of the account
 	Call    [32]byte  `json:"call"` // which tool with which arguments
@@ -106,13 +104,13 @@ type pending struct {
 	Until   time.Time `json:"until"`
 }
 
-// answer is what a person said to a question.
+// answer is a person's answer to a question.
 type answer struct {
 	Asked [32]byte `json:"asked"`
 	Yes   bool     `json:"yes"`
 }
 
-// begin returns the round that a request is.
+// begin returns the approval round of a request.
 func (s *Server) begin(ctx context.Context, req mcp.CallToolRequest) (*approval, error) {
 	a := &approval{possible: canElicit(ctx), client: clientInfo(ctx).Name, answers: map[[32]byte]bool{}}
 	if req.Params.RequestState == "" {
@@ -132,7 +130,7 @@ func (s *Server) begin(ctx context.Context, req mcp.CallToolRequest) (*approval,
 	return a, nil
 }
 
-// ask returns the result that gives the client the question where a stopped.
+// ask returns a result that asks the client the question at which a stopped.
 func (s *Server) ask(ctx context.Context, a *approval, req mcp.CallToolRequest) *mcp.CallToolResult {
 	q := pending{Who: accountName(ctx), Call: callDigest(req), Asked: digest(*a.asked), Until: time.Now().Add(wait(*a.asked))}
 	for asked, yes := range a.answers {
@@ -154,7 +152,7 @@ func (s *Server) ask(ctx context.Context, a *approval, req mcp.CallToolRequest) 
 	}).ToolResult()
 }
 
-// accountName is whose request this is.
+// accountName returns the account of a request; "" for none.
 func accountName(ctx context.Context) string {
 	if s, ok := server.ClientSessionFromContext(ctx).(*session); ok {
 		return s.c.who.name
@@ -162,7 +160,7 @@ func accountName(ctx context.Context) string {
 	return ""
 }
 
-// wait is how long a question of this server waits for its answer.
+// wait returns how long a question of this server waits for its answer.
 func wait(q rye.Question) time.Duration {
 	if q.Wait > 0 && q.Wait < patience {
 		return q.Wait
@@ -170,7 +168,7 @@ func wait(q rye.Question) time.Duration {
 	return patience
 }
 
-// approvalSchema has no default: agreeing takes a deliberate yes.
+// approvalSchema has no default: consent takes a deliberate yes.
 const approvalSchema = `{"type":"object","properties":{"approve":{"type":"boolean","title":"Approve","description":"Yes, do exactly this"}},"required":["approve"]}`
 
 func agreed(r *mcp.ElicitationResult) bool {
@@ -182,8 +180,7 @@ func agreed(r *mcp.ElicitationResult) bool {
 	return yes
 }
 
-// questionText shows all of a question, with nothing in it that could hide or
-// reorder the rest.
+// questionText returns all of a question, without characters that could hide or reorder the rest.
 func questionText(q rye.Question) string {
 	var b strings.Builder
 	b.WriteString(words.Line(q.Topic) + ": " + words.Line(q.Text))
@@ -201,8 +198,8 @@ func callDigest(req mcp.CallToolRequest) [32]byte {
 	return sha256.Sum256(raw)
 }
 
-// canElicit reports whether the client said that it can ask its person: for this
-// request, or, before 2026-07-28, when it introduced itself.
+// canElicit reports whether the client declared that it can ask its person: in this request, or,
+// before 2026-07-28, at initialization.
 func canElicit(ctx context.Context) bool {
 	if info := server.RequestProtocolInfoFromContext(ctx); info != nil && info.Modern {
 		return info.ClientCapabilities != nil && info.ClientCapabilities.Elicitation != nil
@@ -211,7 +208,7 @@ func canElicit(ctx context.Context) bool {
 	return ok && s.GetClientCapabilities().Elicitation != nil
 }
 
-// clientInfo is what the client calls itself.
+// clientInfo returns the client's name for itself.
 func clientInfo(ctx context.Context) mcp.Implementation {
 	if info := server.RequestProtocolInfoFromContext(ctx); info != nil && info.Modern {
 		if info.ClientInfo != nil {
@@ -225,7 +222,7 @@ func clientInfo(ctx context.Context) mcp.Implementation {
 	return mcp.Implementation{}
 }
 
-// caller is the client on whose behalf a call acts.
+// caller returns the client for which a call acts.
 func (s *Server) caller(ctx context.Context) rye.Caller {
 	info, c := clientInfo(ctx), s.o.Caller
 	if name := accountName(ctx); name != "" {

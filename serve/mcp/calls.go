@@ -21,8 +21,8 @@ import (
 	"github.com/rye-os/rye/view"
 )
 
-// The arguments of the four tools, by the names that RYE OS gave them.
-// Unknown names are refused: a misspelled dry_run must not run.
+// The arguments of the four tools, with the names from RYE OS. Unknown names are refused: a
+// misspelled dry_run must not run.
 
 type searchArgs struct {
 	Query       string `json:"query"`
@@ -35,7 +35,7 @@ type searchArgs struct {
 	ProjectPath string `json:"project_path"`
 }
 
-// itemArgs are those of the calls that name an item.
+// itemArgs are the arguments that name an item.
 type itemArgs struct {
 	ItemType    string `json:"item_type"`
 	ItemID      string `json:"item_id"`
@@ -55,7 +55,7 @@ type executeArgs struct {
 	DryRun     bool            `json:"dry_run"`
 	Detail     bool            `json:"detail"`
 
-	// Of a directive that shall run as a thread, instead of being returned.
+	// For a directive that runs as a thread instead of being returned.
 	Thread      bool     `json:"thread"`
 	ThreadID    string   `json:"thread_id"`
 	WaitSeconds *float64 `json:"wait_seconds"`
@@ -78,8 +78,8 @@ type task struct {
 	progress *progress
 }
 
-// handle is what all tools have in common: strict arguments, the project, the
-// rounds of an approval, and errors that a model can read.
+// handle does the common work of all tools: strict arguments, the project, the rounds of an
+// approval, and errors that a model can read.
 func handle[A interface{ project() string }](s *Server, run func(context.Context, *task, A) (view.Answer, error)) server.ToolHandlerFunc {
 	return func(ctx context.Context, req mcp.CallToolRequest) (res *mcp.CallToolResult, err error) {
 		defer func() {
@@ -121,8 +121,8 @@ func (s *Server) verbs(projectPath string) (rye.Verbs, error) {
 	return s.o.Project(projectPath)
 }
 
-// decodeArgs reads the arguments as they were sent: mcp-go's own decoding would
-// have rounded large numbers and taken unknown names.
+// decodeArgs reads the arguments as sent: mcp-go's own decoding would round large numbers and
+// accept unknown names.
 func decodeArgs(req mcp.CallToolRequest, into any) error {
 	raw := req.Params.RawArguments
 	if len(raw) == 0 {
@@ -151,7 +151,7 @@ func (a itemArgs) target() (rye.Target, error) {
 	return rye.Target(a.ItemType + ":" + strings.TrimPrefix(a.ItemID, a.ItemType+":")), nil
 }
 
-// ref is target for the calls that are about one item.
+// ref is target for calls about one item.
 func (a itemArgs) ref() (rye.Ref, error) {
 	name, err := a.target()
 	if err != nil {
@@ -160,8 +160,8 @@ func (a itemArgs) ref() (rye.Ref, error) {
 	return objects.ParseRef(string(name))
 }
 
-// fewHits is how many results a model gets that asks for no number: it pays for each, with what
-// it takes, and nearly always the first three have what it wants.
+// fewHits is the number of results when a model gives no limit: it pays for each of them, and
+// nearly always the first three hold the answer.
 const fewHits = 5
 
 func (s *Server) search(ctx context.Context, t *task, a searchArgs) (none view.Answer, _ error) {
@@ -206,7 +206,7 @@ func (s *Server) execute(ctx context.Context, t *task, a executeArgs) (none view
 		return none, err
 	}
 	if string(a.Parameters) == "null" {
-		a.Parameters = nil // as many a model says none
+		a.Parameters = nil // many models write null for none
 	}
 	q := rye.ExecuteRequest{Ref: ref, Params: a.Parameters, DryRun: a.DryRun, Stdout: t.progress.output, Stderr: t.progress.output}
 	res, err := t.verbs.Execute(ctx, s.caller(ctx), q)
@@ -217,8 +217,8 @@ func (s *Server) execute(ctx context.Context, t *task, a executeArgs) (none view
 	return view.Executed(res, a.Detail), nil
 }
 
-// sign needs a person: a model must not write, sign and run unseen. The facade asks with
-// the very changes that it would sign.
+// sign needs a person: a model must not write, sign and run code unseen. The question shows exactly
+// the changes to sign.
 func (s *Server) sign(ctx context.Context, t *task, a signArgs) (none view.Answer, _ error) {
 	name, err := a.target()
 	if err != nil {
@@ -232,13 +232,13 @@ func (s *Server) sign(ctx context.Context, t *task, a signArgs) (none view.Answe
 	}
 	rep, err := t.verbs.Sign(ctx, s.caller(ctx), q)
 	if err != nil && (rep == nil || rep.Failed == 0) {
-		return none, err // else the answer says what failed, item by item
+		return none, err // otherwise the answer lists the failures, item by item
 	}
 	return view.Signed(name, rep, ""), nil
 }
 
-// progress tells a client that asked for it how a call goes on, at most every
-// tenth of a second. It is safe for concurrent use.
+// progress reports the progress of a call to a client that asked for it, at most ten times a
+// second. It is safe for concurrent use.
 type progress struct {
 	s     *session
 	token any
@@ -255,8 +255,8 @@ func newProgress(ctx context.Context, req mcp.CallToolRequest) *progress {
 	return p
 }
 
-// output reports a piece of a tool's output: how many bytes there are by now,
-// and the last line of the piece.
+// output reports a piece of a tool's output: the number of bytes so far, and the last line of the
+// piece.
 func (p *progress) output(b []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

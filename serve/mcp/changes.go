@@ -15,8 +15,8 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// changes tells clients that what they listed is not so any more. It looks once a second at
-// most, and only while somebody listens: a client that listed something, or subscribed.
+// changes notifies clients when a list that they saw has changed. It checks at most once a second,
+// and only while a client listens: one that listed items or subscribed.
 type changes struct {
 	look  func(context.Context) (seen, bool)
 	tell  func(method string)
@@ -24,11 +24,11 @@ type changes struct {
 
 	mu   sync.Mutex
 	here map[string]bool // sessions, and whether they listen
-	n    int             // of those that do
+	n    int             // how many of them listen
 	stop context.CancelFunc
 }
 
-// seen is what items looked like: each kind of list has its digest.
+// seen holds digests of the items, one for each kind of list.
 type seen struct{ resources, prompts [32]byte }
 
 // Looking costs at most this part of the time.
@@ -38,7 +38,7 @@ func (s *Server) newChanges(every time.Duration) *changes {
 	return &changes{look: items{s}.see, every: every, here: map[string]bool{}, tell: func(method string) { s.rpc.SendNotificationToAllClients(method, nil) }}
 }
 
-// serveChanges has sessions listen from their subscription on, and to their end.
+// serveChanges registers sessions, and lets them listen from their subscription on.
 func (s *Server) serveChanges(h *server.Hooks) {
 	h.AddBeforeSubscriptionsListen(func(ctx context.Context, _ any, req *mcp.SubscriptionsListenRequest) {
 		if n := req.Params.Notifications; n.ResourcesListChanged || n.PromptsListChanged {
@@ -49,7 +49,7 @@ func (s *Server) serveChanges(h *server.Hooks) {
 	h.AddOnUnregisterSession(func(_ context.Context, session server.ClientSession) { s.changes.leave(session.SessionID()) })
 }
 
-// listen is for a client that got a list: until 2025-11-25 it is told when that changes,
+// listen is called for a client that got a list. Up to version 2025-11-25, clients hear of changes
 // without a subscription.
 func (c *changes) listen(ctx context.Context) {
 	if info := server.RequestProtocolInfoFromContext(ctx); info == nil || !info.Modern {
@@ -57,7 +57,7 @@ func (c *changes) listen(ctx context.Context) {
 	}
 }
 
-// add notes that the session of a request listens. One that has ended does not.
+// add records that the session of a request listens, unless it has ended.
 func (c *changes) add(ctx context.Context) {
 	session := server.ClientSessionFromContext(ctx)
 	if session == nil {
@@ -95,7 +95,7 @@ func (c *changes) leave(session string) {
 	delete(c.here, session)
 }
 
-// watch looks again and again until ctx ends, which it does when nobody listens any more.
+// watch checks for changes until ctx ends, which happens when the last listener leaves.
 func (c *changes) watch(ctx context.Context, last seen, known bool) {
 	wait := c.every
 	for {
@@ -119,7 +119,7 @@ func (c *changes) watch(ctx context.Context, last seen, known bool) {
 	}
 }
 
-// see looks at the items of the server's own project; false when it could not.
+// see returns digests of the items in the server's own project; false on failure.
 func (s items) see(ctx context.Context) (now seen, ok bool) {
 	verbs, err := s.verbs("")
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// completer completes what a person types for a prompt's argument or an address.
+// completer completes input for a prompt's argument or an address.
 type completer struct{ items }
 
-// maxCompletions is how many values an answer has at most (MCP 2025-06-18).
+// maxCompletions bounds the values in an answer (MCP 2025-06-18).
 const maxCompletions = 100
 
-// CompletePromptArgument offers the values that a directive names for its input.
+// CompletePromptArgument offers the values that a directive lists for an input.
 func (c completer) CompletePromptArgument(ctx context.Context, prompt string, a mcp.CompleteArgument, _ mcp.CompleteContext) (*mcp.Completion, error) {
 	hits, _ := c.page(ctx, rye.SearchRequest{Query: "*", Scope: "directive." + strings.ReplaceAll(prompt, "/", "."), Limit: 1, Params: true})
 	var values []string
@@ -31,7 +31,7 @@ func (c completer) CompletePromptArgument(ctx context.Context, prompt string, a 
 	return completions(values, a.Value), nil
 }
 
-// CompleteResourceArgument offers spaces, kinds, and the ids that are there.
+// CompleteResourceArgument offers spaces, kinds and existing ids.
 func (c completer) CompleteResourceArgument(ctx context.Context, uri string, a mcp.CompleteArgument, known mcp.CompleteContext) (*mcp.Completion, error) {
 	if uri != itemTemplate {
 		return completions(nil, ""), nil
@@ -57,7 +57,7 @@ func (c completer) CompleteResourceArgument(ctx context.Context, uri string, a m
 	return completions(nil, ""), nil
 }
 
-// completions are those of the values that begin with what was typed.
+// completions returns the values that begin with typed.
 func completions(values []string, typed string) *mcp.Completion {
 	out := &mcp.Completion{Values: []string{}}
 	for _, v := range values {

@@ -13,17 +13,17 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// conn is one client for as long as it is there: what it said of itself, its requests that
-// are not answered, and the questions that it was asked. Messages come in through receive,
-// whatever brought them, and go out through outlets.
+// conn is one connected client: its description of itself, its unanswered requests, and the
+// server's unanswered questions. Messages come in through receive from any transport, and go out
+// through outlets.
 type conn struct {
 	s   *Server
 	who *account
 	id  string
-	out outlet // for what belongs to no request
+	out outlet // for messages that belong to no request
 
-	calls  sync.WaitGroup // requests that come to an answer by themselves
-	others sync.WaitGroup // subscriptions, and what tells the client of broadcasts
+	calls  sync.WaitGroup // requests that end by themselves
+	others sync.WaitGroup // subscriptions, and goroutines that forward broadcasts
 
 	ready    atomic.Bool
 	info     guarded[mcp.Implementation]
@@ -34,14 +34,14 @@ type conn struct {
 	mu      sync.Mutex
 	running map[string]*inflight // by the id's key
 	lastID  int64
-	asked   map[string]chan *envelope // questions without an answer, by the id's key
-	deaf    bool                      // no more answers will come
+	asked   map[string]chan *envelope // unanswered questions, by the id's key
+	deaf    bool                      // no more answers can arrive
 }
 
-// inflight is a request that has not been answered.
+// inflight is an unanswered request.
 type inflight struct {
 	cancel    context.CancelFunc
-	cancelled bool // by the client, which wants no answer then
+	cancelled bool // by the client, which then wants no answer
 }
 
 func newConn(s *Server, who *account, id string, out outlet) *conn {
@@ -50,7 +50,7 @@ func newConn(s *Server, who *account, id string, out outlet) *conn {
 	return c
 }
 
-// guarded is a value that goroutines share.
+// guarded is a value shared by goroutines.
 type guarded[T any] struct {
 	mu    sync.Mutex
 	value T
@@ -68,9 +68,9 @@ func (g *guarded[T]) set(v T) {
 	g.value = v
 }
 
-// receive takes a message, or a batch of them, and reports whether out.answer will be called
-// for it, once. It waits while the account has no room for another request: whoever reads for
-// the client stops reading then. Answers and cancellations of the client need no room.
+// receive takes a message or a batch. It reports whether out.answer will be called for it, once. It
+// waits while the account has no room for another request, so that its caller stops reading from
+// the client. The client's answers and cancellations need no room.
 func (c *conn) receive(ctx context.Context, raw []byte, out outlet) (answers bool) {
 	if messages, ok := batchOf(raw); ok {
 		return c.receiveBatch(ctx, messages, out)
@@ -107,7 +107,7 @@ func (c *conn) receiveBatch(ctx context.Context, messages []json.RawMessage, out
 	return expected
 }
 
-// dispatch sends one message where it belongs.
+// dispatch handles one message by its kind.
 func (c *conn) dispatch(ctx context.Context, e *envelope, bad *refusal, out outlet) (answers bool) {
 	switch {
 	case bad != nil:
@@ -120,17 +120,17 @@ func (c *conn) dispatch(ctx context.Context, e *envelope, bad *refusal, out outl
 		c.cancel(e)
 		return false
 	case e.id == nil:
-		c.process(ctx, e, out, nil) // quick, and what comes after it relies on it
+		c.process(ctx, e, out, nil) // quick, and later messages depend on it
 		return false
 	case e.method == string(mcp.MethodInitialize):
-		out.answer(c.process(ctx, e, out, nil)) // so is this
+		out.answer(c.process(ctx, e, out, nil)) // as above
 		return true
 	}
 	c.start(ctx, e, out)
 	return true
 }
 
-// start serves a request when its turn comes.
+// start queues a request for its turn.
 func (c *conn) start(ctx context.Context, e *envelope, out outlet) {
 	size := weight(len(e.raw))
 	if c.who.room.Acquire(ctx, size) != nil {
@@ -169,7 +169,7 @@ func (c *conn) start(ctx context.Context, e *envelope, out outlet) {
 	})
 }
 
-// admit notes a request that may begin, or says why it may not.
+// admit registers a request, or returns why it may not begin.
 func (c *conn) admit(e *envelope, cancel context.CancelFunc) (f *inflight, why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -184,8 +184,7 @@ func (c *conn) admit(e *envelope, cancel context.CancelFunc) (f *inflight, why s
 	return f, ""
 }
 
-// leave takes a request off the list, and returns its answer: none where the client cancelled
-// it.
+// leave unregisters a request and returns its answer, which is empty if the client cancelled it.
 func (c *conn) leave(e *envelope, f *inflight, answer response) response {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -196,14 +195,14 @@ func (c *conn) leave(e *envelope, f *inflight, answer response) response {
 	return answer
 }
 
-// busy reports whether requests of the client are not answered.
+// busy reports whether the client has unanswered requests.
 func (c *conn) busy() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.running) > 0
 }
 
-// cancel stops the request that a notification names.
+// cancel stops the request named in a notification.
 func (c *conn) cancel(e *envelope) {
 	var p struct {
 		RequestID json.RawMessage `json:"requestId"`
@@ -220,8 +219,8 @@ func (c *conn) cancel(e *envelope) {
 	}
 }
 
-// process lets mcp-go handle a message, and returns the answer of a request. What the handler
-// says meanwhile goes out before: it is written here, by one goroutine.
+// process lets mcp-go handle a message, and returns the answer to a request. It writes
+// notifications from the handler before the answer, in one goroutine.
 func (c *conn) process(ctx context.Context, e *envelope, out outlet, t *turn) response {
 	s := &session{c: c, out: out, turn: t, handshake: e.method == string(mcp.MethodInitialize), notes: make(chan mcp.JSONRPCNotification, 16)}
 	ctx = context.WithValue(c.s.rpc.WithContext(ctx, s), turnKey{}, t)
@@ -244,7 +243,7 @@ func (c *conn) process(ctx context.Context, e *envelope, out outlet, t *turn) re
 	}
 }
 
-// handle is mcp-go's work. A panic ends neither the process nor the connection.
+// handle calls mcp-go. A panic ends neither the process nor the connection.
 func (c *conn) handle(ctx context.Context, e *envelope) (answer mcp.JSONRPCMessage) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -256,7 +255,7 @@ func (c *conn) handle(ctx context.Context, e *envelope) (answer mcp.JSONRPCMessa
 	return c.s.rpc.HandleMessage(ctx, e.raw)
 }
 
-// encoded is an answer with the id as the client wrote it: mcp-go would round a large one.
+// encoded returns an answer with the id as the client wrote it: mcp-go would round a large one.
 func (c *conn) encoded(e *envelope, m mcp.JSONRPCMessage) response {
 	code := 0
 	switch a := m.(type) {
@@ -277,8 +276,8 @@ func (c *conn) encoded(e *envelope, m mcp.JSONRPCMessage) response {
 	return response{raw, code}
 }
 
-// ask puts a question to the client, on the outlet of the request that it is about, and waits
-// for the answer until ctx ends. It returns nil where none can come any more.
+// ask sends the client a question on the outlet of the request that it belongs to, and waits for
+// the answer until ctx ends. It returns nil if no answer can arrive any more.
 func (c *conn) ask(ctx context.Context, out outlet, method string, params any) (*envelope, error) {
 	answer := make(chan *envelope, 1)
 	c.mu.Lock()
@@ -311,18 +310,18 @@ func (c *conn) ask(ctx context.Context, out outlet, method string, params any) (
 	}
 }
 
-// hear hands an answer of the client to the call that asked. One that answers no question,
-// or one that was answered, is dropped.
+// hear passes a client's answer to the call that asked. It drops answers to unknown or already
+// answered questions.
 func (c *conn) hear(e *envelope) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if to := c.asked[e.key]; to != nil {
 		delete(c.asked, e.key)
-		to <- e // it holds one
+		to <- e // the channel has room for one
 	}
 }
 
-// hearNoMore ends the questions: the client has closed its side.
+// hearNoMore ends all questions: the client closed its side.
 func (c *conn) hearNoMore() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -333,7 +332,7 @@ func (c *conn) hearNoMore() {
 	}
 }
 
-// end cancels what runs.
+// end cancels all running requests.
 func (c *conn) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

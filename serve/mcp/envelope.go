@@ -15,25 +15,24 @@ import (
 	"github.com/rye-os/rye/internal/strict"
 )
 
-// maxDepth bounds how deep a message nests; what the protocol and schemas need is far less.
+// maxDepth bounds the nesting of a message; the protocol and schemas need far less.
 const maxDepth = 128
 
-// envelope is one message as it was sent, read so strictly that no other reader can see
-// another one in it.
+// envelope is one message as sent, parsed so strictly that no other parser can read it differently.
 type envelope struct {
 	raw    []byte
-	id     json.RawMessage // as it was written; nil where there is none
-	key    string          // the id, however it was written
+	id     json.RawMessage // as written; nil for none
+	key    string          // canonical form of the id
 	method string
 	params json.RawMessage
 	result json.RawMessage
-	fault  json.RawMessage // the member error
+	fault  json.RawMessage // the member "error"
 }
 
-// isAnswer reports whether the message is a response of the client.
+// isAnswer reports whether the message is a response from the client.
 func (e *envelope) isAnswer() bool { return e.method == "" }
 
-// refusal is why a message is none, with the id of the request where that is known.
+// refusal is the reason for refusing a message, with the id of the request if known.
 type refusal struct {
 	id   json.RawMessage
 	code int
@@ -44,9 +43,9 @@ func refused(id json.RawMessage, code int, format string, args ...any) *refusal 
 	return &refusal{id, code, fmt.Sprintf(format, args...)}
 }
 
-// parseEnvelope reads one message that is not a batch. mcp-go reads it again with
-// encoding/json, which folds the case of names and takes the last of two members; so names
-// that differ from the protocol's by case, and duplicates anywhere, are refused here.
+// parseEnvelope parses one message that is not a batch. mcp-go parses it again with encoding/json,
+// which ignores the case of names and takes the last of duplicate members. So this refuses names
+// that differ from the protocol's only by case, and duplicates anywhere.
 func parseEnvelope(raw []byte) (*envelope, *refusal) {
 	if !validJSON(raw) {
 		return nil, refused(nil, mcp.PARSE_ERROR, "this is no JSON")
@@ -86,7 +85,7 @@ func parseEnvelope(raw []byte) (*envelope, *refusal) {
 	return e, e.check(version, hasMethod)
 }
 
-// check refuses what JSON-RPC allows in no message. An id that is none is not repeated.
+// check refuses members that JSON-RPC does not allow together. It drops an invalid id.
 func (e *envelope) check(version string, hasMethod bool) *refusal {
 	sent := e.id
 	e.id, e.key = nil, ""
@@ -109,10 +108,10 @@ func (e *envelope) check(version string, hasMethod bool) *refusal {
 	return nil
 }
 
-// maxID bounds an id in bytes: it is repeated in the answer and kept meanwhile.
+// maxID bounds an id in bytes: it is kept until the answer, which repeats it.
 const maxID = 1024
 
-// idKey returns an id in one spelling, and whether it is one: a string or an integer.
+// idKey returns the canonical form of an id. ok is false unless it is a string or an integer.
 func idKey(raw json.RawMessage) (key string, ok bool) {
 	switch {
 	case len(raw) == 0 || len(raw) > maxID:
@@ -127,17 +126,17 @@ func idKey(raw json.RawMessage) (key string, ok bool) {
 	return "n" + string(raw), true
 }
 
-// jsonText is a JSON string; "" for every other value.
+// jsonText returns the value of a JSON string; "" for other values.
 func jsonText(raw json.RawMessage) (s string) {
 	if len(raw) > 0 && raw[0] == '"' {
-		_ = json.Unmarshal(raw, &s) // it is valid
+		_ = json.Unmarshal(raw, &s) // raw is valid
 	}
 	return s
 }
 
 func clip(s string) string { return s[:min(len(s), 60)] }
 
-// param returns a text among the params, by the names of the objects that it lies in.
+// param returns a text in params, by the path of member names to it.
 func (e *envelope) param(path ...string) string {
 	at := e.params
 	for _, name := range path {
@@ -149,7 +148,7 @@ func (e *envelope) param(path ...string) string {
 	return jsonText(at)
 }
 
-// memberOf returns the member of an object that was checked; nil where it has none of that name.
+// memberOf returns a member of a checked object; nil if there is none with that name.
 func memberOf(object json.RawMessage, name string) (value json.RawMessage) {
 	in, err := strict.NewReader(object, messages)
 	if err != nil {
@@ -165,8 +164,8 @@ func memberOf(object json.RawMessage, name string) (value json.RawMessage) {
 	return value
 }
 
-// batchOf splits a batch; ok is false for what is none. Its messages are as they were sent: each
-// is checked by parseEnvelope.
+// batchOf splits a batch; ok is false for other messages. It returns the messages as sent;
+// parseEnvelope checks each.
 func batchOf(raw []byte) (messages []json.RawMessage, ok bool) {
 	if first := bytes.TrimLeft(raw, " \t\r\n"); len(first) == 0 || first[0] != '[' || !validJSON(raw) {
 		return nil, false
@@ -185,14 +184,14 @@ func batchOf(raw []byte) (messages []json.RawMessage, ok bool) {
 	return messages, err == nil
 }
 
-// messages are the rules of a message, which the values in it are held to as well.
+// messages holds the strict rules for a message and the values in it.
 var messages = strict.Rules{Size: math.MaxInt, Depth: maxDepth, Leaves: true}
 
-// validJSON reports whether raw is one JSON value in UTF-8, however deep and with names twice:
-// those are JSON, and refused for what they are.
+// validJSON reports whether raw is one JSON value in UTF-8, with any depth and duplicate names:
+// these are valid JSON, and get errors of their own.
 func validJSON(raw []byte) bool { return utf8.Valid(raw) && json.Valid(raw) }
 
-// member reads the value of a member, with the names of members in it.
+// member reads a member's value, and checks the names of members in it.
 func member(in *strict.Reader, name string) (json.RawMessage, error) {
 	if right := protocolNames[folded(name)]; right != "" && right != name {
 		return nil, fmt.Errorf("a member %q: it is written %q", clip(name), right)
@@ -213,7 +212,7 @@ func member(in *strict.Reader, name string) (json.RawMessage, error) {
 	return in.Since(from), err
 }
 
-// whyNot says why a message is refused, without the place in its one line.
+// whyNot returns the reason for a refusal, without the position in the line.
 func whyNot(err error) string {
 	if at := (*strict.Error)(nil); errors.As(err, &at) {
 		return at.Msg
@@ -221,11 +220,11 @@ func whyNot(err error) string {
 	return err.Error()
 }
 
-// freeNames hold what is not the protocol's: its names there are the sender's.
+// freeNames lists members whose content is not the protocol's: there, any name is allowed.
 var freeNames = map[string]bool{"arguments": true, "content": true, "experimental": true, "extensions": true, "data": true}
 
-// protocolNames are the names that mcp-go reads in messages of a client, by their folded
-// form: encoding/json would take any name that folds to one of them for it.
+// protocolNames lists the names that mcp-go reads in a client's messages, by folded form:
+// encoding/json accepts any name that folds to the same.
 var protocolNames = func() map[string]string {
 	m := map[string]string{}
 	for name := range strings.FieldsSeq(`jsonrpc id method params result error code message data _meta name arguments cursor uri
@@ -238,14 +237,14 @@ var protocolNames = func() map[string]string {
 	return m
 }()
 
-// folded is a name as encoding/json compares it: by simple folding, in which two letters
-// outside of ASCII fold into it.
+// folded returns a name as encoding/json compares it: by simple folding, which maps two letters
+// outside of ASCII into it.
 func folded(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {
 		case 'ſ':
 			return 's'
-		case '\u212a': // the sign for kelvin
+		case '\u212a': // the Kelvin sign
 			return 'k'
 		}
 		if 'A' <= r && r <= 'Z' {
@@ -255,14 +254,14 @@ func folded(name string) string {
 	}, name)
 }
 
-// idSeeker finds the id of a request that is too long to be kept: it looks at the bytes as
-// they come by, and holds none but a name and the id.
+// idSeeker finds the id of a request that is too long to keep. It scans the bytes as they pass, and
+// keeps only a name and the id.
 type idSeeker struct {
 	depth   int
 	inText  bool
 	escaped bool
-	isName  bool // what comes next at depth 1 is a name
-	taking  bool // the value of id
+	isName  bool // the next string at depth 1 is a name
+	taking  bool // inside the value of id
 	done    bool
 	name    []byte
 	id      []byte
@@ -306,7 +305,7 @@ func (s *idSeeker) byte(b byte) {
 	}
 }
 
-// text takes a byte within a string.
+// text handles a byte inside a string.
 func (s *idSeeker) text(b byte) {
 	switch {
 	case s.escaped:
@@ -322,7 +321,7 @@ func (s *idSeeker) text(b byte) {
 	}
 }
 
-// found is the id, or nil where there was none that is one.
+// found returns the id, or nil if there was no valid one.
 func (s *idSeeker) found() json.RawMessage {
 	id := bytes.TrimSpace(s.id)
 	if _, ok := idKey(id); !s.done || !ok || !json.Valid(id) {
@@ -331,5 +330,5 @@ func (s *idSeeker) found() json.RawMessage {
 	return id
 }
 
-// intID is the id of a question of the server.
+// intID returns the id of a question by the server.
 func intID(n int64) json.RawMessage { return json.RawMessage(strconv.FormatInt(n, 10)) }

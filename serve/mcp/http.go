@@ -17,39 +17,39 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// HTTPOptions says how a server is reached over HTTP. Principal is required.
+// HTTPOptions configure a server over HTTP. Principal is required.
 type HTTPOptions struct {
-	// Principal names the client that a bearer token belongs to; false is nobody's. It is
-	// called for every request, by several at once, with "" for one without a token.
+	// Principal returns the name of the client that a bearer token belongs to, or false. Several
+	// goroutines call it, once for every request; the token is "" if the request has none.
 	Principal func(token string) (name string, ok bool)
 
-	TLS     *tls.Config // nil is plain HTTP
-	Proxied bool        // a proxy in front has the TLS
-	Hosts   []string    // names by which clients reach the server, besides its address
-	Origins []string    // of web pages that may call, besides its own
+	TLS     *tls.Config // nil: plain HTTP
+	Proxied bool        // a proxy in front terminates TLS
+	Hosts   []string    // more names by which clients reach the server
+	Origins []string    // of web pages that may call, besides the server's own
 
-	BodyTime time.Duration // in which a body has to come; 0 is 30 s
-	IdleTime time.Duration // after which a session without requests ends; 0 is 30 min
+	BodyTime time.Duration // limit for receiving a body; 0 is 30 s
+	IdleTime time.Duration // a session without requests for so long ends; 0 is 30 min
 
-	testOnlyAlive time.Duration // between signs of life on a stream
+	testOnlyAlive time.Duration // between keep-alives on a stream
 }
 
 // Bounds of the server over HTTP.
 const (
 	maxHeader   = 16 << 10               // bytes of a request's head
-	headTime    = 10 * time.Second       // in which it has to come
-	keepTime    = time.Minute            // that an idle connection is kept
-	writeTime   = 30 * time.Second       // in which a client has to take what is written
-	aliveTime   = 15 * time.Second       // between signs of life on a stream
-	lastTime    = 200 * time.Millisecond // that a stream stays open behind its last answer, when the server ends
+	headTime    = 10 * time.Second       // limit for receiving it
+	keepTime    = time.Minute            // how long an idle connection is kept
+	writeTime   = 30 * time.Second       // limit for a client to accept written data
+	aliveTime   = 15 * time.Second       // between keep-alives on a stream
+	lastTime    = 200 * time.Millisecond // how long a stream outlives its last answer when the server ends
 	maxConns    = 1024                   // connections at once
 	maxSessions = 64                     // of one account
-	readBytes   = 32 << 20               // of large bodies of one account, at once
+	readBytes   = 32 << 20               // bytes of large bodies being read for one account
 	largeBody   = 64 << 10               // bytes
 )
 
-// Listen opens the address of a server. Beyond loopback it wants TLS, or a proxy that has it,
-// and a name by which clients reach the server; else it is refused with fault.Denied.
+// Listen opens the address of a server. Outside loopback it requires TLS or a proxy with TLS
+// (fault.Denied), and a name by which clients reach the server (fault.Usage).
 func Listen(addr string, o HTTPOptions) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -74,10 +74,10 @@ func Listen(addr string, o HTTPOptions) (net.Listener, error) {
 	return l, nil
 }
 
-// listenHere is what works on every machine.
+// listenHere is advice that works on every machine.
 const listenHere = "for clients on this machine: --http 127.0.0.1:8765"
 
-// URL is where clients find a server that listens on l.
+// URL returns the address of a server that listens on l.
 func (o HTTPOptions) URL(l net.Listener) string {
 	scheme := "http"
 	if o.TLS != nil {
@@ -90,26 +90,26 @@ func (o HTTPOptions) URL(l net.Listener) string {
 type web struct {
 	s       *Server
 	o       HTTPOptions
-	hosts   []string // that requests may name
+	hosts   []string // accepted values of Host
 	origins []string
-	streams context.Context // ends when streams shall, before what runs
-	work    sync.WaitGroup  // requests that are not done, whoever waits for them
+	streams context.Context // ends when streams must end, before running calls
+	work    sync.WaitGroup  // unfinished requests, with or without a waiting client
 
 	mu       sync.Mutex
 	accounts map[string]*webAccount
 	sessions map[string]*webSession
 }
 
-// webAccount is an account with what HTTP adds.
+// webAccount is an account with its limits for HTTP.
 type webAccount struct {
 	*account
 	reads *semaphore.Weighted // bytes of large bodies
 }
 
-// ServeListener answers clients over HTTP until ctx ends: streamable HTTP at /mcp, in the
-// versions with sessions and in those without, and at /sse for clients of 2024-11-05. When
-// ctx ends it takes no more connections, gives running calls the time that Options.Drain
-// says, cancels what still runs, waits for it, and returns nil. It closes l.
+// ServeListener answers clients over HTTP until ctx ends: streamable HTTP at /mcp, in the versions
+// with and without sessions, and clients of 2024-11-05 at /sse. When ctx ends, it accepts no more
+// connections, gives running calls the time Options.Drain, cancels the rest, waits for them, and
+// returns nil. It closes l.
 func (s *Server) ServeListener(ctx context.Context, l net.Listener, o HTTPOptions) error {
 	w := newWeb(ctx, s, l, o)
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -162,7 +162,7 @@ func newWeb(streams context.Context, s *Server, l net.Listener, o HTTPOptions) *
 	return w
 }
 
-// stop ends the server: first what waits for nothing, then what runs.
+// stop ends the server: first idle connections, then running calls.
 func (w *web) stop(srv *http.Server, cancel context.CancelFunc) {
 	ctx, drained := context.WithTimeout(context.Background(), w.s.o.Drain)
 	defer drained()
@@ -180,11 +180,11 @@ func (w *web) stop(srv *http.Server, cancel context.CancelFunc) {
 	<-done
 	written, end := context.WithTimeout(context.Background(), time.Second)
 	defer end()
-	_ = srv.Shutdown(written) // what was cancelled says so; who does not read it is left
+	_ = srv.Shutdown(written) // cancelled calls still answer; clients that do not read are cut off
 	srv.Close()
 }
 
-// account returns the account of a client, which lives as long as the server.
+// account returns the account of a client. It lives as long as the server.
 func (w *web) account(name string) *webAccount {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -196,7 +196,7 @@ func (w *web) account(name string) *webAccount {
 	return a
 }
 
-// ownNames returns the values of Host and Origin that are the server's own.
+// ownNames returns the accepted values of Host and Origin.
 func ownNames(addr net.Addr, o HTTPOptions) (hosts, origins []string) {
 	_, port, _ := net.SplitHostPort(addr.String())
 	scheme := "http://"
@@ -223,7 +223,7 @@ func ownNames(addr net.Addr, o HTTPOptions) (hosts, origins []string) {
 	return slices.Compact(hosts), origins
 }
 
-// CheckOrigin refuses with fault.Usage what is no origin of a web page.
+// CheckOrigin refuses a text that is no web origin (fault.Usage).
 func CheckOrigin(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.TrimSuffix(text, "/") != u.Scheme+"://"+u.Host {
@@ -232,7 +232,7 @@ func CheckOrigin(text string) error {
 	return nil
 }
 
-// limited is a listener that holds so many connections at once; the next waits.
+// limited returns a listener with at most so many connections at once; others wait.
 func limited(l net.Listener, most int) net.Listener {
 	return &limit{Listener: l, room: make(chan struct{}, most), closed: make(chan struct{})}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// The door: every request passes it before anything of it is read but its head.
+// The door: every request passes these checks when only its head is read.
 
-// single are the headers that decide something, and of which there is one at most.
+// single lists headers that matter for decisions and may occur only once.
 var single = []string{"Authorization", "Origin", "Content-Type", "Content-Length", mcp.HeaderProtocolVersion, mcp.HeaderSessionID, mcp.HeaderMethod, mcp.HeaderName}
 
 // ServeHTTP answers one request.
@@ -51,7 +51,7 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	serve(rw, r, w.account(who))
 }
 
-// routes returns what answers at a path; nil is nothing.
+// routes returns the handler of a path; nil for none.
 func (w *web) routes(path string) func(http.ResponseWriter, *http.Request, *webAccount) {
 	switch path {
 	case "/mcp":
@@ -64,8 +64,8 @@ func (w *web) routes(path string) func(http.ResponseWriter, *http.Request, *webA
 	return nil
 }
 
-// admits refuses the requests of web pages that are not the server's own or listed, and
-// answers what browsers ask before they send one.
+// admits refuses requests from web pages unless their origin is the server's own or listed. It also
+// answers the preflight requests of browsers.
 func (w *web) admits(rw http.ResponseWriter, r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -94,7 +94,7 @@ func (w *web) admits(rw http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// principal is whose token the request has.
+// principal returns the client whose token the request has.
 func (w *web) principal(r *http.Request) (name string, ok bool) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -103,7 +103,7 @@ func (w *web) principal(r *http.Request) (name string, ok bool) {
 	return w.o.Principal(strings.TrimSpace(token))
 }
 
-// refuseHTTP answers a request that is no message.
+// refuseHTTP answers a request that holds no message.
 func refuseHTTP(rw http.ResponseWriter, status int, why string) {
 	rw.Header().Set("Content-Type", "application/json")
 	rw.WriteHeader(status)
@@ -118,7 +118,7 @@ func refuseMessage(rw http.ResponseWriter, status int, bad *refusal) {
 	_, _ = rw.Write(rpcError(bad.id, bad.code, bad.why).json)
 }
 
-// accepts reports whether the client takes a type of content.
+// accepts reports whether the client accepts a content type.
 func accepts(r *http.Request, want string) bool {
 	values := r.Header.Values("Accept")
 	if len(values) == 0 {
@@ -133,8 +133,8 @@ func accepts(r *http.Request, want string) bool {
 	return false
 }
 
-// isJSON reports whether the body says that it is JSON. What a web page can send without
-// being asked about it (text/plain) is not.
+// isJSON reports whether the body is declared as JSON. Web pages can send other types, such as
+// text/plain, without a preflight request.
 func isJSON(r *http.Request) bool {
 	t, p, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && t == "application/json" && (p["charset"] == "" || strings.EqualFold(p["charset"], "utf-8"))

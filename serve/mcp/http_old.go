@@ -4,8 +4,8 @@ import (
 	"net/http"
 )
 
-// Clients of 2024-11-05 open a stream, are told on it where to post, and read all answers
-// there. The stream is the session: with it end the calls that run.
+// Clients of 2024-11-05 open a stream, receive on it the address to post to, and read all answers
+// there. The stream is the session: when it ends, the running calls end.
 
 func (w *web) oldStream(rw http.ResponseWriter, r *http.Request, who *webAccount) {
 	if r.Method != http.MethodGet {

@@ -11,8 +11,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// streamable is the address of streamable HTTP. Which era a request belongs to it says
-// itself: from 2026-07-28 on there are no sessions, and POST is all there is.
+// streamable serves the address of streamable HTTP. Each request states its protocol version: from
+// 2026-07-28 on there are no sessions, and only POST is allowed.
 func (w *web) streamable(rw http.ResponseWriter, r *http.Request, who *webAccount) {
 	modern := mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion))
 	switch {
@@ -66,16 +66,16 @@ func (w *web) post(rw http.ResponseWriter, r *http.Request, who *webAccount) {
 	}
 }
 
-// isModern reports whether a request belongs to a version without sessions, by either of the
-// places that say so; postModern wants both.
+// isModern reports whether a request has a version without sessions, stated in the header or in the
+// message; postModern requires both.
 func isModern(h http.Header, e *envelope) bool {
 	return mcp.IsModernProtocol(h.Get(mcp.HeaderProtocolVersion)) || mcp.IsModernProtocol(e.version())
 }
 
-// version is the protocol version that a request says it is of.
+// version returns the protocol version stated in a message.
 func (e *envelope) version() string { return e.param("_meta", mcp.MetaKeyProtocolVersion) }
 
-// postModern answers a message of a version without sessions: each has a conn of its own.
+// postModern answers a message in a version without sessions: each gets its own conn.
 func (w *web) postModern(rw http.ResponseWriter, r *http.Request, who *webAccount, e *envelope) {
 	if bad := w.disagrees(r.Header, e); bad != nil {
 		refuseMessage(rw, http.StatusBadRequest, bad)
@@ -85,15 +85,15 @@ func (w *web) postModern(rw http.ResponseWriter, r *http.Request, who *webAccoun
 	w.serve(rw, r, e, func(ctx context.Context, out outlet) bool { return c.dispatch(ctx, e, nil, out) })
 }
 
-// disagrees refuses a message whose headers say something else than it does: whoever stands
-// between client and server reads only the headers.
+// disagrees refuses a message that contradicts its headers, because proxies between client and
+// server read only the headers.
 func (w *web) disagrees(h http.Header, e *envelope) *refusal {
 	header, version := h.Get(mcp.HeaderProtocolVersion), e.version()
 	switch {
 	case e.isAnswer():
 		return refused(nil, mcp.INVALID_REQUEST, "in version %s the server asks nothing that could be answered so", mcp.ProtocolVersion20260728)
 	case e.id == nil:
-		version = header // a notification need not say it twice
+		version = header // a notification need not repeat it
 	case header == "":
 		return refused(e.id, mcp.HEADER_MISMATCH, "the header %s is missing", mcp.HeaderProtocolVersion)
 	case version == "":
@@ -117,8 +117,8 @@ func (w *web) disagrees(h http.Header, e *envelope) *refusal {
 	return nil
 }
 
-// body reads the body of a request: no more of it than a message may have, not for ever, and
-// large ones only as far as the account has room for them. free gives the room back.
+// body reads the body of a request, within limits of size and time. Large bodies need room in the
+// account; free returns that room.
 func (w *web) body(rw http.ResponseWriter, r *http.Request, who *webAccount) (raw []byte, free func(), ok bool) {
 	free = func() {}
 	most := w.s.o.MaxMessage
@@ -131,7 +131,7 @@ func (w *web) body(rw http.ResponseWriter, r *http.Request, who *webAccount) (ra
 		return nil, free, false
 	}
 	rc := http.NewResponseController(rw)
-	_ = rc.SetReadDeadline(time.Now().Add(w.o.BodyTime)) // else the server's own bounds hold
+	_ = rc.SetReadDeadline(time.Now().Add(w.o.BodyTime)) // without it, the server's own limits apply
 	defer rc.SetReadDeadline(time.Time{})
 	if size := r.ContentLength; size < 0 || size > largeBody {
 		if size < 0 {
@@ -170,8 +170,8 @@ func (w *web) tooLarge(rw http.ResponseWriter) {
 	refuseHTTP(rw, http.StatusRequestEntityTooLarge, "the message is too long")
 }
 
-// serve has a conn receive what was posted, and waits for the answer. A client that goes away
-// cancels what it asked for: streams are not resumed, so nobody could fetch the answer.
+// serve passes a posted message to a conn and waits for the answer. If the client disconnects, its
+// requests are cancelled: streams cannot be resumed, so the answer could not be delivered.
 func (w *web) serve(rw http.ResponseWriter, r *http.Request, e *envelope, receive func(context.Context, outlet) bool) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -194,12 +194,12 @@ func (w *web) serve(rw http.ResponseWriter, r *http.Request, e *envelope, receiv
 			return
 		case <-r.Context().Done():
 			if w.streams.Err() != nil {
-				<-out.done // the server is ending, and the client still there
+				<-out.done // the server is ending, but the client is still connected
 			}
 			return
 		case <-tick.C:
 			if _, ok := w.principal(r); !ok {
-				return // its token was taken away
+				return // its token was revoked
 			}
 			out.alive()
 		}

@@ -9,17 +9,17 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// webSession is a client that introduced itself, until 2025-11-25. Its id is 128 random bits,
-// and counts for the account that began it.
+// webSession is a client with a session, up to version 2025-11-25. Its id is 128 random bits, and
+// is valid only for the account that began it.
 type webSession struct {
 	c    *conn
-	life context.Context // of what runs for an old one
+	life context.Context // context of the calls of an old session
 	old  bool            // of 2024-11-05: it ends with its stream
 	stop func()
 
 	mu     sync.Mutex
-	last   time.Time // when it was used
-	get    *events   // the stream for what belongs to no request; nil while there is none
+	last   time.Time // last use
+	get    *events   // the stream for messages that belong to no request; nil if there is none
 	closed chan struct{}
 }
 
@@ -29,7 +29,7 @@ func (s *webSession) use(now time.Time) {
 	s.last = now
 }
 
-// idle is how long nothing was asked or heard; 0 while something is under way.
+// idle returns for how long the session has been unused; 0 while a request or stream is active.
 func (s *webSession) idle(now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,8 +39,8 @@ func (s *webSession) idle(now time.Time) time.Duration {
 	return now.Sub(s.last)
 }
 
-// The session is the outlet for what belongs to no request: it goes out on the stream that
-// the client opened for it, and is dropped where there is none.
+// The session is the outlet for messages that belong to no request. They go out on the stream that
+// the client opened for them, and are dropped without one.
 
 func (s *webSession) tell(message []byte) {
 	s.mu.Lock()
@@ -57,8 +57,7 @@ func (s *webSession) answer(r response) {
 	}
 }
 
-// open makes a stream the one of the session. A client that opens another one has lost the
-// one before.
+// open sets the stream of the session. A client that opens another one has lost the previous one.
 func (s *webSession) open(e *events) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +75,7 @@ func (s *webSession) shut(e *events) {
 	}
 }
 
-// newSession begins a session, or returns nil when the account has too many.
+// newSession begins a session. It returns nil if the account has too many.
 func (w *web) newSession(life context.Context, who *webAccount, old bool) *webSession {
 	s := &webSession{life: life, old: old, last: time.Now(), closed: make(chan struct{})}
 	s.c = newConn(w.s, who.account, randomID(), s)
@@ -98,7 +97,7 @@ func (w *web) newSession(life context.Context, who *webAccount, old bool) *webSe
 		}
 		w.drop(idlest)
 	}
-	stop, err := s.c.listen(context.WithoutCancel(life)) // ended by drop
+	stop, err := s.c.listen(context.WithoutCancel(life)) // drop ends it
 	if err != nil {
 		return nil
 	}
@@ -107,7 +106,7 @@ func (w *web) newSession(life context.Context, who *webAccount, old bool) *webSe
 	return s
 }
 
-// drop ends a session. w.mu is held.
+// drop ends a session. The caller holds w.mu.
 func (w *web) drop(s *webSession) {
 	if w.sessions[s.c.id] != s {
 		return
@@ -118,7 +117,7 @@ func (w *web) drop(s *webSession) {
 	close(s.closed)
 }
 
-// expire ends the sessions that nobody used for long.
+// expire ends sessions that were unused for long.
 func (w *web) expire(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -137,7 +136,7 @@ func (w *web) endAll() {
 	}
 }
 
-// find returns a session of the account, or nil: one of another account is not there.
+// find returns a session of the account, or nil. It hides sessions of other accounts.
 func (w *web) find(id string, who *webAccount, old bool) *webSession {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -147,7 +146,7 @@ func (w *web) find(id string, who *webAccount, old bool) *webSession {
 	return nil
 }
 
-// session returns the session that a request names, or refuses it.
+// session returns the session that a request names, or refuses the request.
 func (w *web) session(rw http.ResponseWriter, r *http.Request, who *webAccount) *webSession {
 	id := r.Header.Get(mcp.HeaderSessionID)
 	if id == "" {
@@ -166,7 +165,7 @@ func (w *web) session(rw http.ResponseWriter, r *http.Request, who *webAccount) 
 	return s
 }
 
-// initialize begins a session, which is there when the answer is a result.
+// initialize begins a session. It ends the session again if the answer is an error.
 func (w *web) initialize(rw http.ResponseWriter, r *http.Request, who *webAccount, e *envelope) {
 	s := w.newSession(r.Context(), who, false)
 	if s == nil {
@@ -197,7 +196,7 @@ func (w *web) delete(rw http.ResponseWriter, r *http.Request, who *webAccount) {
 	}
 }
 
-// get is the stream for what belongs to no request.
+// get serves the stream for messages that belong to no request.
 func (w *web) get(rw http.ResponseWriter, r *http.Request, who *webAccount) {
 	if !accepts(r, "text/event-stream") {
 		refuseHTTP(rw, http.StatusNotAcceptable, "the client has to accept text/event-stream")
@@ -215,7 +214,7 @@ func (w *web) stream(rw http.ResponseWriter, r *http.Request, s *webSession, fir
 	mine := newEvents(rw, cancel)
 	defer mine.close()
 	defer s.shut(mine)
-	mine.do(func() { // what is told meanwhile waits until the first event is out
+	mine.do(func() { // messages wait until the first event is written
 		s.open(mine)
 		mine.begin()
 		if first != nil {
@@ -231,8 +230,8 @@ func (w *web) stream(rw http.ResponseWriter, r *http.Request, s *webSession, fir
 		case <-s.closed:
 			return
 		case <-w.streams.Done():
-			// A client that loses this stream may give up its calls, too; and one that sees the
-			// end of it beside the last answer may take the end first.
+			// A client that loses this stream may give up its calls too. And if the end arrives
+			// together with the last answer, it may see the end first.
 			s.c.drain(r.Context(), w.s.o.Drain)
 			last := time.NewTimer(lastTime)
 			defer last.Stop()
@@ -243,7 +242,7 @@ func (w *web) stream(rw http.ResponseWriter, r *http.Request, s *webSession, fir
 			return
 		case <-tick.C:
 			if _, ok := w.principal(r); !ok {
-				return // its token was taken away
+				return // its token was revoked
 			}
 			mine.do(mine.alive)
 		}

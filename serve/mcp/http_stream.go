@@ -8,13 +8,13 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// events is a stream of server-sent events, on which messages go to a client. Whoever made it
-// ends it with close, and nothing is written after that.
+// events is a stream of server-sent events with messages for a client. Its owner ends it with
+// close; nothing is written afterwards.
 type events struct {
 	mu     sync.Mutex
 	rw     http.ResponseWriter
 	closed bool
-	broken func() // the client does not read any more
+	broken func() // called when the client stops reading
 }
 
 func newEvents(rw http.ResponseWriter, broken func()) *events { return &events{rw: rw, broken: broken} }
@@ -33,7 +33,7 @@ func (s *events) event(name string, data []byte) {
 	s.write(append(b, "\n\n"...))
 }
 
-// alive is what keeps proxies from closing the stream.
+// alive keeps proxies from closing the stream.
 func (s *events) alive() { s.write([]byte(":\n\n")) }
 
 func (s *events) write(b []byte) {
@@ -68,12 +68,12 @@ func (s *events) answer(r response) {
 	}
 }
 
-// reply is the outlet of one POST: one JSON object where nothing comes but an answer, else a
-// stream of events that ends with it.
+// reply is the outlet of one POST: a single JSON object if there is only an answer, otherwise a
+// stream of events that ends with the answer.
 type reply struct {
 	*events
-	modern   bool          // codes of JSON-RPC become codes of HTTP
-	finished func()        // called at the answer
+	modern   bool          // JSON-RPC codes become HTTP codes
+	finished func()        // called with the answer
 	done     chan struct{} // closed when the answer is written
 	stream   bool
 }
@@ -92,7 +92,7 @@ func (p *reply) tell(message []byte) {
 	})
 }
 
-// alive shows that the server is at work, from the first time on by a stream.
+// alive shows that the server is working. It turns the response into a stream.
 func (p *reply) alive() {
 	p.do(func() {
 		p.begin()
@@ -124,8 +124,8 @@ func (p *reply) object(r response) {
 	_, _ = p.rw.Write(r.json) // the client may be gone
 }
 
-// status is the status that 2026-07-28 wants for a code of JSON-RPC. Before it an error is a
-// message like any other.
+// status returns the HTTP status for a JSON-RPC code. Before 2026-07-28, an error is a message like
+// any other.
 func (p *reply) status(code int) int {
 	switch {
 	case !p.modern || code == 0:

@@ -8,24 +8,23 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// account is whoever speaks with the server, through one connection or several: the process
-// at the other end of the pipes, or the holder of a token. What it may take of this process
-// is bounded here.
+// account is the user of one or several connections: the process at the other end of the pipes, or
+// the holder of a token. It bounds their use of this process.
 type account struct {
 	name  string // of its token; "" over pipes
 	calls *lane  // tools/call
 	quick *lane  // every other request
 	room  *semaphore.Weighted
-	rests *semaphore.Weighted // calls that wait for the client or for a thread, and hold no turn
+	rests *semaphore.Weighted // calls that wait for the client or for a thread, without a turn
 	opens *semaphore.Weighted // subscriptions
 }
 
-// Bounds of an account. A message takes at least a page, so that there are at most
-// queueBytes/leastBytes messages, which is 16,384.
+// Bounds of an account. A message takes at least a page, so there are at most queueBytes/leastBytes
+// = 16,384 messages.
 const (
-	queueBytes = 64 << 20 // of the messages that run or wait; then no more are read
+	queueBytes = 64 << 20 // of running and waiting messages; beyond that, reading stops
 	leastBytes = 4 << 10
-	restBytes  = queueBytes / 2 // of those that rest: so there is always room for answers to come in
+	restBytes  = queueBytes / 2 // of resting messages, so that there is always room to receive answers
 	mostOpen   = 64             // subscriptions
 )
 
@@ -36,18 +35,18 @@ func newAccount(name string, o *Options) *account {
 	}
 }
 
-// weight is what a message takes of the room.
+// weight returns the room that a message takes.
 func weight(bytes int) int64 { return int64(min(max(bytes, leastBytes), queueBytes)) }
 
-// lane gives turns, so many at once, in the order in which they were asked for.
+// lane grants a bounded number of turns at once, in the order of the requests.
 type lane struct {
 	mu    sync.Mutex
 	free  int
 	queue []func()
 }
 
-// enter calls start on a goroutine of its own when its turn has come. Whoever has the turn
-// ends it with leave.
+// enter calls start on a goroutine of its own when its turn comes. start must end the turn with
+// leave.
 func (l *lane) enter(start func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,7 +62,7 @@ func (l *lane) leave() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.queue) == 0 {
-		l.queue = nil // a long one is not kept
+		l.queue = nil // free the memory of a long queue
 		l.free++
 		return
 	}
@@ -73,7 +72,7 @@ func (l *lane) leave() {
 	go next()
 }
 
-// again waits for another turn, before all that wait for their first.
+// again waits for another turn, ahead of those that wait for their first.
 func (l *lane) again() {
 	l.mu.Lock()
 	if l.free > 0 {
@@ -94,8 +93,8 @@ type turn struct {
 	bytes int64 // of the request
 }
 
-// rest gives the turn back while f waits for something that is no work of this process. It
-// reports false, and does not call f, when too many rest already.
+// rest gives up the turn while f waits for something outside this process. It returns false,
+// without calling f, if too many calls rest already.
 func (t *turn) rest(f func()) bool {
 	if t == nil || !t.who.rests.TryAcquire(max(t.bytes, restBytes/mostResting)) {
 		return false
@@ -107,12 +106,12 @@ func (t *turn) rest(f func()) bool {
 	return true
 }
 
-// mostResting is how many calls of an account rest at once.
+// mostResting bounds the resting calls of an account.
 const mostResting = 256
 
 type turnKey struct{}
 
-// resting calls f without holding the turn of the request that ctx is of, where that may be.
+// resting calls f without holding the turn of ctx's request, if possible.
 func resting(ctx context.Context, f func()) {
 	if t, _ := ctx.Value(turnKey{}).(*turn); !t.rest(f) {
 		f()

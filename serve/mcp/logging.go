@@ -10,13 +10,13 @@ import (
 	"github.com/rye-os/rye"
 )
 
-// say tells the client of a request something that no model acts on, at a level that the
-// client chose, or by default at info and above.
+// say sends a log message to the client of a request. The client sets the minimum level; the
+// default is info. Models do not see it.
 func (s *Server) say(ctx context.Context, level mcp.LoggingLevel, format string, args ...any) {
-	_ = s.rpc.SendLogMessageToClient(ctx, mcp.NewLoggingMessageNotification(level, "rye", fmt.Sprintf(format, args...))) // who does not listen misses it
+	_ = s.rpc.SendLogMessageToClient(ctx, mcp.NewLoggingMessageNotification(level, "rye", fmt.Sprintf(format, args...))) // clients that do not listen miss it
 }
 
-// sayOf tells of a run what its answer leaves out.
+// sayOf logs the facts about a run that its answer leaves out.
 func (s *Server) sayOf(ctx context.Context, res *rye.ExecuteResult) {
 	m, of := res.Metadata, res.Type+":"+res.ItemID
 	if m.Verdict != nil {

@@ -9,25 +9,24 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// outlet is where messages for a client go, each whole, in the order of the calls. It is
-// safe for concurrent use.
+// outlet writes messages to a client, each as a whole, in the order of the calls. It is safe for
+// concurrent use.
 type outlet interface {
 	tell(message []byte) // a notification, or a question to the client
-	answer(response)     // what a request came to
+	answer(response)     // the answer to a request
 }
 
-// response is what a request came to. The zero response is none: the client cancelled, or is
-// gone.
+// response is the answer to a request. The zero response is none: the client cancelled, or is gone.
 type response struct {
 	json []byte
-	code int // of JSON-RPC; 0 is a result
+	code int // JSON-RPC error code; 0 for a result
 }
 
-// lines is the outlet of a pair of pipes.
+// lines is the outlet for a pair of pipes.
 type lines struct {
 	mu     sync.Mutex
 	to     io.Writer
-	broken func(error) // the client does not read any more
+	broken func(error) // called when the client stops reading
 }
 
 func (l *lines) tell(message []byte) {
@@ -44,15 +43,15 @@ func (l *lines) answer(r response) {
 	}
 }
 
-// batch is the outlet of the requests of one batch, whose answers go out together.
+// batch is the outlet for the requests of one batch. It writes their answers together.
 type batch struct {
 	outlet
 	mu      sync.Mutex
-	left    int // answers that have not come
+	left    int // answers still to come
 	answers [][]byte
 }
 
-// maxBatch bounds how many messages a batch has.
+// maxBatch bounds the messages in a batch.
 const maxBatch = 256
 
 func (b *batch) answer(r response) {
@@ -71,7 +70,7 @@ func (b *batch) answer(r response) {
 	b.outlet.answer(response{json: append(append([]byte("["), bytes.Join(b.answers, []byte(","))...), ']')})
 }
 
-// encode is a message's JSON, in which no text is escaped for the sake of HTML.
+// encode returns a message as JSON without HTML escapes.
 func encode(message any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -87,5 +86,5 @@ func rpcError(id json.RawMessage, code int, why string) response {
 		id = json.RawMessage("null")
 	}
 	raw, _ := encode(map[string]any{"jsonrpc": mcp.JSONRPC_VERSION, "id": id, "error": map[string]any{"code": code, "message": why}})
-	return response{raw, code} // of texts: it always encodes
+	return response{raw, code} // only strings: always encodes
 }

@@ -13,10 +13,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// Serve answers the messages on in until it ends or ctx is cancelled. Only
-// protocol messages are written to out. It returns nil at the end of the input
-// and the cause when it was cancelled or the streams broke. When ctx ends while
-// in is silent, one goroutine stays behind in its Read.
+// Serve answers the messages on in until it ends or ctx is cancelled. It writes only protocol
+// messages to out. It returns nil at the end of the input, otherwise the cause: cancellation or a
+// broken stream. If ctx ends while in is silent, one goroutine remains in its Read.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -45,7 +44,7 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 // errEOF ends a connection whose client closed its side.
 var errEOF = errors.New("end of input")
 
-// receiveLines takes messages until the input or ctx ends.
+// receiveLines handles messages until the input or ctx ends.
 func (c *conn) receiveLines(ctx context.Context, read <-chan line) error {
 	for {
 		select {
@@ -68,8 +67,8 @@ func (c *conn) receiveLines(ctx context.Context, read <-chan line) error {
 	}
 }
 
-// drain gives running calls time to answer: a script that pipes its requests in
-// closes its side at once and still wants the answers.
+// drain gives running calls time to answer: a script that pipes in its requests closes its side at
+// once and still wants the answers.
 func (c *conn) drain(ctx context.Context, most time.Duration) {
 	answered := make(chan struct{})
 	go func() {
@@ -81,7 +80,7 @@ func (c *conn) drain(ctx context.Context, most time.Duration) {
 	select {
 	case <-answered:
 	case <-ctx.Done():
-	case <-timer.C: // Serve cancels what still runs, and then waits for it
+	case <-timer.C: // Serve cancels the running calls, and waits for them
 	}
 }
 
@@ -89,12 +88,11 @@ func (c *conn) drain(ctx context.Context, most time.Duration) {
 type line struct {
 	text    []byte
 	tooLong bool
-	id      json.RawMessage // of one that is too long, where it was found
+	id      json.RawMessage // of a message that is too long, if found
 	err     error
 }
 
-// readLines sends each line of in. One that is longer than limit is passed over without
-// being held in memory.
+// readLines sends each line of in. It skips lines longer than limit without keeping them in memory.
 func readLines(ctx context.Context, in io.Reader, limit int64, to chan<- line) {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {

@@ -2,11 +2,11 @@ package mcp
 
 import "bytes"
 
-// htmlEscapes are what encoding/json writes for the sake of pages that hold JSON, which mcp-go
-// leaves on: a directive of tags gets a third longer by them.
+// htmlEscapes lists the escapes that encoding/json writes for HTML, which mcp-go leaves on. They
+// make a directive with tags a third longer.
 var htmlEscapes = map[string]byte{`u003c`: '<', `u003e`: '>', `u0026`: '&'}
 
-// plain returns a JSON document without them. It may write into raw.
+// plain returns a JSON document without these escapes. It may write into raw.
 func plain(raw []byte) []byte {
 	at := bytes.Index(raw, []byte(`\u00`))
 	if at < 0 {
@@ -24,7 +24,7 @@ func plain(raw []byte) []byte {
 				continue
 			}
 		}
-		out, i = append(out, raw[i], raw[i+1]), i+1 // of two backslashes the second begins nothing
+		out, i = append(out, raw[i], raw[i+1]), i+1 // the second of two backslashes begins no escape
 	}
 	return out
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/rye-os/rye/view"
 )
 
-// Directives are prompts, their inputs the arguments. As with resources one stand-in is
-// registered; which directive is meant comes to it as an argument of this name, which
-// whatever a client sent is written over by.
+// Directives are prompts, and their inputs the arguments. As for resources, only a stand-in is
+// registered. The name of the directive arrives as an argument with this name, which overwrites any
+// value from the client.
 const promptKey = "\x00prompt"
 
-// servePrompts makes the directives of the server's own project its prompts.
+// servePrompts offers the directives of the server's own project as prompts.
 func (s items) servePrompts(h *server.Hooks) {
 	s.rpc.AddPrompt(mcp.NewPrompt(standIn), s.getPrompt)
 	h.AddBeforeGetPrompt(func(ctx context.Context, _ any, req *mcp.GetPromptRequest) {
@@ -39,7 +39,7 @@ func (s items) servePrompts(h *server.Hooks) {
 	})
 }
 
-// isDirective reports whether there is something under this id.
+// isDirective reports whether there is a directive with this id.
 func (s items) isDirective(ctx context.Context, id string) bool {
 	if _, err := objects.ParseID(id); err != nil {
 		return false
@@ -65,10 +65,10 @@ func (s items) directive(ctx context.Context, id string, arguments map[string]st
 	if arguments == nil {
 		params = nil
 	}
-	return verbs.Execute(ctx, s.caller(ctx), rye.ExecuteRequest{Ref: ref, Params: params, Texts: true}) // the protocol has no others
+	return verbs.Execute(ctx, s.caller(ctx), rye.ExecuteRequest{Ref: ref, Params: params, Texts: true}) // prompt arguments are strings only
 }
 
-// getPrompt is the stand-in.
+// getPrompt handles the stand-in.
 func (s items) getPrompt(ctx context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 	id := req.Params.Arguments[promptKey]
 	if id == "" {
@@ -92,7 +92,7 @@ func (s items) getPrompt(ctx context.Context, req mcp.GetPromptRequest) (*mcp.Ge
 	return out, nil
 }
 
-// listPrompts adds a page of directives to what mcp-go has listed, without the stand-in.
+// listPrompts adds a page of directives to mcp-go's list, and removes the stand-in.
 func (s items) listPrompts(ctx context.Context, cursor mcp.Cursor, res *mcp.ListPromptsResult) {
 	kept := []mcp.Prompt{}
 	for _, p := range res.Prompts {

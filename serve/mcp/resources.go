@@ -17,18 +17,18 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Items are resources. mcp-go lists and finds what was registered beforehand, and items come
-// and go: so nothing is registered but one stand-in, under which hooks hand over what was
-// read, and lists are filled in when mcp-go has answered. What is not there is left to
-// mcp-go, which knows the code for it in each version of the protocol.
+// Items are resources. mcp-go lists and finds resources that were registered beforehand, but items
+// come and go. So only a stand-in is registered: hooks pass it the text that they read, and fill in
+// the lists after mcp-go has answered. mcp-go answers for missing items, because it knows the right
+// code in each protocol version.
 
-// items are those of the server's own project, as its resources and prompts.
+// items serves the items of the server's own project as resources and prompts.
 type items struct{ *Server }
 
-// standIn is the address, and the name, of what is registered.
+// standIn is the address and the name of the registered resource and prompt.
 const standIn = "rye:stand-in"
 
-// read is what was read for a request, under this key of its arguments.
+// readKey is the argument with the text that was read for a request.
 const readKey = "read"
 
 type readResult struct {
@@ -36,10 +36,10 @@ type readResult struct {
 	err      error
 }
 
-// resourcePage is how many resources one answer lists.
+// resourcePage is the number of resources in one answer.
 const resourcePage = 100
 
-// serveResources makes the items of the server's own project its resources.
+// serveResources offers the items of the server's own project as resources.
 func (s items) serveResources(h *server.Hooks) {
 	s.rpc.AddResource(mcp.NewResource(standIn, standIn), func(_ context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 		r, ok := req.Params.Arguments[readKey].(readResult)
@@ -49,7 +49,7 @@ func (s items) serveResources(h *server.Hooks) {
 		return r.contents, r.err
 	})
 	h.AddBeforeReadResource(func(ctx context.Context, _ any, req *mcp.ReadResourceRequest) {
-		req.Params.Arguments = nil // a client's own are nothing
+		req.Params.Arguments = nil // the client's own arguments are ignored
 		contents, err := s.readResource(ctx, req.Params.URI)
 		if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Usage) {
 			return
@@ -79,7 +79,7 @@ func templates() []mcp.ResourceTemplate {
 	}
 }
 
-// told is an error in the words of its message and its class.
+// told returns an error as its code and message.
 func told(err error) error {
 	if err == nil {
 		return nil
@@ -87,7 +87,7 @@ func told(err error) error {
 	return errors.New(string(fault.CodeOf(err)) + ": " + err.Error())
 }
 
-// readResource reads an item, or a result.
+// readResource reads an item or a result.
 func (s items) readResource(ctx context.Context, uri string) ([]mcp.ResourceContents, error) {
 	if strings.HasPrefix(uri, resultsAt) {
 		text, err := s.results.read(s.caller(ctx).Who(), uri)
@@ -108,7 +108,7 @@ func (s items) readResource(ctx context.Context, uri string) ([]mcp.ResourceCont
 	return []mcp.ResourceContents{mcp.TextResourceContents{URI: uri, MIMEType: typeOf(res.Path), Text: res.Content, Meta: facts(res.ItemInfo)}}, nil
 }
 
-// facts are what the _meta of an item says of it.
+// facts returns the _meta of an item.
 func facts(it rye.ItemInfo) map[string]any {
 	meta := map[string]any{"rye/state": string(it.State)}
 	if it.Signer != "" {
@@ -120,7 +120,7 @@ func facts(it rye.ItemInfo) map[string]any {
 	return meta
 }
 
-// types are the media types of items by their extensions.
+// types maps extensions to media types.
 var types = map[string]string{".md": "text/markdown", ".yaml": "application/yaml", ".yml": "application/yaml", ".json": "application/json"}
 
 func typeOf(p string) string {
@@ -130,7 +130,7 @@ func typeOf(p string) string {
 	return "text/plain"
 }
 
-// listResources adds a page of items to what mcp-go has listed, without the stand-in.
+// listResources adds a page of items to mcp-go's list, and removes the stand-in.
 func (s items) listResources(ctx context.Context, cursor mcp.Cursor, res *mcp.ListResourcesResult) {
 	kept := []mcp.Resource{}
 	for _, r := range res.Resources {
@@ -149,8 +149,8 @@ func (s items) listResources(ctx context.Context, cursor mcp.Cursor, res *mcp.Li
 	res.NextCursor = next
 }
 
-// page returns those of a page of items that can be read, and the cursor of the next one. What
-// cannot be searched has no items: a list has no place for the reason.
+// page returns the readable items of a page, and the cursor of the next page. If the search fails,
+// it returns no items: a list has no place for errors.
 func (s items) page(ctx context.Context, q rye.SearchRequest) (hits []rye.Hit, next mcp.Cursor) {
 	verbs, err := s.verbs("")
 	if err != nil {
@@ -172,12 +172,12 @@ func (s items) page(ctx context.Context, q rye.SearchRequest) (hits []rye.Hit, n
 	return hits, next
 }
 
-// readable reports whether an item of a state may be read, as far as its state tells.
+// readable reports whether an item in this state may be read.
 func readable(state rye.State) bool {
 	return state == objects.Signed || state == objects.Older || state == objects.Legacy
 }
 
-// A cursor is a number of items to pass over, in base64, which mcp-go demands.
+// A cursor is the number of items to skip, in base64, which mcp-go requires.
 
 func cursorOf(offset int) mcp.Cursor {
 	return mcp.Cursor(base64.StdEncoding.EncodeToString([]byte(strconv.Itoa(offset))))
@@ -189,7 +189,7 @@ func offsetOf(c mcp.Cursor) int {
 	return max(n, 0)
 }
 
-// checkCursor makes one that mcp-go refuses of a cursor that is not ours.
+// checkCursor replaces an invalid cursor by one that mcp-go refuses.
 func checkCursor(c *mcp.Cursor) {
 	if *c != "" && cursorOf(offsetOf(*c)) != *c {
 		*c = "!"

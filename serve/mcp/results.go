@@ -21,18 +21,18 @@ import (
 // scheme begins every address of this server.
 const scheme = "rye://"
 
-// resultsAt begins the addresses of texts that were too long to be shown.
+// resultsAt begins the addresses of texts that were too long to show.
 const resultsAt = scheme + "results/"
 
-// Bounds of the texts that are kept, of all clients together.
+// Bounds of the kept texts of all clients together.
 const (
 	maxResults     = 64
 	maxResultBytes = 64 << 20
 	resultLife     = time.Hour
 )
 
-// results keeps texts that were too long to be shown whole, each for who got it. The oldest
-// make room. Its zero value is empty; it is safe for concurrent use.
+// results keeps texts that were too long to show, each for one owner. New texts replace the oldest.
+// The zero value is empty. It is safe for concurrent use.
 type results struct {
 	mu   sync.Mutex
 	kept []result // oldest first
@@ -43,7 +43,7 @@ type result struct {
 	until           time.Time
 }
 
-// keep returns the link to a text that was kept for an owner.
+// keep stores a text for an owner and returns a link to it.
 func (r *results) keep(owner, text string) mcp.ResourceLink {
 	var nonce [10]byte
 	rand.Read(nonce[:])
@@ -66,8 +66,7 @@ func (r *results) keep(owner, text string) mcp.ResourceLink {
 	return link
 }
 
-// read returns a text, or a part of it, that was kept for an owner: that of another is not
-// there.
+// read returns an owner's text or a part of it. It hides texts of other owners.
 func (r *results) read(owner, uri string) (string, error) {
 	id, part, _ := strings.Cut(strings.TrimPrefix(uri, resultsAt), "/")
 	r.mu.Lock()
@@ -95,17 +94,17 @@ func partOf(text, part string) (string, error) {
 	return strings.ToValidUTF8(text[from:to], ""), nil
 }
 
-// endsOf is how much of the beginning and of the end of a long text is shown, in bytes. A
-// client that shows a model 10,000 of an answer cuts it in the middle, where the address is,
-// and drops the link behind it (docs/rationale.md).
+// endsOf is the number of bytes shown from each end of a long text. A client that limits answers to
+// 10,000 bytes cuts them in the middle, where the address is, and drops the link after it
+// (docs/rationale.md).
 const endsOf = 4_000
 
-// wherePart tells a model how to read what it was not shown.
+// wherePart tells a model how to read the omitted part.
 func wherePart(uri string) string {
 	return fmt.Sprintf("load reads parts of it by item_id, such as %s/%d-%d", uri, endsOf, endsOf+view.MaxText)
 }
 
-// loadAddress is load of an address instead of a type and an id.
+// loadAddress is load for an address instead of a type and an id.
 func (s *Server) loadAddress(ctx context.Context, t *task, a loadArgs) (none view.Answer, _ error) {
 	if strings.HasPrefix(a.ItemID, resultsAt) {
 		text, err := s.results.read(s.caller(ctx).Who(), a.ItemID)
@@ -122,10 +121,10 @@ func (s *Server) loadAddress(ctx context.Context, t *task, a loadArgs) (none vie
 	return view.Loaded(res, a.Detail), nil
 }
 
-// AddressOf is the address of an item: rye://<space>/<kind>/<id>.
+// addressOf returns the address of an item: rye://<space>/<kind>/<id>.
 func addressOf(space, kind, id string) string { return scheme + space + "/" + kind + "/" + id }
 
-// parseAddress reads what AddressOf wrote.
+// parseAddress parses the output of addressOf.
 func parseAddress(uri string) (ref rye.Ref, space string, err error) {
 	rest, _ := strings.CutPrefix(uri, scheme)
 	space, rest, _ = strings.Cut(rest, "/")

@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// sealer makes states: what a client carries from one round of a call to the next. It can
-// neither read nor change one, and each is good once. The key is made anew for each server
-// and lies in memory only, and so do the states that were used: a restart voids what is open.
+// sealer makes states, which a client carries from one round of a call to the next. The client can
+// neither read nor change a state, and each is valid once. The key is made for each server and kept
+// only in memory, as are the used states: a restart voids open questions.
 type sealer struct {
 	box  cipher.AEAD
 	mu   sync.Mutex
-	used map[[stateID]byte]time.Time // until when each would have counted
+	used map[[stateID]byte]time.Time // by id: when the state expires
 }
 
 const (
 	stateID  = 12      // bytes: the nonce of AES-GCM
 	maxState = 8 << 10 // bytes of a state, sealed
-	maxUsed  = 1 << 16 // states that were used and would still count
+	maxUsed  = 1 << 16 // used states that have not expired
 )
 
 func newSealer() *sealer {
@@ -32,7 +32,7 @@ func newSealer() *sealer {
 	rand.Read(key[:])
 	block, err := aes.NewCipher(key[:])
 	if err != nil {
-		panic(err) // 32 bytes are a key
+		panic(err) // 32 bytes are a valid key
 	}
 	box, err := cipher.NewGCM(block)
 	if err != nil {
@@ -41,7 +41,7 @@ func newSealer() *sealer {
 	return &sealer{box: box, used: map[[stateID]byte]time.Time{}}
 }
 
-// seal returns the state of an open question.
+// seal returns the state for an open question.
 func (s *sealer) seal(q pending) (string, error) {
 	raw, err := json.Marshal(q)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *sealer) seal(q pending) (string, error) {
 
 var errState = errors.New("the answer belongs to no question that is open")
 
-// open returns what was sealed. Whoever opens a state has used it.
+// open returns the sealed content and marks the state as used.
 func (s *sealer) open(state string, now time.Time) (q pending, err error) {
 	if len(state) > maxState {
 		return q, errState
@@ -75,8 +75,8 @@ func (s *sealer) open(state string, now time.Time) (q pending, err error) {
 	return q, nil
 }
 
-// use reports whether a state was not used before. When more were used than can be
-// remembered, none is good until some have ended.
+// use reports whether a state was unused until now. If too many used states are remembered, it
+// refuses all until some have expired.
 func (s *sealer) use(id [stateID]byte, until, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +97,7 @@ func (s *sealer) use(id [stateID]byte, until, now time.Time) bool {
 	return true
 }
 
-// randomID is 128 random bits, as text.
+// randomID returns 128 random bits as text.
 func randomID() string {
 	var b [16]byte
 	rand.Read(b[:])

@@ -13,21 +13,20 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// session is what mcp-go knows of the client during one request, and where the request's
-// notifications and questions go. What the client said of itself when it introduced itself
-// lies in the conn; what a request from 2026-07-28 on says is for that request only, and is
-// in its context.
+// session is mcp-go's view of the client during one request, and the destination of the request's
+// notifications and questions. The client's description of itself at initialization is in the conn.
+// From 2026-07-28 on, each request has its own description, which is in its context.
 type session struct {
 	c         *conn
 	out       outlet
 	turn      *turn
 	handshake bool // the request is initialize
 	notes     chan mcp.JSONRPCNotification
-	patience  time.Duration // how long the next question waits; 0 is patience
+	patience  time.Duration // limit for the next question; 0: the constant patience
 
-	id           string                           // "" is the conn's
-	subscription json.RawMessage                  // the id of the request that subscribed
-	filter       guarded[*mcp.SubscriptionFilter] // what it subscribed to
+	id           string                           // "": the conn's
+	subscription json.RawMessage                  // id of the subscribing request
+	filter       guarded[*mcp.SubscriptionFilter] // its subscriptions
 }
 
 var (
@@ -53,7 +52,7 @@ func (s *session) Initialize() {
 	}
 }
 
-// Initialized reports whether broadcasts may go to the session: a subscription is for them.
+// Initialized reports whether the session receives broadcasts, as every subscription does.
 func (s *session) Initialized() bool { return s.subscription != nil || s.c.ready.Load() }
 
 func (s *session) NotificationChannel() chan<- mcp.JSONRPCNotification { return s.notes }
@@ -74,15 +73,14 @@ func (s *session) SetClientCapabilities(can mcp.ClientCapabilities) {
 	}
 }
 
-// SetProtocolVersion is found by mcp-go although its interface is not exported.
+// mcp-go finds SetProtocolVersion although its interface is not exported.
 func (s *session) SetProtocolVersion(v string) { s.c.protocol.set(v) }
 
 func (s *session) SetLogLevel(l mcp.LoggingLevel) { s.c.level.set(l) }
 func (s *session) GetLogLevel() mcp.LoggingLevel  { return s.c.level.get() }
 
-// RequestElicitation asks the client to ask its person, and waits, but not for ever: a
-// question that nobody answers ends as one that was put aside. So does, at once, one that
-// would be one too many.
+// RequestElicitation lets the client ask its person, and waits, but not forever: a question without
+// an answer ends as cancelled. With too many open questions, it is cancelled at once.
 func (s *session) RequestElicitation(ctx context.Context, q mcp.ElicitationRequest) (res *mcp.ElicitationResult, err error) {
 	aside := &mcp.ElicitationResult{ElicitationResponse: mcp.ElicitationResponse{Action: mcp.ElicitationResponseActionCancel}}
 	most := patience
@@ -114,18 +112,18 @@ func (s *session) RequestElicitation(ctx context.Context, q mcp.ElicitationReque
 	return res, err
 }
 
-// notify tells the client how far a call is, before anything that is written later.
+// notify reports a call's progress to the client before anything that is written later.
 func (s *session) notify(method string, params map[string]any) {
 	if raw, err := encode(map[string]any{"jsonrpc": mcp.JSONRPC_VERSION, "method": method, "params": params}); err == nil {
 		s.out.tell(raw)
 	}
 }
 
-// forward writes what mcp-go itself wants to tell the client.
+// forward writes mcp-go's own notifications to the client.
 func (s *session) forward(n mcp.JSONRPCNotification) {
 	if s.subscription != nil {
 		meta := map[string]any{}
-		maps.Copy(meta, n.Params.Meta) // mcp-go shares it among those who subscribed
+		maps.Copy(meta, n.Params.Meta) // mcp-go shares it among all subscribers
 		meta[mcp.MetaKeySubscriptionID] = s.subscription
 		n.Params.Meta = meta
 	}
@@ -137,13 +135,13 @@ func (s *session) forward(n mcp.JSONRPCNotification) {
 	s.out.tell(raw)
 }
 
-// Subscriptions, from 2026-07-28 on: a request that stays open, and whose session is told of
-// what it asked for.
+// Subscriptions, from 2026-07-28 on: a request stays open, and its session receives the
+// notifications that it asked for.
 
-// SetSubscriptionFilter notes what the client wants to be told of.
+// SetSubscriptionFilter sets the notifications that the client wants.
 func (s *session) SetSubscriptionFilter(f mcp.SubscriptionFilter) { s.filter.set(&f) }
 
-// SubscriptionFilter is what the client wants to be told of, if this is a subscription.
+// SubscriptionFilter returns the notifications that the client wants, if this is a subscription.
 func (s *session) SubscriptionFilter() (mcp.SubscriptionFilter, bool) {
 	if f := s.filter.get(); f != nil {
 		return *f, true
@@ -151,10 +149,10 @@ func (s *session) SubscriptionFilter() (mcp.SubscriptionFilter, bool) {
 	return mcp.SubscriptionFilter{}, false
 }
 
-// subscribe has the server tell the session what it tells everybody, until end.
+// subscribe registers the session for broadcasts, until end is called.
 func (s *session) subscribe(ctx context.Context, e *envelope) (end func()) {
 	s.subscription, s.id = e.id, s.c.id+" "+randomID()
-	s.SetSubscriptionFilter(mcp.SubscriptionFilter{}) // nothing before it was agreed on
+	s.SetSubscriptionFilter(mcp.SubscriptionFilter{}) // it wants nothing until mcp-go sets the filter
 	if err := s.c.s.rpc.RegisterSession(ctx, s); err != nil {
 		s.c.s.log.Printf("subscribe: %s", words.Line(err.Error()))
 		return func() {}
@@ -162,7 +160,7 @@ func (s *session) subscribe(ctx context.Context, e *envelope) (end func()) {
 	return func() { s.c.s.rpc.UnregisterSession(context.WithoutCancel(ctx), s.id) }
 }
 
-// listen has the server tell the client, from its introduction on, what it tells everybody.
+// listen forwards broadcasts to the client after its initialization, until stop is called.
 func (c *conn) listen(ctx context.Context) (stop func(), err error) {
 	s := &session{c: c, out: c.out, notes: make(chan mcp.JSONRPCNotification, 16)}
 	if err := c.s.rpc.RegisterSession(ctx, s); err != nil {

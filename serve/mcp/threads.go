@@ -10,15 +10,15 @@ import (
 	"github.com/rye-os/rye/view"
 )
 
-// Seconds that a call waits for a thread: clients give up on a call after a minute or so.
+// How long a call waits for a thread, in seconds: clients give up on a call after about a minute.
 const (
 	waitSeconds    = 50
 	maxWaitSeconds = 600
 )
 
-// thread starts a thread of a directive, or takes up one that was started, and waits for it a
-// while. What came of it is the answer's data; a thread that is not done yet goes on, and the
-// same call with its thread_id waits for it again.
+// thread starts a thread for a directive, or finds one that was started, and waits for it for a
+// while. The answer holds its result. An unfinished thread goes on; the same call with its
+// thread_id waits for it again.
 func (s *Server) thread(ctx context.Context, t *task, a executeArgs) (none view.Answer, _ error) {
 	if s.o.Threads == nil {
 		return none, fault.New(fault.Denied, "this server starts no threads")
@@ -49,7 +49,7 @@ func (s *Server) thread(ctx context.Context, t *task, a executeArgs) (none view.
 	return threadAnswer(info, err)
 }
 
-// taken is the thread that a call is about.
+// taken returns the thread that a call starts or names.
 func (s *Server) taken(ctx context.Context, threads rye.Threads, a executeArgs) (*rye.ThreadInfo, error) {
 	if a.ThreadID != "" {
 		return threads.Thread(ctx, s.caller(ctx), a.ThreadID)
@@ -64,7 +64,7 @@ func (s *Server) taken(ctx context.Context, threads rye.Threads, a executeArgs) 
 	return threads.Start(ctx, s.caller(ctx), rye.StartRequest{Ref: ref, Params: a.Parameters, DryRun: a.DryRun})
 }
 
-// follow tells the client what the thread does, as progress.
+// follow reports the thread's events to the client as progress.
 func (t *task) follow(ctx context.Context, threads rye.Threads, c rye.Caller, id string) {
 	_ = threads.Follow(ctx, c, rye.FollowRequest{ID: id, Follow: true}, func(e rye.Event) error {
 		var d struct{ Tool, Text string }
@@ -81,7 +81,7 @@ func (t *task) follow(ctx context.Context, threads rye.Threads, c rye.Caller, id
 	})
 }
 
-// threadAnswer is a thread in the shape of an executed directive.
+// threadAnswer returns a thread in the form of an executed directive.
 func threadAnswer(info *rye.ThreadInfo, err error) (none view.Answer, _ error) {
 	if err != nil {
 		return none, err

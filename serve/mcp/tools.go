@@ -10,8 +10,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// The tools as clients see them, in every conversation anew: so each word here is paid for by
-// all of them. docs/format/mcp.md is normative, and says the rest.
+// The tools as clients see them, at the start of every conversation: all of them pay for each word
+// here. docs/format/mcp.md is normative and has the details.
 
 const (
 	kindSchema    = `{"type":"string","enum":["directive","tool","knowledge","config"]}`
@@ -75,17 +75,17 @@ func tool(name, says, properties, required string, hints mcp.ToolAnnotation) mcp
 }
 
 // atOnce asks clients that hide tools behind a search of their own to offer these at once. Claude
-// Code 2.1.332 and Qwen Code 0.24.4 heed it.
+// Code 2.1.332 and Qwen Code 0.24.4 do so.
 var atOnce = &mcp.Meta{AdditionalFields: map[string]any{"anthropic/alwaysLoad": true}}
 
-// Annotations tell a client how careful to be; what they do not say, the protocol's defaults
-// say: that a tool is destructive and open to the world, which execute is.
+// Annotations tell a client how careful to be. Unset ones have the protocol's defaults: destructive
+// and open to the world, as execute is.
 var (
 	yes, no  = true, false
 	readOnly = mcp.ToolAnnotation{ReadOnlyHint: &yes, OpenWorldHint: &no}
 )
 
-// argumentsOf lists what a tool takes.
+// argumentsOf lists the arguments of a tool.
 func argumentsOf(name string) string {
 	for _, t := range []mcp.Tool{searchTool(), loadTool(), executeTool(), signTool()} {
 		var schema struct{ Properties map[string]json.RawMessage }
