@@ -29,7 +29,8 @@ func (k *Skips) Add(s Skipped) {
 	}
 }
 
-// Void records that operation by voids another. It returns false if that one is not in the list.
+// Void records that operation by voids another. It returns false if that one is not in the list and
+// too early to be one of the More.
 func (k *Skips) Void(what Voided, by uint64) bool {
 	if i, found := k.Find(what.Seq); found && k.List[i].Sum == what.Sum {
 		k.List[i].Voided = by
