@@ -9,18 +9,17 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Deps says which files around a tool can be loaded by it, and so must be
-// verified with it.
+// Deps selects the files around a tool that the tool can load. They are verified with the tool.
 type Deps struct {
-	Dir        string   // slash path below .ai; files below it count
-	Recursive  bool     // or only those in it
+	Dir        string   // slash path below .ai; only files below it are selected
+	Recursive  bool     // false: only the files directly in Dir
 	Extensions []string // with their dot; empty means all
-	Exclude    []string // names of directories that are passed over
-	Markers    []string // with these, only a Dir that holds one of them counts; empty means always
+	Exclude    []string // names of directories that are skipped
+	Markers    []string // if set, Dir must hold a file with one of these names
 }
 
-// Deps returns what verify_deps and anchor of the chain ask for; false when the
-// tool is a single file.
+// Deps returns the selection that verify_deps and anchor of the chain declare. It returns false
+// when the tool is a single file.
 func (p *Plan) Deps() (Deps, bool) {
 	d := p.config.deps
 	if on, ok := d["enabled"].(bool); d == nil || ok && !on {
@@ -32,8 +31,7 @@ func (p *Plan) Deps() (Deps, bool) {
 	}
 	out.Extensions, _ = texts(d["extensions"])
 	if v, ok := texts(d["exclude_dirs"]); ok && v != nil {
-		// config directories are data that a tool reads: RYE OS left them
-		// unverified, here they count.
+		// Tools read config directories as data. RYE OS left them unverified; rye verifies them.
 		out.Exclude = slices.DeleteFunc(v, func(s string) bool { return s == "config" })
 	}
 	dir := path.Dir(p.Tool().Path)
@@ -54,8 +52,8 @@ func (p *Plan) Deps() (Deps, bool) {
 			dir = path.Dir(dir)
 		}
 	}
-	// A tool directly below tools/ has no directory of its own: everything beside
-	// it would count, items of others too.
+	// A tool directly below tools/ has no directory of its own. Its directory would also select
+	// the items of others.
 	if !strings.Contains(dir, "/") {
 		return Deps{}, false
 	}
@@ -69,7 +67,7 @@ func (p *Plan) anchored() bool {
 	return len(p.Around) > 0 || mode == "always"
 }
 
-// anchorPath is the directory that the tool's imports begin at.
+// anchorPath is the directory from which the tool's imports are resolved.
 func (p *Plan) anchorPath(in Inputs) string {
 	dir := filepath.Dir(filepath.Join(in.RunDir, filepath.FromSlash(p.Tool().Path)))
 	switch root, _ := p.config.anchor["root"].(string); root {
@@ -81,8 +79,8 @@ func (p *Plan) anchorPath(in Inputs) string {
 	return dir
 }
 
-// anchorEnv sets search paths such as PYTHONPATH. They may only lead into what was
-// verified: the run's directory.
+// anchorEnv sets search paths such as PYTHONPATH. It drops paths outside of the run's directory,
+// because only the files in that directory were verified.
 func (p *Plan) anchorEnv(s *scope, env map[string]string) error {
 	paths, _ := p.config.anchor["env_paths"].(map[string]any)
 	if !p.anchored() {
@@ -103,7 +101,7 @@ func (p *Plan) anchorEnv(s *scope, env map[string]string) error {
 				return err
 			}
 			if rel, err := filepath.Rel(run, dir); err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) || strings.ContainsRune(dir, '{') {
-				continue // outside: nobody verified what lies there
+				continue // outside: these files are not verified
 			}
 			out = append(out, dir)
 		}

@@ -12,32 +12,31 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 )
 
-// Tree is the files of one space at one time: a working tree, a tree that was recorded,
-// or the standard library. Paths are slash paths below .ai.
+// Tree is the files of one space at one time: a working tree, a recorded tree, or the standard
+// library. Paths are slash paths below .ai.
 type Tree interface {
-	// Bundle returns the verified bundle nearest to the file at p, and its directory,
-	// which is "" when the file lies in no bundle.
+	// Bundle returns the verified bundle nearest to the file at p, and its directory. The
+	// directory is "" when the file is in no bundle.
 	Bundle(ctx context.Context, p string) (b trust.Bundle, dir string, err error)
-	// Below lists the files below dir: those whose path is an item's, and others with
-	// the reason why they cannot be items.
+	// Below lists the files below dir. items are the paths of items; others maps each other path
+	// to the reason why it cannot be an item.
 	Below(ctx context.Context, dir string) (items []string, others map[string]error, err error)
-	// Item returns the verified item at p, a file outside of bundles. It is zero when the
-	// file is gone.
+	// Item returns the verified item at p, a file outside of bundles. It returns zero when the
+	// file no longer exists.
 	Item(ctx context.Context, p string) (trust.Verified, error)
 	// Read returns the bytes of the file at p, unverified.
 	Read(p string) ([]byte, error)
-	// CheckLine verifies the signature line that data, the file of a bundle at p, has of
-	// its own. It returns nil when data is no item.
+	// CheckLine verifies the signature line inside data, the file of a bundle at p. It returns
+	// nil when data is no item.
 	CheckLine(ctx context.Context, p string, data []byte) error
 }
 
-// maxBundle bounds what a bundle brings into one run, in bytes.
+// maxBundle is the most bytes that a bundle may bring into one run.
 const maxBundle = 256 << 20
 
-// Around returns the files of a tree that the tool at own can load beside its own file,
-// each verified: the whole of the bundle that the tool lies in, and what d covers. The
-// first file that does not verify refuses the tool, and so does a bundle in which a file
-// is missing or too many.
+// Around returns the files of a tree that the tool at own can load beside its own file: the whole
+// bundle of the tool, and the files that d covers. Each is verified. Around fails at the first
+// file that does not verify, and when a bundle has a missing or an extra file.
 func Around(ctx context.Context, t Tree, own string, d Deps) ([]Source, error) {
 	b, dir, err := t.Bundle(ctx, own)
 	if err != nil {
@@ -73,7 +72,7 @@ func wholeBundle(ctx context.Context, t Tree, b trust.Bundle, dir, own string) (
 	return all, err
 }
 
-// beside returns the files that d covers, without those of the bundle in dir, which is the
+// beside returns the files that d covers, except the files of the bundle in dir, which is the
 // tool's own.
 func beside(ctx context.Context, t Tree, own, dir string, d Deps) ([]Source, error) {
 	items, others, err := t.Below(ctx, d.Dir)
@@ -104,9 +103,9 @@ func beside(ctx context.Context, t Tree, own, dir string, d Deps) ([]Source, err
 	return all, nil
 }
 
-// packaged widens d to the package that its directory is a part of: as long as the directory
-// above holds a marker, too, what lies there can be loaded from here (import ..x). A
-// namespace's own directory is the widest.
+// packaged widens d to the whole package around its directory. While the directory above also
+// holds a marker, the tool can load files from there (import ..x). The widest directory is a
+// namespace's own.
 func packaged(ctx context.Context, t Tree, own string, d Deps, items []string, others map[string]error) (Deps, []string, map[string]error, error) {
 	for d.Recursive && len(d.Markers) > 0 && d.marked(append(slices.Clone(items), own)) {
 		up := d
@@ -125,9 +124,9 @@ func packaged(ctx context.Context, t Tree, own string, d Deps, items []string, o
 	return d, items, others, nil
 }
 
-// one returns the verified file at p, by the manifest of its bundle or by its own
-// signature. why says that it cannot be an item: then only a bundle can list it. The
-// Source is zero for a manifest, and for a file that is gone.
+// one returns the verified file at p, by the manifest of its bundle or by its own signature. why
+// is the reason why p cannot be an item; such a file must be listed by a bundle. The Source is
+// zero for a manifest, and for a file that no longer exists.
 func one(ctx context.Context, t Tree, p string, why error) (Source, error) {
 	b, dir, err := t.Bundle(ctx, p)
 	switch {
@@ -146,7 +145,7 @@ func one(ctx context.Context, t Tree, p string, why error) (Source, error) {
 	return Source{Path: p, Data: it.Raw, Exec: it.Executable(), Sum: it.Sum}, nil
 }
 
-// listed returns the file at p of the bundle in dir; nothing for the manifest.
+// listed returns the file at p of the bundle in dir, or zero for the manifest.
 func listed(ctx context.Context, t Tree, b trust.Bundle, dir, p string) (Source, error) {
 	if path.Base(p) == objects.ManifestName {
 		return Source{}, nil
@@ -163,20 +162,20 @@ func listed(ctx context.Context, t Tree, b trust.Bundle, dir, p string) (Source,
 	return Source{Path: p, Data: data, Exec: exec, Sum: objects.DigestOf(data)}, checkLine(ctx, t, p, data)
 }
 
-// checkLine refuses a file with a signature line of its own that does not hold here,
-// although a manifest lists the file: its signer wants the line to be checked.
+// checkLine verifies a file's own signature line, although a manifest lists the file: its signer
+// wants the line to be checked.
 func checkLine(ctx context.Context, t Tree, p string, data []byte) error {
 	_, sig, legacy, err := objects.Split(p, data)
 	if err != nil || sig == nil && legacy == nil {
-		return nil // data, whatever it looks like: the manifest answers for it
+		return nil // data, whatever it looks like: the manifest covers it
 	}
 	if _, _, err := objects.RefOfPath(p); err != nil {
-		return nil // no item can have this path, so no line can be for it
+		return nil // no item can have this path, so the line signs no item
 	}
 	return t.CheckLine(ctx, p, data)
 }
 
-// covers reports whether the rules of d make a file one that a tool can load.
+// covers reports whether d selects the file at p.
 func (d Deps) covers(p string) bool {
 	rest, ok := strings.CutPrefix(p, d.Dir+"/")
 	if !ok || !d.Recursive && strings.Contains(rest, "/") {
@@ -190,7 +189,7 @@ func (d Deps) covers(p string) bool {
 	return len(d.Extensions) == 0 || slices.Contains(d.Extensions, path.Ext(p)) || slices.Contains(d.Markers, path.Base(p))
 }
 
-// marked reports whether one of the paths is a marker in Dir, as far as d asks for one.
+// marked reports whether one of the paths is a marker in Dir, or d requires none.
 func (d Deps) marked(paths []string) bool {
 	return len(d.Markers) == 0 || slices.ContainsFunc(paths, func(p string) bool {
 		return path.Dir(p) == d.Dir && slices.Contains(d.Markers, path.Base(p))

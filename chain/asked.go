@@ -13,13 +13,13 @@ import (
 	"github.com/rye-os/rye/objects/expr"
 )
 
-// A person who is asked about a run agrees to a Subject, and to nothing else: the plan,
-// the parameters and the directory. docs/format/question.md gives both digests.
+// A person who answers a question about a run agrees to a Subject only: the plan, the parameters
+// and the directory. docs/format/question.md defines both digests.
 
-// Interpreter is what a plan is run with, as far as it is part of what is agreed to.
+// Interpreter is the part of a plan's interpreter that a person agrees to.
 type Interpreter struct {
 	Path string         // "" where there is none
-	Sum  objects.Digest // of what a project's own program is (consent.Interpreter); else zero
+	Sum  objects.Digest // of a project's own program (consent.Interpreter); else zero
 }
 
 type planJSON struct {
@@ -47,8 +47,8 @@ type linkJSON struct {
 	Space  string `json:"space"`
 }
 
-// DigestOf returns the digest of everything that a plan runs: every link and where it lies,
-// every file that it can load, and its interpreter.
+// DigestOf returns the digest of everything that a plan runs: every link with its path, every
+// file that it can load, and its interpreter.
 func DigestOf(p *Plan, with Interpreter) objects.Digest {
 	j := planJSON{Around: []aroundJSON{}, Links: []linkJSON{}, V: 1}
 	for _, l := range p.Links {
@@ -68,14 +68,14 @@ func DigestOf(p *Plan, with Interpreter) objects.Digest {
 	return digestJSON(j)
 }
 
-// Subject is all that an answer about one run is for.
+// Subject is everything that one answer about a run covers.
 type Subject struct {
 	Plan   objects.Digest // DigestOf
-	Params objects.Digest // of Params.JSON, defaults filled in
+	Params objects.Digest // of Params.JSON, with the defaults filled in
 	In     consent.Place  // the project's directory; zero outside of one
 }
 
-// Digest names the subject; it is the zero Digest of the zero Subject only.
+// Digest identifies the subject. Only the zero Subject has the zero Digest.
 func (s Subject) Digest() objects.Digest {
 	if s == (Subject{}) {
 		return objects.Digest{}
@@ -92,7 +92,7 @@ func (s Subject) Digest() objects.Digest {
 
 func digestJSON(v any) objects.Digest {
 	raw, err := encodeJSON(v)
-	if err != nil { // of texts, numbers and booleans: cannot be
+	if err != nil { // unreachable: v holds only texts, numbers and booleans
 		panic(err)
 	}
 	return objects.DigestOf(raw)
@@ -101,7 +101,7 @@ func digestJSON(v any) objects.Digest {
 // SandboxOf returns what a plan may reach when it runs with in. It needs no RunDir.
 func (p *Plan) SandboxOf(in Inputs) (primitive.Sandbox, error) { return p.sandbox(in) }
 
-// Limits are what a run of the plan may use up, in words.
+// Limits returns, in words, the limits of a run of the plan.
 func Limits(p *Plan) []string {
 	l := LimitsOf(p)
 	if l.Time = p.timeoutOf(); l.Time == 0 {
@@ -110,9 +110,9 @@ func Limits(p *Plan) []string {
 	return []string{l.String()}
 }
 
-// Unsigned says what of a plan's program no signature and no digest of the plan covers: a
-// parameter that is run as a program, and files of the project that are. To agree to such
-// a plan with any parameters would be to agree to every program.
+// Unsigned returns the parts of a plan's program that no signature and no digest of the plan
+// covers: a parameter that is run as a program, or a file of the project. Agreeing to such a plan
+// with any parameters would mean agreeing to every program.
 func (p *Plan) Unsigned(with Interpreter) (why []string) {
 	if shell := p.Shell(); shell != "" {
 		return []string{"the parameter " + shell + " is a program"}
@@ -134,8 +134,8 @@ func (p *Plan) Unsigned(with Interpreter) (why []string) {
 	return append(why, p.paramProgram()...)
 }
 
-// paramProgram says that an interpreter is given a parameter where it looks for its
-// program: before any file that was verified.
+// paramProgram reports a parameter in the place where an interpreter looks for its program:
+// before any verified file.
 func (p *Plan) paramProgram() []string {
 	if p.config.interpreter == nil && !runsPrograms(p.config.command) {
 		return nil
@@ -156,11 +156,12 @@ func (p *Plan) paramProgram() []string {
 	return nil
 }
 
-// runners are programs that run what their arguments say, by the beginning of their names.
+// runners are programs that run their arguments as programs, by the beginning of their names.
 var runners = []string{"sh", "bash", "dash", "ash", "zsh", "ksh", "fish", "pwsh", "python", "pypy", "node", "deno", "bun", "perl", "ruby", "php",
 	"lua", "awk", "gawk", "mawk", "tclsh", "env", "xargs", "sudo", "doas", "nohup", "nice", "timeout", "setsid", "find", "ssh", "make", "git", "tar", "npm", "npx", "go", "cargo"}
 
-// runsPrograms reports whether a program is one of those, whatever version its name ends in.
+// runsPrograms reports whether command is one of runners, with any version at the end of its
+// name.
 func runsPrograms(command string) bool {
 	name := strings.TrimRight(strings.TrimSuffix(strings.ToLower(path.Base(strings.ReplaceAll(command, `\`, "/"))), ".exe"), "0123456789.-")
 	return slices.Contains(runners, name)
@@ -168,8 +169,8 @@ func runsPrograms(command string) bool {
 
 var placeholder = regexp.MustCompile(`\$?\{([^{}]*)\}`)
 
-// fromParams returns the names in a template that a caller's parameters can fill: those
-// that are neither variables of the plan nor of the environment.
+// fromParams returns the names in a template that a caller's parameters can fill: the names that
+// are variables neither of the plan nor of the environment.
 func (p *Plan) fromParams(template string) (names []string) {
 	own := p.variables(Inputs{})
 	for _, m := range placeholder.FindAllStringSubmatch(template, -1) {

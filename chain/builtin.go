@@ -12,21 +12,20 @@ import (
 // Function names the builtin that does the plan's work; "" for other primitives.
 func (p *Plan) Function() string { return p.function }
 
-// Shell names the parameter whose text the plan runs as a shell command, and "" when
-// it runs none. Nobody signed that text: policy reads it, and what a person allows
-// is this text and no other.
+// Shell names the parameter whose text the plan runs as a shell command, or "". The text is
+// unsigned, so the policy analyses it, and a person allows exactly this text.
 func (p *Plan) Shell() string { return builtin.Shell(p.function) }
 
 // Starts reports whether a plan's function runs a program of the system.
 func (p *Plan) Starts() bool { return builtin.Starts(p.function) }
 
-// Served reports whether a plan's function acts in the process that was asked, instead of one
-// of its own, and what that is.
+// Served reports whether a plan's function acts in the process that received the request, instead
+// of a process of its own, and returns that function.
 func (p *Plan) Served() (f builtin.Served, ok bool) { return builtin.ServedOf(p.function) }
 
-// ours refuses a chain with an item that is not the library's where it names a function that
-// is served. Such a function has no sandbox around it, and what its caller may do is said by
-// the id of the library's item: another item could put a harmless name before it.
+// ours refuses a chain for a served function unless every item is from the standard library. A
+// served function has no sandbox, and the id of the library's item decides what its caller may
+// do. Another item could put a harmless name before it.
 func ours(links []Link, name string) error {
 	for _, l := range links {
 		if l.Space != objects.System {
@@ -37,7 +36,7 @@ func ours(links []Link, name string) error {
 	return nil
 }
 
-// itemOf is the library's item that has a function which is served.
+// itemOf returns the id of the library's item for a served function.
 func itemOf(name string) string {
 	if strings.HasPrefix(name, "registry/") {
 		return "rye/" + name
@@ -45,9 +44,8 @@ func itemOf(name string) string {
 	return "rye/agent/" + name
 }
 
-// functionOf reads config.function. As with a program's line, the item nearest to
-// the primitive decides, and one above it cannot turn a tool that reads into one
-// that writes.
+// functionOf reads config.function. The item nearest to the primitive decides, as for a program's
+// line. An item above it cannot turn a tool that reads into one that writes.
 func functionOf(links []Link) (string, error) {
 	for i := len(links) - 1; i >= 0; i-- {
 		it := links[i].Verified.Item()
@@ -73,9 +71,9 @@ func functionOf(links []Link) (string, error) {
 	return "", fault.New(fault.Malformed, "plan %s: no item of its chain has a config.function", links[0].Ref())
 }
 
-// BuiltinCall gives the one call that the primitive gets for a builtin: program, which
-// is rye of this build, with the function's name, and everything else on its input.
-// It is a pure function of the plan and its arguments.
+// BuiltinCall returns the primitive's one call for a builtin: program with the function's name as
+// its argument, and everything else on its input. program is a rye of this build. BuiltinCall is
+// a pure function of the plan and its arguments.
 func (p *Plan) BuiltinCall(in Inputs, program, build string) (primitive.Call, error) {
 	c := primitive.Call{Argv: []string{program, builtin.Arg, p.function}, Dir: "/", Temp: in.Temp}
 	if in.ProjectPath != "" {

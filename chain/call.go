@@ -16,31 +16,30 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Inputs are the values that a plan needs to become a call. All paths are
-// absolute and resolved.
+// Inputs are the values that turn a plan into a call. All paths are absolute and resolved.
 type Inputs struct {
 	Params      Params
 	RunDir      string // where Files were materialised
 	Temp        string
 	ProjectPath string            // "" outside a project
 	UserSpace   string            // its base, the directory that holds .ai
-	Interpreter primitive.Program // for Interpreter; its zero value when there is none
+	Interpreter primitive.Program // the one found for Plan.Interpreter; zero when there is none
 
-	// Vars fills the variables that Declares names, from files and environments
-	// that nobody signed. Others are ignored.
+	// Vars fills the variables that Declares names, from unsigned files and environments. Other
+	// variables are ignored.
 	Vars map[string]string
-	// Weak names those of Vars that a file of the project filled, which comes with
-	// a clone: such a value does not decide where a secret goes.
+	// Weak names the variables in Vars that a file of the project filled. Such a file comes with
+	// a clone, so its value does not decide where a secret goes.
 	Weak map[string]bool
 
-	Tier    primitive.Tier // demanded; 0 is the best there is
+	Tier    primitive.Tier // required; 0 takes the best available
 	Protect []string       // never writable: .ai, .git, stores, caches
-	Hide    []string       // never readable: keys, trust, what other tools have
-	Open    bool           // what of Protect lies in the project is not, because a person let it
+	Hide    []string       // never readable: keys, trust, data of other tools
+	Open    bool           // a person allowed writes to the paths of Protect inside the project
 }
 
-// Interpreter returns what the chain wants to run its tool with; false when the
-// command is a program's path.
+// Interpreter returns the interpreter that the chain requests for its tool. It returns false when
+// the command is the path of a program.
 func (p *Plan) Interpreter() (primitive.Spec, bool) {
 	if p.config.interpreter == nil {
 		return primitive.Spec{}, false
@@ -48,8 +47,8 @@ func (p *Plan) Interpreter() (primitive.Spec, bool) {
 	return *p.config.interpreter, true
 }
 
-// Declares lists the variables that unsigned sources may fill for this chain,
-// sorted: those that an env_config names and that inject nothing.
+// Declares lists, sorted, the variables that unsigned sources may fill for this chain. An
+// env_config names each of them, and none can inject code.
 func (p *Plan) Declares() []string {
 	var out []string
 	for name := range p.config.vars {
@@ -61,12 +60,11 @@ func (p *Plan) Declares() []string {
 	return out
 }
 
-// Needs returns what the chain asks of the sandbox.
+// Needs returns the chain's needs for the sandbox.
 func (p *Plan) Needs() objects.Needs { return p.config.needs }
 
-// Script returns the tool's own shell text: config.command, or its file when that
-// is a shell script; "" when there is none. Together with the parameters it is
-// what command analysis reads.
+// Script returns the tool's own shell text for command analysis: config.command, or its file when
+// that is a shell script, or "". Command analysis reads it together with the parameters.
 func (p *Plan) Script() string {
 	if p.config.text != nil {
 		return *p.config.text
@@ -79,8 +77,8 @@ func (p *Plan) Script() string {
 	return ""
 }
 
-// Files returns what must be materialised: the tool's file and those around it,
-// at their paths below .ai.
+// Files returns the files to materialise: the tool's file and the files around it, with their
+// paths below .ai.
 func (p *Plan) Files() []primitive.File {
 	it := p.Tool()
 	out := []primitive.File{{Path: it.Path, Data: it.Raw, Exec: it.Executable()}}
@@ -90,8 +88,7 @@ func (p *Plan) Files() []primitive.File {
 	return out
 }
 
-// Call gives the one call that the primitive gets. It is a pure function of the
-// plan and its inputs.
+// Call returns the primitive's one call. It is a pure function of the plan and its inputs.
 func (p *Plan) Call(in Inputs) (primitive.Call, error) {
 	s, err := p.scope(in)
 	if err != nil {
@@ -129,8 +126,8 @@ func (p *Plan) Call(in Inputs) (primitive.Call, error) {
 	return c, p.fitsExec(&c)
 }
 
-// scope collects what templates can name. Variables of the plan win over
-// parameters: a parameter called tool_path cannot point elsewhere.
+// scope collects the names that templates can use. Variables of the plan take precedence over
+// parameters, so a parameter called tool_path cannot point elsewhere.
 func (p *Plan) scope(in Inputs) (*scope, error) {
 	s := &scope{values: maps.Clone(p.config.values), params: in.Params.Values, schema: map[string]bool{}}
 	props, _ := p.Tool().Meta.Schema["properties"].(map[string]any)
@@ -152,7 +149,7 @@ func (p *Plan) scope(in Inputs) (*scope, error) {
 		env[i.Var] = in.Interpreter.Path
 	}
 	s.env = env
-	// Later names may build on earlier ones; sorted, because a mapping has no order.
+	// Later names may refer to earlier ones. They are sorted, because a mapping has no order.
 	for _, name := range slices.Sorted(maps.Keys(p.config.vars)) {
 		if _, filled := in.Vars[name]; filled && primitive.FromFile(name) {
 			continue
@@ -166,7 +163,7 @@ func (p *Plan) scope(in Inputs) (*scope, error) {
 	return s, nil
 }
 
-// variables are the names that RYE OS's templates have.
+// variables are the names that RYE OS's templates define.
 func (p *Plan) variables(in Inputs) map[string]any {
 	tool := filepath.Join(in.RunDir, filepath.FromSlash(p.Tool().Path))
 	params := in.Params.JSON
@@ -188,12 +185,12 @@ func (p *Plan) variables(in Inputs) map[string]any {
 	return v
 }
 
-// beside is the path below .ai of a file that the tool names.
+// beside returns the path below .ai of a file that the tool names.
 func (p *Plan) beside(name string) string { return path.Join(path.Dir(p.Tool().Path), name) }
 
-// main returns the bytes of what is run, and the template's name for its path: the
-// program that the tool names, which must be among its verified files, or its own
-// file.
+// main returns the bytes of the program that runs, and the template's name for its path. The
+// program is the one that the tool names, which must be among its verified files, or the tool's
+// own file.
 func (p *Plan) main() (name string, data []byte, err error) {
 	if p.config.program == "" {
 		return "tool_path", p.Tool().Raw, nil
@@ -230,9 +227,9 @@ func (p *Plan) argv(s *scope) ([]string, error) {
 	return argv, nil
 }
 
-// argument gives the arguments for one template: one, except that a parameter
-// standing alone may be absent or a list. A value from the caller that begins
-// with "-" would be read as an option, so it is refused where it stands alone.
+// argument returns the arguments for one template. That is one argument, except that a parameter
+// standing alone may be absent or a list. Standing alone, a caller's value that begins with "-"
+// is refused, because the program would read it as an option.
 func (p *Plan) argument(s *scope, a string, guarded bool) ([]string, error) {
 	name, alone := whole(a)
 	_, given := s.params[name]
@@ -283,7 +280,7 @@ func (p *Plan) dir(s *scope, in Inputs) (string, error) {
 	return dir, nil
 }
 
-// env builds what is added to the clean environment.
+// env builds the variables that are added to the clean environment.
 func (p *Plan) env(s *scope, in Inputs) (map[string]string, error) {
 	out := map[string]string{}
 	for name := range p.config.vars {
@@ -315,7 +312,8 @@ func (p *Plan) env(s *scope, in Inputs) (map[string]string, error) {
 	return out, nil
 }
 
-// upper makes the name of a variable: letters and digits in upper case, the rest "_".
+// upper turns a parameter's name into a variable's: letters and digits in upper case, the rest
+// "_".
 func upper(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -328,10 +326,10 @@ func upper(name string) string {
 	}, name)
 }
 
-// maxString is what Linux gives one argument or variable (MAX_ARG_STRLEN, execve(2)).
+// maxString is Linux's limit in bytes for one argument or variable (MAX_ARG_STRLEN, execve(2)).
 const maxString = 128<<10 - 1
 
-// fitsExec tells what would otherwise be "argument list too long".
+// fitsExec refuses a call that would otherwise fail with "argument list too long".
 func (p *Plan) fitsExec(c *primitive.Call) error {
 	for i, a := range c.Argv {
 		if len(a) > maxString {
@@ -343,7 +341,7 @@ func (p *Plan) fitsExec(c *primitive.Call) error {
 			continue
 		}
 		if k == "RYE_PARAMS" || strings.HasPrefix(k, p.config.prefix) && p.config.prefix != "" {
-			delete(c.Env, k) // a convenience; the same is in the arguments or the input
+			delete(c.Env, k) // a convenience; the arguments or the input hold the same
 			continue
 		}
 		return p.tooLong("variable "+k, len(v))
@@ -356,7 +354,7 @@ func (p *Plan) tooLong(what string, n int) error {
 		Advise("hand it over on the input: config.stdin: \"{params_json}\"")
 }
 
-// sandbox turns needs and the item's origin into what may be reached.
+// sandbox computes from the needs and the item's origin what the run may reach.
 func (p *Plan) sandbox(in Inputs) (primitive.Sandbox, error) {
 	b := primitive.Sandbox{Tier: in.Tier, Protect: in.Protect, Hide: in.Hide}
 	if in.Open {
@@ -379,7 +377,7 @@ func (p *Plan) sandbox(in Inputs) (primitive.Sandbox, error) {
 	if b.Read, err = p.paths(n.Read, in, nil); err != nil {
 		return b, err
 	}
-	if !foreign { // scripts of the project, a toolchain: it could copy what it reads, and run that
+	if !foreign { // scripts and toolchains of the project; a tool could run copies anyway
 		b.Exec = append(b.Exec, b.Read...)
 	}
 	avoid := in.Hide
@@ -392,19 +390,19 @@ func (p *Plan) sandbox(in Inputs) (primitive.Sandbox, error) {
 	return b, p.network(&b, n.Net)
 }
 
-// below reports whether a clean path is dir or lies in it.
+// below reports whether a clean path is dir or is inside it.
 func below(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, dir+string(filepath.Separator))
 }
 
-// WritesAll reports whether a plan's items declare that they write the whole project.
+// WritesAll reports whether a plan's items declare writing to the whole project.
 func (p *Plan) WritesAll() bool {
 	n := p.config.needs
 	return n.Declared && slices.ContainsFunc(n.Write, func(w string) bool { return path.Clean(w) == "." })
 }
 
-// paths makes a need's paths absolute. One that lies in what is never given is
-// refused here: a tool would otherwise fail later, for no visible reason.
+// paths makes a need's paths absolute. It refuses a path below one of avoid, because the tool
+// would otherwise fail later for no visible reason.
 func (p *Plan) paths(list []string, in Inputs, avoid []string) ([]string, error) {
 	var out []string
 	for _, want := range list {
@@ -429,8 +427,8 @@ func (p *Plan) paths(list []string, in Inputs, avoid []string) ([]string, error)
 	return out, nil
 }
 
-// network reads the hosts of a need. The kernel knows ports and no names, so a
-// named host opens its port everywhere; the result of the run says so.
+// network reads the hosts of a need. The kernel filters by port and not by name. A named host
+// therefore opens its port everywhere, and the result of the run reports that.
 func (p *Plan) network(b *primitive.Sandbox, hosts []string) error {
 	ports := map[uint16]bool{}
 	for _, h := range hosts {
@@ -459,7 +457,7 @@ func (p *Plan) network(b *primitive.Sandbox, hosts []string) error {
 		}
 	}
 	if b.Net && ports != nil {
-		ports[53] = true // names are looked up over TCP when an answer is long
+		ports[53] = true // long DNS answers come over TCP
 		b.Ports = slices.Sorted(maps.Keys(ports))
 	}
 	return nil

@@ -20,20 +20,19 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 )
 
-// MaxDepth is the number of items in a chain, tool and primitive included. RYE OS's
-// limit.
+// MaxDepth is the most items in a chain, including tool and primitive. It is RYE OS's limit.
 const MaxDepth = 10
 
-// Link is one verified item of a chain and where it was found.
+// Link is one verified item of a chain and the place where it was found.
 type Link struct {
 	Verified trust.Verified
 	Space    objects.Space
 	Blob     string        // git id of the file, hexadecimal; "" when it is in no repository
 	Origin   *Origin       // set for an item that a registry published
-	State    objects.State // objects.Older or objects.Returned for what stands behind its record; else ""
+	State    objects.State // objects.Older or objects.Returned when older than its record; else ""
 }
 
-// Origin says where a registry item came from; the lock pins it.
+// Origin is the source of a registry item. The lock pins it.
 type Origin struct {
 	Registry  string // the project's name for the registry
 	Version   string
@@ -41,8 +40,9 @@ type Origin struct {
 	Author    objects.Fingerprint
 	Publisher objects.Fingerprint
 
-	// Package is what the item is a member of; the zero Ref for an item that was published
-	// by itself. Then the rest is said of the package, and Manifest is its digest.
+	// Package is the package that the item is a member of; the zero Ref for an item that was
+	// published by itself. In a package, the other fields describe the package, and Manifest is
+	// its digest.
 	Package  objects.Ref
 	Manifest objects.Digest
 }
@@ -50,16 +50,16 @@ type Origin struct {
 // Ref returns the item's name.
 func (l Link) Ref() objects.Ref { return l.Verified.Item().Ref }
 
-// Finder resolves names through the spaces, from at downwards, to items that were
-// verified for where they were found. An absent item is fault.NotFound.
+// Finder resolves names through the spaces, from at downwards. It verifies each item for the
+// place where it was found. An absent item is fault.NotFound.
 type Finder interface {
 	FindFrom(ctx context.Context, at objects.Space, ref objects.Ref) (Link, error)
 }
 
-// Library is a Finder that also knows the files around a tool: it returns every
-// file that the tool can load, each verified, or an error for the first that is
-// not. Those are the files of the bundle that the tool lies in, and what the
-// chain's verify_deps cover; a chain that declares none asks with a zero Deps.
+// Library is a Finder that also knows the files around a tool. Around returns every file that the
+// tool can load: the files of the tool's bundle, and those covered by the chain's verify_deps.
+// Each is verified; the first that does not verify is an error. A chain without verify_deps
+// passes a zero Deps.
 type Library interface {
 	Finder
 	Around(ctx context.Context, tool Link, d Deps) ([]Source, error)
@@ -73,15 +73,15 @@ type Source struct {
 	Sum  objects.Digest // SHA-256 of Data
 }
 
-// Primitives: what a chain can end in.
+// The primitives, one of which ends every chain.
 const (
 	Subprocess objects.ID = "rye/core/primitives/subprocess"  // a program
 	HTTP       objects.ID = "rye/core/primitives/http_client" // one HTTP exchange
 	Builtin    objects.ID = "rye/core/primitives/builtin"     // a function of rye itself
 )
 
-// Plan is a chain whose rules hold, tool first, primitive last. It is made by
-// Resolve, never changed, and safe for concurrent use.
+// Plan is a chain that satisfies every rule, tool first, primitive last. Resolve makes it. It
+// never changes, and is safe for concurrent use.
 type Plan struct {
 	Links  []Link
 	Around []Source // further files that the tool can load
@@ -90,16 +90,16 @@ type Plan struct {
 	function string // of a builtin
 }
 
-// Tool returns the item that was asked for.
+// Tool returns the requested item.
 func (p *Plan) Tool() *objects.Item { return p.Links[0].Verified.Item() }
 
-// Primitive returns the id of what does the work.
+// Primitive returns the id of the primitive that does the work.
 func (p *Plan) Primitive() objects.ID { return p.Links[len(p.Links)-1].Ref().ID }
 
-// Resolve follows ref to a primitive. It refuses, with the rule that was broken:
-// a chain deeper than MaxDepth (Limit), a circle or a kind that does not execute
-// (Malformed), a missing link (NotFound), an item that depends on a higher space
-// (Denied), and inputs or versions that do not fit (Conflict).
+// Resolve follows ref to a primitive. It names the broken rule when it refuses: a chain deeper
+// than MaxDepth (Limit), a circle or a kind that does not execute (Malformed), a missing link
+// (NotFound), an item that depends on a higher space (Denied), and inputs or versions that do not
+// fit (Conflict).
 func Resolve(ctx context.Context, f Finder, ref objects.Ref) (*Plan, error) {
 	if ref.Kind != objects.Tool {
 		return nil, fault.New(fault.Usage, "execute %s: only tools have a chain of executors", ref)
@@ -139,8 +139,8 @@ func Resolve(ctx context.Context, f Finder, ref objects.Ref) (*Plan, error) {
 	return p, p.gather(ctx, f)
 }
 
-// shortNames are what early items of RYE OS call its runtimes. An item of that name goes
-// first.
+// shortNames are the names of runtimes in early items of RYE OS. An item with the short name
+// itself takes precedence.
 var shortNames = map[objects.ID]objects.ID{
 	"python": "rye/core/runtimes/python_function_runtime", "bash": "rye/core/runtimes/bash_runtime",
 	"node": "rye/core/runtimes/node_runtime", "subprocess": Subprocess, "http_client": HTTP,
@@ -174,7 +174,7 @@ func (p *Plan) missing(ref, next objects.Ref, err error) error {
 		Advise("rye search %s", next.ID.Name())
 }
 
-// path shows the chain for messages.
+// path formats the chain for messages.
 func (p *Plan) path() string {
 	var ids []string
 	for _, l := range p.Links {
@@ -205,12 +205,12 @@ func (p *Plan) complete() (err error) {
 	return err
 }
 
-// gather asks for the files around the tool, and refuses to run without them.
+// gather collects the files around the tool, and fails without them.
 func (p *Plan) gather(ctx context.Context, f Finder) error {
 	d, _ := p.Deps()
 	lib, ok := f.(Library)
 	if !ok {
-		return nil // this finder knows single files only, so the tool is one
+		return nil // this finder has single files only, so the tool is a single file
 	}
 	around, err := lib.Around(ctx, p.Links[0], d)
 	if err != nil {
@@ -230,8 +230,8 @@ func (p *Plan) gather(ctx context.Context, f Finder) error {
 	return nil
 }
 
-// fits checks what an item declares about its neighbour in the chain: RYE OS's
-// rules, which its code never reached.
+// fits checks what an item declares about its neighbour in the chain. RYE OS has these rules, but
+// its code never reached them.
 func fits(child, delegate *objects.Item) error {
 	outputs, okOut := names(child.Meta.Fields["outputs"])
 	inputs, okIn := names(delegate.Meta.Fields["inputs"])
@@ -270,7 +270,7 @@ func bound(child, delegate *objects.Item, c map[string]any, key string, v object
 	return nil
 }
 
-// names reads a list of names, written as texts or as mappings with a name.
+// names reads a list of names. Each is a text, or a mapping with the key name.
 func names(v any) ([]string, bool) {
 	list, ok := v.([]any)
 	if !ok {

@@ -11,20 +11,19 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// config is what the chain says about its run, merged and typed. Texts in it are
-// templates still.
+// config is the merged and typed configuration of a chain. Its texts are still templates.
 type config struct {
 	command string   // the program
 	args    []string // its arguments
-	text    *string  // what the tool gives as config.command under a runtime; never a template
+	text    *string  // the tool's config.command when a runtime has its own; never a template
 	cwd     string
 	stdin   *string
 	env     map[string]string // config.env: set for the program
-	vars    map[string]string // env_config.env: set for the program, may be filled from outside
-	prefix  string            // param_env: scalar parameters become variables of this prefix
+	vars    map[string]string // env_config.env: set for the program; unsigned sources may fill it
+	prefix  string            // param_env: scalar parameters become variables with this prefix
 	timeout time.Duration
 	program string         // a file beside the tool that is the program
-	sealed  bool           // the program, or else the tool's file, is run from sealed memory
+	sealed  bool           // the program, or else the tool's file, runs from sealed memory
 	values  map[string]any // every other key, for {name}
 
 	interpreter *primitive.Spec
@@ -33,11 +32,11 @@ type config struct {
 	needs       objects.Needs
 }
 
-// mergeConfig merges from the primitive to the tool; nearer to the tool wins.
-// There is one exception: the program's own line. The item nearest to the
-// primitive that has a command decides which program runs with which arguments,
-// and the command of an item above it is a text for that program. A tool cannot
-// replace the interpreter that its runtime starts. Only a subprocess has such a line.
+// mergeConfig merges from the primitive to the tool; the item nearer to the tool wins. The
+// exception is the program's own line, which only a subprocess has. The item nearest to the
+// primitive that has a command decides the program and its arguments. The command of an item
+// above it is a text for that program. So a tool cannot replace the interpreter that its runtime
+// starts.
 func mergeConfig(links []Link) (config, error) {
 	runs := links[len(links)-1].Ref().ID == Subprocess
 	c := config{env: map[string]string{}, vars: map[string]string{}, values: map[string]any{}}
@@ -82,7 +81,7 @@ func mergeConfig(links []Link) (config, error) {
 	return c, nil
 }
 
-// merge takes one item's keys over those of the items below it.
+// merge puts one item's keys over the keys of the items below it.
 func (c *config) merge(it *objects.Item, own map[string]any) error {
 	for _, key := range slices.Sorted(maps.Keys(own)) {
 		v := own[key]
@@ -116,8 +115,8 @@ func (c *config) merge(it *objects.Item, own map[string]any) error {
 	return c.environment(it)
 }
 
-// environment reads env_config, anchor and verify_deps; the nearest to the tool
-// that has an interpreter or an anchor decides.
+// environment reads env_config, anchor and verify_deps. For the interpreter, anchor and
+// verify_deps, the item nearest to the tool that has one decides.
 func (c *config) environment(it *objects.Item) error {
 	if v, ok := it.Meta.Env["env"]; ok && !textMap(v, c.vars) {
 		return badConfig(it, "env_config.env", "a mapping of texts")
@@ -155,8 +154,8 @@ func (c *config) environment(it *objects.Item) error {
 	return nil
 }
 
-// needed joins what the items ask of the sandbox. A runtime's needs are added to
-// those of its tool; only the tool's own silence means the default.
+// needed joins the items' needs for the sandbox. A runtime's needs are added to its tool's needs.
+// The default applies only when the tool itself declares none.
 func (c *config) needed(links []Link) {
 	c.needs = links[0].Verified.Item().Meta.Needs
 	for _, l := range links[1:] {
@@ -224,7 +223,7 @@ func seconds(v any) (time.Duration, bool) {
 	case float64:
 		s = v
 	}
-	// A week is longer than any run and shorter than an overflow.
+	// A week is longer than any run, and does not overflow.
 	if !(s > 0 && s <= 7*24*3600) {
 		return 0, false
 	}

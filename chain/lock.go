@@ -20,12 +20,12 @@ const LockVersion = 1
 // MaxLock bounds a lock in bytes; ten thousand items fit.
 const MaxLock = 16 << 20
 
-// Lock is .ai/rye.lock: what the project's tools consist of, agreed to by whoever
-// committed it. docs/format/lock.md is the format. The zero value is an empty lock.
+// Lock is .ai/rye.lock: the content of the project's tools, as the author of the commit agreed to
+// it. docs/format/lock.md is the format. The zero value is an empty lock.
 type Lock struct {
 	Stdlib     *StdlibPin
 	Registries map[string]RegistryPin  // by the project's name for them
-	Namespaces map[string]NamespacePin // the tips that were seen
+	Namespaces map[string]NamespacePin // the newest tips seen
 	Items      map[objects.Ref]Pin
 }
 
@@ -39,10 +39,10 @@ type StdlibPin struct {
 // RegistryPin identifies a registry.
 type RegistryPin struct {
 	ID  objects.Digest // of the raw genesis commit
-	URL string         // where it was last found; an address, not evidence
+	URL string         // its last known address; no evidence
 }
 
-// NamespacePin is how far a namespace's log had been seen.
+// NamespacePin is the last position seen in a namespace's log.
 type NamespacePin struct {
 	Registry string
 	Seq      uint64
@@ -67,10 +67,10 @@ type Pin struct {
 	Around     objects.Digest // tools: of the files that it can load beside its own; zero when there are none
 }
 
-// DriftError says that the lock and what was found differ. Cause tells a person
-// which side moved.
+// DriftError reports a difference between the lock and the items found. Cause shows which side
+// changed.
 type DriftError struct {
-	Pin   objects.Ref // the item; zero when Field is a part of the lock that belongs to none
+	Pin   objects.Ref // the item; zero when Field is a part of the lock that belongs to no item
 	Field string      // "sha256", "chain", ...
 	Want  string      // in the lock
 	Found string
@@ -91,8 +91,8 @@ func drift(ref objects.Ref, field, want, found, cause string) error {
 	return fault.New(fault.Drift, "%w", &DriftError{Pin: ref, Field: field, Want: want, Found: found, Cause: cause}).Mend("rye lock %s", ref)
 }
 
-// Match returns nil when the plan is what was locked: the same chain, each link of
-// it with the locked bytes from the locked place. The error wraps *DriftError.
+// Match returns nil when the plan equals its pin: the same chain, each link with the locked bytes
+// from the locked place. The error wraps *DriftError.
 func (l *Lock) Match(p *Plan) error {
 	tool, pin, ok := l.pinned(p.Links[0])
 	if !ok {
@@ -110,7 +110,7 @@ func (l *Lock) Match(p *Plan) error {
 		}
 	}
 	if inPackage(p.Links[0]) {
-		return nil // all that it can load lies in the package
+		return nil // every file that it can load is in the package
 	}
 	if found := AroundDigest(p.Around); found != pin.Around {
 		return drift(tool, "around", hexOrNone(pin.Around), hexOrNone(found), "a file that it loads changed, came or went")
@@ -118,8 +118,8 @@ func (l *Lock) Match(p *Plan) error {
 	return nil
 }
 
-// MatchItem is Match for one item without its chain: what does not execute, or
-// comes from elsewhere.
+// MatchItem is Match for one item without its chain, such as an item that does not execute or
+// that comes from elsewhere.
 func (l *Lock) MatchItem(link Link) error {
 	ref, pin, ok := l.pinned(link)
 	switch {
@@ -131,8 +131,8 @@ func (l *Lock) MatchItem(link Link) error {
 	return pin.match(link)
 }
 
-// AroundDigest is what a lock pins of the files around a tool: the SHA-256 of what
-// sha256sum prints for them, sorted by path; zero for none.
+// AroundDigest is the lock's digest of the files around a tool: the SHA-256 of sha256sum's output
+// for them, sorted by path. It is zero without files.
 func AroundDigest(files []Source) objects.Digest {
 	if len(files) == 0 {
 		return objects.Digest{}
@@ -154,7 +154,7 @@ func hexOrNone(d objects.Digest) string {
 	return d.Hex()
 }
 
-// match compares one link. The digest comes last: the fields before it say why.
+// match compares one link. The digest comes last, because the fields before it give the reason.
 func (pin Pin) match(link Link) error {
 	it, ref := link.Verified.Item(), link.Ref()
 	from := ""
@@ -184,8 +184,8 @@ func (pin Pin) match(link Link) error {
 
 func refsText(refs []objects.Ref) string { return strings.Trim(fmt.Sprint(refs), "[]") }
 
-// Set pins a plan: the tool with its chain, and every link of it. A link of the
-// user space cannot be locked, because nobody else has it.
+// Set pins a plan: the tool with its chain, and every link of it. It refuses a link of the user
+// space, because no one else has that space.
 func (l *Lock) Set(p *Plan) error {
 	for _, link := range p.Links {
 		if link.Origin == nil && link.Space == objects.User {
@@ -209,7 +209,7 @@ func (l *Lock) Set(p *Plan) error {
 		if i == 0 {
 			pin.Chain, pin.Around = entries(p), AroundDigest(p.Around)
 		} else {
-			old := l.Items[link.Ref()] // of a runtime that was locked for itself
+			old := l.Items[link.Ref()] // of a runtime that has an entry of its own
 			pin.Chain, pin.Around = old.Chain, old.Around
 		}
 		l.Items[link.Ref()] = pin
@@ -228,7 +228,7 @@ func (l *Lock) SetItem(link Link) {
 	l.Items[link.Ref()] = PinOf(link)
 }
 
-// PinOf describes a link as the lock does, without its chain.
+// PinOf returns a link's entry in the lock, without its chain.
 func PinOf(link Link) Pin {
 	it := link.Verified.Item()
 	pin := Pin{Space: link.Space, Version: it.Meta.Version, Path: objects.PublishedPath(it), SHA256: it.Sum, Blob: link.Blob}
@@ -238,16 +238,16 @@ func PinOf(link Link) Pin {
 		pin.Capability = CapabilityDigest(it)
 		if it.Meta.Needs.Declared {
 			n := it.Meta.Needs
-			n.Sandbox = "" // asks for nothing that a person would have to agree to
+			n.Sandbox = "" // a sandbox tier requires no consent
 			pin.Needs = &n
 		}
 	}
 	return pin
 }
 
-// CapabilityDigest is the SHA-256 of what an item may reach, in canonical JSON:
-// needs and permissions, lists sorted, absent needs null. It changes when, and
-// only when, an update asks for more or less.
+// CapabilityDigest is the SHA-256 of what an item may reach, in canonical JSON: needs and
+// permissions, lists sorted, absent needs null. It changes exactly when an update asks for more
+// or less.
 func CapabilityDigest(it *objects.Item) objects.Digest {
 	type needs struct {
 		Net   []string `json:"net"`
@@ -270,8 +270,8 @@ func CapabilityDigest(it *objects.Item) objects.Digest {
 	return objects.DigestOf(text)
 }
 
-// Remove unpins an item, and the links that only its chain needed: tools of a
-// space that nobody locked for themselves.
+// Remove unpins an item, and the links that only its chain used: tools of a space without a chain
+// of their own in the lock.
 func (l *Lock) Remove(ref objects.Ref) {
 	delete(l.Items, ref)
 	used := map[objects.Ref]bool{}
@@ -287,7 +287,7 @@ func (l *Lock) Remove(ref objects.Ref) {
 	}
 }
 
-// DropOwn unpins the items of the spaces, except those in keep and the links of every chain
+// DropOwn unpins the items of the spaces, except the items in keep and the links of every chain
 // that stays pinned.
 func (l *Lock) DropOwn(keep map[objects.Ref]bool) {
 	stays := maps.Clone(keep)
@@ -304,8 +304,7 @@ func (l *Lock) DropOwn(keep map[objects.Ref]bool) {
 	maps.DeleteFunc(l.Items, func(ref objects.Ref, pin Pin) bool { return pin.From == "" && !stays[ref] })
 }
 
-// Clone returns a lock that can be changed without changing l. A nil lock gives an
-// empty one.
+// Clone returns a copy of l, which the caller may change. The clone of a nil lock is empty.
 func (l *Lock) Clone() *Lock {
 	out := &Lock{Registries: map[string]RegistryPin{}, Namespaces: map[string]NamespacePin{}, Items: map[objects.Ref]Pin{}}
 	if l == nil {
@@ -321,7 +320,7 @@ func (l *Lock) Clone() *Lock {
 	return out
 }
 
-// lockVersion reads the first line, which is the same in every format there will be.
+// lockVersion reads the first line, which stays the same in all future formats.
 func lockVersion(raw []byte) (int, error) {
 	line, _, _ := bytes.Cut(raw, []byte("\n"))
 	num, ok := bytes.CutPrefix(line, []byte("lock: "))

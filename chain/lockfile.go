@@ -10,7 +10,7 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// The file's form. Fields stand in the order in which they are written.
+// The file's form. The fields are in the order of the file.
 type lockFile struct {
 	Lock       int
 	Stdlib     *stdlibFile
@@ -57,7 +57,7 @@ type needsFile struct {
 	Read  []string
 	Write []string
 	Net   []string
-	Rye   []string // absent where there is none
+	Rye   []string // absent when there are none
 }
 
 // field is one line of text in an entry.
@@ -67,7 +67,7 @@ type field struct {
 	must bool // written even when it is empty
 }
 
-// The fields of each entry that are one line of text, in the order of the file.
+// fields returns the fields of an entry that are one line of text, in the order of the file.
 func (s *stdlibFile) fields() []field {
 	return []field{{"version", &s.Version, true}, {"manifest", &s.Manifest, true}, {"commit", &s.Commit, false}}
 }
@@ -87,7 +87,7 @@ func (i *itemFile) fields() []field {
 		{"around", &i.Around, false}}
 }
 
-// Encode returns the file's text: sorted, without times, the same for equal locks.
+// Encode returns the file's text: sorted, without times, and the same for equal locks.
 func (l *Lock) Encode() ([]byte, error) {
 	f := lockFile{Lock: LockVersion, Registries: map[string]registryFile{}, Namespaces: map[string]namespaceFile{}, Items: map[string]itemFile{}}
 	if s := l.Stdlib; s != nil {
@@ -133,9 +133,9 @@ func (pin Pin) file() itemFile {
 	return f
 }
 
-// ParseLock reads a lock. It accepts exactly what Encode writes: an unknown field,
-// another order or another spelling is Malformed, so that two tools never see two
-// locks in one file. A newer format is refused with advice, never rewritten.
+// ParseLock reads a lock. It accepts exactly the output of Encode: an unknown field, another
+// order or another spelling is Malformed. So two programs never read two different locks from one
+// file. A newer format is refused with advice, and never rewritten.
 func ParseLock(raw []byte) (*Lock, error) {
 	if len(raw) > MaxLock {
 		return nil, fault.New(fault.Limit, "lock: %d bytes, at most %d are allowed", len(raw), MaxLock)
@@ -222,8 +222,8 @@ func (f *lockFile) registry(name string) error {
 	return nil
 }
 
-// pin reads one item. A registry item says everything that lets it be fetched and
-// judged; another says its space.
+// pin reads one item. A registry item has every field that is needed to fetch and verify it;
+// another item has its space.
 func (i itemFile) pin(ref objects.Ref, f *lockFile) (Pin, error) {
 	pin := Pin{From: i.From, Version: i.Version, Path: i.Path, Blob: i.Blob, Commit: i.Commit}
 	var err error
@@ -266,7 +266,7 @@ func (i itemFile) pin(ref objects.Ref, f *lockFile) (Pin, error) {
 	return pin, err
 }
 
-// longestChain is how many items a pin of a kind may run through.
+// longestChain is the most items in the chain of a pin of a kind.
 func longestChain(k objects.Kind) int {
 	switch k {
 	case objects.Tool:
@@ -304,7 +304,7 @@ func (i itemFile) registryPin(pin *Pin, f *lockFile) (err error) {
 	return err
 }
 
-// gitID checks an object's address: SHA-1 or SHA-256 in lower-case hexadecimal.
+// gitID checks an object's id: SHA-1 or SHA-256 in lower-case hexadecimal.
 func gitID(s string, optional bool) error {
 	if s == "" && optional {
 		return nil

@@ -11,11 +11,11 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// LockConflict is an entry that both sides of a merge changed, each differently,
-// and that no rule decides.
+// LockConflict is an entry that both sides of a merge changed differently, and that no rule
+// decides.
 type LockConflict struct {
 	Entry  string // "tool:acme/hello", "namespace acme", "registry main", "stdlib"
-	Ours   string // what differs, as that side has it; "none" for a removed entry
+	Ours   string // the differing field there, "removed it" or "changed it"
 	Theirs string
 }
 
@@ -26,26 +26,26 @@ func (c LockConflict) String() string {
 // Side is one of the two locks that are merged.
 type Side int
 
-// The sides; Neither leaves a conflict.
+// The sides. Neither leaves a conflict.
 const (
 	Neither Side = iota
 	Ours
 	Theirs
 )
 
-// LockChoices decides where both sides changed an entry. A nil function decides
-// nothing. Registry items and log positions need none: the newer one is taken.
+// LockChoices decides entries that both sides changed. A nil function decides nothing. Registry
+// items and log positions need no function: the newer one is taken.
 type LockChoices struct {
 	Stdlib func(ours, theirs StdlibPin) Side
 	Item   func(ref objects.Ref, ours, theirs *Pin) Side // nil pin: removed on that side
-	Rest   Side                                          // for what is still undecided
+	Rest   Side                                          // for entries that are still undecided
 }
 
-// MergeLocks merges two locks that began as base, which may be nil. An entry that
-// one side changed, added or removed is as that side has it. Where both did:
-// log positions of a namespace and versions of a registry's item only go forward,
-// so the higher one is taken; the rest is asked for. It is a pure function, and its
-// result is a valid lock when there are no conflicts.
+// MergeLocks merges two locks that began as base, which may be nil. An entry that one side
+// changed, added or removed takes that side's form. When both sides did, the higher log position
+// of a namespace and the higher version of a registry's item are taken, because both only
+// increase. c decides the rest. MergeLocks is a pure function. Its result is a valid lock when
+// there are no conflicts.
 func MergeLocks(base, ours, theirs *Lock, c LockChoices) (*Lock, []LockConflict) {
 	base, ours, theirs = base.Clone(), ours.Clone(), theirs.Clone()
 	m := &lockMerge{out: ours.Clone(), choices: c}
@@ -67,7 +67,7 @@ func MergeLocks(base, ours, theirs *Lock, c LockChoices) (*Lock, []LockConflict)
 	})
 	mergeMap(m, "", m.out.Items, base.Items, ours.Items, theirs.Items, func(ref objects.Ref, a, b *Pin) Side {
 		if side := system; side != Neither && all(a, b, func(p *Pin) bool { return p.Space == objects.System }) {
-			return side // these are the library's
+			return side // these items belong to the library
 		}
 		if side := newer(a, b); side != Neither {
 			return side
@@ -88,7 +88,8 @@ type lockMerge struct {
 	conflicts []LockConflict
 }
 
-// stdlib merges the pin of the standard library and says whose items go with it.
+// stdlib merges the pin of the standard library and returns the side whose library items go with
+// it.
 func (m *lockMerge) stdlib(base, ours, theirs *StdlibPin) Side {
 	side := decided(base, ours, theirs)
 	if side == Neither && ours != nil && theirs != nil && m.choices.Stdlib != nil {
@@ -99,13 +100,13 @@ func (m *lockMerge) stdlib(base, ours, theirs *StdlibPin) Side {
 		m.out.Stdlib = theirs
 	}
 	if reflect.DeepEqual(ours, theirs) {
-		return Neither // nothing to follow
+		return Neither // equal pins decide nothing
 	}
 	return side
 }
 
-// complete puts back what a merged chain needs, although one side had let go of it
-// together with the last tool that used it there.
+// complete restores the entries that a merged chain needs. One side may have removed such an
+// entry together with its last tool that used it.
 func (m *lockMerge) complete(from ...*Lock) {
 	for _, pin := range maps.Clone(m.out.Items) {
 		for _, ref := range pin.Chain {
@@ -130,7 +131,7 @@ func (m *lockMerge) complete(from ...*Lock) {
 	}
 }
 
-// settle applies the last choice, and notes what even that left open.
+// settle applies the last choice, and records a conflict when that is Neither.
 func (m *lockMerge) settle(entry string, side Side, ours, theirs any) Side {
 	if side == Neither {
 		side = m.choices.Rest
@@ -142,7 +143,7 @@ func (m *lockMerge) settle(entry string, side Side, ours, theirs any) Side {
 	return side
 }
 
-// mergeMap merges one table of the lock into out, which begins as ours.
+// mergeMap merges one table of the lock into out, which starts as a copy of ours.
 func mergeMap[K comparable, V any](m *lockMerge, what string, out, base, ours, theirs map[K]V, both func(K, *V, *V) Side) {
 	keys := maps.Clone(ours)
 	maps.Copy(keys, theirs)
@@ -223,16 +224,16 @@ func difference(ours, theirs any) (string, string) {
 	return "the same", "the same"
 }
 
-// Conflicted reports whether a lock holds the markers of an unresolved merge. Git
-// places them by lines, so that neither side can be read back from them.
+// Conflicted reports whether a lock holds the markers of an unresolved merge. Git places them by
+// lines, so neither side can be restored from the file.
 func Conflicted(raw []byte) bool {
 	return bytes.HasPrefix(raw, markOurs) || bytes.Contains(raw, append([]byte("\n"), markOurs...))
 }
 
 var markOurs = []byte("<<<<<<< ")
 
-// ShowConflict is a lock that could not be merged, for a person to see: both sides
-// whole, between git's markers.
+// ShowConflict returns the file for a lock that could not be merged: both sides whole, between
+// git's markers, for a person to read.
 func ShowConflict(base, ours, theirs []byte) []byte {
 	return bytes.Join([][]byte{markOurs, []byte("ours\n"), ours, []byte("||||||| base\n"), base, []byte("=======\n"), theirs, []byte(">>>>>>> theirs\n")}, nil)
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// A lock pins a package by one entry, that of its manifest. Its members have none: the
-// manifest has their digests, and a link says which package it came with. What they run
-// through outside of the package is the entry's chain, sorted.
+// A lock pins a package by one entry: the entry of its manifest. The members have no entries,
+// because the manifest has their digests, and a link names its package. The entry's chain lists,
+// sorted, the items outside of the package that the members run through.
 
 // MaxPackageChain bounds the items that the members of one package run through.
 const MaxPackageChain = 256
 
-// pinned returns the entry that pins a link: its own, or that of its package.
+// pinned returns the entry that pins a link: its own, or its package's.
 func (l *Lock) pinned(link Link) (objects.Ref, Pin, bool) {
 	ref := link.Ref()
 	if inPackage(link) {
@@ -29,8 +29,8 @@ func (l *Lock) pinned(link Link) (objects.Ref, Pin, bool) {
 // inPackage reports whether a link is a member of a package.
 func inPackage(link Link) bool { return link.Origin != nil && link.Origin.Package != objects.Ref{} }
 
-// Entry returns the ref of the entry that pins a tool: of a member of a package that
-// package's.
+// Entry returns the ref of the entry that pins the tool: the package's, when the tool is a member
+// of one.
 func (p *Plan) Entry() objects.Ref { return EntryOf(p.Links[0]) }
 
 // EntryOf returns the ref of the entry that pins a link.
@@ -65,7 +65,7 @@ func (pin Pin) matchMember(link Link) error {
 	return nil
 }
 
-// beyond returns what a plan runs through that is no part of its tool's own package.
+// beyond returns the items outside of the tool's own package that a plan runs through.
 func beyond(p *Plan) (out []objects.Ref) {
 	own := EntryOf(p.Links[0])
 	for _, l := range p.Links[1:] {
@@ -76,7 +76,7 @@ func beyond(p *Plan) (out []objects.Ref) {
 	return out
 }
 
-// matchChain compares what a tool runs through with what its entry says.
+// matchChain compares the chain of a tool with the chain in its entry.
 func (l *Lock) matchChain(p *Plan, pin Pin) error {
 	tool := p.Links[0]
 	if !inPackage(tool) {
@@ -93,7 +93,7 @@ func (l *Lock) matchChain(p *Plan, pin Pin) error {
 	return nil
 }
 
-// entries returns the entries of what a plan runs through, each once.
+// entries returns the entries of the items that a plan runs through, each once.
 func entries(p *Plan) (out []objects.Ref) {
 	for _, l := range p.Links[1:] {
 		if ref := EntryOf(l); !slices.Contains(out, ref) {
@@ -103,7 +103,7 @@ func entries(p *Plan) (out []objects.Ref) {
 	return out
 }
 
-// setMember notes in the entry of a package what one of its tools runs through.
+// setMember adds to the entry of a package the items that one of its tools runs through.
 func (l *Lock) setMember(p *Plan) error {
 	ref := EntryOf(p.Links[0])
 	pin, ok := l.Items[ref]
@@ -117,8 +117,8 @@ func (l *Lock) setMember(p *Plan) error {
 	return nil
 }
 
-// PackageDigest is the SHA-256 of what the members of a package may reach: a line for each
-// directive and tool, in the order given, with the digest of its capabilities.
+// PackageDigest is the SHA-256 of what the members of a package may reach. It hashes one line for
+// each directive and tool, in the order given, with the digest of its capabilities.
 func PackageDigest(members []*objects.Item) objects.Digest {
 	var b strings.Builder
 	for _, it := range members {
@@ -129,7 +129,8 @@ func PackageDigest(members []*objects.Item) objects.Digest {
 	return objects.DigestOf([]byte(b.String()))
 }
 
-// SetPackage notes in the entry of a package, which SetItem made, what its members may reach.
+// SetPackage records in the entry of a package what its members may reach. SetItem makes the
+// entry first.
 func (l *Lock) SetPackage(ref objects.Ref, members []*objects.Item) {
 	pin := l.Items[ref]
 	pin.Capability = PackageDigest(members)

@@ -10,10 +10,10 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// A lock of a thousand items takes a YAML library a tenth of a second to read, and
-// every command that resolves a name reads the lock. The form of docs/format/lock.md
-// is one line for each value, so it is read line by line. Writing what was read
-// again must give the same bytes: whatever this reader overlooks is refused there.
+// A YAML library takes a tenth of a second for a lock of a thousand items, and every command that
+// resolves a name reads the lock. In docs/format/lock.md each value has its own line, so the lock
+// is read line by line. ParseLock encodes the result again and compares the bytes. That refuses
+// every error that this reader overlooks.
 
 // scanLock reads the lines of a lock.
 func scanLock(raw []byte) (*lockFile, error) {
@@ -30,7 +30,7 @@ func scanLock(raw []byte) (*lockFile, error) {
 	return s.f, nil
 }
 
-// lockScanner is where the reader stands: in which section, entry and list.
+// lockScanner is the position of the reader: its section, entry and list.
 type lockScanner struct {
 	f       *lockFile
 	section string
@@ -38,7 +38,7 @@ type lockScanner struct {
 	reg     registryFile
 	ns      namespaceFile
 	item    itemFile
-	list    *[]string          // that "- x" lines belong to
+	list    *[]string          // of the current "- x" lines
 	fields  map[string][]field // of reg, ns and item, by section
 }
 
@@ -137,8 +137,8 @@ func (s *lockScanner) need(key, value string) bool {
 	return true
 }
 
-// unquote is the inverse of quote for what it writes; the comparison of the whole
-// file refuses the rest.
+// unquote is the inverse of quote. It may accept more than quote writes; the comparison of the
+// whole file refuses the rest.
 func unquote(s string) (string, bool) {
 	if s == "" || s[0] != '"' {
 		return s, s != ""
@@ -148,7 +148,7 @@ func unquote(s string) (string, bool) {
 	return text, err == nil
 }
 
-// set stores a value in the field of that name.
+// set stores a value in the field named key.
 func set(fields []field, key, value string) bool {
 	for _, f := range fields {
 		if f.key == key && value != "" && value != "[]" {
@@ -159,7 +159,7 @@ func set(fields []field, key, value string) bool {
 	return false
 }
 
-// close files the entry that was being read.
+// close stores the current entry, if there is one.
 func (s *lockScanner) close() {
 	if s.name != "" {
 		switch s.section {

@@ -10,11 +10,11 @@ import (
 // lockWriter writes the form of docs/format/lock.md, line by line.
 type lockWriter struct {
 	b          []byte
-	it         itemFile // being written
+	it         itemFile // the entry being written
 	itemFields []field  // of it
 }
 
-// text returns the file as it must be.
+// text returns the file in its only valid form.
 func (f *lockFile) text() []byte {
 	w := &lockWriter{}
 	w.itemFields = w.it.fields()
@@ -89,8 +89,8 @@ func (w *lockWriter) list(in, key string, all []string) {
 	}
 }
 
-// quote writes a text so that YAML reads it as that text: as it is when that is
-// certain, else as a JSON string, which YAML reads too.
+// quote writes a text so that YAML reads the same text: bare when that is certain, else as a JSON
+// string, which YAML also reads.
 func quote(s string) string {
 	if plain(s) {
 		return s
@@ -102,9 +102,8 @@ func quote(s string) string {
 	return string(raw)
 }
 
-// plain reports whether YAML takes a text without quotes for a text, for certain:
-// letters, digits and a few signs, and nothing that could be a number, a date, a
-// truth value or nothing.
+// plain reports whether YAML certainly reads a bare text as a text. It accepts letters, digits
+// and a few signs. It refuses every text that could be a number, a date, a truth value or null.
 func plain(s string) bool {
 	if s == "" || strings.HasSuffix(s, ":") || numeric(s) {
 		return false
@@ -124,8 +123,8 @@ func plain(s string) bool {
 	return true
 }
 
-// numeric reports texts that begin like a number or a date and hold no letter that
-// rules both out. Three numbers with dots between, a version, are neither.
+// numeric reports texts that begin like a number or a date, and that have no letter to rule both
+// out. Three numbers joined by dots are a version, and not numeric.
 func numeric(s string) bool {
 	if s[0] < '0' || s[0] > '9' {
 		return false

@@ -21,16 +21,16 @@ import (
 // MaxParams bounds the parameters of one call, in bytes of JSON.
 const MaxParams = 8 << 20
 
-// Params are parameters that were checked against a tool's schema. Numbers keep
-// the digits they came with.
+// Params are parameters that were checked against a tool's schema. Numbers keep their original
+// digits.
 type Params struct {
 	JSON   []byte         // one object, with the schema's defaults filled in
 	Values map[string]any // the same; numbers are json.Number
 }
 
-// Check validates parameters against the tool's schema and fills in its defaults.
-// Empty raw is {}. Errors are Usage for parameters that do not fit, naming which,
-// and Malformed for a schema that is none.
+// Check validates parameters against the tool's schema and fills in its defaults. Empty raw is
+// {}. Errors are Usage for parameters that do not fit, with their names, and Malformed for an
+// invalid schema.
 func (p *Plan) Check(raw []byte) (Params, error) {
 	ref := p.Links[0].Ref()
 	if len(bytes.TrimSpace(raw)) == 0 {
@@ -60,12 +60,12 @@ func (p *Plan) Check(raw []byte) (Params, error) {
 	return Params{JSON: out, Values: values}, err
 }
 
-// aliasesKey is the word of a parameter's schema that lists other names for it, such as
-// those that RYE OS's tools took.
+// aliasesKey is the key in a parameter's schema that lists other names for it, such as the names
+// in RYE OS's tools.
 const aliasesKey = "x-aliases"
 
-// rename gives parameters that came under another name their own. One that is given under
-// two names is Usage.
+// rename replaces aliases by the parameter's own name. A parameter given under two names is
+// Usage.
 func rename(values map[string]any, it *objects.Item) error {
 	properties, _ := it.Meta.Schema["properties"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
@@ -126,8 +126,8 @@ func (p *Plan) fit(plain, values map[string]any) error {
 	return nil
 }
 
-// misnamed says which parameters are missing or unknown, or have a value of another type, in
-// the words of the caller; "" when it is none of these, which the validator's own words say.
+// misnamed reports, in the caller's words, which parameters are missing, unknown, or of another
+// type. For any other mistake it returns "", and the validator's own message is used.
 func misnamed(schema, given map[string]any) string {
 	properties, _ := schema["properties"].(map[string]any)
 	required, _ := schema["required"].([]any)
@@ -150,7 +150,8 @@ func misnamed(schema, given map[string]any) string {
 	return strings.Join(wrong[:min(len(wrong), 8)], "; ")
 }
 
-// encodeJSON is compact, sorted, and leaves <, > and & alone: tools read it, not browsers.
+// encodeJSON writes compact, sorted JSON. It leaves <, > and & unescaped, because tools read it
+// and browsers do not.
 func encodeJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -161,8 +162,8 @@ func encodeJSON(v any) ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
 
-// scalarText writes a scalar as an argument or variable; false for lists,
-// mappings and nil.
+// scalarText writes a scalar as an argument or variable. It returns false for lists, mappings and
+// nil.
 func scalarText(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
@@ -181,7 +182,7 @@ func scalarText(v any) (string, bool) {
 	return "", false
 }
 
-// paramText writes any parameter value: scalars plain, nothing as "", the rest as JSON.
+// paramText writes any parameter value: a scalar plainly, nil as "", anything else as JSON.
 func paramText(v any) string {
 	if v == nil {
 		return ""

@@ -14,9 +14,9 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Request gives the one exchange that the http primitive gets. Like Call it is a
-// pure function of the plan and its inputs. What unsigned sources filled is named
-// in it and not written, except in the URL, so it can be shown.
+// Request returns the http primitive's one exchange. Like Call it is a pure function of the plan
+// and its inputs. For variables that unsigned sources filled, it holds their names and not their
+// values, except in the URL. So it can be shown.
 func (p *Plan) Request(in Inputs) (web.Request, error) {
 	b, err := p.builder(in)
 	if err != nil {
@@ -31,8 +31,8 @@ func (p *Plan) Request(in Inputs) (web.Request, error) {
 	return r, nil
 }
 
-// Asks says in the author's words where a request goes: the template of its URL,
-// and the hosts that the chain declares; nil when it declares none.
+// Asks returns the destination of a request as its author wrote it: the template of its URL, and
+// the hosts that the chain declares. hosts is nil when it declares none.
 func (p *Plan) Asks() (url string, hosts []string) {
 	url, _ = p.config.values["url"].(string)
 	if p.config.needs.Declared {
@@ -41,7 +41,7 @@ func (p *Plan) Asks() (url string, hosts []string) {
 	return url, hosts
 }
 
-// builder makes texts in which what came from outside is named.
+// builder makes texts that hold the names of unsigned variables instead of their values.
 type builder struct {
 	*scope
 	p     *Plan
@@ -72,7 +72,7 @@ func (b *builder) malformed(key, want string) error {
 	return badConfig(b.p.Tool(), key, want)
 }
 
-// text fills one text. A variable that came from outside becomes a name.
+// text fills one text. A variable from an unsigned source stays a name.
 func (b *builder) text(tmpl string, as web.Encoding) (web.Text, error) {
 	var out web.Text
 	literal := func(s string) {
@@ -107,15 +107,15 @@ func secrets(t web.Text) bool {
 	return slices.ContainsFunc(t, func(p web.Part) bool { return p.Secret != "" })
 }
 
-// absent reports whether a text is exactly one parameter that was not given: what
-// it would fill is left out.
+// absent reports whether a text is exactly one parameter that was not given. The caller then
+// leaves out the field.
 func (b *builder) absent(tmpl string) bool {
 	name, ok := whole(tmpl)
 	return ok && b.values[name] == nil
 }
 
-// variableOf returns the name in a text that is exactly one variable that may be unset:
-// ${NAME:-}.
+// variableOf returns the variable's name when tmpl is exactly ${NAME:-}, a variable that may be
+// unset.
 func variableOf(tmpl string) (string, bool) {
 	name, ok := strings.CutPrefix(tmpl, "${")
 	name, end := strings.CutSuffix(name, ":-}")
@@ -133,9 +133,9 @@ func (b *builder) line(r *web.Request) error {
 	return nil
 }
 
-// target works out where the request goes and which hosts it may meet. The host
-// is the author's word, or that of whoever's environment it is; a parameter
-// decides about it only where the tool declares which hosts it needs.
+// target computes the URL of the request and the hosts that it may reach. The author or the
+// user's environment decides the host. A parameter or a file of the project may decide it only
+// when the tool declares its hosts.
 func (b *builder) target(r *web.Request) (err error) {
 	tmpl, ok := b.p.config.values["url"].(string)
 	if !ok || tmpl == "" {
@@ -156,13 +156,13 @@ func (b *builder) target(r *web.Request) (err error) {
 		return fault.New(fault.Denied, "run %s: who calls it, or a file of the project, decides to which host it speaks", b.p.Tool().Ref).
 			Advise("declare needs: {net: [\"*\"]} in the tool, or the hosts that it may reach, and rye sign %s", b.p.Tool().Ref)
 	case tool.Scope().Registry == "":
-		r.Hosts = []string{"*"} // for redirects; a registry's tool stays where it is
+		r.Hosts = []string{"*"} // for redirects; a registry's tool stays at its host
 	}
 	return nil
 }
 
-// url fills the template of a URL. What goes into the path or the query is
-// encoded for it, so that it cannot leave its place.
+// url fills the template of a URL. Values in the path or the query are encoded, so that they
+// cannot leave their place.
 func (b *builder) url(tmpl string) (string, error) {
 	var out strings.Builder
 	inPath := false
@@ -199,7 +199,7 @@ func (b *builder) url(tmpl string) (string, error) {
 	return text, err
 }
 
-// fromCaller reports whether a {name} is anything but a key of the configuration.
+// fromCaller reports whether a {name} is not a key of the signed configuration.
 func (b *builder) fromCaller(p piece) bool {
 	name, _, _ := strings.Cut(strings.Trim(p.template, "{}"), ".")
 	_, given := b.params[name]
@@ -207,12 +207,12 @@ func (b *builder) fromCaller(p piece) bool {
 	return given || !signed
 }
 
-// weak reports whether a file of the project had a part in a variable.
+// weak reports whether a file of the project filled a part of a variable.
 func (b *builder) weak(name string) bool {
 	return slices.ContainsFunc(b.vars[name], func(p web.Part) bool { return b.in.Weak[p.Secret] })
 }
 
-// secretive names variables that hold secrets by the look of them.
+// secretive reports whether a variable's name looks like a secret's.
 func secretive(name string) bool {
 	for _, part := range strings.Split(name, "_") {
 		switch part {
@@ -231,7 +231,7 @@ const (
 	inQuery
 )
 
-// place says which part of a URL the next byte belongs to.
+// place returns the part of a URL that the next byte belongs to.
 func place(so string) urlPlace {
 	_, rest, ok := strings.Cut(so, "://")
 	i := strings.IndexAny(rest, "/?#")
@@ -275,7 +275,7 @@ func (b *builder) fields(r *web.Request) (err error) {
 	return nil
 }
 
-// list reads a mapping of fields, sorted. A list gives its name several times.
+// list reads a mapping of fields, sorted by name. A list makes several fields with one name.
 func (b *builder) list(key string, v any) (out []web.Field, err error) {
 	m, ok := v.(map[string]any)
 	if !ok && v != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// secret reads a credential: {secret: NAME}, or a text with ${NAME} in it. It is
-// named, never written: what is signed can be read by everybody. A parameter in it
-// would mean that a model holds it.
+// secret reads a credential: {secret: NAME}, or a text with ${NAME} in it. A literal credential
+// is refused, because signed files are public. A parameter in it is refused, because a model
+// would then hold the credential.
 func (b *builder) secret(key string, v any) (web.Text, error) {
 	ref := b.p.Tool().Ref
 	tmpl, ok := v.(string)
@@ -51,12 +51,12 @@ func (b *builder) secret(key string, v any) (web.Text, error) {
 	}
 	t, err := b.text(tmpl, web.Plain)
 	if err == nil && !secrets(t) && strings.TrimSpace(t.String()) == strings.TrimSpace(outside(tmpl)) {
-		t = web.Text{{Secret: names[0]}} // nobody set it: the primitive says so
+		t = web.Text{{Secret: names[0]}} // unset: the primitive reports that
 	}
 	return t, err
 }
 
-// outside returns what is left of a template without its ${...}.
+// outside returns a template without its ${...}.
 func outside(tmpl string) string {
 	for {
 		i := strings.Index(tmpl, "${")
@@ -71,8 +71,7 @@ func outside(tmpl string) string {
 	}
 }
 
-// auth reads config.auth into a header, a parameter of the query, or a name and
-// password.
+// auth reads config.auth into a header, a parameter of the query, or a user name and password.
 func (b *builder) auth(r *web.Request) error {
 	v, ok := b.p.config.values["auth"]
 	if !ok || v == nil {
@@ -154,14 +153,14 @@ func (b *builder) body(r *web.Request) (err error) {
 	}
 	for _, f := range r.Header {
 		if strings.EqualFold(f.Name, "Content-Type") {
-			r.Type = "" // the tool's own word
+			r.Type = "" // the tool sets it itself
 		}
 	}
 	return nil
 }
 
-// content fills a body. A parameter standing alone keeps its type; a text is sent
-// as it is, anything else as JSON.
+// content fills a body. A parameter standing alone keeps its type. A text is sent as it is,
+// anything else as JSON.
 func (b *builder) content(body any) (web.Text, string, error) {
 	const asJSON, asText = "application/json", "text/plain; charset=utf-8"
 	if tmpl, ok := body.(string); ok {
@@ -201,7 +200,7 @@ func formText(fields []web.Field) (out web.Text) {
 	return out
 }
 
-// jsonText writes JSON, sorted and compact, in which secrets are named.
+// jsonText writes sorted, compact JSON that holds the names of secrets instead of their values.
 type jsonText struct {
 	out web.Text
 	buf bytes.Buffer
@@ -254,14 +253,14 @@ func (w *jsonText) write(b *builder, v any) error {
 	return w.plain(v)
 }
 
-// plain writes a value as it is: a parameter's, whose texts are no templates.
+// plain writes a value as it is. Texts in a parameter's value are no templates.
 func (w *jsonText) plain(v any) error {
 	raw, err := encodeJSON(v)
 	w.buf.Write(raw)
 	return err
 }
 
-// string writes a template: exactly one parameter keeps its type, the rest is text.
+// string writes a template. Exactly one parameter keeps its type; anything else becomes a text.
 func (w *jsonText) string(b *builder, tmpl string) error {
 	if name, ok := whole(tmpl); ok {
 		if v, ok := b.values[name]; ok || b.schema[name] {

@@ -12,16 +12,15 @@ import (
 	"github.com/rye-os/rye/chain/primitive/web"
 )
 
-// Outcome is what a tool's run means to its caller.
+// Outcome is the result of a tool's run, as its caller reads it.
 type Outcome struct {
 	OK    bool
-	Error string          // what the tool said when it failed
+	Error string          // the tool's message when it failed
 	Data  json.RawMessage // always JSON
 }
 
-// Read gives the meaning of a result: output that is JSON is the data, and its
-// own "success": false is a failure; anything else is handed on as text with the
-// exit status. RYE OS's rules.
+// Read interprets a result by RYE OS's rules. Output that is JSON is the data, and "success":
+// false in it is a failure. Other output becomes text in the data, with the exit status.
 func Read(r primitive.Result) Outcome {
 	out := Outcome{OK: r.Exit == 0 && !r.TimedOut}
 	text := bytes.TrimSpace(r.Stdout)
@@ -42,7 +41,7 @@ func Read(r primitive.Result) Outcome {
 	return out
 }
 
-// complaint picks the best words for a failure, in RYE OS's order.
+// complaint picks the best message for a failure, in RYE OS's order.
 func complaint(r primitive.Result, data map[string]any) string {
 	if s := bytes.TrimSpace(r.Stderr); len(s) > 0 {
 		return string(s)
@@ -61,9 +60,9 @@ func complaint(r primitive.Result, data map[string]any) string {
 	return "the tool reported a failure without words"
 }
 
-// ReadResponse gives the meaning of an answer: a status below 400 is success, and
-// the data is status, headers and body, JSON where the body is JSON. The events of
-// a stream stand in for a body. RYE OS's rules.
+// ReadResponse interprets an answer. A status from 200 to 399 is success. The data has the
+// status, the headers and the body, as JSON where the body is JSON. A stream has its events
+// instead of a body. These are RYE OS's rules.
 func ReadResponse(r *web.Response) Outcome {
 	data := map[string]any{"status_code": r.Status, "headers": r.Header}
 	var body any
@@ -94,8 +93,7 @@ func ReadResponse(r *web.Response) Outcome {
 	return out
 }
 
-// saying finds the words of an error where programs put them: error, error.message,
-// message, detail.
+// saying finds an error's message in its usual places: error, error.message, message, detail.
 func saying(body any) string {
 	m, _ := body.(map[string]any)
 	if inner, ok := m["error"].(map[string]any); ok {

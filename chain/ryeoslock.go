@@ -6,12 +6,12 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// MaxRyeOSLock bounds a lock file of RYE OS, in bytes: it holds one chain.
+// MaxRyeOSLock is the largest lock file of RYE OS, in bytes: it holds one chain.
 const MaxRyeOSLock = 1 << 20
 
-// RyeOSLock is a lock file of RYE OS: .ai/lockfiles/<tool>@<version>.lock.json,
-// one for each tool. It is unsigned, says nothing about the files beside the tool,
-// and its digests are those of RYE OS's signatures (objects.RyeOSDigest).
+// RyeOSLock is a lock file of RYE OS: .ai/lockfiles/<tool>@<version>.lock.json, one for each
+// tool. It is unsigned and does not cover the files beside the tool. Its digests are the digests
+// in RYE OS's signatures (objects.RyeOSDigest).
 type RyeOSLock struct {
 	Tool    objects.ID
 	Version string
@@ -19,15 +19,15 @@ type RyeOSLock struct {
 	Chain   []RyeOSLink // tool first
 }
 
-// RyeOSLink is one element of a RyeOSLock's chain. The system's are RYE OS's
-// own files, which rye does not have.
+// RyeOSLink is one element of a RyeOSLock's chain. Elements of the system space are RYE OS's own
+// files, which rye does not have.
 type RyeOSLink struct {
 	ID    objects.ID
 	Space objects.Space
 	Sum   objects.Digest
 }
 
-// RYE OS's form, with all fields that it ever wrote.
+// ryeOSFile is RYE OS's form, with every field that it ever wrote.
 type ryeOSFile struct {
 	Version   int    `json:"lockfile_version"`
 	Generated string `json:"generated_at"`
@@ -47,8 +47,7 @@ type ryeOSFile struct {
 	Deps     any `json:"verified_deps"`
 }
 
-// ParseRyeOSLock reads such a file, strictly: RYE OS's format does not grow
-// any more.
+// ParseRyeOSLock reads such a file strictly, because RYE OS's format no longer changes.
 func ParseRyeOSLock(raw []byte) (*RyeOSLock, error) {
 	var f ryeOSFile
 	if err := strict.Decode(raw, MaxRyeOSLock, &f); err != nil {
@@ -93,10 +92,10 @@ func ryeOSEntry(id, sum string) (objects.ID, objects.Digest, error) {
 	return tool, d, nil
 }
 
-// Match returns nil when the plan is what RYE OS locked, as far as it can be
-// told: the same tool, version and bytes, through the same items of the project and
-// the user. Items of RYE OS's own library are rye's now, and their digests say
-// nothing. The error wraps *DriftError.
+// Match returns nil when the plan equals RYE OS's lock as far as rye can compare: the same tool,
+// version and bytes, through the same items of the project and the user. rye has its own items in
+// place of RYE OS's library, so the library's digests are not compared. The error wraps
+// *DriftError.
 func (l *RyeOSLock) Match(p *Plan) error {
 	tool := p.Tool()
 	ref := objects.Ref{Kind: objects.Tool, ID: l.Tool}
@@ -108,7 +107,7 @@ func (l *RyeOSLock) Match(p *Plan) error {
 	}
 	for i, want := range l.Chain {
 		if want.Space == objects.System {
-			return nil // from here on RYE OS's own
+			return nil // the rest are RYE OS's own files
 		}
 		if i >= len(p.Links) {
 			return ryeOSDrift(ref, "chain", string(want.ID), "", "its chain is shorter now")

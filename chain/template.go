@@ -6,7 +6,7 @@ import (
 	"github.com/rye-os/rye/objects/expr"
 )
 
-// scope is what templates of a configuration can name.
+// scope holds the names that templates of a configuration can use.
 type scope struct {
 	env    map[string]string // ${NAME}
 	values map[string]any    // {name}: variables of the plan, then parameters, then other configuration
@@ -14,8 +14,7 @@ type scope struct {
 	schema map[string]bool   // parameters that the tool declares, given or not
 }
 
-// piece is a part of a text of the configuration: as it is written, or a template
-// with its value.
+// piece is a part of a text of the configuration: a literal, or a template with its value.
 type piece struct {
 	literal  string
 	template string // "{name}" or "${NAME...}"; "" for a literal
@@ -31,9 +30,9 @@ func (p piece) variable() (string, bool) {
 	return name, isVariable(name)
 }
 
-// fill replaces ${NAME}, ${NAME:-default} and {name} in one text of the
-// configuration, in one pass over that text. What is put in is never looked at
-// again: a parameter that holds ${SECRET} or {tool_path} arrives as it was sent.
+// fill replaces ${NAME}, ${NAME:-default} and {name} in one text of the configuration, in one
+// pass over that text. It never reads an inserted value again: a parameter that holds ${SECRET}
+// or {tool_path} arrives unchanged.
 func (s *scope) fill(text string) (string, error) {
 	var b strings.Builder
 	err := s.pieces(text, func(p piece) error {
@@ -47,7 +46,7 @@ func (s *scope) fill(text string) (string, error) {
 	return b.String(), err
 }
 
-// pieces takes a text apart, once, from left to right.
+// pieces splits a text into its pieces, in one pass from left to right.
 func (s *scope) pieces(text string, take func(piece) error) error {
 	for text != "" {
 		i := strings.IndexByte(text, '{')
@@ -72,7 +71,7 @@ func (s *scope) pieces(text string, take func(piece) error) error {
 		} else if name := tmpl[1 : len(tmpl)-1]; s.schema[name] && s.values[name] == nil {
 			v = nil // declared, not given
 		} else if v, err = expr.Fill(tmpl, s.lookup); v == tmpl {
-			// Not a name: the brace is a brace, and another may follow inside.
+			// Not a name: the brace is literal, and a template may follow it.
 			if err := take(piece{literal: text[:i+1]}); err != nil {
 				return err
 			}
@@ -93,8 +92,8 @@ func (s *scope) pieces(text string, take func(piece) error) error {
 	return nil
 }
 
-// expand handles one ${...}. Only names of variables are templates: upper case,
-// digits, underscore, as RYE OS's later version has it.
+// expand handles one ${...}. Only names of variables are templates: upper case, digits and
+// underscore, as in RYE OS's later version.
 func (s *scope) expand(piece string) (any, error) {
 	name, _, _ := strings.Cut(piece[2:len(piece)-1], ":-")
 	if !isVariable(name) {
