@@ -23,15 +23,15 @@ import (
 // Bounds of a connection.
 const (
 	MaxRequest  = 1 << 20 // bytes of a tool's line, with its newline
-	MaxAnswer   = 8 << 20 // bytes of rye's
-	MaxRequests = 256     // lines of a run, and of all that runs because of it
-	MaxDepth    = 4       // executions within one another, the first not counted
+	MaxAnswer   = 8 << 20 // bytes of a line from rye
+	MaxRequests = 256     // lines of a run, and of all runs below it
+	MaxDepth    = 4       // nested executions, without the first
 	maxID       = 64
 	version     = 1
 )
 
-// Hello is what rye says first: what the tool may do, and what it declared and may not. The
-// token is for information: nobody can use it without its key.
+// Hello is the first line that rye sends: the capabilities that the tool has, and those it
+// declared but does not have. The token is for information, because it needs its key to be used.
 type Hello struct {
 	V      int      `json:"v"`
 	Token  string   `json:"token"`
@@ -39,9 +39,9 @@ type Hello struct {
 	Denied []string `json:"denied"`
 }
 
-// Request is one call. Of the four members of the verbs the one that Verb names is set.
+// Request is one call. Only the member for Verb is set.
 type Request struct {
-	ID     string // the tool's own; "" where it could not be read
+	ID     string // the tool's own; "" if unreadable
 	Verb   string // search, load, execute or sign
 	Params json.RawMessage
 
@@ -49,10 +49,10 @@ type Request struct {
 	Load    rye.LoadRequest
 	Execute rye.ExecuteRequest
 	Sign    rye.SignRequest
-	Output  bool // of an execution: what the tool prints is wanted as it comes
+	Output  bool // of an execution: send the tool's output as it comes
 }
 
-// Item names what a request is about: a ref; "" for a search.
+// Item returns the ref that a request is about; "" for a search.
 func (r *Request) Item() string {
 	switch r.Verb {
 	case "load":
@@ -65,14 +65,14 @@ func (r *Request) Item() string {
 	return ""
 }
 
-// line is a request as it is written.
+// line is a request in its JSON form.
 type line struct {
 	ID     string          `json:"id"`
 	Verb   string          `json:"verb"`
 	Params json.RawMessage `json:"params"`
 }
 
-// Parameters of the verbs, by the names that the tools of MCP have.
+// Parameters of the verbs, with the names in the MCP tools.
 type (
 	searchParams struct {
 		Query    string `json:"query"`
@@ -96,8 +96,8 @@ type (
 	}
 )
 
-// ParseRequest reads a tool's line. An unknown, doubled or missing member is refused; where the
-// id can be read the result has it even then.
+// ParseRequest reads a tool's line. An unknown, repeated or missing member is an error. On an
+// error the result has the id, if it could be read.
 func ParseRequest(raw []byte) (r Request, err error) {
 	var l line
 	if err := strict.Decode(raw, MaxRequest, &l); err != nil {
@@ -170,29 +170,29 @@ func refOf(kind, id string) (rye.Ref, error) {
 	return objects.ParseRef(string(k) + ":" + id)
 }
 
-// Answer is what rye says to one request: a result or an error, or, before them, a piece of
-// what an execution prints.
+// Answer is rye's line for one request: a result or an error, or before them a piece of an
+// execution's output.
 type Answer struct {
-	ID     string          `json:"id"` // of the request; "" where that could not be read
+	ID     string          `json:"id"` // of the request; "" if unreadable
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  *Failure        `json:"error,omitempty"`
 	Stdout []byte          `json:"stdout,omitempty"` // in base64
 	Stderr []byte          `json:"stderr,omitempty"`
 }
 
-// Failure is an error on its way.
+// Failure is an error as it is sent.
 type Failure struct {
 	Code    fault.Code `json:"code"`
 	Message string     `json:"message"`
 	Hint    string     `json:"hint,omitempty"`
 }
 
-// FailureOf puts an error into the words of a line.
+// FailureOf converts an error for a line.
 func FailureOf(err error) *Failure {
 	return &Failure{Code: fault.CodeOf(err), Message: err.Error(), Hint: fault.HintOf(err).String()}
 }
 
-// Err is the error again.
+// Err converts back to an error.
 func (f *Failure) Err() error {
 	err := fault.New(f.Code, "%s", f.Message)
 	if f.Hint != "" {
@@ -201,7 +201,7 @@ func (f *Failure) Err() error {
 	return err
 }
 
-// Line is the answer as it is written; fault.Limit says that it is too long.
+// Line returns the answer as a line. The error is fault.Limit when it is too long.
 func (a Answer) Line() ([]byte, error) {
 	raw, err := json.Marshal(a)
 	if err != nil {
@@ -213,11 +213,11 @@ func (a Answer) Line() ([]byte, error) {
 	return append(raw, '\n'), nil
 }
 
-// ErrLong is a line that is longer than it may be; what follows cannot be told from it.
+// ErrLong is the error for a line over the limit. The next line cannot be found after it.
 var ErrLong = errors.New("a line is too long")
 
-// ReadLine returns the next line without its newline. It holds at most max bytes of it, and
-// half a line at the end is none.
+// ReadLine returns the next line without its newline. It reads at most max bytes of a line. A
+// line without an end is an error.
 func ReadLine(in *bufio.Reader, max int) ([]byte, error) {
 	var all []byte
 	for {

@@ -14,15 +14,15 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Client is the tool's side: the four verbs, carried out by the rye that runs it. On whose
-// behalf they are is not the tool's to say, so callers are ignored. It is safe for concurrent
-// use; one call goes on at a time.
+// Client is the tool's side: the four verbs, executed by the rye that runs the tool. It ignores
+// callers, because a tool cannot choose on whose behalf it calls. It is safe for concurrent use,
+// and makes one call at a time.
 type Client struct {
 	mu   sync.Mutex
 	conn io.ReadWriter
 	in   *bufio.Reader
 
-	// alone keeps other processes that have the same descriptor away until done is called.
+	// alone keeps out other processes with the same descriptor until done is called.
 	alone func() (done func(), err error)
 }
 
@@ -33,13 +33,13 @@ func NewClient(conn io.ReadWriter, alone func() (done func(), err error)) *Clien
 	return &Client{conn: conn, in: bufio.NewReaderSize(conn, 64<<10), alone: alone}
 }
 
-// Search is rye.Verbs's.
+// Search implements rye.Verbs.
 func (c *Client) Search(ctx context.Context, _ rye.Caller, q rye.SearchRequest) (*rye.SearchResult, error) {
 	res := &rye.SearchResult{}
 	return res, c.call(ctx, "search", searchParams{Query: q.Query, Scope: q.Scope, ItemType: q.Kind, Space: q.Space, Limit: q.Limit, Offset: q.Offset}, res, nil)
 }
 
-// Load is rye.Verbs's. Nothing is copied over the connection.
+// Load implements rye.Verbs. It refuses a destination, because the connection carries no files.
 func (c *Client) Load(ctx context.Context, _ rye.Caller, q rye.LoadRequest) (*rye.LoadResult, error) {
 	if q.Destination != "" {
 		return nil, fault.New(fault.Denied, "load %s: a tool copies nothing into a space", q.Ref).Advise("a person does it: rye copy %s", q.Ref)
@@ -48,7 +48,8 @@ func (c *Client) Load(ctx context.Context, _ rye.Caller, q rye.LoadRequest) (*ry
 	return res, c.call(ctx, "load", itemParams{ItemType: string(q.Ref.Kind), ItemID: string(q.Ref.ID), Source: q.Space}, res, nil)
 }
 
-// Execute is rye.Verbs's. What is demanded of locks is what the run around demands.
+// Execute implements rye.Verbs. It refuses options about locks, because the lock rules of the
+// surrounding run apply.
 func (c *Client) Execute(ctx context.Context, _ rye.Caller, q rye.ExecuteRequest) (*rye.ExecuteResult, error) {
 	if q.Locked || q.Frozen || q.Pinned {
 		return nil, fault.New(fault.Usage, "execute %s: what a tool calls is locked as the tool is", q.Ref).Advise("leave --locked, --frozen and --pinned out")
@@ -65,7 +66,7 @@ func (c *Client) Execute(ctx context.Context, _ rye.Caller, q rye.ExecuteRequest
 	})
 }
 
-// Sign is rye.Verbs's, for one item.
+// Sign implements rye.Verbs for one item.
 func (c *Client) Sign(ctx context.Context, _ rye.Caller, q rye.SignRequest) (*rye.SignReport, error) {
 	var ref rye.Ref
 	err := fault.New(fault.Usage, "sign: a tool asks for one item").Advise("rye sign <ref>")
@@ -82,9 +83,9 @@ func (c *Client) Sign(ctx context.Context, _ rye.Caller, q rye.SignRequest) (*ry
 	return res, c.call(ctx, "sign", itemParams{ItemType: string(ref.Kind), ItemID: string(ref.ID), Source: q.Space}, res, nil)
 }
 
-// call makes one call. The line begins with a newline: whoever had the connection before may
-// have died within one. Answers to others are passed over, and so is what rye said first.
-// A call whose context ended is the last: a reader that nobody waits for has the connection.
+// call makes one call. The line begins with a newline, because another process may have died
+// within a line. call skips Hello and the answers to others. After a call whose context ended,
+// the client cannot be used again: an abandoned goroutine still reads from the connection.
 func (c *Client) call(ctx context.Context, verb string, params, result any, piece func(*Answer)) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -118,12 +119,12 @@ func (c *Client) call(ctx context.Context, verb string, params, result any, piec
 	select {
 	case err := <-got:
 		return err
-	case <-ctx.Done(): // the answer, which still comes, is for nobody
+	case <-ctx.Done(): // the goroutine still reads, and drops, the answer
 		return fault.New(fault.Interrupt, "%s: %w", verb, context.Cause(ctx))
 	}
 }
 
-// answer reads up to the answer of a call.
+// answer reads lines up to the answer of a call.
 func (c *Client) answer(id string, result any, piece func(*Answer)) error {
 	for {
 		raw, err := ReadLine(c.in, MaxAnswer)

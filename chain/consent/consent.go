@@ -32,47 +32,47 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// MaxFile bounds the file of agreements in bytes.
+// MaxFile is the most bytes in the file of agreements.
 const MaxFile = 1 << 20
 
-// What can be agreed to.
+// The kinds of things that a user can agree to.
 const (
 	Env         = "env"         // a file of variables
-	Interpreter = "interpreter" // a program that lies in a project
+	Interpreter = "interpreter" // a program inside a project
 	Secrets     = "secrets"     // variables of the user's environment, for one tool
-	Host        = "host"        // that requests of a project may go to
+	Host        = "host"        // a destination of a project's requests
 )
 
 var kinds = []string{Env, Interpreter, Secrets, Host}
 
-// Thing is something that nobody signed, as it is now.
+// Thing is an unsigned thing in its present state.
 type Thing struct {
 	What string // Env, Interpreter, Secrets or Host
-	Path string // absolute; for Secrets the space that the tool lies in; for Host its name and port
-	// For is the one tool that it is used for, where an agreement must not hold for
-	// others: items of a registry, and Secrets. "" is every item of one's own spaces. For
-	// Host it is the key of the project's record, "" outside of projects.
+	Path string // absolute; for Secrets the space of the tool; for Host its name and port
+	// For limits the agreement to one tool: for items of a registry, and for Secrets. "" is every
+	// item of the user's own spaces. For Host it is the key of the project's record, "" outside
+	// of projects.
 	For   string
-	In    Place // the project's directory; zero for what lies in the user space
+	In    Place // the project's directory; zero for things in the user space
 	Sum   objects.Digest
 	Parts map[string][]byte // by name: the values of variables, the files of an interpreter, items and (empty) variables of the environment
 }
 
-// Place is the directory of a project as it was when the user agreed. What is said of one
-// directory says nothing of another that came to have its path: a new clone, say.
+// Place is the directory of a project at the time of the agreement. An agreement does not carry
+// over to another directory that gets the same path later, such as a new clone.
 type Place struct {
 	Key   string // of its record: path, project, machine and user
 	Inode uint64
 	Born  int64 // nanoseconds since 1970; 0 where birth times are not kept
 }
 
-// Is reports whether both are one directory. Where birth times are not kept nobody can
-// tell: network and shared folders there give a directory another inode at each start.
+// Is reports whether both are the same directory. Without birth times only the keys are compared,
+// because network and shared folders get another inode at each start.
 func (p Place) Is(q Place) bool {
 	return p.Key == q.Key && (p.Born == 0 || q.Born == 0 || p == q)
 }
 
-// Agreed is the content of the file. The zero value is an empty one.
+// Agreed is the content of the file. The zero value has no agreements.
 type Agreed struct {
 	entries []entry
 }
@@ -94,8 +94,8 @@ type file struct {
 	Agreed  []entry `yaml:"agreed,omitempty"`
 }
 
-// Parse reads the file of agreements; nil is an empty one. Every fault is
-// Malformed: an agreement that cannot be read is none.
+// Parse reads the file of agreements; nil has none. Errors are Malformed, or Limit for a file
+// over MaxFile. On an error there are no agreements.
 func Parse(raw []byte) (Agreed, error) {
 	if len(raw) == 0 {
 		return Agreed{}, nil
@@ -138,13 +138,13 @@ func (a Agreed) find(t Thing) (entry, bool) {
 	return a.entries[i], true
 }
 
-// Covers reports whether the user agreed to exactly this, in this very directory.
+// Covers reports whether the user agreed to exactly these bytes, in this very directory.
 func (a Agreed) Covers(t Thing) bool {
 	e, ok := a.find(t)
 	return ok && !t.Sum.IsZero() && e.SHA256 == t.Sum.Hex() && e.in().Is(t.In)
 }
 
-// Paths lists what the user agreed to of a kind, for somebody and in a directory.
+// Paths lists the paths of the agreements of a kind, in a directory, whose For is whose.
 func (a Agreed) Paths(what, whose string, in Place) (all []string) {
 	for _, e := range a.entries {
 		if e.What == what && e.For == whose && e.in().Is(in) {
@@ -154,9 +154,9 @@ func (a Agreed) Paths(what, whose string, in Place) (all []string) {
 	return all
 }
 
-// Changed says what is different from what was agreed to before, by the names of
-// the parts and never by their values: "API_URL changed". It is empty when
-// nothing was.
+// Changed lists the differences from the last agreement by the names of the parts, and never by
+// their values: "API_URL changed". It is empty without an earlier agreement, and without a
+// difference.
 func (a Agreed) Changed(t Thing) []string {
 	e, ok := a.find(t)
 	if !ok || a.Covers(t) {
@@ -188,8 +188,8 @@ func (a Agreed) Changed(t Thing) []string {
 	return out
 }
 
-// With returns a with the agreement to t, in place of an older one to the same
-// thing. salt is 16 random bytes.
+// With returns a with the agreement to t, which replaces an older one to the same thing. salt is
+// 16 random bytes.
 func (a Agreed) With(t Thing, salt [16]byte) Agreed {
 	e := entry{What: t.What, Path: t.Path, For: t.For, Place: t.In.Key, Inode: t.In.Inode, Born: t.In.Born, SHA256: t.Sum.Hex(), Salt: hex.EncodeToString(salt[:])}
 	if len(t.Parts) > 0 {
@@ -206,7 +206,7 @@ func (a Agreed) With(t Thing, salt [16]byte) Agreed {
 	return Agreed{out}
 }
 
-// Without returns a without an agreement to t.
+// Without returns a without its agreement to t.
 func (a Agreed) Without(t Thing) Agreed {
 	return Agreed{slices.DeleteFunc(slices.Clone(a.entries), func(e entry) bool { return e.key() == t.key() })}
 }

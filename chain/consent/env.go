@@ -14,17 +14,16 @@ const (
 	MaxVars = 1000
 )
 
-// ParseEnv reads a .env file: lines of NAME=value, each after an optional export.
-// Empty lines and those that begin with # are passed over. A value is one of
+// ParseEnv reads a .env file: lines of NAME=value, with export before the name or without it.
+// Empty lines and lines that begin with # are skipped. A value is one of
 //
-//	plain text        up to a # after a space; spaces around it do not count
-//	'literal text'    over several lines if need be, nothing in it is special
+//	plain text        up to a # after a space, without the spaces around it
+//	'literal text'    on one or several lines, without any special character
 //	"text"            the same, with \n \t \r \" \\ \$ and a \ that joins lines
 //
-// Nothing is ever replaced or run: $HOME and $(command) are these characters.
-// A name that occurs twice, a quote that does not end, text after a closing quote,
-// control characters, and what is no UTF-8 are Malformed, naming the line; more
-// than the bounds is Limit.
+// Nothing is ever replaced or run: $HOME and $(command) stay literal. A repeated name, a quote
+// without an end, text after a closing quote, a control character, and bytes that are not UTF-8
+// are Malformed. Exceeding a bound is Limit.
 func ParseEnv(raw []byte) (map[string]string, error) {
 	if len(raw) > MaxEnv {
 		return nil, fault.New(fault.Limit, "more than %d bytes", MaxEnv)
@@ -54,7 +53,7 @@ func (p *envParser) bad(format string, args ...any) error {
 	return fault.New(fault.Malformed, "line %d: "+format, append([]any{p.line}, args...)...)
 }
 
-// entry reads one line, or several when a quoted value has them.
+// entry reads one line, or several for a quoted value.
 func (p *envParser) entry() error {
 	line, _, _ := strings.Cut(p.rest, "\n")
 	text := strings.Trim(line, " \t")
@@ -85,7 +84,7 @@ func (p *envParser) entry() error {
 	return err
 }
 
-// value reads what stands after the equals sign, and the end of its line.
+// value reads the text after the equals sign, up to the end of its line.
 func (p *envParser) value() (string, error) {
 	if p.rest == "" || p.rest[0] != '\'' && p.rest[0] != '"' {
 		line, _, _ := strings.Cut(p.rest, "\n")
@@ -111,7 +110,7 @@ func (p *envParser) value() (string, error) {
 	return v, nil
 }
 
-// quoted returns a quoted value and how long it is with its quotes.
+// quoted returns a quoted value, and its length with the quotes.
 func (p *envParser) quoted(quote byte) (string, int, error) {
 	var b strings.Builder
 	for i := 1; i < len(p.rest); i++ {

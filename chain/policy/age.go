@@ -11,17 +11,17 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Age is how long a version must have been published before it is taken anew.
+// Age is the least time between the publication of a version and its first use here.
 type Age struct {
 	Least  time.Duration
 	Except []string // published items, or namespaces as "acme/*"
 }
 
-// MaxAge bounds min_age: what is noted of when versions were first seen goes back further.
+// MaxAge bounds min_age. The notes of when versions were first seen reach further back.
 const MaxAge = 365 * 24 * time.Hour
 
-// MinAge returns how old a version of an item must be: the most that one of the policies asks
-// for, of those that do not except it.
+// MinAge returns the least age for a version of an item: the largest in all policies that do not
+// except the item.
 func (r *Rules) MinAge(ref objects.Ref) (most time.Duration) {
 	for _, a := range r.Ages {
 		if !slices.ContainsFunc(a.Except, func(e string) bool { return excepts(e, ref) }) {

@@ -14,8 +14,8 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Subject is what would run: everything of it, with which parameters, and where. The
-// zero Subject is nothing that anybody approved.
+// Subject identifies a run: everything that would run, its parameters, and its directory. No
+// approval covers the zero Subject.
 type Subject struct {
 	Plan   objects.Digest // of every link, every file that it can load, and the interpreter
 	Params objects.Digest // of the parameters, defaults filled in
@@ -27,9 +27,9 @@ type Approval struct {
 	Ref    objects.Ref
 	Plan   objects.Digest
 	In     consent.Place
-	Params objects.Digest // that it holds for; zero with Any
-	Any    bool           // it holds for any parameters
-	Tier   command.Tier   // up to which it holds
+	Params objects.Digest // that it covers; zero with Any
+	Any    bool           // it covers any parameters
+	Tier   command.Tier   // the highest tier that it covers
 }
 
 type approvalFile struct {
@@ -52,7 +52,7 @@ func (a Approval) file() approvalFile {
 	return f
 }
 
-// line is the entry as one line of policy.yaml.
+// line returns the entry as one line of policy.yaml.
 func (f approvalFile) line() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  - {ref: '%s', plan: %s", f.Ref, f.Plan)
@@ -96,14 +96,14 @@ func (f *file) approvals(r *Rules) error {
 	return nil
 }
 
-// replaces reports whether a takes the place of o: the same item in the same directory,
-// with the same parameters.
+// replaces reports whether a replaces o: the same item in the same directory, with the same
+// parameters.
 func (a Approval) replaces(o Approval) bool {
 	return a.Ref == o.Ref && a.In.Key == o.In.Key && a.Any == o.Any && a.Params == o.Params
 }
 
-// Remember returns the text of a user's policy file with one more approval, in place of an
-// older one of the same item, directory and parameters. Everything else stays as it is.
+// Remember returns the text of a user's policy file with one more approval. It replaces an older
+// approval of the same item, directory and parameters. Everything else stays the same.
 func Remember(raw []byte, a Approval) ([]byte, error) {
 	if a.Tier >= command.T4 {
 		return nil, fault.New(fault.Denied, "approve %s: %s cannot be allowed", a.Ref, a.Tier)
@@ -113,15 +113,15 @@ func Remember(raw []byte, a Approval) ([]byte, error) {
 	})
 }
 
-// Forget returns the text of a user's policy file without the approvals that drop names.
-// Everything else stays as it is.
+// Forget returns the text of a user's policy file without the approvals for which drop returns
+// true. Everything else stays the same.
 func Forget(raw []byte, drop func(Approval) bool) ([]byte, error) {
 	return change(raw, func(all []Approval) []Approval { return slices.DeleteFunc(all, drop) })
 }
 
-// change rewrites the list of approvals, and leaves the rest of the text as a person wrote
-// it, comments and all. Where it is written in a way that cannot be cut out, the whole is
-// written anew, and comments are lost.
+// change rewrites the list of approvals, and keeps the rest of the user's text, with its
+// comments. If the list cannot be cut out, change writes the whole file again, and comments are
+// lost.
 func change(raw []byte, with func([]Approval) []Approval) ([]byte, error) {
 	f, err := decode(raw)
 	if err != nil {
@@ -148,8 +148,8 @@ func change(raw []byte, with func([]Approval) []Approval) ([]byte, error) {
 	return objects.EncodeYAML(f)
 }
 
-// splice puts what put writes in place of the block that begins with a line such as
-// "allowed:", or at the end. The comments in the block stay, below what is put there.
+// splice replaces the block that begins with a line such as "allowed:" by the output of put.
+// Without such a block, the output goes to the end. Comments in the block stay, below the output.
 func splice(raw []byte, head string, put func(out *bytes.Buffer, after []byte)) []byte {
 	var out bytes.Buffer
 	in, done := false, false
@@ -175,7 +175,7 @@ func splice(raw []byte, head string, put func(out *bytes.Buffer, after []byte)) 
 	return out.Bytes()
 }
 
-// write writes the block of approvals, with the comment that stood behind its first word.
+// write writes the block of approvals, with the comment that followed its first word.
 func write(out *bytes.Buffer, list []approvalFile, after []byte) {
 	note := noteIn(after)
 	switch {
@@ -197,7 +197,7 @@ func noteIn(line []byte) string {
 	return ""
 }
 
-// comment reports whether a line says nothing to a program.
+// comment reports whether a line is empty or a comment.
 func comment(line []byte) bool {
 	text := bytes.TrimSpace(line)
 	return len(text) == 0 || text[0] == '#'

@@ -10,12 +10,11 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Cap is a capability: rye.<verb>.<kind>.<id with dots>, where "*" stands for any
-// text, dots too. docs/format/capability.md is its grammar. Only ParseCap and Need
-// make one.
+// Cap is a capability: rye.<verb>.<kind>.<id with dots>, where "*" stands for any text, with or
+// without dots. docs/format/capability.md is its grammar. Only ParseCap and Need make one.
 type Cap string
 
-// ParseCap refuses everything that is not a capability of our grammar, "?" and "[" among it.
+// ParseCap refuses everything outside of rye's grammar, including "?" and "[".
 func ParseCap(s string) (Cap, error) {
 	if why := objects.CheckCapability(s); why != "" {
 		return "", fault.New(fault.Malformed, "capability %q: %s", words.Brief(s), why).Advise("write rye.<verb>.<kind>.<id with dots>, for example rye.execute.tool.acme.*")
@@ -23,8 +22,8 @@ func ParseCap(s string) (Cap, error) {
 	return Cap(s), nil
 }
 
-// Need returns the capability that doing verb to ref takes. Searching is asked for
-// per kind, because its results are many items.
+// Need returns the capability that verb on ref requires. Search requires one for the whole kind,
+// because its results are many items.
 func Need(verb string, ref objects.Ref) Cap {
 	if verb == "search" || ref.ID == "" {
 		return Cap("rye." + verb + "." + string(ref.Kind))
@@ -32,21 +31,20 @@ func Need(verb string, ref objects.Ref) Cap {
 	return Cap("rye." + verb + "." + string(ref.Kind) + "." + ref.ID.Dots())
 }
 
-// Contains reports whether everything that need stands for is included in c. It
-// is exact for patterns with "*": a star of need must lie within a star of c,
-// since it can stand for a letter that nothing else in c matches.
+// Contains reports whether c includes everything that need stands for. It is exact for patterns
+// with "*". A star in need must lie within a star of c, because it can stand for a letter that
+// nothing else in c matches.
 func (c Cap) Contains(need Cap) bool { return glob(string(c), string(need)) }
 
-// glob matches text against pattern, "*" being any run of bytes; a star in text is a letter
+// glob matches text against pattern, where "*" is any run of bytes. A star in text is a letter
 // that only a star matches.
 func glob(pattern, text string) bool { return objects.Covers(pattern, text) }
 
-// Caps is what a caller holds. nil holds nothing.
+// Caps are the capabilities that a caller holds. nil holds nothing.
 type Caps []Cap
 
-// ParseCaps parses a list of a policy, and refuses it for the first that is malformed. What
-// is done with threads is no act on an item, and the policy has no part in it: written here
-// it would look as if it held.
+// ParseCaps parses a list in a policy. The first malformed capability is an error. So is a
+// capability about threads: the policy does not check those, and an entry would have no effect.
 func ParseCaps(list []string) (Caps, error) {
 	var out Caps
 	for _, s := range list {
@@ -62,8 +60,8 @@ func ParseCaps(list []string) (Caps, error) {
 	return out, nil
 }
 
-// Covers reports whether one capability contains need. Several that contain it
-// only together do not count.
+// Covers reports whether one capability contains need. Several that contain it only together are
+// not enough.
 func (cs Caps) Covers(need Cap) bool {
 	for _, c := range cs {
 		if c.Contains(need) {
@@ -73,7 +71,7 @@ func (cs Caps) Covers(need Cap) bool {
 	return false
 }
 
-// Strings returns the capabilities as they are written.
+// Strings returns the capabilities as texts.
 func (cs Caps) Strings() []string {
 	out := make([]string, len(cs))
 	for i, c := range cs {
@@ -82,11 +80,11 @@ func (cs Caps) Strings() []string {
 	return out
 }
 
-// Attenuate returns what a child gets that asks for want under a parent that
-// holds parent: exactly want, when the parent holds all of it, and a Denied error
-// naming the first excess otherwise. A child that asks for nothing gets nothing.
-// It is the rule for every link of a chain that may only narrow, such as the blocks
-// of a token; Narrow is for where less than what was asked is an answer too.
+// Attenuate returns the capabilities of a child that requests want under a parent that holds
+// parent. They are exactly want when the parent holds all of it. Otherwise the error is Denied
+// and names the first excess. A child that requests nothing gets nothing. This rule holds for
+// every link of a chain that may only narrow, such as the blocks of a token. Narrow also accepts
+// a part of want.
 func Attenuate(parent, want Caps) (Caps, error) {
 	for _, w := range want {
 		if !parent.Covers(w) {
@@ -96,9 +94,9 @@ func Attenuate(parent, want Caps) (Caps, error) {
 	return append(Caps(nil), want...), nil
 }
 
-// Narrow returns the part of want that parent allows: what is covered stays, what
-// is wider is replaced by the parent's capabilities within it. It never errs, so
-// it serves limits (a policy) and not requests (a child).
+// Narrow returns the part of want that parent allows. A covered capability stays; a wider one is
+// replaced by the parent's capabilities within it. Narrow returns no error, so it serves limits
+// (a policy) and not requests (a child).
 func Narrow(parent, want Caps) Caps {
 	var out Caps
 	add := func(c Cap) {

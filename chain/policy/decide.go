@@ -24,38 +24,38 @@ const (
 // String returns "deny", "ask" or "allow".
 func (v Verdict) String() string { return [...]string{"deny", "ask", "allow"}[min(v, Allow)] }
 
-// Request is one thing that somebody wants to do.
+// Request is one act that a caller requests.
 type Request struct {
 	Verb   string // execute, search, load, sign
 	Ref    objects.Ref
 	Digest objects.Digest // of the item's file
-	Now    Subject        // what would run; what an approval is for. Zero: none counts
+	Now    Subject        // what would run, compared with approvals; no approval covers zero
 
 	Caller string // by this name policy.callers may narrow Caps
 	Caps   Caps
 	Denied Caps   // wins over Caps
-	Inside bool   // started within a run, whose caller may be anybody
-	Thread string // id of the agent thread that calls; "" for every other caller
+	Inside bool   // started within a run, whose caller is unknown
+	Thread string // id of the calling agent thread; "" for every other caller
 	Person bool   // a person typed this very command at a terminal
-	Child  bool   // on behalf of a thread's child: sub_agent_policy holds
+	Child  bool   // on behalf of a thread's child: sub_agent_policy applies
 
-	Declared command.Tier // what the item says; T0 when it is silent
-	Floor    command.Tier // what its primitive is, at least, in the sandbox that it gets
-	Reach    command.Tier // what the needs of its chain reach; see the function
+	Declared command.Tier // in the item; T0 when it declares none
+	Floor    command.Tier // the least tier of its primitive in its sandbox
+	Reach    command.Tier // the tier of its chain's needs; see the function
 	Reaches  string
 	Findings []command.Finding
 }
 
-// Decision is the answer, with the words to explain it.
+// Decision is the answer, with an explanation.
 type Decision struct {
 	Verdict Verdict
 	Tier    command.Tier // the effective one
-	Rule    string       // what decided: "capability", "tier", "pattern: recursive delete", ...
+	Rule    string       // deciding rule: "capability", "tier", "pattern: recursive delete", ...
 	Reason  string       // one sentence
 }
 
-// Err returns nil for Allow and a Denied error for the others; for Ask it says
-// that consent is missing.
+// Err returns nil for Allow, and a Denied error otherwise. For Ask the error reports that consent
+// is missing.
 func (d Decision) Err(r Request) error {
 	switch d.Verdict {
 	case Allow:
@@ -66,9 +66,10 @@ func (d Decision) Err(r Request) error {
 	return fault.New(fault.Denied, "%s %s: %s", r.Verb, r.Ref, d.Reason)
 }
 
-// Decide judges a request: capability first, then the tier, which is the highest
-// of what the item declares, what its primitive is, what the needs of its chain reach, and
-// every rule that its command met. A user's override replaces all but the last.
+// Decide answers a request. It checks the capability first, and then the tier. The tier is the
+// highest of four: the item's declared tier, the floor of its primitive, the reach of its chain's
+// needs, and the tiers of all rules that its command matched. A user's override replaces the
+// first three.
 func (r Rules) Decide(q Request) Decision {
 	d := r.Permit(q)
 	if d.Verdict != Allow || q.Verb != "execute" {
@@ -78,8 +79,8 @@ func (r Rules) Decide(q Request) Decision {
 	return r.judge(q, tier, rule)
 }
 
-// Permit judges by capability alone, before anything is known about the item. It
-// allows or denies and never asks.
+// Permit checks the capability alone, before anything is known about the item. It allows or
+// denies and never asks.
 func (r Rules) Permit(q Request) Decision {
 	need, caps := Need(q.Verb, q.Ref), r.held(q)
 	if !caps.Covers(need) {
@@ -98,9 +99,9 @@ func (r Rules) Permit(q Request) Decision {
 	return Decision{Allow, command.T0, "capability", fmt.Sprintf("%s is held", need)}
 }
 
-// names returns by which names a caller is narrowed. What is started within a run is held to
-// what an MCP client is held to: a client whose run it is could otherwise do more that way.
-// So is an agent thread, which a client may have started, and which is a model like it.
+// names returns the names whose policy narrows a caller. A call from within a run is also limited
+// like an MCP client's. Otherwise a client could do more through a run than by itself. The same
+// holds for an agent thread, which a client may have started, and which is also a model.
 func (q Request) names() []string {
 	if q.Inside || q.Thread != "" {
 		return []string{q.Caller, "mcp"}
@@ -110,7 +111,7 @@ func (q Request) names() []string {
 
 func (q Request) denial(d Cap) string { return fmt.Sprintf("%s is denied to %s", d, q.Caller) }
 
-// held is what a caller holds after the policy narrowed it.
+// held returns the caller's capabilities, narrowed by the policy.
 func (r Rules) held(q Request) Caps {
 	caps := q.Caps
 	for _, name := range q.names() {
@@ -128,7 +129,7 @@ func (r Rules) missing(q Request, need Cap, caps Caps) string {
 	return fmt.Sprintf("%s is not covered by the capabilities [%s]", need, strings.Join(caps.Strings(), " "))
 }
 
-// tier works out the effective tier and what set it.
+// tier returns the effective tier and the rule that set it.
 func (r Rules) tier(q Request) (command.Tier, string) {
 	tier, rule := q.Floor, "primitive"
 	if q.Declared > tier {
@@ -164,7 +165,7 @@ func (r Rules) judge(q Request, tier command.Tier, rule string) Decision {
 	for _, f := range q.Findings {
 		why += fmt.Sprintf("; %s: %s", f.Label, words.Printable(f.Text)) // decoded text may hold anything
 	}
-	// A person who types a command has read it; a rule that it met was not asked for.
+	// A person who types a command has read it, but has not asked for what a rule found.
 	typed := q.Person && len(q.Findings) == 0
 	switch {
 	case tier >= deny:
@@ -181,15 +182,15 @@ func (r Rules) judge(q Request, tier command.Tier, rule string) Decision {
 	return d
 }
 
-// remembered reports whether the user allowed exactly this up to this tier.
+// remembered reports whether the user allowed exactly this run, up to this tier.
 func (r Rules) remembered(q Request, tier command.Tier) bool {
 	return !q.Now.Plan.IsZero() && slices.ContainsFunc(r.Allowed, func(a Approval) bool {
 		return a.Ref == q.Ref && tier <= a.Tier && a.covers(q)
 	})
 }
 
-// covers reports whether an approval is for what would run, here. One for any parameters
-// says nothing of what a rule met in a parameter.
+// covers reports whether an approval is for this run in this directory. An approval for any
+// parameters does not cover a finding in a parameter.
 func (a Approval) covers(q Request) bool {
 	if a.Plan != q.Now.Plan || !a.In.Is(q.Now.In) {
 		return false

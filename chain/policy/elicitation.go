@@ -9,8 +9,8 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Listed returns the text of a user's policy file in which an MCP client is, or is not, among
-// those that show questions to a person. Everything else stays as it is.
+// Listed returns the text of a user's policy file with client added to, or removed from, the MCP
+// clients that show questions to a person. Everything else stays the same.
 func Listed(raw []byte, client string, listed bool) ([]byte, error) {
 	f, err := decode(raw)
 	if err != nil {
@@ -47,8 +47,7 @@ func clientsOf(f *file) []string {
 	return f.Elicitation
 }
 
-// writeClients writes the list in one line, with the comment that stood behind the one
-// before.
+// writeClients writes the list in one line, with the comment from the line that it replaces.
 func writeClients(out *bytes.Buffer, names []string, after []byte) {
 	note := noteIn(after)
 	if len(names) == 0 {

@@ -10,20 +10,19 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// Net says where rye's own HTTP may lead. The zero value is the default: the
-// public Internet, and nothing of this machine or its network.
+// Net restricts the destinations of rye's own HTTP. The zero value is the default: the public
+// Internet, and nothing on this machine or its network.
 type Net struct {
-	// Allow holds lists of addresses that are not public and may be reached. The
-	// first list is the user's; a project can only add lists, and an address must be
-	// in every one.
+	// Allow holds lists of non-public addresses that may be reached. The first list is the
+	// user's. A project can only add lists, and an address must be in every list.
 	Allow [][]Host
 	Deny  []Host // never reached, public or not
-	Proxy bool   // proxies of the environment are used; the user's word only
+	Proxy bool   // use the proxies of the environment; only the user's policy can set it
 }
 
 // Host is a name, an address or a range of addresses, with or without a port.
 type Host struct {
-	name   string // lower case; "*.example.org" for what is below it
+	name   string // lower case; "*.example.org" for every name below example.org
 	prefix netip.Prefix
 	port   uint16 // 0 is any
 }
@@ -67,12 +66,12 @@ func ParseHost(s string) (Host, error) {
 		}
 	}
 	if strings.Trim(h.name[strings.LastIndexByte(h.name, '.')+1:], "0123456789") == "" {
-		return bad() // 127.1 and its like mean an address to some and a name to others
+		return bad() // some programs read 127.1 and the like as addresses, others as names
 	}
 	return h, nil
 }
 
-// matches compares a host as the request names it and the address that it led to.
+// matches compares the host in the request, and the address that it resolved to.
 func (h Host) matches(host string, to netip.AddrPort) bool {
 	if h.port != 0 && h.port != to.Port() {
 		return false
@@ -91,7 +90,7 @@ func anyMatches(list []Host, host string, to netip.AddrPort) bool {
 	return slices.ContainsFunc(list, func(h Host) bool { return h.matches(host, to) })
 }
 
-// Allows reports whether an address that is not public may be reached as host.
+// Allows reports whether the non-public address to may be reached as host.
 func (n Net) Allows(host string, to netip.AddrPort) bool {
 	for _, list := range n.Allow {
 		if !anyMatches(list, host, to) {
@@ -101,7 +100,7 @@ func (n Net) Allows(host string, to netip.AddrPort) bool {
 	return len(n.Allow) > 0
 }
 
-// Denies reports whether an address may not be reached as host, public or not.
+// Denies reports whether the address to may not be reached as host, public or not.
 func (n Net) Denies(host string, to netip.AddrPort) bool { return anyMatches(n.Deny, host, to) }
 
 type netFile struct {
@@ -137,8 +136,8 @@ func hosts(list []string) (out []Host, err error) {
 	return out, nil
 }
 
-// tighten adds what a project says. Without a list of the user's own nothing is
-// allowed, whatever the project lists.
+// tighten adds the project's rules. Without a list from the user nothing is allowed, whatever the
+// project lists.
 func (n Net) tighten(f *netFile, project Net) Net {
 	if len(n.Allow) > 0 {
 		n.Allow = append(slices.Clip(n.Allow), project.Allow...)

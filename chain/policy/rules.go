@@ -13,20 +13,20 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Rules is a policy: what the user's policy.yaml says, tightened by what the
-// project's says. The zero value is not a policy; Default is.
+// Rules is a policy: the user's policy.yaml, tightened by the project's. The zero value is not a
+// policy; Default is.
 type Rules struct {
-	AutoApprove command.Tier  // up to here nobody is asked
-	DenyFrom    command.Tier  // from here on nobody can allow it
+	AutoApprove command.Tier  // up to here nothing needs consent
+	DenyFrom    command.Tier  // from here on consent is not enough
 	Timeout     time.Duration // of a question
 
 	AllowLegacy bool              // RYE OS's signatures may be used
 	RefuseOlder bool              // nothing runs that is older than the newest recorded version
-	RefuseStale bool              // nothing is taken from a registry beyond the time that its checkpoint calls fresh
-	Ages        []Age             // how old published versions must be to be taken anew; all of them hold
-	Unprotected bool              // tools may write a whole project where .ai and .git cannot be kept out; the user's only
+	RefuseStale bool              // refuse to take from a registry when its checkpoint is no longer fresh
+	Ages        []Age             // how old a published version must be to be taken anew; all apply
+	Unprotected bool              // tools may write a project even if .ai and .git cannot be kept out; the user's only
 	Deny        Caps              // refused to everybody
-	Callers     map[string]Caps   // what a caller by this name holds at most
+	Callers     map[string]Caps   // the most that a caller of this name holds
 	Tools       []ToolRule        // tiers of certain tools
 	Patterns    []command.Pattern // further dangerous texts
 	Allowed     []Approval        // remembered approvals; the user's only
@@ -36,15 +36,16 @@ type Rules struct {
 	Net         Net
 }
 
-// ToolRule gives the tools whose id matches ("*" is any text) a tier. The user's
-// rule replaces what the tool and its primitive say, the project's can only raise it.
+// ToolRule sets the tier of the tools whose id matches ("*" is any text). The user's rule
+// replaces the tiers of the tool, its primitive and its needs; the project's rule can only raise
+// them.
 type ToolRule struct {
 	ID   string
 	Tier command.Tier
 	set  bool // the user's: replaces
 }
 
-// Default is the policy of somebody who has no file: the README of Ryvos.
+// Default is the policy of a user without a file. It follows the README of Ryvos.
 func Default() Rules {
 	r := Rules{AutoApprove: command.T1, DenyFrom: command.T4, Timeout: time.Minute}
 	r.SubAgents.AutoApprove, r.SubAgents.DenyFrom = command.T0, command.T3
@@ -82,14 +83,14 @@ type patternFile struct {
 	Tier    *command.Tier `yaml:"tier,omitempty"`
 }
 
-// limits are the tiers for everybody, or those for sub-agents.
+// limits are the tiers for all callers, or for sub-agents.
 type limits struct {
 	AutoApprove *command.Tier `yaml:"auto_approve_up_to,omitempty"`
 	DenyFrom    *command.Tier `yaml:"deny_from,omitempty"`
-	DenyAbove   *command.Tier `yaml:"deny_above,omitempty"` // deny_from in other words: t4, the highest, refuses nothing
+	DenyAbove   *command.Tier `yaml:"deny_above,omitempty"` // t3 means deny_from: t4; t4, the highest, refuses nothing
 }
 
-// or returns what is said here, and for the rest what is given.
+// or returns the stated tiers, and the arguments for the others.
 func (l limits) or(autoApprove, denyFrom command.Tier) (command.Tier, command.Tier) {
 	if l.AutoApprove != nil {
 		autoApprove = *l.AutoApprove
@@ -131,8 +132,8 @@ func ParseRules(raw []byte) (Rules, error) {
 	return r, nil
 }
 
-// Tighten returns r narrowed by a project's policy. Whatever the project says, no
-// decision becomes milder: approvals in it are an error, larger values are ignored.
+// Tighten returns r narrowed by a project's policy. No decision becomes milder: approvals in it
+// are an error, and larger values are ignored.
 func (r Rules) Tighten(raw []byte) (Rules, error) {
 	f, err := decode(raw)
 	if err != nil || f == nil {
@@ -242,7 +243,7 @@ func (f *file) read() (r Rules, err error) {
 		}
 		r.Tools = append(r.Tools, ToolRule{ID: id, Tier: t})
 	}
-	// The last rule that matches counts: the longest id, which says the most.
+	// The last matching rule wins: the one with the longest id, which is the most specific.
 	sort.Slice(r.Tools, func(i, j int) bool {
 		a, b := r.Tools[i].ID, r.Tools[j].ID
 		return len(a) < len(b) || len(a) == len(b) && a < b

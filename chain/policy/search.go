@@ -8,11 +8,10 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Searching says which items of the kind q.Ref.Kind the caller may search. may is
-// nil when that is all of them. rye.search.<kind> covers the kind, as it did in RYE OS;
-// so does rye.search.<kind>.*, and a longer pattern the part that it
-// names. What the policy or the caller's own denials deny is left out. A Decision that is not Allow means
-// that nothing may be searched.
+// Searching returns a filter for the items of the kind q.Ref.Kind that the caller may search; nil
+// allows all of them. rye.search.<kind> covers the kind, as in RYE OS, and so does
+// rye.search.<kind>.*. A longer pattern covers a part. Items that the policy or the caller's own
+// denials deny are excluded. If the Decision is not Allow, the caller may search nothing.
 func (r Rules) Searching(q Request) (may func(objects.ID) bool, d Decision) {
 	kind := Need("search", objects.Ref{Kind: q.Ref.Kind})
 	whole := kind + ".*"
@@ -43,7 +42,7 @@ func (r Rules) Searching(q Request) (may func(objects.ID) bool, d Decision) {
 	}, d
 }
 
-// touches reports whether a member of cs and c have any text in common.
+// touches reports whether any text matches both c and a member of cs.
 func touches(cs []Cap, c Cap) bool {
 	for _, x := range cs {
 		if objects.Overlap(string(x), string(c)) {

@@ -10,8 +10,8 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Floor returns the least tier of a tool whose chain ends in a primitive, run in a
-// sandbox of the given name ("S2"). What is not known is T2.
+// Floor returns the least tier of a tool with this primitive at the end of its chain, in a
+// sandbox of the given name ("S2"). It is T2 for an unknown primitive.
 func Floor(primitive, sandbox string) command.Tier {
 	name := primitive[strings.LastIndexByte(primitive, '/')+1:]
 	switch {
@@ -25,15 +25,14 @@ func Floor(primitive, sandbox string) command.Tier {
 	return command.T2
 }
 
-// systemPaths are those that every program may read, with or without asking.
+// systemPaths can be read by every program without a need.
 var systemPaths = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/etc/ssl", "/etc/alternatives",
 	"/System", "/Library", "/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/full", "/dev/tty"}
 
-// Reach returns the least tier of what the items of a chain need of the sandbox together,
-// and the first need that makes it so: T2 for reading or writing outside of the project,
-// for every host, and for sockets of the machine. What stays in the project, hosts by name,
-// and silence are T0: the primitive's floor is theirs. project is its absolute path with
-// slashes, "" outside of one.
+// Reach returns the least tier of a chain's needs, and the first need that raises it. Reading or
+// writing outside of the project, every host ("*"), and sockets of the machine are T2. Paths in
+// the project, named hosts, and no needs are T0, and leave the tier to the primitive's floor.
+// project is its absolute path with slashes, "" outside of one.
 func Reach(n objects.Needs, project string) (command.Tier, string) {
 	for _, p := range n.Write {
 		if !inProject(p, project) {
@@ -56,7 +55,7 @@ func Reach(n objects.Needs, project string) (command.Tier, string) {
 	return command.T0, ""
 }
 
-// inProject reports whether a need's path stays in the project.
+// inProject reports whether a need's path is inside the project.
 func inProject(p, project string) bool {
 	if clean := path.Clean(p); !absolute(clean) {
 		return clean != ".." && !strings.HasPrefix(clean, "../")
@@ -64,19 +63,19 @@ func inProject(p, project string) bool {
 	return project != "" && below(project, p)
 }
 
-// absolute knows the paths of Windows, too: a chain is judged the same everywhere.
+// absolute also recognises Windows paths, so that a chain has the same tier on every system.
 func absolute(p string) bool {
 	return strings.HasPrefix(p, "/") || strings.HasPrefix(p, `\`) || len(p) > 1 && p[1] == ':'
 }
 
-// below reports whether p is dir or lies in it.
+// below reports whether p is dir or is inside it.
 func below(dir, p string) bool {
 	p = path.Clean(p)
 	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// Declared reads the tier that an item states about itself; ok is false when it
-// is silent. An item can only raise its tier this way, never lower it.
+// Declared reads the tier that an item declares; ok is false when it declares none. An item can
+// only raise its tier this way, never lower it.
 func Declared(fields map[string]any) (t command.Tier, ok bool, err error) {
 	v, ok := fields["tier"]
 	if !ok || v == nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Wider says in words what an item may, and another version of it may not: what it needs of
-// the sandbox, how far it is limited, its tier, its capabilities. What executes it, and with
-// which environment, has to be the same. What a version is silent about counts as what it
-// then gets. Nothing is said of what its text does: both versions are signed.
+// Wider lists, in words, the permissions that an item has and another version of it does not:
+// needs, limits, tier and capabilities. It also lists a change of executor or environment. A
+// version without declared needs is compared by the needs that it gets. Wider does not compare
+// the program texts, because both versions are signed.
 func Wider(now, was *objects.Item) []string {
 	all := executes(now, was)
 	all = append(all, reaches(&now.Meta, &was.Meta)...)
@@ -26,7 +26,7 @@ func Wider(now, was *objects.Item) []string {
 	return append(all, holds(now.Meta.Permissions, was.Meta.Permissions)...)
 }
 
-// executes compares what decides which program runs, and in which environment.
+// executes compares the fields that decide which program runs, and in which environment.
 func executes(now, was *objects.Item) (all []string) {
 	if a, b := objects.Ext(now.Path), objects.Ext(was.Path); a != b {
 		all = append(all, fmt.Sprintf("is a file .%s, not .%s", a, b))
@@ -44,7 +44,7 @@ func executes(now, was *objects.Item) (all []string) {
 	return all
 }
 
-// silent is what an own item gets that declares no needs: the project and every host.
+// silent are the needs of a project's own item that declares none: the project and every host.
 var silent = objects.Needs{Read: []string{"."}, Write: []string{"."}, Net: []string{"*"}}
 
 func effective(n objects.Needs) objects.Needs {
@@ -75,8 +75,8 @@ func reaches(now, was *objects.Meta) (all []string) {
 	return all
 }
 
-// coversPath reports whether one path lies at or below another. Relative and absolute
-// paths are not comparable: where the project lies is not known here.
+// coversPath reports whether the path want is have or is below it. A relative and an absolute
+// path cannot be compared, because the project's directory is unknown here.
 func coversPath(have, want string) bool {
 	if path.IsAbs(have) != path.IsAbs(want) {
 		return have == want
@@ -102,11 +102,11 @@ func coversHost(have, want string) bool {
 	return have == "*" || have == host+":*"
 }
 
-// tiers compares what the items declare: one that declares less is asked about less.
+// tiers compares the declared tiers: a lower tier needs consent less often.
 func tiers(now, was *objects.Meta) []string {
 	b, ok, err := Declared(was.Fields)
 	if err != nil {
-		b, ok = command.T4, true // nobody knows what it meant
+		b, ok = command.T4, true // its meaning is unknown
 	}
 	a, _, aerr := Declared(now.Fields)
 	if ok && (aerr != nil || a < b) {
@@ -115,8 +115,8 @@ func tiers(now, was *objects.Meta) []string {
 	return nil
 }
 
-// limited compares the limits of tools. A limit where none was stated is said too: what
-// it replaces is the default of the machine, which may be less.
+// limited compares the limits of tools. It also reports a limit that is new, because it replaces
+// the machine's default, which may be lower.
 func limited(now, was []objects.Limit) (all []string) {
 	name := func(of string) func(objects.Limit) bool { return func(l objects.Limit) bool { return l.Name == of } }
 	for _, w := range was {
@@ -136,8 +136,8 @@ func limited(now, was []objects.Limit) (all []string) {
 	return all
 }
 
-// budgetOf returns what else bounds an item: the turns and money of a directive, and the
-// time that a run may take by the configuration.
+// budgetOf returns the other limits of an item: the turns and money of a directive, and the
+// timeout in the configuration.
 func budgetOf(m *objects.Meta) map[string]any {
 	all := maps.Clone(m.Budget)
 	if t, ok := m.Config["timeout"]; ok {
@@ -162,8 +162,8 @@ func budgeted(now, was map[string]any) (all []string) {
 	return all
 }
 
-// within reports whether a limit is no larger than another. What is no number has to be
-// the same.
+// within reports whether a limit is no larger than another. Limits that are not numbers must be
+// equal.
 func within(now, was any) bool {
 	a, ok1 := number(now)
 	b, ok2 := number(was)
@@ -175,8 +175,8 @@ func number(v any) (float64, bool) {
 	return n, err == nil && n >= 0
 }
 
-// holds compares capabilities. A version that declares none may be meant to hold nothing
-// or be read as holding all, so none is compared with none only.
+// holds compares capabilities. A version without any may hold none, or all if read that way. So a
+// version without any is within another only if both have none.
 func holds(now, was []string) (all []string) {
 	if len(now) == 0 && len(was) > 0 {
 		return []string{"declares no capabilities"}

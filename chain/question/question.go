@@ -25,7 +25,7 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Bounds of a record. A question itself is smaller: see rye.Question.Check.
+// Bounds of a record. rye.Question.Check has smaller bounds for a question itself.
 const (
 	MaxFile   = 1 << 20 // bytes of a record; escapes make a text longer
 	MaxAnswer = 1 << 10
@@ -33,21 +33,21 @@ const (
 	version   = 1
 )
 
-// Question is one question to a person, as it was put.
+// Question is one question to a person, exactly as shown.
 type Question struct {
 	ID        string
 	Asked     time.Time // to the second, UTC
-	Expires   time.Time // from then on no answer counts
-	Caller    string    // who asks: rye.Caller.Name
+	Expires   time.Time // from then on an answer has no effect
+	Caller    string    // rye.Caller.Name of the caller that asks
 	Directory string    // of the project; "" outside of one
 	Place     consent.Place
-	Subject   objects.Digest // of all that would happen; chain.Subject for a run
+	Subject   objects.Digest // of everything that would happen; chain.Subject for a run
 	Topic     string
 	Text      string
-	Lines     []string // what a person is shown
+	Lines     []string // the lines that the person sees
 }
 
-// asked is what an answer is for; its fields are in the order of their names.
+// asked is the part of a question that an answer covers. Its fields are in alphabetical order.
 type asked struct {
 	Caller    string    `json:"caller"`
 	Directory string    `json:"directory"`
@@ -59,7 +59,7 @@ type asked struct {
 	V         int       `json:"v"`
 }
 
-// placeJSON has the numbers as texts, which every reader of JSON keeps whole.
+// placeJSON has the numbers as texts, which every JSON reader keeps exact.
 type placeJSON struct {
 	Born  string `json:"born"`
 	Inode string `json:"inode"`
@@ -75,7 +75,7 @@ func (p placeJSON) place() (consent.Place, error) {
 	return consent.Place{Key: p.Key, Inode: inode, Born: born}, nil
 }
 
-// record is the file.
+// record is the content of the file.
 type record struct {
 	Asked     string    `json:"asked"`
 	Caller    string    `json:"caller"`
@@ -91,7 +91,7 @@ type record struct {
 	V         int       `json:"v"`
 }
 
-// Digest is what an answer is for: who asks, what exactly, in which directory, and every
+// Digest identifies the subject of an answer: the caller, the exact act, the directory, and every
 // line that is shown.
 func (q Question) Digest() objects.Digest {
 	r := q.record()
@@ -115,8 +115,9 @@ func (q Question) Encode() []byte {
 	return canonical(r)
 }
 
-// Parse reads a file, and refuses with fault.Malformed everything that Encode would not
-// have written, byte for byte: so a digest that is not that of what is shown, too.
+// Parse reads a file and accepts only the exact bytes that Encode writes. So it also refuses a
+// digest that does not match the lines shown. Errors are fault.Limit for a file over MaxFile,
+// otherwise fault.Malformed.
 func Parse(raw []byte) (Question, error) {
 	var r record
 	if err := strict.Decode(raw, MaxFile, &r); err != nil {
@@ -153,14 +154,14 @@ func (r record) question() (q Question, err error) {
 	return q, err
 }
 
-// OpenAt reports whether an answer still counts at a time.
+// OpenAt reports whether an answer is still accepted at now.
 func (q Question) OpenAt(now time.Time) bool { return now.Before(q.Expires) }
 
-// Answer is what a person said to one question.
+// Answer is a person's answer to one question.
 type Answer struct {
 	Yes    bool
 	At     time.Time
-	Digest objects.Digest // of the question, so that the answer to another is none
+	Digest objects.Digest // of the question, so that it answers no other question
 }
 
 type answerJSON struct {
@@ -200,13 +201,13 @@ func ParseAnswer(raw []byte) (Answer, error) {
 	return a, nil
 }
 
-// alphabet is Crockford's, in lower case.
+// alphabet is Crockford's base32, in lower case.
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 
 const idLength = 26
 
-// NewID returns a ULID in lower case: 48 bits of milliseconds since 1970, so that names
-// are in the order of asking, and 80 random ones.
+// NewID returns a ULID in lower case: 48 bits of milliseconds since 1970, so that names sort by
+// time, and 80 random bits.
 func NewID(at time.Time, random [10]byte) string {
 	var raw [16]byte
 	binary.BigEndian.PutUint64(raw[:8], uint64(at.UnixMilli())<<16)
@@ -220,7 +221,7 @@ func NewID(at time.Time, random [10]byte) string {
 	return string(id)
 }
 
-// ValidID reports whether id is one that NewID can have made.
+// ValidID reports whether id could come from NewID.
 func ValidID(id string) bool {
 	return len(id) == idLength && id[0] <= '7' && strings.Trim(id, alphabet) == ""
 }
@@ -240,7 +241,7 @@ func canonical(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil { // of texts and one number: cannot fail
+	if err := enc.Encode(v); err != nil { // texts and one number always encode
 		panic(err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
