@@ -22,7 +22,7 @@ import (
 // Severity is how much a finding matters.
 type Severity int
 
-// The severities. High is what a machine ends with an error for.
+// The severities. A High finding makes a command exit with an error.
 const (
 	Low Severity = iota + 1
 	Medium
@@ -38,30 +38,30 @@ type Finding struct {
 	Rule     string
 	Severity Severity
 	Line     int    // from 1
-	Excerpt  string // of the line: printable, cut where it is long, secrets blackened
-	Says     string // what is wrong, where the rule alone does not say it
+	Excerpt  string // of the line: printable, shortened, secrets blackened
+	Says     string // the problem, if the rule alone does not name it
 }
 
-// Report is what was found in one text.
+// Report has the findings in one text.
 type Report struct {
 	Findings []Finding // in the order of the lines
-	More     int       // findings beyond the bound, that are counted only
+	More     int       // findings beyond the bound, which are only counted
 	Bytes    int64
-	Sum      objects.Digest // of what was read
+	Sum      objects.Digest // of the bytes read
 }
 
 // The bounds of one text.
 const (
-	maxPiece  = 64 << 10 // bytes of a line that are looked at together
+	maxPiece  = 64 << 10 // bytes of a line that are examined together
 	overlap   = 1 << 10  // bytes that two pieces of one line share
-	maxBlock  = 64 << 10 // bytes of commands that are judged together
-	manyBlock = 16 << 10 // the same, in a text of more than maxScript: the parser takes longer the more there is
+	maxBlock  = 64 << 10 // bytes of commands that are analysed together
+	manyBlock = 16 << 10 // the same, in a text over maxScript: the parser takes longer the more there is
 	maxScript = 256 << 10
-	maxJudged = 20_000 // fences, and commands in prose, that are judged one by one
-	maxOfRule = 20     // findings by one rule that are kept of one text
+	maxJudged = 20_000 // fences, and commands in prose, that are analysed one by one
+	maxOfRule = 20     // findings by one rule that are kept from one text
 )
 
-// Text looks at a text to its end, whatever its size. The error is the reader's.
+// Text reads a text to its end, whatever its size. An error is the reader's.
 func Text(r io.Reader, form Form) (Report, error) {
 	hash := sha256.New()
 	s := &scan{form: form}
@@ -85,13 +85,13 @@ func Text(r io.Reader, form Form) (Report, error) {
 	}
 }
 
-// scan is one text being read.
+// scan is the state of reading one text.
 type scan struct {
 	form Form
 	rep  Report
 	line int
 
-	tail   []byte // end of the piece before, of the same line
+	tail   []byte // end of the previous piece of the same line
 	seen   map[place]bool
 	kept   map[string]int // findings by rule
 	judged int
@@ -99,7 +99,7 @@ type scan struct {
 	block  block    // of commands
 	launch launch   // of a server, in data
 	near   []string // the last lines of a paragraph
-	key    int      // line of the head of a private key, that waits for its body; 0 for none
+	key    int      // line of the head of a private key that still needs its body; 0 for none
 }
 
 type place struct {
@@ -107,7 +107,7 @@ type place struct {
 	line int
 }
 
-// piece looks at a line, or at a part of a very long one.
+// piece examines a line, or a part of a very long one.
 func (s *scan) piece(raw []byte) {
 	text := raw
 	if len(s.tail) > 0 {
@@ -127,21 +127,21 @@ func (s *scan) piece(raw []byte) {
 	s.commands(line)
 }
 
-// end judges what waited for more.
+// end examines the commands that were still gathered.
 func (s *scan) end() {
 	s.flush()
 	s.launched()
 }
 
-// add notes a finding, once for each rule and line.
+// add records a finding, once for each rule and line.
 func (s *scan) add(rule string, severity Severity, line int, excerpt, says string) {
 	at := place{rule, line}
 	if s.seen[at] {
 		return
 	}
 	if s.kept[rule] >= maxOfRule {
-		// What is worse than the mildest of those that are kept takes its place: nobody
-		// hides a bad line behind many harmless ones, nor by the noise of another rule.
+		// A worse finding replaces the mildest one kept for its rule. So many harmless lines
+		// cannot hide a bad one, and neither can the findings of another rule.
 		s.rep.More++
 		i := mildest(s.rep.Findings, rule)
 		if s.rep.Findings[i].Severity >= severity {
@@ -158,7 +158,7 @@ func (s *scan) add(rule string, severity Severity, line int, excerpt, says strin
 	s.rep.Findings = append(s.rep.Findings, Finding{Rule: rule, Severity: severity, Line: line, Excerpt: shown(excerpt), Says: says})
 }
 
-// mildest is the finding of a rule that matters least.
+// mildest returns the index of a rule's finding with the lowest severity.
 func mildest(all []Finding, rule string) int {
 	at := -1
 	for i, f := range all {
@@ -169,7 +169,7 @@ func mildest(all []Finding, rule string) int {
 	return at
 }
 
-// shown is a line as a report may hold it.
+// shown returns a line in its form for a report.
 func shown(line string) string {
 	return words.Printable(words.Brief(blacken(words.Clip(strings.TrimSpace(line), 2*overlap))))
 }

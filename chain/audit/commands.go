@@ -7,15 +7,17 @@ import (
 	"github.com/rye-os/rye/chain/command"
 )
 
-// A block is commands that are judged together: a fence of a text, or a whole script.
+// A block is a group of commands that are analysed together: a fence of a text, or a whole
+// script.
 type block struct {
-	fence string // that ends it; "" outside of one
-	shell bool   // what it holds is run by a shell
+	fence string // mark that ends it; "" outside of one
+	shell bool   // a shell runs its content
 	from  int    // its first line
 	text  strings.Builder
 }
 
-// triggers are words without which a line of prose or code holds no command that matters here.
+// triggers are words. A line of prose or code without any of them has no command that matters
+// here.
 var triggers = []string{"curl", "wget", "base64", "npx", "uvx", "pipx", "bunx", "pnpx", "dlx", "npm", "pip", " uv ", "uv run", "go run", "go install", "deno", "docker",
 	"iwr", "irm", "iex", "Invoke-", "invoke-", "powershell", "eval", "exec", "/dev/tcp", "/dev/sd", "/dev/nvme", "mkfs", "bash", "| sh", "|sh", "sh -c", "nc -e", "ncat"}
 
@@ -28,7 +30,7 @@ func triggered(line string) bool {
 	return false
 }
 
-// commands finds what a line asks to be run.
+// commands finds the commands in a line.
 func (s *scan) commands(line string) {
 	hot := triggered(line)
 	s.data(line, hot)
@@ -47,7 +49,7 @@ func (s *scan) commands(line string) {
 	}
 }
 
-// prose reads a line of a text: fences, then what stands between backticks, then the line.
+// prose reads a line of a text: fences first, then text in backticks, then the whole line.
 func (s *scan) prose(line string, hot bool) {
 	trimmed := strings.TrimLeft(line, " \t>-*+0123456789.")
 	switch mark := fence(trimmed); {
@@ -75,7 +77,7 @@ func (s *scan) prose(line string, hot bool) {
 	s.judge(prompted(strings.TrimRight(trimmed, " .:")), line)
 }
 
-// fence returns the marks that open or close a fence; "" for none.
+// fence returns the mark that opens or closes a fence, or "".
 func fence(line string) string {
 	for _, c := range []string{"`", "~"} {
 		if n := len(line) - len(strings.TrimLeft(line, c)); n >= 3 && (c == "~" || !strings.Contains(line[n:], "`")) {
@@ -90,11 +92,12 @@ func language(line, mark string) string {
 	return strings.ToLower(strings.Trim(word, "{}.,"))
 }
 
-// shells are the languages of fences whose text a shell runs; a fence that names none may be one.
+// shells are the languages of fences whose text a shell runs. A fence without a language may be
+// one.
 var shells = map[string]bool{"": true, "sh": true, "bash": true, "zsh": true, "shell": true, "console": true, "shell-session": true,
 	"shellsession": true, "terminal": true, "bash-session": true, "sh-session": true, "cmd": true, "text": true, "txt": true}
 
-// prompted is a command without the prompt that stands before it.
+// prompted removes a prompt from the start of a command.
 func prompted(line string) string {
 	t := strings.TrimLeft(line, " \t")
 	for _, p := range []string{"$ ", "% ", "> "} {
@@ -105,7 +108,7 @@ func prompted(line string) string {
 	return line
 }
 
-// gather keeps a line of commands until the block ends, or is as large as is judged together.
+// gather collects a line of commands until the block ends or reaches its largest size.
 func (s *scan) gather(line string) {
 	b := &s.block
 	if b.text.Len() == 0 {
@@ -118,7 +121,7 @@ func (s *scan) gather(line string) {
 	}
 }
 
-// flush judges the commands that were gathered.
+// flush analyses the gathered commands.
 func (s *scan) flush() {
 	text := s.block.text.String()
 	s.block.text.Reset()
@@ -134,8 +137,8 @@ func (s *scan) flush() {
 	}
 }
 
-// lineOf is where in a text a finding stands, as far as its words tell: they are clipped, and
-// spaces are not as they were.
+// lineOf returns the line of a finding as well as its words can show it. The words are clipped,
+// and their spaces differ from the text's.
 func lineOf(text, found string) (int, string) {
 	words := strings.Fields(found)
 	lines := strings.Split(text, "\n")
@@ -148,8 +151,8 @@ func lineOf(text, found string) (int, string) {
 	return best, lines[best]
 }
 
-// likeness is how much of some words a line has; what is no comment, and holds a word of
-// commands that matter, is more like it.
+// likeness measures how much of the words a line has. A comment has none. A line with a trigger
+// gets one more.
 func likeness(line string, words []string) (n int) {
 	if strings.HasPrefix(strings.TrimSpace(line), "#") {
 		return 0
@@ -170,7 +173,7 @@ func likeness(line string, words []string) (n int) {
 	return n
 }
 
-// quoted judges what stands between quotes or backticks in a line.
+// quoted analyses the texts in quotes or backticks in a line.
 func (s *scan) quoted(line string) {
 	for _, q := range []byte{'`', '"', '\''} {
 		rest := line
@@ -187,13 +190,13 @@ func (s *scan) quoted(line string) {
 				s.judge(prompted(text), line)
 				rest = rest[i+j+2:]
 			} else {
-				rest = rest[i+1+j:] // what closes one may open the next
+				rest = rest[i+1+j:] // a closing quote may also open the next text
 			}
 		}
 	}
 }
 
-// judge judges one command of a text. One word runs nothing that was fetched.
+// judge analyses one command of a text. A single word cannot run a download.
 func (s *scan) judge(text, line string) {
 	if !strings.ContainsAny(strings.TrimSpace(text), " \t") {
 		return
@@ -207,8 +210,8 @@ func (s *scan) judge(text, line string) {
 	s.unpinned(text, line, false)
 }
 
-// tooMany counts what is judged for itself, and finds a text that has more of it than anybody
-// writes: what stands behind that is judged by words only.
+// tooMany counts the pieces that are analysed one by one. A text with more pieces than any author
+// writes gets a finding, and the line rules alone check its rest.
 func (s *scan) tooMany(at int, line string) bool {
 	if s.judged++; s.judged <= maxJudged {
 		return false
@@ -219,8 +222,8 @@ func (s *scan) tooMany(at int, line string) bool {
 	return true
 }
 
-// meaning is what a finding of the policy's analysis is here. In prose only what is grave
-// counts: a sentence is no script.
+// meaning maps a finding of the policy's analysis to a rule here. In prose only serious findings
+// are kept, because a sentence is not a script.
 var meaning = map[string]struct {
 	rule     string
 	severity Severity
@@ -235,21 +238,22 @@ var meaning = map[string]struct {
 	"commands nested too deeply to judge": {"not-judged", High, false},
 }
 
-// found notes what the analysis found of a script, or where that is "" of a command in prose.
+// found records a finding of the analysis in a script, or, when script is "", in a command in
+// prose.
 func (s *scan) found(f command.Finding, at int, line, script string) {
 	m, known := meaning[f.Label]
 	if !known {
 		m.rule, m.severity = "risky-command", Medium
 	}
 	if f.Label == "downloaded and run" && !downloads(line+script) {
-		m.severity = Low // a clone, which a person looks at
+		m.severity = Low // a clone, which a person inspects
 	}
 	if script != "" || m.prose {
 		s.add(m.rule, m.severity, at, line, f.Label)
 	}
 }
 
-// downloads reports whether a text of commands fetches by more than a clone.
+// downloads reports whether a text of commands fetches in another way than by a clone.
 func downloads(text string) bool {
 	for _, w := range []string{"curl", "wget", "http:", "ftp", "aria2c", "scp", "s3", "fetch", "iwr", "irm", "Invoke-"} {
 		if strings.Contains(text, w) {
@@ -259,7 +263,7 @@ func downloads(text string) bool {
 	return false
 }
 
-// A lineRule is a form that is bad in whatever language it stands.
+// A lineRule is a pattern that is dangerous in every language.
 type lineRule struct {
 	rule string
 	re   *pattern
@@ -278,8 +282,8 @@ var lineRules = []lineRule{
 	{"remote-shell", &pattern{text: `(/dev/tcp/[\w.$]+/\d|\bn(c|cat)\s[^\n]*-e\s*\S*sh\b)`}, "somebody elsewhere gets a shell"},
 }
 
-// hot looks at a line that may hold a command. Where a shell runs the text its syntax is read
-// instead of its words.
+// hot examines a line that may hold a command. For text that a shell runs, the analysis of its
+// syntax replaces the patterns.
 func (s *scan) hot(line string) {
 	if s.judged < maxJudged && (s.form == Shell || s.block.fence != "" && s.block.shell) {
 		s.unpinned(prompted(line), line, false)
@@ -298,5 +302,5 @@ func (s *scan) hot(line string) {
 	}
 }
 
-// listed is a launch by a list of words, as programs write it.
+// listed matches a launch as a list of words, as programs write it.
 var listed = &pattern{text: `["'](npx|uvx|bunx|pnpx|pipx)["']\s*,`}

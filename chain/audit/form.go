@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Form is how a text is read.
+// Form decides how a text is read.
 type Form int
 
-// The forms. The zero Form is Prose, in which commands stand between fences and in backticks.
+// The forms. The zero Form is Prose, with commands in fences and in backticks.
 const (
 	Prose  Form = iota
-	Shell       // all of it is commands
-	Code        // another language, in whose strings commands may stand
-	binary      // an image, an archive: nobody reads it
+	Shell       // commands only
+	Code        // another language, with commands perhaps in its strings
+	binary      // an image, an archive: it is not read
 )
 
-// FormOf says how a file is read, by its name and its first bytes. What is no text by its name
-// alone is read as one: a name is the author's to choose.
+// FormOf chooses the form of a file by its name and its first bytes. A name alone never makes a
+// file binary, because the author chooses the name.
 func FormOf(name string, head []byte) Form {
 	ext := strings.ToLower(path.Ext(name))
 	for _, m := range pictures[ext] {
@@ -38,7 +38,7 @@ func FormOf(name string, head []byte) Form {
 	return Code
 }
 
-// pictures are files that no interpreter runs, by name and by their first bytes.
+// pictures are files that no interpreter runs, by the ending of their name and their first bytes.
 var pictures = map[string][]string{
 	".png": {"\x89PNG\r\n"}, ".jpg": {"\xff\xd8\xff"}, ".jpeg": {"\xff\xd8\xff"}, ".gif": {"GIF87a", "GIF89a"},
 	".webp": {"RIFF"}, ".woff": {"wOFF"}, ".woff2": {"wOF2"}, ".ico": {"\x00\x00\x01\x00"},

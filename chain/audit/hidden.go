@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// hidden finds characters that a person does not see and a model reads.
+// hidden finds characters that are invisible to a person and that a model reads.
 func (s *scan) hidden(line string) {
 	if plain(line) {
 		return
@@ -33,7 +33,8 @@ func plain(line string) bool {
 	return true
 }
 
-// mayBeRTL reports whether a mark of direction at i has letters of such a script near it.
+// mayBeRTL reports whether a mark of direction at i has letters of a right-to-left script after
+// it.
 func mayBeRTL(runes []rune, i int) bool {
 	if r := runes[i]; r != 0x200e && r != 0x200f && r != 0x61c {
 		return false
@@ -46,7 +47,7 @@ func mayBeRTL(runes []rune, i int) bool {
 	return false
 }
 
-// unseen says why the character at i is one that hides; "" for all others.
+// unseen returns the reason why the character at i hides something; "" for all others.
 func unseen(runes []rune, i int, first, rtl bool) string {
 	r, before, after := runes[i], at(runes, i-1), at(runes, i+1)
 	switch {
@@ -106,7 +107,7 @@ func at(runes []rune, i int) rune {
 
 func selector(r rune) bool { return r >= 0xfe00 && r <= 0xfe0f || r >= 0xe0100 && r <= 0xe01ef }
 
-// joins reports whether a joiner at i stands within an emoji, or in a script that needs it.
+// joins reports whether a joiner at i is inside an emoji, or in a script that needs it.
 func joins(runes []rune, i int) bool {
 	j := i - 1
 	for j > 0 && (selector(runes[j]) || runes[j] >= 0x1f3fb && runes[j] <= 0x1f3ff) {
@@ -127,7 +128,7 @@ func pictograph(r rune) bool {
 	return r >= 0x1f000 && r <= 0x1faff || r >= 0x2190 && r <= 0x2bff
 }
 
-// inFlag reports whether a tag character belongs to one of the three flags that have any:
+// inFlag reports whether a tag character belongs to one of the only three flags with tags:
 // England, Scotland, Wales.
 func inFlag(runes []rune, i int) bool {
 	for from := max(i-6, 0); from < i; from++ {

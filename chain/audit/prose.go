@@ -2,8 +2,8 @@ package audit
 
 import "strings"
 
-// A paragraph that sends its reader to fetch a program and run it is how malicious skills
-// bring theirs: nothing in their own files is bad.
+// Malicious skills often have no bad file of their own. Instead a paragraph asks the reader to
+// fetch a program and run it.
 
 var (
 	fetches  = &pattern{text: `(?i)\b(download|fetch|get|grab|obtain|visit|go to|open|navigate to|install)\b`}
@@ -19,7 +19,7 @@ var (
 
 const maxNear = 4 // lines of a paragraph that are read together
 
-// paragraph reads a line of prose with those before it.
+// paragraph reads a line of prose together with the lines before it.
 func (s *scan) paragraph(line string) {
 	if mayDisarm(line) && disarms.get().MatchString(line) {
 		s.add("prerequisite", High, s.line, line, "it asks for the protection of the machine to be turned off")
@@ -41,7 +41,7 @@ func (s *scan) paragraph(line string) {
 	}
 }
 
-// mayDisarm is fast, and true of all that disarms finds.
+// mayDisarm is a fast check, true for every match of disarms.
 func mayDisarm(line string) bool {
 	for _, w := range []string{"xattr", "spctl", "MpPreference", "isable", "urn off", "ISABLE", "URN OFF", "xecution", "XECUTION"} {
 		if strings.Contains(line, w) {
@@ -51,7 +51,7 @@ func mayDisarm(line string) bool {
 	return false
 }
 
-// sends says how a paragraph sends its reader to fetch a program and run it; 0 for not.
+// sends returns how a paragraph asks its reader to fetch a program and run it; 0 if it does not.
 func sends(text string) (string, Severity) {
 	if !fetches.get().MatchString(text) || !link.get().MatchString(text) {
 		return "", 0

@@ -6,15 +6,14 @@ import (
 	"sync"
 )
 
-// A token is a form of secrets that nothing else has. word is looked for first, since that
-// is fast.
+// A token is a form of secret that no other text has. word is searched first, because that is
+// fast.
 type token struct {
 	what, word string
 	re         *pattern
 }
 
-// A pattern is compiled when it is first needed. Written as a literal it costs a program that
-// looks at nothing nothing.
+// A pattern is compiled at its first use, so a program that audits nothing does not pay for it.
 type pattern struct {
 	text string
 	once sync.Once
@@ -26,7 +25,7 @@ func (p *pattern) get() *regexp.Regexp {
 	return p.re
 }
 
-// tokens are the forms that services publish for what they hand out, so that it is found.
+// tokens are the forms that services publish for their secrets, so that scanners find them.
 var tokens = []token{
 	{"a key of AWS", "AKIA", &pattern{text: `\bAKIA[A-Z2-7]{16}\b`}},
 	{"a key of AWS", "ASIA", &pattern{text: `\bASIA[A-Z2-7]{16}\b`}},
@@ -83,8 +82,8 @@ func (s *scan) secrets(line string) {
 	}
 }
 
-// placeholder reports whether a token is one that documentation shows: words that say so, or
-// hardly any different characters.
+// placeholder reports whether a token is an example in documentation: it has a word such as
+// "example", or fewer than ten different characters.
 func placeholder(found string) bool {
 	low := strings.ToLower(found)
 	for _, w := range []string{"example", "xxxx", "your", "placeholder", "redacted", "dummy", "0123456789", "123456789", "abcdefgh"} {
@@ -99,8 +98,7 @@ func placeholder(found string) bool {
 	return len(different) < 10
 }
 
-// blacken takes the tokens out of a line that is shown: a report is read by more people than
-// the text.
+// blacken removes the tokens from a line, because a report has more readers than the text.
 func blacken(line string) string {
 	for _, t := range tokens {
 		if strings.Contains(line, t.word) {

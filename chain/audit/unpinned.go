@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// What starts programs that it fetches first is as safe as what it fetches: a name without a
-// version is whatever its owner, or who stole the name, publishes next.
+// A launcher that fetches a program is only as safe as that program. A name without a version
+// stands for the next release of its owner, or of a thief of the name.
 
 var (
 	exact    = &pattern{text: `^v?[0-9]+\.[0-9]+(\.[0-9]+)?([-.+][0-9A-Za-z.+-]+)?$`}
@@ -14,8 +14,8 @@ var (
 	packaged = &pattern{text: `^(@[A-Za-z0-9_.-]+/)?[A-Za-z0-9_.-]+(\[[A-Za-z0-9_,.-]+\])?((@|==)\S+)?$`}
 )
 
-// unpinned finds launches of what is newest in a text of commands. server says that a program
-// launches it, so that nobody is asked.
+// unpinned finds launches of the newest version in a text of commands. server means that a
+// program launches it, without asking a person.
 func (s *scan) unpinned(text, line string, server bool) {
 	for _, part := range cutting.get().Split(text, -1) {
 		argv := argvOf(part)
@@ -25,7 +25,7 @@ func (s *scan) unpinned(text, line string, server bool) {
 	}
 }
 
-// argvOf splits a command into words, without quotes, assignments and what only wraps it.
+// argvOf splits a command into words, without quotes, assignments and wrappers.
 func argvOf(part string) (argv []string) {
 	for _, w := range strings.Fields(part) {
 		w = strings.Trim(w, "\"'`,()[]")
@@ -45,7 +45,8 @@ func argvOf(part string) (argv []string) {
 var wrappers = map[string]bool{"sudo": true, "env": true, "command": true, "exec": true, "nohup": true, "time": true, "then": true, "do": true,
 	"Run:": true, "run": true, "Run": true, "$": true, "cmd": true, "/c": true, "RUN": true}
 
-// newestOf says what a command fetches without a version, and how grave that is; 0 for nothing.
+// newestOf returns the thing that a command fetches without a version, and the severity; 0 for
+// none.
 func newestOf(argv []string, server bool) (string, Severity) {
 	if len(argv) < 2 {
 		return "", 0
@@ -92,8 +93,8 @@ func base(w string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(w, ".cmd"), ".exe")
 }
 
-// ofNPM judges what npx and its likes run. npx alone asks before it fetches, and runs what the
-// project has without fetching.
+// ofNPM checks the package that npx or a similar program runs. Plain npx asks before it fetches,
+// and runs the project's own copy without fetching.
 func ofNPM(rest []string, server, asksNot bool) (string, Severity) {
 	for i := 0; i < len(rest); i++ {
 		w := rest[i]
@@ -135,7 +136,7 @@ func npmPackage(w string, fetches bool) (string, Severity) {
 
 var atCommit = &pattern{text: `[#@][0-9a-f]{40}$`}
 
-// ofPython judges what uvx and its likes fetch and run.
+// ofPython checks the package that uvx or a similar program fetches and runs.
 func ofPython(rest []string, first bool) (string, Severity) {
 	for i := 0; i < len(rest); i++ {
 		w := rest[i]
@@ -172,7 +173,7 @@ func pyPackage(w string, severity Severity) (string, Severity) {
 	return w, severity
 }
 
-// installed judges what pip and its likes install: the first that is not pinned.
+// installed returns the first package without a version that pip or a similar program installs.
 func installed(rest []string, verb string) (string, Severity) {
 	if len(rest) < 2 || rest[0] != verb {
 		return "", 0
@@ -188,14 +189,14 @@ func installed(rest []string, verb string) (string, Severity) {
 				return what, severity
 			}
 			if !packaged.get().MatchString(w) && !strings.Contains(w, "://") {
-				return "", 0 // a sentence goes on
+				return "", 0 // the rest of a sentence
 			}
 		}
 	}
 	return "", 0
 }
 
-// ofGo judges go run and go install of another module.
+// ofGo checks go run and go install of another module.
 func ofGo(rest []string) (string, Severity) {
 	for _, w := range rest[1:] {
 		if strings.HasPrefix(w, "-") {
@@ -208,13 +209,13 @@ func ofGo(rest []string) (string, Severity) {
 		if rest[0] == "run" {
 			return w, High
 		}
-		return w, Low // it stays what it is then
+		return w, Low // once installed it does not change
 	}
 	return "", 0
 }
 
-// A launch is how a configuration starts a server: a command on one line, its arguments on
-// those below.
+// A launch is a server's start in a configuration: a command on one line, its arguments on the
+// lines below.
 type launch struct {
 	at   int // line of the command; 0 for none
 	line string
@@ -226,7 +227,7 @@ var (
 	quotedWords = &pattern{text: `"([^"]*)"|'([^']*)'|[^\s,\[\]{}:"']+`}
 )
 
-// data follows how a configuration in JSON, YAML or TOML launches a server.
+// data collects the launch of a server in a configuration in JSON, YAML or TOML.
 func (s *scan) data(line string, hot bool) {
 	l := &s.launch
 	if l.at == 0 {
@@ -253,7 +254,7 @@ func closes(text string) bool {
 	return i >= 0 && strings.Contains(text[i:], "]") || i < 0 && strings.Contains(text, "]")
 }
 
-// launched judges a launch.
+// launched checks the collected launch.
 func (s *scan) launched() {
 	l := &s.launch
 	if l.at == 0 {

@@ -9,12 +9,12 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// judgeActs judges a program by what it does itself. The long list, of programs that
-// destroy what somebody keeps, is data: destructive.
+// judgeActs analyses a program's own acts. The long list of programs that destroy lasting data is
+// a table: destructive.
 func (c *call) judgeActs() {
 	t := texts(c.args)
 	if c.name == "find" || strings.HasPrefix(c.name, "mkfs") || names("docker podman nerdctl").has(c.name) {
-		// What looks like --help there may be for another program.
+		// Here a word such as --help may belong to another program.
 	} else if only := before(t, "--"); slices.ContainsFunc(only, rehearses) {
 		return
 	}
@@ -42,7 +42,7 @@ func (c *call) judgeActs() {
 	}
 }
 
-// rehearses reports whether a word says that a program only tells what it would do.
+// rehearses reports whether an option makes a program only show what it would do.
 func rehearses(w string) bool {
 	switch w {
 	case "--dry-run", "--dryrun", "--dry_run", "--dry-run=client", "--dry-run=server", "--dry-run=true", "--help", "--version", "--what-if", "--noop", "--just-print", "--check", "--simulate", "--pretend", "-WhatIf":
@@ -128,18 +128,17 @@ func act(name string, args []string) (Tier, string) {
 
 const formatters names = "mke2fs newfs wipefs mkswap mkntfs mkdosfs mkexfatfs sgdisk sfdisk gdisk fdisk parted blkdiscard cryptsetup diskutil badblocks hdparm nvme mdadm pvremove"
 
-// top reports whether a name is where a system, a home or everything here begins.
+// top reports whether a path is the top of a system, of a home, or of the current directory.
 func top(w string) bool {
 	clean := path.Clean(strings.TrimSuffix(w, "*"))
 	if w == "" {
-		return false // what nobody knows: asked about
+		return false // unknown, so not T4
 	}
 	return w == "*" || clean == "/" || clean == ".." || clean == "~" || clean == "." || clean == ".ai" || clean == ".git" ||
 		clean == "./.git" || names("/etc /usr /var /home /root /boot /bin /sbin /lib /lib64 /opt /dev /Users /System /Library").has(clean)
 }
 
-// deletion is critical when it begins at the top of something; what the next build
-// makes again may go.
+// deletion is critical for the top of a tree. It allows names that the next build makes again.
 func deletion(args []string) (Tier, string) {
 	again, some := true, false
 	for i, w := range args {
@@ -160,8 +159,8 @@ func deletion(args []string) (Tier, string) {
 	return T3, "recursive delete"
 }
 
-// regrowable reports whether a name is below the current directory and made again by
-// the next build, or a temporary one that the text itself made.
+// regrowable reports whether a path is below the current directory and made again by the next
+// build, or a temporary file of the text itself.
 func regrowable(w string) bool {
 	if strings.HasPrefix(w, "/tmp/mktemp.X") {
 		return !strings.Contains(w, "..")
@@ -199,8 +198,8 @@ func rsync(args []string) (Tier, string) {
 	return T2, "recursive delete"
 }
 
-// formats judges programs that make, wipe or partition a disk; on a file they harm
-// nothing, and without a word such as -a some only print.
+// formats analyses programs that make, wipe or partition a disk. On a file they do no harm, and
+// some only print without an option such as -a.
 func formats(name string, args []string) (Tier, string) {
 	for _, w := range args {
 		if w == "-n" || w == "--no-act" || w == "-V" || w == "--help" || w == "--dry-run" || w == "-l" || w == "-p" || w == "--list" || w == "print" || w == "-N" {
@@ -248,7 +247,7 @@ func trunkName(ref string) bool {
 	return ref == "" || trunk.has(ref) || strings.HasPrefix(ref, "release") || len(ref) > 1 && ref[0] == 'v' && ref[1] >= '0' && ref[1] <= '9'
 }
 
-// git judges by subcommand, which may stand behind options.
+// git analyses git by its subcommand, which may follow options.
 func git(args []string) (Tier, string) {
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
 		if names("-C -c --git-dir --work-tree --config-env").has(args[0]) {
@@ -327,8 +326,8 @@ func pushed(rest []string) (Tier, string) {
 	return 0, ""
 }
 
-// option reports whether a short option is among args, alone or bundled, or the
-// long one, abbreviated as getopt allows. Words after "--" are no options.
+// option reports whether args has one of the short options, alone or bundled, or the long one,
+// abbreviated as getopt allows. Words after "--" are not options.
 func option(args []string, short, long string) bool {
 	for _, w := range args {
 		switch {
@@ -345,7 +344,7 @@ func option(args []string, short, long string) bool {
 	return false
 }
 
-// chmod judges the mode, which is the first word that is no option.
+// chmod analyses the mode, which is the first word that is not an option.
 func chmod(args []string) (Tier, string) {
 	for _, w := range args {
 		if w == "" || w[0] == '-' && strings.Trim(w, "-RHLPcfv") == "" || strings.HasPrefix(w, "--") {
@@ -393,7 +392,7 @@ func setID(mode string) bool {
 	return false
 }
 
-// harmlessDevices may be written by anybody at any time.
+// harmlessDevices are devices that every program may write to at any time.
 var harmlessDevices = []string{"null", "zero", "full", "stdout", "stderr", "stdin", "tty", "random", "urandom", "ptmx", "console"}
 
 func device(p string) bool {
@@ -462,9 +461,8 @@ func hostPath(p string) bool {
 	return p == "/" || strings.HasSuffix(p, "docker.sock") || names("/etc /root /boot /proc /sys /dev /var /var/run /home /usr /var/lib/docker").has(path.Clean(p))
 }
 
-// destructive lists programs by the words that, in this order among their words, make
-// them destroy what somebody keeps. A comma separates words that mean the same; * is
-// any text.
+// destructive maps programs to the words that make them destroy lasting data, if their arguments
+// have these words in this order. A comma separates alternatives; * is any text.
 var destructive = sync.OnceValue(func() map[string][]rule {
 	out := map[string][]rule{}
 	for _, section := range []struct{ label, rows string }{
@@ -544,7 +542,7 @@ var sqlDrop = lazy(`(?i)\b(DROP\s+(TABLE|DATABASE|SCHEMA|USER|ROLE|OWNED)|TRUNCA
 var sqlShell = lazy(`(?m)(^|;|\s)\s*(\\!|system\s|\.shell\s|\.system\s)\s*(\S.*)$|(?i)\b(?:FROM|TO)\s+PROGRAM\s+'([^']+)'`)
 var sqlComment = lazy(`(?m)--.*$|(?s:/\*.*?\*/)`)
 
-// judgeSQL judges statements that reach a database.
+// judgeSQL analyses statements for a database.
 func (m *machine) judgeSQL(text string) {
 	m.spend(2 * len(text))
 	text = sqlComment().ReplaceAllString(text, "")
@@ -556,7 +554,8 @@ func (m *machine) judgeSQL(text string) {
 	}
 }
 
-// judgeSQLClient judges what a database client is given: by option, word, file or input.
+// judgeSQLClient analyses the statements of a database client: in its options, words, files or
+// input.
 func (c *call) judgeSQLClient() {
 	c.judgeSQL(c.in.text)
 	for i, v := range c.args {

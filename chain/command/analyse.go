@@ -20,24 +20,24 @@ type Pattern struct {
 	Match *regexp.Regexp // the pattern; never nil
 }
 
-// The bounds of one analysis. A command beyond them is not one that a person could
-// judge either; it is found as such.
+// The bounds of one analysis. A command beyond them could not be reviewed by a person either. It
+// is a finding.
 const (
-	maxText   = 256 << 10 // bytes that are analysed of one text
-	maxDepth  = 6         // of commands within commands
-	maxOpen   = 400       // brackets open at once: the parser recurses, and its stack is the process's
-	maxNest   = 4000      // statements within statements
-	maxWork   = 2 << 20   // bytes parsed and made, for all texts of a call
+	maxText   = 256 << 10 // bytes analysed of one text
+	maxDepth  = 6         // of commands inside commands
+	maxOpen   = 400       // brackets open at once: the parser recurses on the stack of this process
+	maxNest   = 4000      // statements inside statements
+	maxWork   = 2 << 20   // bytes parsed and produced, for all texts of a call
 	maxValue  = 64 << 10  // bytes of one value
-	maxParams = 32        // of parameters within parameters
+	maxParams = 32        // of parameters inside parameters
 
 	maxWrappers = 16 // sudo env nice ... before a command
 )
 
-// legacyPatterns are the nine of Ryvos, by its labels, tightened so that words
-// which merely contain them pass. They are what judges a text that is no shell
-// command; a text that parses is judged by what it does. Like the others here they
-// are compiled when first needed, for most starts of rye judge nothing.
+// legacyPatterns are the patterns of Ryvos, with its labels, tightened so that longer words
+// around them do not match. They apply to a text that is not a shell command; a text that parses
+// is analysed by its acts. All expressions here are compiled at their first use, because most
+// starts of rye analyse nothing.
 var legacyPatterns = sync.OnceValue(func() []Pattern {
 	return []Pattern{
 		{"recursive delete", T3, regexp.MustCompile(`(^|[^\w./-])rm\s+(-\w+\s+)*-(\w*[rR]|-recursive)`)},
@@ -57,12 +57,11 @@ func lazy(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
-// Analyse judges a tool's own shell text and the string parameters of one call,
-// nested ones too, of any tool whose chain ends in a process. It reads shell
-// syntax and follows what the lines do: which text becomes a program, where it
-// came from, what other programs are told to run, which files are written and what
-// is sent away. It is a warning before the sandbox and not a boundary: a program
-// can do anything inside.
+// Analyse analyses a tool's own shell text and the string parameters of one call, including
+// nested ones. It serves every tool whose chain ends in a process. It reads shell syntax and
+// follows the commands: which text becomes a program and where that text came from, the commands
+// handed to other programs, the files written, and the data sent away. It is a warning before the
+// sandbox and not a boundary: a program can do anything inside.
 func Analyse(script string, params map[string]any, extra []Pattern) []Finding {
 	a := &analysis{extra: extra}
 	if script != "" {
@@ -74,15 +73,15 @@ func Analyse(script string, params map[string]any, extra []Pattern) []Finding {
 	return a.list
 }
 
-// plainWord reports whether a parameter is one word of letters, digits and what paths are
-// made of: as a command it would do nothing but start a program by its name.
+// plainWord reports whether a parameter is one word of letters, digits and the characters of
+// paths. As a command it could only start a program by its name.
 func plainWord(v string) bool {
 	return v != "" && !strings.ContainsFunc(v, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("./_-@:+,", r))
 	})
 }
 
-// An analysis collects what is found in the texts of one call.
+// An analysis collects the findings in the texts of one call.
 type analysis struct {
 	extra []Pattern
 	findings
@@ -98,7 +97,7 @@ func (a *analysis) value(param string, v any, depth int) {
 	switch v := v.(type) {
 	case string:
 		if plainWord(v) && !names("command cmd script code shell run exec").has(strings.ToLower(param)) {
-			return // the name of a file or of something else, and no command
+			return // the name of a file or of another thing, and not a command
 		}
 		a.text(v, param)
 	case []any:
@@ -121,7 +120,7 @@ func (a *analysis) value(param string, v any, depth int) {
 	}
 }
 
-// text judges one text as a script.
+// text analyses one text as a script.
 func (a *analysis) text(src, param string) {
 	a.param = param
 	if len(src) > maxText {
@@ -139,8 +138,8 @@ func (a *analysis) text(src, param string) {
 	})
 }
 
-// guarded judges with a machine of its own. The text is hostile and the parser is
-// not ours, so a panic is a finding and not an end.
+// guarded runs judge with a new machine. The text is hostile and the parser is not rye's own, so
+// a panic becomes a finding.
 func (a *analysis) guarded(src string, judge func(*machine)) {
 	defer func() {
 		if recover() != nil {
@@ -150,8 +149,8 @@ func (a *analysis) guarded(src string, judge func(*machine)) {
 	judge(&machine{analysis: a, vars: variables{}})
 }
 
-// script judges a text that a shell runs, and returns what it prints. What is no
-// shell is judged by patterns.
+// script analyses a text that a shell runs, and returns its output. Patterns search a text that
+// is not a shell's.
 func (m *machine) script(text string, in value) value {
 	if m.depth++; m.depth > maxDepth {
 		m.add("commands nested too deeply to judge", T3, text)
@@ -183,8 +182,8 @@ func (m *machine) patterns(src string) {
 	}
 }
 
-// tooOpen reports whether more brackets are open at once than anybody writes. The
-// parser calls itself at each, and a stack that is full ends the process.
+// tooOpen reports whether more brackets are open at once than in any real command. The parser
+// calls itself at each one, and a stack overflow ends the process.
 func tooOpen(src string) bool {
 	open := 0
 	for i := range len(src) {
@@ -200,8 +199,8 @@ func tooOpen(src string) bool {
 	return false
 }
 
-// spend takes n bytes from what one analysis may cost; false when it is used up,
-// which is a finding.
+// spend takes n bytes from the budget of one analysis. When the budget is used up, spend adds a
+// finding and returns false.
 func (a *analysis) spend(n int) bool {
 	if a.work += n + 1; a.work <= maxWork {
 		return true

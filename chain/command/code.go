@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// What lines of Python, Perl, Ruby, Node and PHP look like that act. These are
-// patterns, since a parser for each language would be more than the language's part
-// in commands is worth.
+// Patterns for lines of Python, Perl, Ruby, Node and PHP that act. These languages are too rare
+// in commands to justify a parser for each.
 var (
 	codeRuns    = lazy(`\b(system|popen|execSync|execFileSync|execFile|spawnSync|spawn|shell_exec|passthru|proc_open|os\.execute|getoutput|getstatusoutput|call|check_call|check_output|Popen|run|capture2e?|capture3|Command|doShellScript|exec[lv]?[pe]*|do shell script)\b\s*(\(|["'\[])|\bos\.spawn\w*\(`)
 	codeTicks   = regexps("`([^`]+)`", `%x[\(\[{]([^\)\]}]+)[\)\]}]`, `\bqx[\(\[{/]([^\)\]}/]+)`)
@@ -36,8 +35,8 @@ func regexps(patterns ...string) []func() *regexp.Regexp {
 	return out
 }
 
-// judgeCode judges a program in another language by the calls that delete, run, fetch or
-// send; words that are only printed are no calls.
+// judgeCode analyses a program in another language by its calls that delete, run, fetch or send.
+// A word that is only printed is not a call.
 func judgeCode(m *machine, lang, src string) {
 	if !m.spend(4 * len(src)) {
 		return
@@ -97,7 +96,7 @@ func judgeCode(m *machine, lang, src string) {
 	}
 }
 
-// judgeCodeRuns judges what a program hands to a shell: it stands in quotes behind a call
+// judgeCodeRuns analyses the text that a program hands to a shell: the quoted text after a call
 // that runs.
 func judgeCodeRuns(m *machine, lang, src string) {
 	for _, at := range codeRuns().FindAllStringIndex(masked(src), 32) {
@@ -126,7 +125,7 @@ func judgeCodeRuns(m *machine, lang, src string) {
 	}
 	for i, ticks := range codeTicks {
 		if i == 0 && !strings.HasPrefix(lang, "perl") && !strings.HasPrefix(lang, "ruby") && lang != "php" {
-			continue // in JavaScript they are strings
+			continue // in JavaScript these are strings
 		}
 		for _, f := range ticks().FindAllStringSubmatch(src, 16) {
 			m.script(f[1], value{})
@@ -134,7 +133,7 @@ func judgeCodeRuns(m *machine, lang, src string) {
 	}
 }
 
-// judgeCodeDeletes judges calls that delete trees, or single files in a loop.
+// judgeCodeDeletes analyses calls that delete trees, or single files in a loop.
 func judgeCodeDeletes(m *machine, src string) {
 	for _, at := range codeDeletes().FindAllStringSubmatchIndex(masked(src), 32) {
 		word, call := src[at[0]:at[1]], argument(src[at[1]:])
@@ -157,7 +156,7 @@ func judgeCodeDeletes(m *machine, src string) {
 	}
 }
 
-// argument is what stands between the bracket before s and its end.
+// argument returns the text from the bracket before s to its end.
 func argument(s string) string {
 	open, quote := 0, byte(0)
 	for i := 0; i < len(s) && i < 4096; i++ {
@@ -183,7 +182,7 @@ func argument(s string) string {
 	return s[:min(len(s), 4096)]
 }
 
-// quoted are the strings of a program.
+// quoted returns the strings of a program.
 func quoted(s string) (out []string) {
 	scan(s, func(text string, inside bool) {
 		if inside {
@@ -193,7 +192,7 @@ func quoted(s string) (out []string) {
 	return out
 }
 
-// masked is a program with blanks in its strings, every byte where it was.
+// masked returns a program with blanks in its strings. Every byte keeps its position.
 func masked(s string) string {
 	var b strings.Builder
 	first := true
@@ -209,7 +208,7 @@ func masked(s string) string {
 	return b.String()
 }
 
-// unquoted is a program without its strings.
+// unquoted returns a program without its strings.
 func unquoted(s string) string {
 	var b strings.Builder
 	scan(s, func(text string, inside bool) {
@@ -222,7 +221,7 @@ func unquoted(s string) string {
 	return b.String()
 }
 
-// scan goes through the parts of a program inside and outside of quotes.
+// scan visits the parts of a program inside and outside of quotes.
 func scan(s string, part func(text string, inside bool)) {
 	start := 0
 	for i := 0; i < len(s); i++ {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// base is a program's name without directory: /bin/rm is rm.
+// base returns a program's name without its directory: /bin/rm is rm.
 func base(word string) string {
 	name := path.Base(strings.TrimSpace(word))
 	for _, variant := range []string{".exe", ".traditional", ".openbsd"} {
@@ -14,7 +14,7 @@ func base(word string) string {
 	return name
 }
 
-// command judges one command given as words, and returns what it prints.
+// command analyses one command, given as words, and returns its output.
 func (m *machine) command(args []value, in value) (out value) {
 	if !m.spend(len(args)) {
 		return value{}
@@ -60,7 +60,7 @@ func (m *machine) command(args []value, in value) (out value) {
 	return join(m.simple(args, in), value{from: out.from})
 }
 
-// throughSSH adds what goes to another machine and comes from it.
+// throughSSH adds the data that goes to another machine and comes from it.
 func (m *machine) throughSSH(name string, args []value, in, out value) value {
 	if name == "ssh" || name == "mosh" {
 		(&call{machine: m, name: "ssh", args: args[1:], in: in}).judgeNetwork()
@@ -69,7 +69,7 @@ func (m *machine) throughSSH(name string, args []value, in, out value) value {
 	return out
 }
 
-// bareWrapper is a wrapper without a command: env prints the environment, ssh a shell.
+// bareWrapper handles a wrapper without a command: env prints the environment, ssh opens a shell.
 func (m *machine) bareWrapper(name string, args []value, in value) value {
 	switch name {
 	case "env":
@@ -86,7 +86,7 @@ func (m *machine) bareWrapper(name string, args []value, in value) value {
 	return value{}
 }
 
-// goElsewhere marks what runs on another machine, where a home is another home.
+// goElsewhere marks commands on another machine, where the home directory is a different one.
 func (m *machine) goElsewhere(name string) func() {
 	before := m.remote
 	m.remote = before || name == "ssh"
@@ -102,7 +102,7 @@ type call struct {
 	all  string // the whole command, for a finding
 }
 
-// simple judges one command without wrappers.
+// simple analyses one command without wrappers.
 func (m *machine) simple(args []value, in value) value {
 	prog, rest := args[0], args[1:]
 	name, all := base(prog.text), line(args)
@@ -110,7 +110,7 @@ func (m *machine) simple(args []value, in value) value {
 	case prog.is(fetched | unseen | built | encoded):
 		return m.becomes(merged(args), value{}, "sh", all, true)
 	case strings.ContainsAny(strings.TrimSpace(prog.text), " \t\n"):
-		// A word that holds spaces was hidden in quotes: "rm -rf" as one name.
+		// A word with spaces was hidden in quotes: "rm -rf" as one name.
 		return m.runsText(merged(args), "sh", all, value{})
 	case prog.is(spelled):
 		if prog, name = m.respelled(prog.text); name == "" {
@@ -139,8 +139,8 @@ func (m *machine) simple(args []value, in value) value {
 	return printsOf(m, name, rest, in)
 }
 
-// respelled gives the program that a pattern such as /bin/r? stands for, the most
-// dangerous one first; nobody spells a program so by accident.
+// respelled returns a program that a pattern such as /bin/r? matches, the most dangerous one
+// first. Such a spelling is never an accident.
 func (m *machine) respelled(p string) (value, string) {
 	pattern := base(p)
 	for _, name := range strings.Fields("rm bash sh dd mkfs curl wget nc ncat python3 python perl cat chmod chown shred cp mv tee base64 git node ruby") {
@@ -163,7 +163,8 @@ func interpreter(name string) bool {
 	return cut != name && interpreters.has(cut)
 }
 
-// interpret judges a shell or interpreter: text in its words, a file, or its input.
+// interpret analyses a shell or interpreter with a program in its words, in a file, or on its
+// input.
 func (m *machine) interpret(name string, args []value, in value, all string) value {
 	if strings.HasPrefix(name, "perl") || strings.HasPrefix(name, "ruby") {
 		(&call{machine: m, name: name, args: args}).judgeInPlace()
@@ -188,7 +189,7 @@ func (m *machine) interpret(name string, args []value, in value, all string) val
 				i++
 			}
 			if w == "-n" && shells.has(name) {
-				return value{} // reads it, and does nothing
+				return value{} // reads the script without running it
 			}
 			if w == "-m" && !shells.has(name) {
 				return m.runModule(args[i+1:], in, all)
@@ -203,8 +204,8 @@ func (m *machine) interpret(name string, args []value, in value, all string) val
 	return m.becomes(in, value{}, name, all, true)
 }
 
-// withModules is the program behind an option, after the modules that perl -M and
-// ruby -r bring in before it.
+// withModules returns the program after an option. Before it come the modules of perl -M and ruby
+// -r.
 func withModules(args []value, at int) []value {
 	rest := args[at+1:]
 	used := ""
@@ -219,7 +220,7 @@ func withModules(args []value, at int) []value {
 	return append([]value{{used + rest[0].text, rest[0].from}}, rest[1:]...)
 }
 
-// runModule judges python -m: one that serves files serves keys, too.
+// runModule analyses python -m: a module that serves files also serves keys.
 func (m *machine) runModule(args []value, in value, all string) value {
 	if len(args) > 0 && args[0].text == "http.server" {
 		for _, v := range append(args[1:], value{text: m.files.here()}) {
@@ -240,7 +241,7 @@ func nextOperand(args []value) []value {
 	return nil
 }
 
-// codeOption reports whether the word behind an option is the program.
+// codeOption reports whether the word after the option is the program.
 func codeOption(name, w string) bool {
 	if len(w) < 2 || w[0] != '-' {
 		return false
@@ -264,7 +265,7 @@ func codeOption(name, w string) bool {
 	return w == "-c" && name == "expect" || w == "-e" || w == "-p" || w == "-pe" || w == "-E"
 }
 
-// inline is a program that is glued to its option: --eval=text.
+// inline returns the program in an option's own word: --eval=text.
 func inline(name, w string) string {
 	if shells.has(name) || len(w) < 3 {
 		return ""
@@ -280,7 +281,7 @@ func inline(name, w string) string {
 	return ""
 }
 
-// runGiven judges a program that stands among the words, with the words behind it.
+// runGiven analyses a program among the words, with the words after it as its arguments.
 func (m *machine) runGiven(name string, args []value, in value, all string) value {
 	if len(args) == 0 {
 		return value{}
@@ -298,8 +299,8 @@ func (m *machine) runGiven(name string, args []value, in value, all string) valu
 	return join(m.runsText(args[0], name, all, in), value{from: in.from & (secret | fetched)})
 }
 
-// runsText judges a text that becomes a program, which stands among words: when
-// only a part of it came from elsewhere, the rest was meant.
+// runsText analyses a text among words that becomes a program. If only a part of it was fetched,
+// the tier is lower, because the author wrote the rest.
 func (m *machine) runsText(v value, lang, all string, in value) value {
 	if v.is(fetched) && strings.TrimSpace(v.text) != "" {
 		m.add("pipe to shell", T3, all)
@@ -308,8 +309,8 @@ func (m *machine) runsText(v value, lang, all string, in value) value {
 	return m.becomes(v, in, lang, all, true)
 }
 
-// becomes judges a text that becomes a program, by where it came from and, as far
-// as it stands in sight, by what it does with an input of its own.
+// becomes analyses a text that becomes a program: by its origin, and, as far as the text is
+// known, by its acts on an input of its own.
 func (m *machine) becomes(v, in value, lang, all string, direct bool) value {
 	switch {
 	case v.is(fetched) && direct:
@@ -339,7 +340,7 @@ func (m *machine) becomes(v, in value, lang, all string, direct bool) value {
 	return join(out, value{text: strings.Join(quoted(v.text), " "), from: partial})
 }
 
-// runsFile judges a file that becomes a program; false when nothing is known of it.
+// runsFile analyses a file that becomes a program. It returns false for an unknown file.
 func (m *machine) runsFile(p, lang, all string) (value, bool) {
 	at := m.files.place(p)
 	if v, ok := m.files.known(p); ok {
@@ -373,7 +374,7 @@ func lastWord(s string) string {
 	return f[len(f)-1]
 }
 
-// commandText is the script in su -c '...' and ssh host '...'.
+// commandText returns the script in su -c '...' and ssh host '...'.
 func commandText(name string, args []value) (value, bool) {
 	behind := func(options ...string) (value, bool) {
 		for i, v := range args[1:] {
@@ -405,8 +406,8 @@ func commandText(name string, args []value) (value, bool) {
 	return value{}, false
 }
 
-// suppliedWords gives the command of xargs or parallel with the words that its input,
-// or the list behind :::, adds.
+// suppliedWords returns the command of xargs or parallel with the words from its input, or from
+// the list after :::.
 func (m *machine) suppliedWords(name string, own, rest []value, in value) []value {
 	mark := ""
 	if name == "parallel" {
@@ -460,7 +461,7 @@ func (m *machine) suppliedWords(name string, own, rest []value, in value) []valu
 	return out
 }
 
-// runList judges a list of commands, one a line.
+// runList analyses a list of commands, one on each line.
 func (m *machine) runList(in value, all string) {
 	m.runsText(in, "sh", all, value{})
 }

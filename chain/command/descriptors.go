@@ -6,14 +6,14 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// descriptors holds the open descriptors of a shell that are no files: connections, and the
-// commands behind >(commands).
+// descriptors holds a shell's open descriptors that are not files: connections, and the commands
+// of >(commands).
 type descriptors struct {
 	sockets map[string]bool // by number or name
 	readers map[string]*syntax.ProcSubst
 }
 
-// connect notes that a descriptor is a connection.
+// connect records that a descriptor is a connection.
 func (ds *descriptors) connect(n string) {
 	if ds.sockets == nil {
 		ds.sockets = map[string]bool{}
@@ -32,7 +32,7 @@ func (ds *descriptors) attach(name string, p *syntax.ProcSubst) {
 	ds.readers[name] = p
 }
 
-// count is how many names of commands there are.
+// count returns the number of names of commands.
 func (ds *descriptors) count() int { return len(ds.readers) }
 
 // reader returns the commands that read from a name, or nil.

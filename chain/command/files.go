@@ -5,14 +5,15 @@ import (
 	"strings"
 )
 
-// files are the files that a text wrote, as far as they are followed, and where it stands.
+// files are the known files that a text wrote, and its working directory.
 type files struct {
-	held    map[string]value // by place: what a file holds, and where that came from
+	held    map[string]value // by place: a file's content, and its origin
 	foreign []string         // directories that came from the network
-	cwd     string           // "" where the text began
+	cwd     string           // "" in the first directory of the text
 }
 
-// place is a file's name from where the text began, so that two spellings meet.
+// place returns a file's path from the first directory of the text, so that two spellings are
+// equal.
 func (f *files) place(p string) string {
 	if p == "" {
 		return ""
@@ -23,7 +24,7 @@ func (f *files) place(p string) string {
 	return path.Clean(p)
 }
 
-// spelled is a file's name as the text spells it, or its place once the directory changed.
+// spelled returns a file's name as the text spells it, or its place after a change of directory.
 func (f *files) spelled(p string) string {
 	if f.cwd != "" && !path.IsAbs(p) && p != "" {
 		return f.place(p)
@@ -31,22 +32,22 @@ func (f *files) spelled(p string) string {
 	return p
 }
 
-// here is the working directory; "" where the text began.
+// here returns the working directory; "" is the first one.
 func (f *files) here() string { return f.cwd }
 
-// count is how many files the text wrote.
+// count returns the number of files that the text wrote.
 func (f *files) count() int { return len(f.held) }
 
 // enter changes the working directory.
 func (f *files) enter(dir string) { f.cwd = dir }
 
-// known gives a file that the text wrote; false for every other.
+// known returns a file that the text wrote; false for every other.
 func (f *files) known(p string) (value, bool) {
 	v, ok := f.held[f.place(p)]
 	return v, ok
 }
 
-// put makes a file hold a value.
+// put sets the content of a file.
 func (f *files) put(p string, v value) {
 	if f.held == nil {
 		f.held = map[string]value{}
@@ -57,10 +58,10 @@ func (f *files) put(p string, v value) {
 // remove forgets a file.
 func (f *files) remove(p string) { delete(f.held, f.place(p)) }
 
-// fetch notes a directory that came from the network.
+// fetch records a directory that came from the network.
 func (f *files) fetch(dir string) { f.foreign = append(f.foreign, f.place(dir)) }
 
-// brought reports whether a place lies in a directory that came from the network.
+// brought reports whether a place is inside a directory that came from the network.
 func (f *files) brought(at string) bool {
 	for _, dir := range f.foreign {
 		if (at == dir || strings.HasPrefix(at, dir+"/") || dir == ".") && path.IsAbs(at) == path.IsAbs(dir) {
@@ -88,8 +89,8 @@ func (f *files) read(p string) value {
 	return v
 }
 
-// carries reports whether a word holds a secret, or names a file that does:
-// file, @file, name=@file, --post-file=file.
+// carries reports whether a word holds a secret, or names a file that does: file, @file,
+// name=@file, --post-file=file.
 func (f *files) carries(v value) bool {
 	if v.is(secret) {
 		return true
@@ -109,7 +110,7 @@ func (f *files) carries(v value) bool {
 	}
 }
 
-// contents is where the content of the files among some words comes from.
+// contents returns the origins of the contents of the files among some words.
 func (f *files) contents(args []value) (out value) {
 	for _, v := range args {
 		out.from |= v.from & (secret | fetched | unseen | built)

@@ -10,17 +10,17 @@ import (
 type Finding struct {
 	Label string // "recursive delete"
 	Tier  Tier
-	Text  string // the command or words that it was found in, clipped
-	Param string // the parameter that it stands in; "" for the item's own text
+	Text  string // the command or words with the finding, clipped
+	Param string // the parameter with the finding; "" for the item's own text
 }
 
-// findings are the acts found so far, and the parameter that is judged now.
+// findings are the acts found so far, and the current parameter.
 type findings struct {
 	list  []Finding
 	param string // "" for the item's own text
 }
 
-// add notes a finding, once for each label and parameter: the worst.
+// add records a finding: the worst for each label and parameter.
 func (fs *findings) add(label string, t Tier, text string) {
 	text = words.Brief(strings.Join(strings.Fields(text), " "))
 	for i, f := range fs.list {

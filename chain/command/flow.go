@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// home matches the start of anybody's home directory.
+// home matches the start of any user's home directory.
 const home = `(~[\w.-]*|/root|/home/[^/]+|/Users/[^/]+)`
 
 var (
@@ -24,8 +24,7 @@ var (
 	traces = lazy(`(^|/)\.[a-z]+_history$|^/var/log/(auth|secure|wtmp|btmp|lastlog|audit)`)
 )
 
-// secretHints are parts of names of secrets: a word without one needs no closer look,
-// and that is most words.
+// secretHints are parts of the names of secrets. They exclude most words quickly.
 const secretHints = ".env .ssh .aws .gnupg .kube .azure password-store id_ netrc npmrc pypirc git-cred pgpass my.cnf vault boto s3cfg .docker .config /etc .pem .key .p12 .pfx kdbx keystore .jks .ppk .ovpn " +
 	"history ookies Login logins key4 wallet Keychains environ secret credential service tfstate mozilla ~ /root /home /Users"
 
@@ -43,7 +42,7 @@ func secretPath(p string) bool {
 	return hinted && secretFiles().MatchString(p) && !openFiles().MatchString(p)
 }
 
-// writes notes that a file gets a value, and judges which file it is.
+// writes records that a file gets a value, and checks which file it is.
 func (m *machine) writes(p string, v value, more bool) {
 	if device(p) {
 		m.add("write to device", T4, "> "+p)
@@ -62,8 +61,7 @@ func (m *machine) writes(p string, v value, more bool) {
 	}
 }
 
-// touches judges a file that is written by whether it starts programs or rules the
-// system.
+// touches checks whether a written file starts programs or belongs to the system's configuration.
 func (m *machine) touches(p string, v value) {
 	p = m.files.spelled(p)
 	switch {
@@ -79,7 +77,7 @@ func (m *machine) touches(p string, v value) {
 	}
 }
 
-// operands are the words that are no options and no values of the options named.
+// operands returns the words that are neither options nor values of the options in valued.
 func operands(args []value, valued names) (out []value) {
 	for i := 0; i < len(args); i++ {
 		switch t := args[i].text; {
@@ -96,7 +94,8 @@ func operands(args []value, valued names) (out []value) {
 	return out
 }
 
-// valueOf gives the words behind any of the options, glued ones too: -ofile, --output=file.
+// valueOf returns the words after any of the options, also in the same word: -ofile,
+// --output=file.
 func valueOf(args []value, options names) (out []value) {
 	for i, v := range args {
 		name, text, glued := strings.Cut(v.text, "=")
@@ -112,7 +111,7 @@ func valueOf(args []value, options names) (out []value) {
 	return out
 }
 
-// noteFiles notes the files that a program writes by its own options and operands.
+// noteFiles records the files that a program writes through its own options and operands.
 func (c *call) noteFiles() {
 	switch c.name {
 	case "cp", "mv", "install", "ln", "rsync", "scp":
@@ -169,7 +168,7 @@ func (c *call) noteFiles() {
 	}
 }
 
-// judgeInPlace judges the files that sed -i and perl -i change.
+// judgeInPlace checks the files that sed -i and perl -i change.
 func (c *call) judgeInPlace() {
 	if option(texts(c.args), "i", "--in-place") {
 		for _, v := range operands(c.args, "-f --file") {
@@ -214,8 +213,8 @@ func (c *call) noteCopies() {
 	}
 }
 
-// noteArchive notes what an archive holds: secrets when it is made, what the network
-// brought when it is opened.
+// noteArchive records the content of an archive: the secrets in a new one, and the fetched files
+// from an extracted one.
 func (c *call) noteArchive() {
 	flags := ""
 	if len(c.args) > 0 {
@@ -253,7 +252,7 @@ func (c *call) noteArchive() {
 	}
 }
 
-// notePacked notes a secret that is written under another name.
+// notePacked records a secret that is written under another name.
 func (c *call) notePacked() {
 	v := join(c.files.contents(c.args), c.in)
 	if !v.is(secret) {
@@ -268,7 +267,7 @@ func (c *call) notePacked() {
 	}
 }
 
-// judgeNetwork judges what a program sends away, and notes what it brings.
+// judgeNetwork analyses the data that a program sends away, and records the data that it fetches.
 func (c *call) judgeNetwork() {
 	c.noteFetched()
 	if names("nc ncat netcat").has(c.name) && (option(texts(c.args), "ec", "--exec") || option(texts(c.args), "c", "--sh-exec")) {
@@ -305,11 +304,11 @@ func (c *call) judgeNetwork() {
 	}
 }
 
-// identity are the options whose values say who one is, or where an answer goes.
+// identity are the options whose values identify the user, or name the destination of an answer.
 const identity names = "-i -E -o -O --key --cert --cacert --capath --netrc-file --identity --private-key --output --output-document --ca-certificate --certificate -c --cookie-jar -K --config -e --rsh -S -F --proto --exclude --exclude-from --include"
 
-// uploadsOf reports whether a program sends away what it is given, and which of its
-// words may hold or name it.
+// uploadsOf reports whether a program sends its data away, and returns the words that may hold or
+// name the data.
 func (c *call) uploadsOf() (bool, []value) {
 	var first, second string
 	if ops := operands(c.args, "--profile --region -n -m"); len(ops) > 1 {
@@ -342,7 +341,7 @@ func (c *call) uploadsOf() (bool, []value) {
 	case "git":
 		return false, nil
 	case "ssh":
-		var held []value // the other words are about files over there
+		var held []value // the other words are about files on the other machine
 		for _, v := range operands(c.args, "-i -F -o -l -p -L -R -D -J -S -E -c -m -b") {
 			if v.is(secret) {
 				held = append(held, v)
@@ -392,7 +391,7 @@ func local(args []value) bool {
 	return found
 }
 
-// noteFetched notes the files that a program fetches.
+// noteFetched records the files that a program fetches.
 func (c *call) noteFetched() {
 	got := value{from: fetched}
 	url := ""
@@ -443,7 +442,7 @@ func (c *call) noteFetched() {
 	}
 }
 
-// bundled takes short options apart where one with a value ends them: -sSLo file.
+// bundled splits bundled short options if the last one takes a value: -sSLo file.
 func bundled(args []value, letter string) []value {
 	out := make([]value, 0, len(args)+1)
 	for _, v := range args {

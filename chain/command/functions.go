@@ -6,7 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// functions holds the functions of a text, in its order.
+// functions holds the functions of a text, in the order of the text.
 type functions struct {
 	named map[string]*function
 	order []string
@@ -17,7 +17,7 @@ type function struct {
 	called, active bool
 }
 
-// define notes a function, in place of one of the same name.
+// define records a function. It replaces an earlier one of the same name.
 func (fs *functions) define(name string, body *syntax.Stmt) {
 	if fs.named == nil {
 		fs.named = map[string]*function{}
@@ -31,7 +31,7 @@ func (fs *functions) define(name string, body *syntax.Stmt) {
 // get returns a function, or nil.
 func (fs *functions) get(name string) *function { return fs.named[name] }
 
-// uncalled returns the defined functions that have had no call yet.
+// uncalled returns the functions without a call so far.
 func (fs *functions) uncalled() iter.Seq[*function] {
 	return func(yield func(*function) bool) {
 		for _, name := range fs.order {

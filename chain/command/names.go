@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// names is a list of words between spaces: data, and no work at the start.
+// names is a list of words between spaces. It is data, and costs nothing at the start.
 type names string
 
 func (n names) has(s string) bool {
@@ -28,27 +28,27 @@ func (n names) has(s string) bool {
 const (
 	shells names = "sh bash zsh dash ksh ash fish mksh csh tcsh rbash"
 
-	// interpreters run what they read when no file is named.
+	// interpreters run their input as a program when no file is named.
 	interpreters names = "python python2 python3 pypy3 perl ruby node nodejs php lua luajit deno bun pwsh powershell osascript tclsh expect R Rscript"
 
-	// fetchers print, or write, what they got from the network.
+	// fetchers print, or write, data from the network.
 	fetchers names = "curl wget fetch aria2c http https xh lynx w3m links nc ncat netcat socat ftp lftp tftp sftp scp GET axel telnet dig nslookup host s_client"
 
-	// senders take what they are given to another machine.
+	// senders send data to another machine.
 	senders names = "curl wget http https xh nc ncat netcat socat ftp lftp tftp sftp scp rsync ssh telnet mail mailx mutt sendmail swaks dig nslookup host ping rclone croc wormhole"
 
-	// readers of a file's name print nothing of what is in it.
+	// namers use the name of a file, and print nothing of its content.
 	namers names = "echo printf ls stat chmod chown chgrp mkdir touch test [ wc file du rm ssh-add ssh-keygen ssh-keyscan sha256sum sha1sum md5sum shasum ssh-agent cd pushd docker export unset source . ln true : gh vercel heroku fly kubectl"
 
 	sqlClients names = "psql mysql mariadb sqlite3 sqlcmd bq duckdb clickhouse-client clickhouse cockroach snowsql mycli pgcli usql mongosh mongo cqlsh wrangler"
 
-	// documents are what nobody writes programs into.
+	// documents are the endings of files that rarely hold programs.
 	documents names = ".md .markdown .txt .rst .adoc .html .htm .log .csv .pdf .doc .docx .png .jpg .jpeg .gif .webp .svg .ico .mp3 .mp4 .wav"
 
-	// tame programs are what others are usually told to run.
+	// tame are the programs that other programs usually start.
 	tame names = "cat less more most bat delta vim vi nvim nano emacs emacsclient code true false : echo dot git ssh gh gpg gpg2 gzip pigz zstd zstdmt xz pixz bzip2 pbzip2 lbzip2 lz4 lzop brotli make npm pnpm yarn go cargo date ls pwd sleep cloudflared aws gcloud nc ncat connect corkscrew test printf sort wc column fmt jq gofmt prettier black osxkeychain store cache manager pytest python python3 head tail diff difft meld"
 
-	// regrown names are made again by the next build.
+	// regrown are names that the next build makes again.
 	regrown names = "build dist out target node_modules bower_components coverage __pycache__ htmlcov .next .nuxt .turbo .parcel-cache .cache .pytest_cache .mypy_cache .ruff_cache .tox .nox .eggs .gradle .venv venv .nyc_output .svelte-kit .angular .terraform .DS_Store tmp temp .tmp _build public site obj bin debug release Debug Release DerivedData Pods *.pyc *.pyo *.o *.obj *.class *.tmp *.temp *.bak *.orig *.rej *.swp *~ *.egg-info .coverage cmake-build-debug package-lock.json yarn.lock pnpm-lock.yaml"
 )
 
@@ -59,7 +59,7 @@ type wrapped struct {
 	operands int    // words of its own before the command
 }
 
-// wrapper looks a wrapper up: name, its short options with values, its operands.
+// wrapper returns the wrapper of a name.
 func wrapper(name string) (wrapped, bool) {
 	w, ok := wrapperTable()[name]
 	return w, ok
@@ -88,7 +88,7 @@ run0|capsh|exec-path|winpty|cmd|wsl due|aws-vault - 2|chpst u|runcon turl|tsocks
 	return out
 })
 
-// subcommands are the words that some wrappers want before the command: uv run, poetry run.
+// subcommands are the words that some wrappers need before the command: uv run, poetry run.
 const subcommands names = "run exec r run0 stat record tool"
 
 // unwrap drops a wrapper's own options, assignments and operands.
@@ -124,10 +124,10 @@ func (w wrapped) unwrap(args []value) []value {
 	return nil
 }
 
-// assigns reports whether a wrapper takes NAME=value before the command.
+// assigns reports whether a wrapper accepts NAME=value before the command.
 func (w wrapped) assigns() bool { return names("env sudo doas").has(w.name) }
 
-// needsSub reports whether a program is a wrapper only behind a word such as run.
+// needsSub reports whether a program is a wrapper only with a word such as run.
 func (w wrapped) needsSub() bool {
 	return names("uv poetry pipenv bundle conda doppler op perf aws-vault").has(w.name) && w.name != "aws-vault"
 }

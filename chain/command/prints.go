@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// printsOf gives what a program writes to its output: the text where it stands in
-// sight, and where it came from.
+// printsOf returns a program's output: its text, as far as it is known, and its origin.
 func printsOf(m *machine, name string, args []value, in value) value {
 	from := sourceOf(m, name, args)
 	switch {
@@ -47,7 +46,7 @@ func printsOf(m *machine, name string, args []value, in value) value {
 	return transformed(m, name, args, data)
 }
 
-// sourceOf says where the output of some programs comes from by what they are.
+// sourceOf returns the origin of the output of some programs, by their names and subcommands.
 func sourceOf(m *machine, name string, args []value) origin {
 	t := texts(args)
 	ops := operands(args, "-n --namespace -o --output --profile --region")
@@ -78,7 +77,7 @@ func sourceOf(m *machine, name string, args []value) origin {
 	return 0
 }
 
-// echoed is what echo prints.
+// echoed returns the output of echo.
 func echoed(args []value) value {
 	i, escape := 0, false
 	for i < len(args) && len(args[i].text) > 1 && args[i].text[0] == '-' && strings.Trim(args[i].text[1:], "neE") == "" {
@@ -93,7 +92,7 @@ func echoed(args []value) value {
 	return v
 }
 
-// printed is what printf prints: its format once more while words are left.
+// printed returns the output of printf. The format repeats while words are left.
 func printed(args []value) value {
 	if len(args) > 1 && args[0].text == "-v" || len(args) == 0 {
 		return value{}
@@ -136,7 +135,7 @@ func printed(args []value) value {
 
 var escape = lazy(`\\(x[0-9a-fA-F]{1,2}|0?[0-7]{1,3}|u[0-9a-fA-F]{1,4}|(?s:.))`)
 
-// escapes undoes backslashes as printf, echo -e and $'...' do.
+// escapes replaces backslash sequences as printf, echo -e and $'...' do.
 func escapes(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
@@ -161,7 +160,8 @@ func escapes(s string) string {
 	})
 }
 
-// found is one name of those that find prints: where it starts and what -name says.
+// found returns one possible name in find's output: the start directory joined with the pattern
+// of -name.
 func found(args []string) string {
 	dir, name := ".", ""
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
@@ -178,7 +178,7 @@ func found(args []string) string {
 	return path.Join(dir, name)
 }
 
-// transformed is what a filter makes of its input.
+// transformed returns the output of a filter for its input.
 func transformed(m *machine, name string, args []value, data value) value {
 	t := texts(args)
 	if decoder(name, t) {
@@ -197,7 +197,7 @@ func transformed(m *machine, name string, args []value, data value) value {
 			lits.from |= built
 		}
 		if lits.text != "" && strings.Contains(line(args), "$") {
-			lits.text += " *" // the fields of a line, whatever they are
+			lits.text += " *" // the fields of a line, with unknown content
 		}
 		return lits
 	}
@@ -208,10 +208,10 @@ func transformed(m *machine, name string, args []value, data value) value {
 	return out
 }
 
-// whole reports whether a text stands in sight, all of it.
+// whole reports whether the whole text is known.
 func whole(v value) bool { return strings.TrimSpace(v.text) != "" && !v.is(partial) }
 
-// translated is what tr makes of a text that stands in sight.
+// translated returns the output of tr for a known text.
 func translated(t []string, data value) value {
 	if data.text == "" || len(t) == 0 {
 		return data
@@ -242,7 +242,7 @@ func translated(t []string, data value) value {
 	return data
 }
 
-// ranges spells a-e out.
+// ranges expands a range such as a-e.
 func ranges(set string) string {
 	r := []rune(escapes(strings.NewReplacer("[:upper:]", "A-Z", "[:lower:]", "a-z", "[:digit:]", "0-9", "[:space:]", " \t\n").Replace(set)))
 	var out []rune
@@ -259,8 +259,8 @@ func ranges(set string) string {
 	return string(out)
 }
 
-// substituted is what sed makes of a text by one plain s command; other scripts
-// leave the text, and the mark that it was changed.
+// substituted returns sed's output for one plain s command. For other scripts it keeps the text,
+// and may mark it as changed.
 func substituted(m *machine, t []string, data value) value {
 	script := ""
 	for i, w := range t {
@@ -292,7 +292,7 @@ func substituted(m *machine, t []string, data value) value {
 	return data
 }
 
-// substitution takes s/old/with/flags apart.
+// substitution splits s/old/with/flags.
 func substitution(script string) (old, with, flags string, ok bool) {
 	if len(script) < 4 || script[0] != 's' || strings.IndexByte(" \t\n\\", script[1]) >= 0 {
 		return "", "", "", false

@@ -10,13 +10,13 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// prose are parameters of the library's tools that hold text and name no file to read.
+// prose are parameters of the library's tools that hold text and not the name of a file to read.
 var prose = []string{"content", "new_content", "pattern"}
 
-// Secrets returns a finding for each parameter that names a file which usually holds
-// secrets: as a whole, in a list or a mapping, or, in the parameter called shell, as a word
-// of the command. It is for callers that are no person, who are asked before such a file is
-// read; what a program then finds by itself is for the sandbox.
+// Secrets returns a finding for each parameter that names a file which usually holds secrets. It
+// looks at whole texts, in lists and mappings too, and at the words of the command in the
+// parameter called shell. It serves calls that a person did not make: a person is asked before
+// such a file is read. The sandbox guards the files that a program finds by itself.
 func Secrets(params map[string]any, shell string) (all []Finding) {
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		if slices.Contains(prose, name) {
@@ -29,7 +29,7 @@ func Secrets(params map[string]any, shell string) (all []Finding) {
 	return all
 }
 
-// named collects what a value names of secrets.
+// named returns the names of secret files in a value.
 func named(v any, isShell bool, depth int) (all []string) {
 	if depth > maxNesting {
 		return nil
@@ -56,11 +56,11 @@ func named(v any, isShell bool, depth int) (all []string) {
 	return all
 }
 
-// maxNesting bounds how deep a parameter is looked into.
+// maxNesting is the depth to which a parameter is searched.
 const maxNesting = 16
 
-// shellWords returns the words of a command that could be paths: what stands between blanks
-// and operators, quotes taken off. Quoted text with blanks in it is a message and no path.
+// shellWords returns the words of a command that could be paths. Blanks and operators separate
+// them, and quotes are removed. Quoted text with blanks is a message and not a path.
 func shellWords(text string) (all []string) {
 	var word strings.Builder
 	quote, blanks := rune(0), false

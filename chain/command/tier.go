@@ -5,10 +5,10 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// Tier says how dangerous an execution is, from T0 (harmless) to T4 (refused).
+// Tier is the danger of an execution, from T0 (harmless) to T4 (refused).
 type Tier uint8
 
-// The tiers, with what the defaults do about them.
+// The tiers, with their handling by default.
 const (
 	T0 Tier = iota // safe: allowed
 	T1             // low: allowed
@@ -17,7 +17,7 @@ const (
 	T4             // critical: refused
 )
 
-// String returns "t0" to "t4", as files and messages spell it.
+// String returns "t0" to "t4", the form in files and messages.
 func (t Tier) String() string { return "t" + string('0'+rune(min(t, T4))) }
 
 // ParseTier accepts t0 to t4 in either case.

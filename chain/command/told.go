@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// toldToRun judges what other programs are told to execute.
+// toldToRun analyses the commands that a program is given to execute.
 func (c *call) toldToRun() {
 	switch c.name {
 	case "eval":
@@ -65,7 +65,7 @@ func (c *call) toldToRun() {
 	}
 }
 
-// commandOptions are the options of a program whose value is a command for a shell.
+// commandOptions are the options of a program whose value is a shell command.
 func commandOptions(name string) names {
 	switch name {
 	case "sg", "vagrant", "npm", "npx", "nix-shell", "gcloud", "nix":
@@ -98,11 +98,11 @@ func commandOptions(name string) names {
 	return ""
 }
 
-// strangers are programs that hardly ever need a command of somebody else's.
+// strangers are programs that rarely need a command from their caller.
 const strangers names = "rsync tcpdump man tar gtar bsdtar zip sort openvpn"
 
-// ordered judges a command that a program is told to run. A command that is no usual
-// one for that place is noticed for being there.
+// ordered analyses a command that a program is given to run. If it is unusual for that place,
+// that alone is a finding.
 func (m *machine) ordered(v value, name, all string, strange bool) {
 	text := strings.TrimLeft(strings.TrimPrefix(strings.TrimSpace(v.text), "spawn "), "|-")
 	if text == "" {
@@ -114,7 +114,7 @@ func (m *machine) ordered(v value, name, all string, strange bool) {
 	}
 }
 
-// noteVariable judges a variable that tells programs what to run or to load.
+// noteVariable analyses a variable that names programs to run or to load.
 func (m *machine) noteVariable(name string, v value) {
 	switch {
 	case names("PAGER GIT_PAGER MANPAGER EDITOR VISUAL SUDO_EDITOR GIT_EDITOR GIT_SSH_COMMAND GIT_SSH GIT_EXTERNAL_DIFF GIT_ASKPASS SSH_ASKPASS GIT_PROXY_COMMAND LESSOPEN PROMPT_COMMAND RSYNC_RSH MANOPT").has(name):
@@ -128,8 +128,8 @@ func (m *machine) noteVariable(name string, v value) {
 	}
 }
 
-// judgeFind judges the commands that find runs, and its own delete. What the next build
-// makes again may go.
+// judgeFind analyses the commands that find runs, and its own -delete. It allows names that the
+// next build makes again.
 func (c *call) judgeFind() {
 	t := texts(c.args)
 	name := value{text: found(t)}
@@ -163,7 +163,7 @@ func (c *call) judgeFind() {
 
 var sedExec = lazy(`(?m)(?:^|[;{}])\s*(?:\d+|\$|/[^/]*/)?\s*e\s+(\S.*)$`)
 
-// judgeSed judges the e command and the e flag, which execute.
+// judgeSed analyses the e command and the e flag, which execute.
 func (c *call) judgeSed() {
 	scripts := valueOf(c.args, "-e --expression")
 	if len(scripts) == 0 {
@@ -190,7 +190,7 @@ var (
 	awkPipe   = lazy(`"((?:[^"\\]|\\.)*)"\s*\|&?\s*getline|\|&?\s*"((?:[^"\\]|\\.)*)"`)
 )
 
-// judgeAwk judges system(), getline from a command and print into one.
+// judgeAwk analyses system(), getline from a command and print into one.
 func (m *machine) judgeAwk(src, all string) {
 	m.spend(len(src))
 	for _, at := range awkSystem().FindAllStringIndex(src, 16) {
@@ -213,7 +213,7 @@ func (m *machine) judgeAwk(src, all string) {
 	}
 }
 
-// judgeMake judges recipes that stand in sight.
+// judgeMake analyses the recipes in known files and options.
 func (c *call) judgeMake() {
 	texts := valueOf(c.args, "--eval -E")
 	files := valueOf(c.args, "-f --file --makefile")
@@ -244,10 +244,11 @@ func (c *call) judgeMake() {
 	}
 }
 
-// flagsOfRun are the options of docker run and exec that take no value.
+// flagsOfRun are the options of docker run and exec without a value.
 const flagsOfRun names = "-d -i -t -it -ti -dit -itd -di -id -P -q -T --rm --detach --interactive --tty --privileged --init --read-only --publish-all --no-healthcheck --quiet --oom-kill-disable --sig-proxy --no-deps --service-ports --build --no-TTY"
 
-// judgeContainer judges the command that docker run, docker exec or kubectl exec runs inside.
+// judgeContainer analyses the command that docker run, docker exec or kubectl exec runs in a
+// container.
 func (c *call) judgeContainer() {
 	for i, v := range c.args {
 		if v.text == "--" {
@@ -265,7 +266,7 @@ func (c *call) judgeContainer() {
 				i++
 			default: // the image or container
 				if slices.ContainsFunc(c.args[i:], func(v value) bool { return v.text == "--" }) {
-					i = len(c.args) // kubectl: the command stands behind it
+					i = len(c.args) // kubectl: the command comes after it
 				} else if i+1 < len(c.args) {
 					c.command(c.args[i+1:], c.in)
 					return
@@ -285,7 +286,7 @@ func (c *call) judgeContainer() {
 	}
 }
 
-// judgeSchedule judges jobs for later.
+// judgeSchedule analyses jobs for later.
 func (c *call) judgeSchedule() {
 	t := texts(c.args)
 	if c.name != "crontab" {
@@ -306,7 +307,7 @@ func (c *call) judgeSchedule() {
 
 var escapeToShell = lazy(`^[\s:]*(?:silent!?\s+|exec(?:ute)?\s+["']?)?(?:r(?:ead)?\s*)?!\s*(.+)$|^\s*(?:shell|pi|platform shell)\s+(.+)$`)
 
-// judgeEditor judges commands of editors, pagers and debuggers that leave for a shell.
+// judgeEditor analyses commands of editors, pagers and debuggers that start a shell.
 func (c *call) judgeEditor() {
 	list := valueOf(c.args, "-c --cmd -ex -eval -o --eval --batch")
 	for _, v := range c.args {
@@ -329,7 +330,7 @@ func (c *call) judgeEditor() {
 	}
 }
 
-// judgeTerminal judges what is typed into another terminal.
+// judgeTerminal analyses commands typed into another terminal.
 func (c *call) judgeTerminal() {
 	for i, v := range c.args {
 		if strings.ContainsAny(v.text, " \t") {
@@ -340,7 +341,7 @@ func (c *call) judgeTerminal() {
 	}
 }
 
-// judgeGit judges what git is told to run by configuration, options and subcommands.
+// judgeGit analyses the commands that git runs by configuration, options and subcommands.
 func (c *call) judgeGit() {
 	for _, v := range valueOf(c.args, "-c --config --config-env") {
 		if key, text, ok := strings.Cut(v.text, "="); ok {
@@ -394,7 +395,7 @@ func (c *call) judgeGit() {
 	}
 }
 
-// judgeGitSetting judges a setting whose value git executes.
+// judgeGitSetting analyses a setting whose value git executes.
 func (m *machine) judgeGitSetting(key string, v value, all string) {
 	key = strings.ToLower(key)
 	text, bang := strings.CutPrefix(v.text, "!")

@@ -7,32 +7,31 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// A value is what is known about a text: what stands of it in the script, and
-// where the rest came from.
+// A value is the knowledge about a text: its known part, and the origin of the rest.
 type value struct {
 	text string
 	from origin
 }
 
-// origin says where a text came from; the bits add up.
+// origin is the source of a text. Its bits add up.
 type origin uint16
 
 const (
 	fetched  origin = 1 << iota // from the network
-	unseen                      // decoded from what is not in sight
-	encoded                     // decoded from what is in sight
-	built                       // in sight, then changed in a way that is not followed
-	document                    // from a file that is no program: README.md, logo.png
+	unseen                      // decoded from an unknown text
+	encoded                     // decoded from a known text
+	built                       // known, then changed in a way that the analysis does not follow
+	document                    // from a file that is not a program: README.md, logo.png
 	secret                      // keys, tokens, the environment
-	partial                     // not all of it is known
-	listed                      // from a list of things to do: the input of xargs
-	answers                     // what a shell says to whoever feeds it
+	partial                     // only a part is known
+	listed                      // from a list of work: the input of xargs
+	answers                     // a shell's answers to its input
 	spelled                     // names a program by ? or [ ]
 )
 
 func (v value) is(o origin) bool { return v.from&o != 0 }
 
-// join puts b behind a.
+// join appends b to a.
 func join(a, b value) value {
 	switch {
 	case a.text == "":
@@ -43,7 +42,7 @@ func join(a, b value) value {
 	return value{clip(a.text + b.text), a.from | b.from}
 }
 
-// replaced is strings.Replace, which may make much of little.
+// replaced is strings.Replace with a bound, because the result may be much larger than s.
 func (m *machine) replaced(s, old, with string, n int) string {
 	if old == "" || !strings.Contains(s, old) {
 		return s
@@ -60,7 +59,7 @@ func (m *machine) replaced(s, old, with string, n int) string {
 	return clip(strings.Replace(s, old, with, n))
 }
 
-// clip bounds a value, or a few doublings would fill the memory.
+// clip bounds a value. Without it a few doublings would fill the memory.
 func clip(s string) string { return s[:min(len(s), maxValue)] }
 
 func texts(list []value) []string {
@@ -73,7 +72,7 @@ func texts(list []value) []string {
 
 func line(list []value) string { return strings.Join(texts(list), " ") }
 
-// merged is one text made of several words.
+// merged joins several words into one text.
 func merged(list []value) value {
 	out := value{text: clip(line(list))}
 	for _, v := range list {
@@ -82,7 +81,7 @@ func merged(list []value) value {
 	return out
 }
 
-// fields are the words that a shell makes of words in a script.
+// fields expands the words of a script as a shell does.
 func (m *machine) fields(list []*syntax.Word) []value {
 	var out []value
 	for _, w := range list {
@@ -93,7 +92,7 @@ func (m *machine) fields(list []*syntax.Word) []value {
 	return out
 }
 
-// word is the text of a word that is not split: in an assignment or a redirection.
+// word returns the text of a word that is not split: in an assignment or a redirection.
 func (m *machine) word(w *syntax.Word) value {
 	if w == nil {
 		return value{}
@@ -120,7 +119,7 @@ func (m *machine) split(w *syntax.Word) []value {
 	return s.done()
 }
 
-// globbed reports whether a shell may read a word as a pattern that spells a program.
+// globbed reports whether a shell may expand a word as a pattern to the name of a program.
 func globbed(s string) bool {
 	return strings.ContainsAny(s, "?[") || s != "" && s[0] == '/' && strings.Contains(s, "*")
 }
@@ -144,7 +143,7 @@ func (s *splitter) lit(v value) {
 	s.cur, s.open = join(s.cur, v), true
 }
 
-// expand adds what an unquoted expansion gave, which a shell splits at IFS.
+// expand adds the result of an unquoted expansion, which a shell splits at IFS.
 func (s *splitter) expand(v value) {
 	rest := v.text
 	for {
@@ -214,7 +213,7 @@ func (m *machine) parts(s *splitter, list []syntax.WordPart, quoted bool) {
 	}
 }
 
-// expandInto adds the values of an expansion: "$@" keeps them apart, even in quotes.
+// expandInto adds the values of an expansion. "$@" keeps them separate, even in quotes.
 func (m *machine) expandInto(s *splitter, list []value, quoted, apart bool) {
 	for i, v := range list {
 		m.spend(len(v.text))
@@ -240,7 +239,7 @@ func at(p *syntax.ParamExp) bool {
 	return ok && w.Lit() == "@"
 }
 
-// expandParam gives the values of ${...}.
+// expandParam returns the values of ${...}.
 func (m *machine) expandParam(p *syntax.ParamExp) []value {
 	if p.Param == nil {
 		return []value{{from: partial}}
@@ -257,7 +256,7 @@ func (m *machine) expandParam(p *syntax.ParamExp) []value {
 			list = list[i : i+1]
 		}
 	} else if len(list) > 1 && !at(p) && p.Param.Value != "*" {
-		list = list[:1] // $list is its first
+		list = list[:1] // $list is its first element
 	}
 	if p.Length {
 		return []value{{text: "1", from: partial}}
@@ -275,7 +274,7 @@ func (m *machine) expandParam(p *syntax.ParamExp) []value {
 	return out
 }
 
-// editParam cuts or replaces, as far as the numbers and words stand in the text.
+// editParam cuts or replaces, if the numbers and words are literals in the script.
 func (m *machine) editParam(p *syntax.ParamExp, text string) string {
 	if p.Repl != nil {
 		from, to := m.word(p.Repl.Orig).text, m.word(p.Repl.With).text
@@ -308,7 +307,7 @@ func literal(x syntax.ArithmExpr) (int, bool) {
 	return n, err == nil
 }
 
-// expandWith gives ${a:-b}, ${a#b} and their like.
+// expandWith returns the values of ${a:-b}, ${a#b} and similar expansions.
 func (m *machine) expandWith(e *syntax.Expansion, list []value, known bool) []value {
 	with := m.word(e.Word)
 	edit := func(f func(string) string) []value {
@@ -337,7 +336,7 @@ func (m *machine) expandWith(e *syntax.Expansion, list []value, known bool) []va
 	return list
 }
 
-// braces gives the words that {a,b} stands for.
+// braces returns the words that {a,b} expands to.
 func braces(w *syntax.Word) []*syntax.Word {
 	for _, p := range w.Parts {
 		if lit, ok := p.(*syntax.Lit); ok && strings.Contains(lit.Value, "{") && strings.Contains(lit.Value, ",") {

@@ -1,11 +1,11 @@
 package command
 
-// variables are the names that a shell gives values to: variables, positional words as "1",
-// "@" and "*", and aliases as "alias NAME".
+// variables are the names with values in a shell: variables, positional words as "1", "@" and
+// "*", and aliases as "alias NAME".
 type variables map[string][]value
 
-// lookup gives the values of a variable. HOME is worth knowing for what is deleted
-// there, the others because letters are cut out of them.
+// lookup returns the values of a variable. HOME matters for deletions there; the others matter
+// because scripts cut letters out of them.
 func (vs variables) lookup(name string) ([]value, bool) {
 	if v, ok := vs[name]; ok {
 		return v, true
@@ -27,7 +27,7 @@ func (vs variables) lookup(name string) ([]value, bool) {
 	return []value{{from: partial}}, false
 }
 
-// arguments sets $1 and so on, and returns what they were.
+// arguments sets $1 and so on, and returns the previous values.
 func (vs variables) arguments(args []value) variables {
 	saved := variables{"@": vs["@"], "*": vs["*"]}
 	vs["@"], vs["*"] = args, args
@@ -41,7 +41,7 @@ func (vs variables) arguments(args []value) variables {
 	return saved
 }
 
-// restore puts back what arguments returned.
+// restore restores the values that arguments returned.
 func (vs variables) restore(saved variables) {
 	for name, v := range saved {
 		if delete(vs, name); v != nil {
@@ -50,8 +50,8 @@ func (vs variables) restore(saved variables) {
 	}
 }
 
-// alias gives the text of an alias, which no longer holds after that: an alias may begin
-// with its own name. One that is its own program is none.
+// alias returns the text of an alias and removes it, because an alias may begin with its own
+// name. An alias for the program of the same name is ignored.
 func (vs variables) alias(name string) (value, bool) {
 	a, ok := vs["alias "+name]
 	if !ok || name == base(a[0].text) {

@@ -7,8 +7,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// A machine walks through one text as a shell would, with values in place of data:
-// both branches of an if, each loop once for every word that is known.
+// A machine walks through one text as a shell would, with values in place of data. It takes both
+// branches of an if, and each loop once for every known word.
 type machine struct {
 	*analysis
 	vars  variables
@@ -17,11 +17,11 @@ type machine struct {
 	funcs functions
 
 	remote bool // the commands are for another machine
-	depth  int  // of texts within texts
-	nest   int  // of statements within statements
+	depth  int  // of texts inside texts
+	nest   int  // of statements inside statements
 }
 
-// stmts runs statements one after the other and returns what they print.
+// stmts runs statements one after the other and returns their output.
 func (m *machine) stmts(list []*syntax.Stmt, in value) (out value) {
 	for _, s := range list {
 		out = join(out, m.stmt(s, in))
@@ -109,7 +109,7 @@ func (m *machine) cmd(c syntax.Command, in value) (out value) {
 	return value{}
 }
 
-// walkWithin runs the substitutions inside of tests and sums.
+// walkWithin runs the command substitutions inside tests and arithmetic.
 func (m *machine) walkWithin(n syntax.Node) {
 	if n == nil {
 		return
@@ -140,10 +140,11 @@ func (m *machine) walkLoop(c *syntax.ForClause, in value) (out value) {
 	return out
 }
 
-// noteFunction notes a function, and finds the one that only calls itself, twice at a time.
+// noteFunction records a function. A function that calls itself twice, with a part in the
+// background, is a fork bomb.
 func (m *machine) noteFunction(f *syntax.FuncDecl) {
 	if f.Name == nil {
-		return // an anonymous one cannot call itself
+		return // an anonymous function cannot call itself
 	}
 	name := f.Name.Value
 	m.funcs.define(name, f.Body)
@@ -164,7 +165,7 @@ func (m *machine) noteFunction(f *syntax.FuncDecl) {
 	}
 }
 
-// invoke runs a function with the words that it is called with.
+// invoke runs a function with the arguments of its call.
 func (m *machine) invoke(f *function, args []value, in value) value {
 	if f.active {
 		return value{}
@@ -177,7 +178,8 @@ func (m *machine) invoke(f *function, args []value, in value) value {
 	return out
 }
 
-// judgeUncalled judges the functions that nothing here calls: somebody may source the text.
+// judgeUncalled analyses the functions without a call in the text, because another script may
+// source it.
 func (m *machine) judgeUncalled() {
 	for f := range m.funcs.uncalled() {
 		f.called, f.active = true, true
@@ -211,7 +213,7 @@ func (m *machine) assign(a *syntax.Assign) {
 	}
 }
 
-// walkCall runs one simple command, after noting its assignments.
+// walkCall runs one simple command after recording its assignments.
 func (m *machine) walkCall(c *syntax.CallExpr, in value) value {
 	if len(c.Args) == 0 {
 		for _, a := range c.Assigns {
@@ -227,7 +229,7 @@ func (m *machine) walkCall(c *syntax.CallExpr, in value) value {
 	return m.command(m.fields(c.Args), in)
 }
 
-// processFile gives the name that stands for <(commands) or >(commands).
+// processFile returns the name for <(commands) or >(commands).
 func (m *machine) processFile(p *syntax.ProcSubst) string {
 	name := "/dev/fd/p" + string(rune('0'+m.files.count()%10)) + string(rune('a'+m.open.count()%26))
 	if p.Op == syntax.CmdOut {
@@ -238,15 +240,15 @@ func (m *machine) processFile(p *syntax.ProcSubst) string {
 	return name
 }
 
-// directions are where a statement reads and writes.
+// directions are the input and output of a statement.
 type directions struct {
 	in       value
-	out      string // the file that it writes; "" without one
+	out      string // the output file; "" without one
 	append   bool
-	quiet    bool // what it prints goes elsewhere
+	quiet    bool // its output goes elsewhere
 	net      bool // it writes to a connection
 	fromNet  bool
-	resource string // the connection's words
+	resource string // the words of the connection
 }
 
 func (m *machine) directions(s *syntax.Stmt, in value) directions {
@@ -293,7 +295,7 @@ func (m *machine) directions(s *syntax.Stmt, in value) directions {
 	return d
 }
 
-// noteOutput notes one file that a statement writes.
+// noteOutput records one output file of a statement.
 func (m *machine) noteOutput(d *directions, to, n string) {
 	switch {
 	case connection(to):
@@ -306,14 +308,14 @@ func (m *machine) noteOutput(d *directions, to, n string) {
 	d.quiet = d.quiet || n == "1"
 }
 
-// noteConnection notes exec 5<>/dev/tcp/host/port.
+// noteConnection records exec 5<>/dev/tcp/host/port.
 func (m *machine) noteConnection(s *syntax.Stmt, r *syntax.Redirect, to string) {
 	if c, ok := s.Cmd.(*syntax.CallExpr); ok && r.N != nil && len(c.Args) == 1 && c.Args[0].Lit() == "exec" {
 		m.open.connect(strings.Trim(r.N.Value, "{}"))
 	}
 }
 
-// redirected puts what a statement printed where its redirections say.
+// redirected sends the output of a statement to its redirections.
 func (m *machine) redirected(s *syntax.Stmt, d directions, out value) value {
 	if d.net || d.fromNet {
 		switch name := m.programOf(s); {
@@ -334,7 +336,7 @@ func (m *machine) redirected(s *syntax.Stmt, d directions, out value) value {
 	return out
 }
 
-// programOf is the name of what a statement runs, wrappers taken off.
+// programOf returns the name of the program that a statement runs, without wrappers.
 func (m *machine) programOf(s *syntax.Stmt) string {
 	c, ok := s.Cmd.(*syntax.CallExpr)
 	if !ok || len(c.Args) == 0 {

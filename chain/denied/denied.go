@@ -14,14 +14,14 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Denial is something that the sandbox seems to have refused to a run. Both texts are for
-// people and models; what a program printed proves nothing, so nothing is decided by them.
+// Denial is an act that the sandbox probably refused to a run. Both texts are for people and
+// models. They decide nothing, because the output of a program proves nothing.
 type Denial struct {
 	What string // "writing build/a.o: read-only for this tool"
-	Need string // that would give it as well: "needs: {read: [.], write: [build]}"; "" where none does
+	Need string // a need that gives it as well: "needs: {read: [.], write: [build]}"; "" if none does
 }
 
-// Had is what a run had, for Read to compare its complaints with.
+// Had is everything that a run could use. Read compares complaints with it.
 type Had struct {
 	Sandbox primitive.Sandbox
 	Needs   objects.Needs  // of its plan
@@ -31,12 +31,12 @@ type Had struct {
 	Dir, Temp string // where it started; its temporary directory
 	Project   string // "" outside of a project
 
-	Common []string               // what every program sees
-	Never  []string               // what no need gives
+	Common []string               // visible to every program
+	Never  []string               // given by no need
 	Exists func(path string) bool // of a path of this machine, outside of the sandbox
 }
 
-// Bounds of what is read and said.
+// Bounds of the text read and the denials returned.
 const (
 	maxComplaints = 64 << 10 // bytes, from the end
 	maxLine       = 2048
@@ -44,9 +44,9 @@ const (
 	maxSaid       = 160 // bytes of a path or host
 )
 
-// Read reads what a program complained of, in the words that programs and libraries have
-// for errors of the system, and says of each complaint that the sandbox explains what was
-// refused and which need would give it. It is a pure function of its arguments.
+// Read finds complaints in a program's output, by the error messages of common programs and
+// libraries. For each complaint that the sandbox explains, it returns the refused act and the
+// need that would allow it. It is a pure function of its arguments.
 func Read(stderr []byte, h Had) (all []Denial) {
 	if cut := len(stderr) - maxComplaints; cut > 0 {
 		stderr = stderr[cut:]
@@ -74,7 +74,7 @@ func Read(stderr []byte, h Had) (all []Denial) {
 	return all
 }
 
-// kind is what the words of an error mean.
+// kind is the meaning of an error message.
 type kind int
 
 const (
@@ -88,8 +88,8 @@ const (
 	noProcess
 )
 
-// complaints are the words of the C library, of Node, Go and curl, in lower case. The first
-// that a line holds counts.
+// complaints are error messages of the C library, Node, Go and curl, in lower case. The first one
+// found in a line decides.
 var complaints = []struct {
 	words string
 	means kind
@@ -106,7 +106,7 @@ var complaints = []struct {
 	{"resource temporarily unavailable", noProcess},
 }
 
-// complains reports whether a text holds any of the words: most hold none.
+// complains reports whether a text has any of the messages. Most have none.
 func complains(text []byte) bool {
 	lower := bytes.ToLower(text)
 	for _, c := range complaints {
@@ -117,7 +117,7 @@ func complains(text []byte) bool {
 	return false
 }
 
-// explain says what a line complains of; before is the line above it.
+// explain returns the denial in a line; before is the line above it.
 func (h *Had) explain(line, before string) (Denial, bool) {
 	lower := strings.ToLower(line)
 	for _, c := range complaints {
@@ -148,7 +148,8 @@ func (h *Had) explain(line, before string) (Denial, bool) {
 	return Denial{}, false
 }
 
-// wordIn returns where words stand in a line by themselves, -1 where they do not.
+// wordIn returns the position of words in a line, or -1 if they are missing or only the end of a
+// longer word.
 func wordIn(line, words string) int {
 	at := strings.Index(line, words)
 	if at > 0 && line[at-1] >= 'a' && line[at-1] <= 'z' {
@@ -157,7 +158,7 @@ func wordIn(line, words string) int {
 	return at
 }
 
-// path says whether the sandbox explains a complaint about a path.
+// path returns the denial for a complaint about a path, if the sandbox explains it.
 func (h *Had) path(said, lower string, of kind) (Denial, bool) {
 	p := said
 	if !filepath.IsAbs(p) {
@@ -174,25 +175,25 @@ func (h *Had) path(said, lower string, of kind) (Denial, bool) {
 	}
 	switch {
 	case p == "/", in == mayWrite, in == ownTemp, in == ours && !writing && !below(p, h.Never), of == absent && (in == mayRead || in == kept):
-		return Denial{}, false // not the sandbox's doing
+		return Denial{}, false // the sandbox did not cause it
 	case in == outside && !writing && !h.Exists(p), in == outside && writing && !h.Exists(p) && !h.Exists(filepath.Dir(p)):
-		return Denial{}, false // it is not there at all
+		return Denial{}, false // it does not exist at all
 	case of == forbidden && in == mayRead && !writing && h.Sandbox.Tier >= primitive.S3:
-		return Denial{}, false // a file's own permissions: what is not writable is a read-only file system there
+		return Denial{}, false // the file's own permissions; the view would be a read-only file system
 	case writing, in == mayRead, in == kept:
 		return h.refused("writing", p, lower)
 	}
 	return h.refused("reading", p, lower)
 }
 
-// A place is how a path lies to the sandbox.
+// A place is the relation of a path to the sandbox.
 type place int
 
 const (
 	outside place = iota
 	ours          // of the system
 	mayRead       // and execute
-	kept          // protected in what may be written
+	kept          // protected inside a writable tree
 	mayWrite
 	ownTemp
 )
@@ -210,7 +211,7 @@ func (h *Had) place(p string) place {
 		return mayRead
 	case h.Project != "" && below(p, []string{h.Project}):
 		return outside
-	case h.Temp != "" && below(p, []string{h.Temp}): // which may have the project in it
+	case h.Temp != "" && below(p, []string{h.Temp}): // Temp may contain the project
 		return ownTemp
 	case below(p, h.Common):
 		return ours
@@ -218,7 +219,7 @@ func (h *Had) place(p string) place {
 	return outside
 }
 
-// below reports whether p is one of trees or lies in one.
+// below reports whether p is one of trees or is inside one.
 func below(p string, trees []string) bool {
 	for _, t := range trees {
 		if p == t || t == "/" || strings.HasPrefix(p, t+string(filepath.Separator)) {
@@ -228,7 +229,7 @@ func below(p string, trees []string) bool {
 	return false
 }
 
-// refused words what was refused on a path, and finds the need for it.
+// refused describes a refused act on a path, and finds the need for it.
 func (h *Had) refused(what, p, lower string) (Denial, bool) {
 	shown := p
 	if below(p, []string{h.Project}) && h.Project != "" {
@@ -262,14 +263,14 @@ func (h *Had) refused(what, p, lower string) (Denial, bool) {
 	return Denial{What: said + why, Need: h.stating(n)}, true
 }
 
-// wide reports whether a path is somebody's home, or nearer to the root.
+// wide reports whether a path is a user's home, or nearer to the root.
 func wide(p string) bool {
 	depth := strings.Count(p, string(filepath.Separator))
 	return depth <= 1 || depth == 2 && below(p, []string{"/home", "/Users"})
 }
 
-// writable is what of a path has to be writable for what was tried: a git directory as a
-// whole, a file that is there, else the directory that it is to be made in.
+// writable returns the path that has to be writable for the attempt: a whole git directory, an
+// existing file, or else the directory of the new file.
 func (h *Had) writable(p, shown, lower string) string {
 	names := strings.Split(shown, string(filepath.Separator))
 	for i, name := range names {
@@ -290,8 +291,8 @@ func (h *Had) writable(p, shown, lower string) string {
 	return filepath.ToSlash(rel)
 }
 
-// executedByGit reports whether a path lies in a git directory where git finds programs, or
-// other places to find them.
+// executedByGit reports whether a path is inside a git directory, in a place where git finds
+// programs or other such places.
 func executedByGit(shown string) bool {
 	_, in, ok := strings.Cut("/"+filepath.ToSlash(shown)+"/", "/.git/")
 	if !ok {

@@ -15,8 +15,8 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// pathsIn returns what a complaint may be about, the likeliest first: what is quoted, what
-// stands right before the words at a position, and what begins with a slash behind it.
+// pathsIn returns the paths that a complaint may be about, the likeliest first: quoted text, then
+// the words just before position at, then words behind it that begin with a slash.
 func pathsIn(line string, at int) (all []string) {
 	for _, m := range quotations().FindAllStringSubmatch(line, 8) {
 		for _, q := range m[1:] {
@@ -52,13 +52,13 @@ var quotations = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("'([^']+)'|\"([^\"]+)\"|‘([^’]+)’|“([^”]+)”|`([^'`]+)['`]")
 })
 
-// meansWriting reports whether a complaint, in lower case, is about making, changing or
-// removing something.
+// meansWriting reports whether a complaint, in lower case, is about making, changing or removing
+// a file.
 func meansWriting(lower string) bool { return holds(lower, writingWords) || replaces(lower) }
 
 var writingWords = []string{"create", "mkdir", "touch", "write", "writing", "remove", "unlink", "rmdir", "append", "lock", "chmod", "chown", "utime", "copyfile", "install"}
 
-// replaces reports whether it is about a name, and so about the directory that holds it.
+// replaces reports whether a complaint is about a name, and so about the directory that holds it.
 func replaces(lower string) bool {
 	return holds(lower, []string{"rename", "replace", "temporary file", "move", "unlink", "remove", "rmdir"})
 }
@@ -67,7 +67,7 @@ func holds(s string, parts []string) bool {
 	return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(s, p) })
 }
 
-// socket explains what is refused before anything is reached.
+// socket explains a refusal to make a socket, before any connection.
 func (h *Had) socket(lower string) (Denial, bool) {
 	if strings.Contains(lower, "raw") || strings.Contains(lower, "icmp") || h.Sandbox.Unix || !h.Sandbox.Net && h.Sandbox.Tier < primitive.S3 {
 		return Denial{}, false
@@ -75,10 +75,10 @@ func (h *Had) socket(lower string) (Denial, bool) {
 	return Denial{What: "a socket of this machine: not for this tool", Need: h.stating(objects.Needs{Net: []string{"unix"}})}, true
 }
 
-// anywhere is what is said of a complaint that names no host.
+// anywhere is the text for a complaint that names no host.
 const anywhere = "reaching the network: this tool has none"
 
-// network explains what could not be reached.
+// network explains a host that could not be reached.
 func (h *Had) network(line string, of kind) (Denial, bool) {
 	s := &h.Sandbox
 	host, port := hostIn(line)
@@ -104,8 +104,8 @@ func (h *Had) network(line string, of kind) (Denial, bool) {
 	return Denial{What: "reaching " + at + ": " + why, Need: h.stating(objects.Needs{Net: []string{at}})}, true
 }
 
-// passing is where the ports begin that the system gives to who asks for any (Linux's
-// ip_local_port_range): what listens there was mostly started by the run itself.
+// passing is the first port that the system assigns to programs without a choice of their own
+// (Linux's ip_local_port_range). The run itself usually started the server at such a port.
 const passing = 32768
 
 func loopback(host string) bool {
@@ -113,8 +113,8 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// hostIn finds a host, and its port where it is said, in the words of curl, git, Node,
-// Python, Go, bash, PostgreSQL and whoever prints an address.
+// hostIn finds a host, and its port if there is one, in messages of curl, git, Node, Python, Go,
+// bash, PostgreSQL and other programs that print an address.
 func hostIn(line string) (host string, port uint16) {
 	for _, r := range hostWords() {
 		m := r.FindStringSubmatch(line)
@@ -154,7 +154,7 @@ var hostWords = sync.OnceValue(func() (all []*regexp.Regexp) {
 	return all
 })
 
-// limit explains what ran out.
+// limit explains a resource that ran out.
 func (h *Had) limit(line string, of kind) (Denial, bool) {
 	had := h.Limits
 	var more objects.Limits
@@ -163,7 +163,7 @@ func (h *Had) limit(line string, of kind) (Denial, bool) {
 	case full:
 		for _, p := range pathsIn(line, strings.LastIndex(line, ": ")+1) {
 			if strings.HasPrefix(p, "/") && h.place(p) == mayWrite {
-				return Denial{}, false // of a disk
+				return Denial{}, false // the disk is full
 			}
 		}
 		what, more.Temp = "temporary files", 2*cmp.Or(had.Temp, 2<<30)
@@ -182,8 +182,8 @@ func (h *Had) limit(line string, of kind) (Denial, bool) {
 	return d, true
 }
 
-// stating is the text of needs with which an item has what it had and these. Who states none
-// had the project; stating some takes the rest, so it is in the text.
+// stating returns the text of needs that adds more to the present ones. An item without needs had
+// the project by default. Declaring needs replaces that default, so the text includes it.
 func (h *Had) stating(more objects.Needs) string {
 	n := h.Needs
 	if !n.Declared {
@@ -210,7 +210,7 @@ func (h *Had) stating(more objects.Needs) string {
 	return "needs: {" + words.Printable(strings.Join(parts, ", ")) + "}"
 }
 
-// inYAML is a text as an element of a list in YAML's short form.
+// inYAML returns a text as an element of a list in YAML's flow form.
 func inYAML(s string) string {
 	if !strings.ContainsAny(s, "*:[]{}#&!|>'\"%@`, \\") && s != "" && !strings.HasPrefix(s, "-") {
 		return s
