@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ahead begins what a run needs and takes a while, beside what else is done before it: a
-// rye-cage is started and waits to be told what to run. One that nobody wants ends soon, or
-// with this process.
+// Ahead starts the slow preparations of a run early, beside the caller's other work: it starts a
+// rye-cage, which waits for its orders. An unused one ends after a few seconds, or with this
+// process.
 func Ahead() {
 	go func() {
 		realPaths()
@@ -28,7 +28,7 @@ func Ahead() {
 		defer close(coming)
 		var cp *cagedProcess
 		if NoNamespaces() == "" {
-			cp, _ = startCage(unix.Getuid(), unix.Getgid()) // the run that needs one says why there is none
+			cp, _ = startCage(unix.Getuid(), unix.Getgid()) // the run that needs one reports the error
 		}
 		ahead.Lock()
 		defer ahead.Unlock()
@@ -41,17 +41,17 @@ func Ahead() {
 	}()
 }
 
-// unwanted is how long a rye-cage waits.
+// unwanted is how long an unused rye-cage waits.
 const unwanted = 5 * time.Second
 
-// ahead is the one that waits, or will.
+// ahead is the rye-cage that waits, or is being started.
 var ahead struct {
 	sync.Mutex
-	coming chan struct{} // closed when it is there
+	coming chan struct{} // closed when it is started
 	cage   *cagedProcess
 }
 
-// dismiss ends one that nobody wanted.
+// dismiss ends an unused rye-cage.
 func (cp *cagedProcess) dismiss() {
 	ahead.Lock()
 	mine := ahead.cage == cp
@@ -64,7 +64,7 @@ func (cp *cagedProcess) dismiss() {
 	}
 }
 
-// cageFor returns a rye-cage for a call: the one that waits, or a new one.
+// cageFor returns a rye-cage for a call: the waiting one, or a new one.
 func (c *Call) cageFor() (*cagedProcess, error) {
 	uid, gid := actor(&c.Sandbox)
 	if uid != unix.Getuid() || c.fresh {

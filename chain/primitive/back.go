@@ -2,12 +2,12 @@ package primitive
 
 import "strconv"
 
-// BackVar is the variable that names the descriptor of Call.Back, in decimal. A program that
-// gets none finds no such variable; one that sets it for what it starts names a descriptor of
-// its own.
+// BackVar is the variable that names the descriptor of Call.Back, in decimal. A program without
+// such a descriptor has no such variable. If a program sets it for its own children, it names its
+// own descriptor.
 const BackVar = "RYE_CALL"
 
-// backAt is the number of the descriptor: behind the standard three, and what is sealed.
+// backAt returns the descriptor's number: after the three standard ones, and the sealed file.
 func backAt(c *Call) string {
 	at := 3
 	if c.Sealed != nil {

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Pair makes a connection: theirs is for Call.Back, ours for whoever answers. A pair leads to
-// nobody else, and neither end can be opened by a name.
+// Pair makes a connection: theirs is for Call.Back, ours for the process that answers. No other
+// process has an end of it, and neither end can be opened by name.
 func Pair() (ours, theirs *os.File, err error) {
-	syscall.ForkLock.RLock() // a program that is started between the calls would have both
+	syscall.ForkLock.RLock() // a program started between the calls would inherit both ends
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err == nil {
 		unix.CloseOnExec(fds[0])

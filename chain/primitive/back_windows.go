@@ -6,7 +6,7 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Pair makes a connection for Call.Back, which this system does not have.
+// Pair fails, because this system has no Call.Back.
 func Pair() (ours, theirs *os.File, err error) {
 	return nil, nil, fault.New(fault.Denied, "a tool cannot call rye back on Windows: a program there is handed no descriptors").
 		Advise("run it on Linux or macOS, or take needs.rye out of it")

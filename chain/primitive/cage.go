@@ -6,8 +6,8 @@ import (
 	"github.com/rye-os/rye/chain/primitive/cage"
 )
 
-// RunFiles and RunTemp are where a program under S3 has the files of its run, and its own
-// temporary ones.
+// RunFiles and RunTemp are the directories of a program under S3: the files of its run, and its
+// own temporary files.
 const (
 	RunFiles = cage.FilesDir
 	RunTemp  = cage.TempDir
@@ -16,29 +16,29 @@ const (
 // Cage is the program that makes namespaces, for S3.
 type Cage struct {
 	Program string // absolute path of rye-cage
-	Build   string // of which it must be
+	Build   string // which its build must match
 
-	// Memo is a file, in a directory that only the user writes, which remembers what came
-	// of making namespaces since this system was started; "" for none.
+	// Memo is a file in a directory that only the user can write to. It remembers, since the
+	// start of the system, whether making namespaces works. "" for none.
 	Memo string
 
-	// Keep has the next one started whenever one is taken, as suits a program that runs tool
-	// after tool. One that nobody wants ends after some seconds.
+	// Keep starts the next rye-cage whenever one is used. This suits a program that runs tool
+	// after tool. An unused one ends after some seconds.
 	Keep bool
 }
 
-// cageUsed returns what UseCage said.
+// cageUsed returns the value from UseCage.
 var cageUsed = func() Cage { return Cage{} }
 
-// UseCage says how to find rye-cage, which is done when it is needed first. Programs call it
-// once, before they run anything; without it, or where find returns no program, there is no
-// S3.
+// UseCage sets the function that finds rye-cage. It is called when rye-cage is first needed.
+// Programs call UseCage once, before they run anything. Without it, or if find returns no
+// program, there is no S3.
 func UseCage(find func() Cage) { cageUsed = sync.OnceValue(find) }
 
 func cageProgram() string { return cageUsed().Program }
 
-// Foresee says which tier a program would get in this sandbox, and what would not bind, as
-// Result does after the run: so that a person who is asked before it knows.
+// Foresee returns the tier that a program would get in this sandbox, and the limits that would
+// not bind, as Result does after the run. So a person who is asked before the run knows them.
 func Foresee(s Sandbox) (Tier, []string) {
 	if s.Tier == 0 {
 		s.Tier = Best()

@@ -10,14 +10,14 @@ import (
 	"github.com/rye-os/rye/chain/primitive/cage"
 )
 
-// configuration is where the system keeps files that only some may read.
+// configuration is the directory of the system's files that only some users may read.
 const configuration = "/etc"
 
-// disown gives the view, where the superuser made it, files of the system's configuration
-// that belong to nobody, so that permissions hold for a tool of the superuser's as they do
-// for everybody's: also for what the system puts there while it runs. It returns the tree,
-// nil where rules must do (see secrets): some file systems cannot, and what is writable there
-// is the superuser's.
+// disown applies to a view that the superuser made. It replaces the system's configuration by a
+// tree whose files have an owner outside of the view. So permissions hold for a tool of the
+// superuser as they do for other users, also for files that the system writes during the run.
+// disown returns the tree. It returns nil if rules must do instead (see secrets): some file
+// systems cannot do this, and a writable path there needs the superuser as its owner.
 func disown(view []cage.Mount) *os.File {
 	i := slices.IndexFunc(view, func(m cage.Mount) bool { return m.Path == configuration && m.Kind == cage.Shown })
 	if i < 0 || unix.Geteuid() != 0 || slices.ContainsFunc(view, func(m cage.Mount) bool { return m.Kind == cage.Given && within(m.Path, configuration) }) {
@@ -35,7 +35,7 @@ func disown(view []cage.Mount) *os.File {
 	return os.NewFile(uintptr(tree), configuration)
 }
 
-// nobody is what cage.Nobody returned; -1 where it does not help.
+// nobody holds the result of cage.Nobody; -1 if it does not help.
 var nobody = sync.OnceValue(func() int {
 	ns, err := cage.Nobody()
 	if err != nil {

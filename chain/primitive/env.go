@@ -7,14 +7,12 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// SafePath is the PATH that every program gets, before the directories that its
-// Call adds.
+// SafePath is the PATH of every program, before the directories that its Call adds.
 const SafePath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// injecting names variables that make a loader, shell or interpreter run code
-// or read files that nobody verified. A trailing * stands for any rest. PYTHONPATH
-// and NODE_PATH are missing because the planner sets them to verified files; they
-// are in unsigned below.
+// injecting names variables that make a loader, shell or interpreter run unverified code or read
+// unverified files. A trailing * stands for any rest. PYTHONPATH and NODE_PATH are not here,
+// because the planner sets them to verified files. They are in unsigned below.
 var injecting = []string{
 	"LD_*", "DYLD_*", "BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "BASH_FUNC_*", "IFS", "PS4", "PROMPT_COMMAND",
 	"GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH", "HOSTALIASES", "MALLOC_*", "SSH_*",
@@ -25,19 +23,19 @@ var injecting = []string{
 	"GIT_PROXY_COMMAND", "GIT_TEMPLATE_DIR", "PAGER", "EDITOR", "VISUAL", "LESSOPEN", "LESSCLOSE",
 }
 
-// unsigned names what only signed configuration or rye itself may set.
+// unsigned names the variables that only signed configuration or rye itself may set.
 var unsigned = []string{
 	"PATH", "HOME", "TMPDIR", "TMP", "TEMP", "PWD", "SHELL", "USER", "LOGNAME", "XDG_*",
 	"RYE_*", "GIT_*", "PYTHON*", "NODE_*", "VIRTUAL_ENV", "*_PROXY",
 }
 
-// Injects reports whether a variable is refused from everybody.
+// Injects reports whether a variable is refused from every source.
 func Injects(name string) bool { return named(injecting, name) }
 
-// FromFile reports whether a file that nobody signed (.env) may set a variable.
+// FromFile reports whether an unsigned file (.env) may set a variable.
 func FromFile(name string) bool { return !named(injecting, name) && !named(unsigned, name) }
 
-// named compares without case: Windows does, and nobody needs ld_preload.
+// named ignores case, as Windows does. No program needs ld_preload.
 func named(list []string, name string) bool {
 	name = strings.ToUpper(name)
 	for _, p := range list {
@@ -51,7 +49,7 @@ func named(list []string, name string) bool {
 	return false
 }
 
-// environment is the whole environment of c, sorted.
+// environment returns the whole environment of c, sorted.
 func environment(c *Call) ([]string, error) {
 	vars := map[string]string{"PATH": SafePath, "LANG": "C.UTF-8"}
 	if c.Temp != "" {

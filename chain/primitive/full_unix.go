@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// full reports whether err says that there is no room for more.
+// full reports whether err means that a disk, a quota or a file is full.
 func full(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
 }

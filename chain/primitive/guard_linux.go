@@ -9,16 +9,15 @@ import (
 	"time"
 )
 
-// The kernel kills a program when its parent dies, and nothing that the program
-// had started. So a run that lasts gets a guard: a second process of this
-// program, in a session of its own, which reads the marks of the runs in progress
-// from a pipe. When the pipe ends and runs are left, this process was killed, and
-// the guard kills what carries their marks. It ends with the last run, so that
-// nothing stands idle in a server.
+// The kernel kills a program when its parent dies, but not the program's own children. So a long
+// run gets a guard: a second process of this program, in a session of its own, which reads the
+// marks of the current runs from a pipe. If the pipe ends while runs are left, this process was
+// killed, and the guard kills every process with their marks. The guard ends with the last run,
+// so an idle server has none.
 //
-// Starting it costs some milliseconds of a processor, so a run must last for
-// guardAfter first. One that is killed before, or together with its guard, is
-// ended by the next Sweep, which finds the mark in the run's directory.
+// The start of a guard costs some milliseconds of a processor, so a run must first last for
+// guardAfter. If a run is killed earlier, or together with its guard, the next Sweep ends it,
+// because the mark is in the run's directory.
 const guardAfter = 20 * time.Millisecond
 
 const guardVerb = "guard"
@@ -29,7 +28,7 @@ var guard struct {
 	live map[Mark]bool
 }
 
-// guardRun has a run guarded until the function that it returns is called.
+// guardRun guards a run until the returned function is called.
 func guardRun(m Mark) (over func()) {
 	exe := reenter()
 	if m == 0 || exe == "" {
@@ -64,8 +63,7 @@ func guardRun(m Mark) (over func()) {
 	}
 }
 
-// tellGuard needs the lock. A guard that somebody killed is replaced when the
-// next run needs one.
+// tellGuard needs the lock. A guard that was killed is replaced when the next run needs one.
 func tellGuard(sign string, m Mark) {
 	if guard.pipe == nil {
 		return
@@ -76,9 +74,9 @@ func tellGuard(sign string, m Mark) {
 	}
 }
 
-// startGuard returns the pipe to a new guard of a run, nil when none can be
-// started; the next Sweep is left then. The run is in the pipe before the guard
-// lives: there is no moment at which one stands and knows of nothing.
+// startGuard returns the pipe to a new guard of a run, or nil when it cannot start one. Then the
+// next Sweep has to end the run. The run is written to the pipe before the guard starts, so the
+// guard never waits without a run.
 func startGuard(exe string, first Mark) *os.File {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -91,10 +89,10 @@ func startGuard(exe string, first Mark) *os.File {
 		return nil
 	}
 	defer null.Close()
-	w.WriteString("+" + first.String() + "\n") // far less than what a pipe holds
+	w.WriteString("+" + first.String() + "\n") // far less than a pipe holds
 	p, err := os.StartProcess(exe, []string{"rye-guard", innerArg, guardVerb}, &os.ProcAttr{
 		Dir: "/", Env: []string{}, Files: []*os.File{r, null, null},
-		Sys: &syscall.SysProcAttr{Setsid: true}, // what ends our group must not end it
+		Sys: &syscall.SysProcAttr{Setsid: true}, // a signal to our group must not end it
 	})
 	if err != nil {
 		w.Close()
@@ -104,7 +102,7 @@ func startGuard(exe string, first Mark) *os.File {
 	return w
 }
 
-// standGuard is the life of a guard.
+// standGuard is the main function of a guard.
 func standGuard() int {
 	live := map[Mark]bool{}
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {

@@ -12,18 +12,17 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// maxStartup bounds the files, besides the program, that Identity reads of an
-// environment, and the bytes of each.
+// maxStartupFiles and maxStartupBytes bound the files of an environment that Identity reads
+// besides the program: their number, and the bytes of each.
 const (
 	maxStartupFiles = 1000
 	maxStartupBytes = 1 << 20
 )
 
-// Identity returns what an interpreter is, by name: the real path of the program
-// and its SHA-256, and in a virtual environment pyvenv.cfg and the files that
-// Python runs at every start (*.pth, sitecustomize.py, usercustomize.py). Who
-// agrees to an interpreter agrees to these. What the program loads later, the
-// packages in site-packages and node_modules, is not part of it.
+// Identity returns the parts of an interpreter by name: the real path of the program with its
+// SHA-256, and in a virtual environment pyvenv.cfg and the files that Python runs at every start
+// (*.pth, sitecustomize.py, usercustomize.py). A consent to an interpreter covers these. It does
+// not cover the packages that the program loads later, in site-packages and node_modules.
 func (p Program) Identity() (map[string][]byte, error) {
 	target, err := filepath.EvalSymlinks(p.Path)
 	if err != nil {
@@ -61,18 +60,18 @@ func (p Program) Identity() (map[string][]byte, error) {
 	return parts, nil
 }
 
-// globSafe escapes what Glob would read as a pattern.
+// globSafe escapes the characters that Glob would read as a pattern.
 func globSafe(path string) string {
 	if os.PathSeparator == '\\' {
-		return path // there a backslash separates and nothing escapes
+		return path // there a backslash is a separator, and no escape exists
 	}
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// maxProgram bounds an interpreter that a project may bring: node has 120 MB.
+// maxProgram is the largest interpreter in a project, in bytes: node has 120 MB.
 const maxProgram = 1 << 30
 
-// readSmall returns nil for a file that is not there.
+// readSmall returns nil for a file that does not exist.
 func readSmall(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -2,25 +2,23 @@ package primitive
 
 import "sync/atomic"
 
-// Some of what this package does takes a second process of the same program: one
-// that lives on for a moment when this one is killed, and one that enters a
-// sandbox of namespaces before the tool does. A program allows it by calling
-// Inside first thing in main and Reenter with the path of its own file. One that
-// does not gets everything else, and results name what is missing.
+// This package needs a second process of the same program for two tasks: one lives on for a
+// moment when this process is killed, and one enters a sandbox of namespaces before the tool
+// does. A program allows that by calling Inside first in main, and Reenter with the path of its
+// own file. Without that, everything else works, and results name the missing parts.
 
-// innerArg begins the arguments of such a process. It is no verb: people never
-// type it.
+// innerArg is the first argument of such a process. It is not a verb, and people never type it.
 const innerArg = "__rye-inside"
 
 var self atomic.Pointer[string]
 
-// Reenter tells the package where this program's file lies, absolute. Only
-// programs whose main calls Inside may say so.
+// Reenter sets the absolute path of this program's file. Only programs whose main calls Inside
+// may call it.
 func Reenter(path string) { self.Store(&path) }
 
-// Inside does the work of a process that this package started as a second one of
-// the program. It reports false, having done nothing, in every other process.
-// args are the program's, without its name.
+// Inside does the work of a process that this package started as a second one of the program. In
+// every other process it does nothing and returns false. args are the program's, without its
+// name.
 func Inside(args []string) (exit int, mine bool) {
 	if len(args) < 2 || args[0] != innerArg {
 		return 0, false

@@ -1,6 +1,6 @@
 package primitive
 
-// reenter returns what Reenter was told; "" when it was told nothing.
+// reenter returns the path from Reenter, or "".
 func reenter() string {
 	if p := self.Load(); p != nil {
 		return *p

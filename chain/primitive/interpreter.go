@@ -11,41 +11,39 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Spec is what a runtime says about its interpreter (env_config.interpreter).
+// Spec is the interpreter in a runtime (env_config.interpreter).
 type Spec struct {
 	Type        string   // venv_python, node_modules, system_binary or version_manager
-	Var         string   // variable whose value, set by the user, goes first: RYE_PYTHON
+	Var         string   // variable of the user whose value takes precedence: RYE_PYTHON
 	Binary      string   // system_binary: the program's name
 	VenvPath    string   // venv_python: below the project; "" is .venv
 	SearchPaths []string // node_modules: below the project; nil is node_modules/.bin
 	Manager     string   // version_manager: pyenv, nvm, rbenv, asdf or volta
-	Version     string   // version_manager: "" is what the user made global
-	Fallback    string   // looked for on the path when the above is not there
-	MinVersion  string   // what CheckVersion demands: 22.6; "" is any
+	Version     string   // version_manager: "" is the user's global version
+	Fallback    string   // searched on the path when the above is missing
+	MinVersion  string   // the least version for CheckVersion: 22.6; "" is any
 }
 
-// Search is where Interpreter looks. It is filled by whoever may read the
-// environment.
+// Search tells Interpreter where to search. A caller that may read the environment fills it.
 type Search struct {
 	Project   string            // "" outside a project
-	Consented bool              // the user agreed to run programs that lie in the project
-	Vars      map[string]string // RYE_PYTHON and its like
+	Consented bool              // the user agreed to run programs inside the project
+	Vars      map[string]string // RYE_PYTHON and similar variables
 	Path      string            // the user's PATH; "" is SafePath
 	Home      string            // for version managers
 }
 
-// Program is an interpreter that was found.
+// Program is an interpreter that Interpreter found.
 type Program struct {
-	Path     string   // absolute; what goes into argv
+	Path     string   // absolute; the first word of argv
 	Prefixes []string // files and trees that it must be able to read and execute
-	Project  bool     // it lies in the project: nobody signed it
+	Project  bool     // it is inside the project, and unsigned
 }
 
-// Interpreter finds the real program for a runtime, never a shim: the scripts by
-// which version managers pretend to be an interpreter cost 300 ms and choose by
-// files of the current directory. A program in the project is used only with
-// consent; without it the search goes on, and when nothing else is found the
-// error says what was passed over.
+// Interpreter finds the real program for a runtime, and never a shim. A version manager's shim is
+// a script that costs 300 ms and chooses by files of the current directory. A program inside the
+// project is used only with consent. Without consent the search continues. If it finds nothing
+// else, the error names the skipped program.
 func Interpreter(spec Spec, in Search) (Program, error) {
 	if v := in.Vars[spec.Var]; spec.Var != "" && v != "" {
 		p, ok := real(v)
@@ -79,7 +77,7 @@ func (s Spec) name() string {
 	return cmp.Or(s.Binary, s.Fallback, s.Type, "(none named)")
 }
 
-// candidates lists paths in the order in which they are tried.
+// candidates lists the paths to try, in order.
 func (s Spec) candidates(in Search) []string {
 	var out []string
 	below := func(parts ...string) {
@@ -114,8 +112,8 @@ func (s Spec) candidates(in Search) []string {
 	return append(out, onPath(s.Fallback, in)...)
 }
 
-// onPath lists every program of a name on the path. Relative directories are
-// passed over: they mean whatever the current directory holds.
+// onPath lists every program of a name on the path. It skips relative directories, because they
+// depend on the current directory.
 func onPath(name string, in Search) []string {
 	if name == "" || strings.ContainsAny(name, `/\`) {
 		if filepath.IsAbs(name) {
@@ -136,13 +134,12 @@ func onPath(name string, in Search) []string {
 	return out
 }
 
-// posers are the programs, no scripts, to which some version managers link the names
-// of interpreters: they choose by files of the current directory, as shims do.
+// posers are programs that some version managers link to the names of interpreters. They are not
+// scripts, but choose by files of the current directory, as shims do.
 var posers = map[string]bool{"volta-shim": true, "volta": true, "mise": true, "rtx": true, "proto-shim": true, "rustup": true}
 
-// real reports whether path is a program and not a script, and where its
-// libraries are. The path itself stays as it is, because a virtual environment is
-// recognised by it.
+// real reports whether path is a program and not a script, and returns it with its libraries. It
+// keeps path itself, because a virtual environment is recognised by it.
 func real(path string) (Program, bool) {
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -171,9 +168,9 @@ func real(path string) (Program, bool) {
 	return p, true
 }
 
-// libraries lists what a program must be able to read: itself, and when it lies
-// in .../bin the directories beside that one where interpreters keep their own
-// files. The whole prefix would be too much: that of ~/bin is somebody's home.
+// libraries lists the paths that a program must be able to read: itself, and for a program in
+// .../bin the directories next to bin where interpreters keep their files. The whole prefix would
+// be too much: the prefix of ~/bin is a user's home.
 func libraries(path string) []string {
 	out := []string{path}
 	dir := filepath.Dir(path)
@@ -191,8 +188,8 @@ func inside(path, dir string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// through reports whether the way to a program leads into a directory: by its name, by a
-// link to it, or by a link on the way that somebody who writes there could turn.
+// through reports whether the way to a program leads into a directory: by its name, by a link to
+// it, or by a link that a writer of that directory could change.
 func through(path, dir string) bool {
 	dirs := []string{dir}
 	if at, err := filepath.EvalSymlinks(dir); err == nil && at != dir {
@@ -216,10 +213,10 @@ func through(path, dir string) bool {
 			path = filepath.Join(filepath.Dir(at), to)
 		}
 	}
-	return true // nobody knows where it leads
+	return true // it is unknown where this leads
 }
 
-// maxLinks is how many links the kernel follows, too (path_resolution(7)).
+// maxLinks is the number of links that the kernel also follows (path_resolution(7)).
 const maxLinks = 40
 
 // managed lists the real programs of a version manager, found by its layout.
@@ -251,8 +248,8 @@ func managed(s Spec, in Search) []string {
 	return nil
 }
 
-// versions lists dir/<version>*/bin/name; the given version first, all of them,
-// highest name first, when none is given.
+// versions lists dir/<version>*/bin/name, the highest version first. Without a version it lists
+// all.
 func versions(dir, version, name string) []string {
 	if strings.ContainsAny(version, `/\*`) || version == ".." {
 		return nil
@@ -274,7 +271,7 @@ func versions(dir, version, name string) []string {
 	return found
 }
 
-// naturalLess compares runs of digits as numbers, so that 3.9 is before 3.12.
+// naturalLess compares runs of digits as numbers, so that 3.9 comes before 3.12.
 func naturalLess(a, b string) bool {
 	for a != "" && b != "" {
 		na, nb := digits(a), digits(b)
@@ -305,9 +302,9 @@ func digits(s string) int {
 	return n
 }
 
-// toolVersion is what the user's own .tool-versions says of a plugin, "" for nothing.
+// toolVersion returns the version of a plugin in the user's own .tool-versions, or "".
 func toolVersion(home, plugin string) string {
-	text, _ := os.ReadFile(filepath.Join(home, ".tool-versions")) // one that cannot be read says nothing
+	text, _ := os.ReadFile(filepath.Join(home, ".tool-versions")) // an unreadable file counts as empty
 	for line := range strings.Lines(string(text)) {
 		if f := strings.Fields(line); len(f) > 1 && f[0] == plugin {
 			return f[1]
@@ -317,7 +314,7 @@ func toolVersion(home, plugin string) string {
 }
 
 func firstWord(path string) string {
-	text, _ := os.ReadFile(path) // one that cannot be read says nothing
+	text, _ := os.ReadFile(path) // an unreadable file counts as empty
 	if words := strings.Fields(string(text)); len(words) > 0 {
 		return words[0]
 	}

@@ -8,8 +8,7 @@ import (
 	"github.com/rye-os/rye/chain/primitive/cage"
 )
 
-// What a limit is where nobody says otherwise: what a build on a laptop needs, and what a
-// laptop survives.
+// The default limits: enough for a build on a laptop, and safe for a laptop.
 const (
 	defaultTemp  = 2 << 30 // bytes of temporary files in memory, at most a quarter of it
 	defaultProcs = 4096    // under S3, where they are counted by namespace
@@ -17,8 +16,7 @@ const (
 	defaultFiles = 1024    // open descriptors
 )
 
-// rlimits turns Limits into what setrlimit(2) takes. mark, where it is not 0, is what the
-// run's processes are known by.
+// rlimits converts Limits for setrlimit(2). mark, unless it is 0, identifies the run's processes.
 func rlimits(l *Limits, mark Mark) []cage.Limit {
 	all := []struct {
 		name     string
@@ -53,7 +51,7 @@ func rlimits(l *Limits, mark Mark) []cage.Limit {
 	return out
 }
 
-// withFirst makes room for the first process of the namespace, which has the same limits.
+// withFirst adds the needs of the namespace's first process, which has the same limits.
 func withFirst(resource int, value int64) int64 {
 	switch resource {
 	case unix.RLIMIT_DATA:
@@ -64,7 +62,7 @@ func withFirst(resource int, value int64) int64 {
 	return value
 }
 
-// temp is how many bytes of temporary files there may be under S3.
+// temp returns the most bytes of temporary files under S3.
 func (l *Limits) temp() int64 {
 	switch {
 	case l.Temp > 0:
@@ -75,7 +73,7 @@ func (l *Limits) temp() int64 {
 	return share(defaultTemp, 4)
 }
 
-// share is want, or the given part of the machine's memory where that is less.
+// share returns want, or the given part of the machine's memory if that is less.
 func share(want int64, part int64) int64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile opens path and takes its lock, or fails at once when it is held. The
-// kernel gives it back when the process ends, however it ends.
+// lockFile opens path and takes its lock, or fails at once when it is held. The kernel releases
+// the lock when the process ends, however it ends.
 func lockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -9,23 +9,22 @@ import (
 	"strings"
 )
 
-// Mark says which run a process belongs to, whoever its parent is by now. The
-// zero value is none. On Linux it is the hard limit on the time of real-time
-// processes (RLIMIT_RTTIME): every descendant inherits it, nobody without
-// privileges raises it, the filter of S2 keeps everybody from lowering it, and
-// at these values it limits nothing. On other systems it means nothing.
+// Mark identifies the run that a process belongs to, even after its parent changed. The zero
+// value is no mark. On Linux it is the hard limit on the time of real-time processes
+// (RLIMIT_RTTIME). Every descendant inherits it. Raising it needs privileges, and the filter of
+// S2 refuses to lower it. At these values it limits nothing. On other systems it has no effect.
 type Mark uint64
 
-// Marks are huge, so that no limit that somebody chose is taken for one, and
-// finite, so that "unlimited" is none.
+// Marks are huge, so that no ordinary limit looks like one, and finite, so that "unlimited" is no
+// mark.
 const (
 	firstMark Mark = 1 << 61
 	lastMark  Mark = 1<<62 - 1
 )
 
-// RunVar is the variable that every process of a run gets, with the name of the run's
-// caller, which may be "". A program can take it from what it starts, and set it to anything:
-// that it is there says something, that it is absent says nothing.
+// RunVar is the variable in every process of a run. Its value is the name of the run's caller,
+// which may be "". A program can remove it from its children, and set it to anything. So its
+// presence is a hint, and its absence proves nothing.
 const RunVar = "RYE_RUN"
 
 func newMark() Mark {
@@ -44,7 +43,7 @@ func parseMark(text string) Mark {
 
 func (m Mark) String() string { return strconv.FormatUint(uint64(m), 10) }
 
-// leftMark returns the mark that an abandoned run directory remembers.
+// leftMark returns the mark in an abandoned run directory.
 func leftMark(root string) Mark {
 	text, err := os.ReadFile(filepath.Join(root, lockName))
 	if err != nil || len(text) > 64 {

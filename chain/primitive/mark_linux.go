@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stamp gives a process its mark. It reports false where that is not possible:
-// inside of another run, whose mark cannot be raised, or where the kernel does
-// not know the limit.
+// stamp gives a process its mark. It returns false if that is impossible: inside another run,
+// whose mark cannot be raised, or on a kernel without this limit.
 func stamp(pid int, m Mark) bool {
 	var old unix.Rlimit
 	if m == 0 || unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &old) != nil || old.Max != unix.RLIM_INFINITY {
@@ -20,14 +19,14 @@ func stamp(pid int, m Mark) bool {
 	return unix.Prlimit(pid, unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: uint64(m), Max: uint64(m)}, nil) == nil
 }
 
-// Marked reports whether this very process belongs to a run. In a sandbox from S2 up
-// nothing can put the mark away; below, root can.
+// Marked reports whether this process itself belongs to a run. In a sandbox from S2 up nothing
+// can remove the mark; below S2, root can.
 func Marked() bool {
 	var own unix.Rlimit
 	return unix.Getrlimit(unix.RLIMIT_RTTIME, &own) == nil && Mark(own.Max) >= firstMark && Mark(own.Max) <= lastMark
 }
 
-// markOf returns the mark of a process, 0 when it has none or is gone.
+// markOf returns the mark of a process, or 0 for none and for a process that has ended.
 func markOf(pid int) Mark {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/limits")
 	if err != nil {
@@ -65,15 +64,15 @@ func marked(m Mark) (pids []int) {
 	return pids
 }
 
-// dead reports whether a process has ended and only waits to be collected.
+// dead reports whether a process has ended and is not reaped yet.
 func dead(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	i := bytes.LastIndexByte(stat, ')')
 	return err != nil || i < 0 || bytes.HasPrefix(stat[i+1:], []byte(" Z")) || bytes.HasPrefix(stat[i+1:], []byte(" X"))
 }
 
-// endMarked kills what is left of a run, until a look at all processes finds
-// nothing or the time is up: one that hangs in the kernel cannot be waited for.
+// endMarked kills the remaining processes of a run, until a scan of all processes finds none or
+// the time is up. It cannot wait for a process that hangs in the kernel.
 func endMarked(m Mark, patience time.Duration) {
 	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		pids := marked(m)

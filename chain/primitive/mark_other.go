@@ -2,6 +2,5 @@
 
 package primitive
 
-// Marked reports whether this very process belongs to a run, as far as that is known: on
-// Linux only.
+// Marked always returns false: only Linux has marks.
 func Marked() bool { return false }

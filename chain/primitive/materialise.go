@@ -21,21 +21,20 @@ type File struct {
 	Exec bool // 0555 instead of 0444
 }
 
-// RunDir is a fresh directory with the exact bytes of one run. It is private to
-// this user, and its files cannot be written: by their mode, and under S2 by the
-// kernel's rules, because a run directory is only ever listed in Sandbox.Exec.
+// RunDir is a new directory with the exact bytes of one run. It is private to this user. Its
+// files cannot be written: by their mode, and under S2 by the kernel's rules, because a run
+// directory is only ever in Sandbox.Exec.
 type RunDir struct {
-	Files string // absolute; where the files are, at the paths they were given
+	Files string // absolute; the directory of the files, at their own paths
 	Temp  string // absolute; empty, writable: HOME and TMPDIR of the program
 	Mark  Mark   // for the run's Call
 
 	root string
-	lock *os.File // held while the run lives, so that Sweep knows
+	lock *os.File // held during the run, so that Sweep skips it
 }
 
-// Materialise writes files into a new directory below dir, which is created when
-// it is missing. Nothing is synced: a run directory means nothing after a crash.
-// The caller must call Remove.
+// Materialise writes files into a new directory below dir, which it creates if necessary. It
+// syncs nothing, because a run directory has no use after a crash. The caller must call Remove.
 func Materialise(dir string, files []File) (*RunDir, error) {
 	root, err := freshDir(dir)
 	if err != nil {
@@ -49,7 +48,7 @@ func Materialise(dir string, files []File) (*RunDir, error) {
 	return r, nil
 }
 
-// freshDir resolves links in dir, because Landlock's rules are about real paths.
+// freshDir resolves links in dir, because Landlock's rules need real paths.
 func freshDir(dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
@@ -67,8 +66,8 @@ func freshDir(dir string) (string, error) {
 	return root, os.Mkdir(root, 0o700)
 }
 
-// InMemory returns the directory of a run under S3, which lies in no file system: its files
-// are the Call's. Removing it removes nothing.
+// InMemory returns the directory of a run under S3, which is in no file system: its files are the
+// Call's. Remove does nothing for it.
 func InMemory() *RunDir {
 	return &RunDir{Files: RunFiles, Temp: RunTemp, Mark: newMark()}
 }
@@ -79,7 +78,7 @@ const (
 )
 
 func (r *RunDir) fill(files []File) (err error) {
-	// A sweep of somebody else may just be looking whether we hold it.
+	// A sweep in another process may be testing the lock at this moment.
 	for tries := 0; ; tries++ {
 		if r.lock, err = lockFile(filepath.Join(r.root, lockName)); err == nil {
 			break
@@ -105,8 +104,8 @@ func (r *RunDir) fill(files []File) (err error) {
 	return seal(r.Files)
 }
 
-// write makes one file. O_EXCL refuses two files of one path, and every directory
-// on the way was made by us, so no link can lead out.
+// write makes one file. O_EXCL refuses two files with one path. This package made every directory
+// on the way, so no link can lead out.
 func (r *RunDir) write(f File) error {
 	if !fs.ValidPath(f.Path) || f.Path == "." || strings.Contains(f.Path, `\`) {
 		return fault.New(fault.Malformed, "materialise %q: not a clean relative path", f.Path)
@@ -125,7 +124,7 @@ func (r *RunDir) write(f File) error {
 	}
 	_, err = w.Write(f.Data)
 	if err == nil && f.Exec {
-		err = w.Chmod(mode) // the umask may have taken the bits away
+		err = w.Chmod(mode) // the umask may have removed the bits
 	}
 	if cerr := w.Close(); err == nil {
 		err = cerr
@@ -136,7 +135,7 @@ func (r *RunDir) write(f File) error {
 	return nil
 }
 
-// seal takes away the right to create in the directories below top.
+// seal removes the right to create files in the directories below top.
 func seal(top string) error {
 	return walkDirs(top, 0o555)
 }
@@ -152,8 +151,8 @@ func walkDirs(top string, mode os.FileMode) error {
 	})
 }
 
-// Remove deletes the directory and everything in it, whatever the program made of
-// its temporary part. It may be called more than once, and on nil.
+// Remove deletes the directory with all its content, including everything that the program left
+// in Temp. It may be called more than once, and on nil.
 func (r *RunDir) Remove() error {
 	if r == nil || r.root == "" {
 		return nil
@@ -170,8 +169,8 @@ func (r *RunDir) Remove() error {
 	return err
 }
 
-// removeAll deletes trees whose directories are write-protected. A directory is
-// made writable before it is listed, so one pass over the parents is enough.
+// removeAll deletes trees with write-protected directories. It makes a directory writable before
+// it lists it, so one pass from the top is enough.
 func removeAll(root string) error {
 	err := os.RemoveAll(root)
 	if err == nil {
@@ -189,9 +188,9 @@ func removeAll(root string) error {
 	return os.RemoveAll(root)
 }
 
-// Sweep deletes the run directories below dir whose process is gone, and returns
-// how many. What is left of such a run's own processes is killed first. It never
-// touches one whose run lives, in whatever process. A missing dir is empty.
+// Sweep deletes the run directories below dir whose process has ended, and returns their number.
+// It first kills the remaining processes of such a run. It never touches a run in progress, in
+// any process. A missing dir counts as empty.
 func Sweep(dir string) (int, error) {
 	left, err := Leftovers(dir)
 	n := 0
@@ -204,7 +203,7 @@ func Sweep(dir string) (int, error) {
 	return n, err
 }
 
-// Leftovers lists what Sweep would delete.
+// Leftovers lists the directories that Sweep would delete.
 func Leftovers(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -223,7 +222,7 @@ func Leftovers(dir string) ([]string, error) {
 	return left, nil
 }
 
-// diskFault tells a disk that is full from other failures.
+// diskFault separates a full disk from other failures.
 func diskFault(what string, err error) error {
 	if full(err) {
 		return fault.New(fault.Limit, "%s: %w", what, err).Advise("make room in the cache directory, or set XDG_CACHE_HOME to another disk")
@@ -231,9 +230,8 @@ func diskFault(what string, err error) error {
 	return fault.New(fault.Failed, "%s: %w", what, err)
 }
 
-// abandoned reports whether nobody holds the run's lock. A directory whose lock
-// is not there yet, or is empty, is being made, or was left in that instant; age
-// decides.
+// abandoned reports whether no process holds the run's lock. A directory with a missing or empty
+// lock is just being made, or was left at that moment; its age decides.
 func abandoned(path string, e fs.DirEntry) bool {
 	if lock, err := os.Lstat(filepath.Join(path, lockName)); err != nil || lock.Size() == 0 {
 		info, err := e.Info()

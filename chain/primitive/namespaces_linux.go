@@ -17,12 +17,11 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// S3 is S2 within namespaces: rye starts rye-cage in them, which shows what was granted and
-// nothing else, puts on the same rules as S2 does, and starts the program. There is no
-// file that was not granted, no other process, no shared memory, and no network device when
-// none is needed.
+// S3 is S2 inside namespaces. rye starts rye-cage in them. rye-cage shows only the granted files,
+// applies the same rules as S2, and starts the program. The program sees no other file, no other
+// process and no shared memory, and no network device unless it needs one.
 
-// noCage says why S3 cannot be given; nil when it may be.
+// noCage returns the reason why S3 is impossible, or nil.
 func noCage(c *Call) error {
 	switch {
 	case best() < S2:
@@ -64,7 +63,7 @@ func startCaged(c *Call, env []string, files []*os.File) (process, []string, err
 		return nil, nil, err
 	}
 	err = cp.tell(given)
-	if err != nil && cp.early { // it was ended meanwhile, which is not the call's fault
+	if err != nil && cp.early { // it ended meanwhile, which is not the call's fault
 		cp.end()
 		if cp, err = startCage(actor(&c.Sandbox)); err == nil {
 			err = cp.tell(given)
@@ -86,8 +85,8 @@ func startCaged(c *Call, env []string, files []*os.File) (process, []string, err
 	return cp, unbound(c, true), nil
 }
 
-// startCage starts a rye-cage. It is killed when this process dies, and everything
-// in its namespaces with it.
+// startCage starts a rye-cage. When this process dies, the kernel kills it with everything in its
+// namespaces.
 func startCage(uid, gid int) (*cagedProcess, error) {
 	closeOnExec()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -96,7 +95,7 @@ func startCage(uid, gid int) (*cagedProcess, error) {
 	}
 	theirs := os.NewFile(uintptr(pair[1]), "rye-cage")
 	defer theirs.Close()
-	unix.SetNonblock(pair[0], true) // for deadlines and the poller; theirs is another end
+	unix.SetNonblock(pair[0], true) // for deadlines and the poller; theirs is a separate end
 	cp := &cagedProcess{linuxProcess: linuxProcess{done: make(chan struct{}), free: make(chan struct{}), over: func() {}}, silent: make(chan struct{}),
 		talk: os.NewFile(uintptr(pair[0]), "rye-cage")}
 	cp.hear = bufio.NewReader(cp.talk)
@@ -119,14 +118,15 @@ func (cp *cagedProcess) launch(uid, gid int, theirs *os.File) error {
 		runs.Unlock()
 		launched <- err
 		if err == nil {
-			<-cp.free // the thread is the parent, and stays until it was reaped
+			<-cp.free // the thread is the parent, and stays until the process is reaped
 		}
 	})
 	return <-launched
 }
 
-// actor is the user as whom the superuser runs a tool in a project of somebody else: theirs,
-// so that it may there what its owner may, and elsewhere nothing that only the superuser may.
+// actor returns the user who runs the tool. In another user's project the superuser runs a tool
+// as that user. The tool then may do there what its owner may, and elsewhere nothing that needs
+// the superuser.
 func actor(s *Sandbox) (uid, gid int) {
 	if unix.Geteuid() != 0 || s.Owner == 0 {
 		return unix.Getuid(), unix.Getgid()
@@ -134,21 +134,21 @@ func actor(s *Sandbox) (uid, gid int) {
 	return int(s.Owner), int(s.OwnerGroup)
 }
 
-// cagedProcess is rye-cage with the program inside.
+// cagedProcess is rye-cage with the program inside it.
 type cagedProcess struct {
 	linuxProcess
 	talk  *os.File
 	hear  *bufio.Reader // of talk
-	early bool          // it was started before there was anything to run
-	kept  []string      // paths that are protected by a mount
+	early bool          // it was started before there was a program to run
+	kept  []string      // paths protected by a mount
 
-	silent chan struct{} // closed when there is nothing more to hear
+	silent chan struct{} // closed after the last line
 	found  cage.Found
 	told   bool // found
 }
 
-// listen hears how the program ended. Then nobody of the run is left but rye-cage itself, or
-// it was killed.
+// listen reads how the program ended. By then every process of the run except rye-cage has ended,
+// or rye-cage was killed.
 func (cp *cagedProcess) listen() {
 	line, _ := cp.hear.ReadString('\n')
 	cp.found, cp.told = cage.ParseFound(strings.TrimSuffix(line, "\n"))
@@ -167,8 +167,8 @@ func keptIn(o *cage.Orders) (paths []string) {
 	return paths
 }
 
-// unknown lists those of which nobody looked at the end whether they are kept yet: the files,
-// which programs replace when they write them. Directories stay what they are.
+// unknown lists the paths whose protection was not checked at the end: the files, because
+// programs replace files when they write them. Directories stay in place.
 func unknown(kept []string) []string {
 	return slices.DeleteFunc(slices.Clone(kept), func(p string) bool {
 		info, err := os.Lstat(p)
@@ -176,7 +176,7 @@ func unknown(kept []string) []string {
 	})
 }
 
-// tell hands over what to run.
+// tell sends the orders.
 func (cp *cagedProcess) tell(files []*os.File) error {
 	var fds []int
 	for _, f := range files {
@@ -197,7 +197,7 @@ func (cp *cagedProcess) tell(files []*os.File) error {
 	return nil
 }
 
-// end ends one that runs nothing.
+// end ends a rye-cage without a program.
 func (cp *cagedProcess) end() {
 	cp.signal(true)
 	<-cp.done
@@ -205,7 +205,7 @@ func (cp *cagedProcess) end() {
 	cp.reap()
 }
 
-// ready waits until the program is started, or is told why it cannot be.
+// ready waits until the program has started, or returns the reason why it cannot.
 func (cp *cagedProcess) ready(c *Call) error {
 	line, err := cp.hear.ReadString('\n')
 	switch word, why, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " "); {
@@ -221,7 +221,7 @@ func (cp *cagedProcess) ready(c *Call) error {
 	return fault.New(fault.Failed, "run %s: rye-cage said %q", c.Argv[0], line)
 }
 
-// signal asks rye-cage to ask the program, or kills it and so everything inside.
+// signal makes rye-cage signal the program, or kills rye-cage and so everything inside.
 func (cp *cagedProcess) signal(hard bool) {
 	if hard {
 		unix.Kill(-cp.pid, unix.SIGKILL)
@@ -230,14 +230,14 @@ func (cp *cagedProcess) signal(hard bool) {
 	cp.talk.Write([]byte{0})
 }
 
-// sweep ends what is left: with a process namespace nothing is.
+// sweep ends the remaining processes. With a process namespace there are none.
 func (cp *cagedProcess) sweep() { unix.Kill(-cp.pid, unix.SIGKILL) }
 
-// reap returns how the program ended, as its first process saw it. That one need not be
-// waited for: to take its namespaces apart is half a millisecond of the kernel's.
+// reap returns how the program ended, as its first process saw it. It does not wait for that
+// process, because the kernel takes half a millisecond to remove its namespaces.
 func (cp *cagedProcess) reap() (exit int, sig string, err error) {
 	cp.talk.Close()
-	if !cp.told { // it was killed
+	if !cp.told { // rye-cage was killed
 		cp.found.Vanished = unknown(cp.kept)
 		return cp.linuxProcess.reap()
 	}
@@ -249,7 +249,7 @@ func (cp *cagedProcess) reap() (exit int, sig string, err error) {
 	return ws.ExitStatus(), "", nil
 }
 
-// finish adds what only the first process of the namespace saw.
+// finish adds the facts that only the first process of the namespace saw.
 func (cp *cagedProcess) finish(res *Result) {
 	res.Vanished = cp.found.Vanished
 	if cp.found.TempFull {
@@ -257,20 +257,20 @@ func (cp *cagedProcess) finish(res *Result) {
 	}
 }
 
-// ordersFor turns a call into what rye-cage is told, but for the bounds.
+// ordersFor turns a call into the orders for rye-cage, without the bounds.
 func ordersFor(c *Call, env []string) *cage.Orders {
 	s := &c.Sandbox
 	o := &cage.Orders{Argv: c.Argv, Env: env, Dir: c.Dir, Sealed: c.Sealed != nil, Back: c.Back != nil, Local: !s.Net, Mounts: view(c), Limits: rlimits(&s.Limits, c.Mark)}
 	for _, f := range c.Files {
 		o.Files = append(o.Files, cage.File{Path: f.Path, Data: f.Data, Exec: f.Exec})
 	}
-	if uid, _ := actor(s); uid == 0 { // tar and its like would give files to users whom the namespace does not know
+	if uid, _ := actor(s); uid == 0 { // tar would otherwise give files to users that the namespace does not have
 		o.Env = append([]string{"TAR_OPTIONS=--no-same-owner"}, env...)
 	}
 	return o
 }
 
-// memoryFile is a file that lies nowhere, to be read from its beginning.
+// memoryFile returns a file in memory, open for reading from its beginning.
 func memoryFile(name string, data []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {

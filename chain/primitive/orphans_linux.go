@@ -13,14 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adopting is set once this program takes in what its tools leave behind.
+// adopting is set once this program adopts the processes that its tools leave.
 var adopting atomic.Bool
 
-// AdoptOrphans makes this process the parent of every process whose own parent
-// ended below it (PR_SET_CHILD_SUBREAPER), so that a tool's descendants are found
-// and killed at the end of its run even when they started a session of their own.
-// Programs call it once, early. It is not done unasked because it changes what
-// the whole process sees: orphans of other children arrive here too and are left
+// AdoptOrphans makes this process the parent of every process whose own parent ended below it
+// (PR_SET_CHILD_SUBREAPER). So a tool's descendants are found and killed at the end of its run,
+// even when they started a session of their own. Programs call it once, early. It is optional,
+// because it changes the whole process: orphans of other children arrive here too, and are left
 // alone. On systems without it, it does nothing.
 func AdoptOrphans() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -30,12 +29,12 @@ func AdoptOrphans() error {
 	return nil
 }
 
-// runs are the programs in progress. The lock is also held while one is being
-// started, so that a sweep never takes a newborn for an orphan.
+// runs are the programs in progress. The lock is also held during a program's start, so that a
+// sweep never takes a new process for an orphan.
 var runs struct {
 	sync.Mutex
 	leaders map[int]Mark
-	ended   map[int]bool // leaders of before that were not reaped yet, and are no orphans
+	ended   map[int]bool // earlier leaders that are not reaped yet, and are no orphans
 }
 
 func enter(pid int) {
@@ -51,11 +50,10 @@ func remember(pid int, m Mark) {
 	runs.leaders[pid] = m
 }
 
-// leave ends the run of a leader that has ended but was not reaped yet: it kills
-// what the leader left behind. In a program that adopts orphans these are among
-// its own children, which is quicker to look through than all processes are.
-// Without marks, an orphan that started its own session cannot be told apart from
-// those of other runs; it is then killed with the last of them.
+// leave ends the run of a leader that has ended but is not reaped yet: it kills the leader's
+// remaining processes. In a program that adopts orphans they are among its own children, which is
+// faster than searching all processes. Without marks, an orphan in its own session cannot be
+// assigned to a run. It is killed with the last run.
 func leave(pid int, m Mark) {
 	if !adopting.Load() {
 		endMarked(m, time.Second)
@@ -67,7 +65,7 @@ func leave(pid int, m Mark) {
 	if !adopting.Load() {
 		return
 	}
-	// Killing a parent makes its children ours, so look again until nothing is new.
+	// The children of a killed parent become ours, so repeat until there is none.
 	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); {
 		killed := killOrphans(pid, m)
 		if len(killed) == 0 {
@@ -77,8 +75,8 @@ func leave(pid int, m Mark) {
 	}
 }
 
-// reapLeader collects a leader that has ended and forgets it, both at once: before, it is not
-// to be taken for an orphan, and after, its number may be another's.
+// reapLeader reaps a leader that has ended and forgets it, in one step. Before that it must not
+// be taken for an orphan, and afterwards its pid may belong to another process.
 func reapLeader(pid int) (status unix.WaitStatus, err error) {
 	runs.Lock()
 	defer runs.Unlock()
@@ -104,7 +102,7 @@ func killOrphans(leader int, m Mark) (killed []int) {
 	return killed
 }
 
-// orphanOf decides whether a child was left behind by the run that ends.
+// orphanOf reports whether the ending run left a child behind.
 func orphanOf(child, leader int, m Mark) bool {
 	if own := markOf(child); own != 0 {
 		for _, other := range runs.leaders {
@@ -120,8 +118,8 @@ func orphanOf(child, leader int, m Mark) bool {
 	return ours && (session == leader || len(runs.leaders) == 0)
 }
 
-// reapOrphans collects killed processes. One that hangs in the kernel is left to
-// the next sweep.
+// reapOrphans waits for killed processes. It leaves a process that hangs in the kernel to the
+// next sweep.
 func reapOrphans(pids []int, deadline time.Time) {
 	for _, pid := range pids {
 		for {
@@ -153,15 +151,15 @@ func children() []int {
 	return out
 }
 
-// descent returns a child's session, and whether it was confined by us: a tool
-// cannot shake off no_new_privs or a filter, and this program's other children
-// (ssh, git) have no more of them than it has itself.
+// descent returns a child's session, and whether we confined it. A tool cannot remove
+// no_new_privs or a filter, and this program's other children (ssh, git) have no more of them
+// than the program itself.
 func descent(pid int) (session int, ours bool) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, false
 	}
-	// The name may hold anything, so fields count from its last parenthesis.
+	// The name may hold any byte, so the fields are counted from its last parenthesis.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) > 3 {
 		session, _ = strconv.Atoi(string(fields[3]))
@@ -169,7 +167,7 @@ func descent(pid int) (session int, ours bool) {
 	return session, confinement(strconv.Itoa(pid)) > confinement("self")
 }
 
-// confinement adds up what /proc says about no_new_privs and filters.
+// confinement adds up no_new_privs and the number of filters in /proc.
 func confinement(pid string) int {
 	status, err := os.ReadFile("/proc/" + pid + "/status")
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Only S0 exists here. Other Unix systems have no way to limit a child from outside
-// before it runs, and their sandboxes are not spoken yet.
+// Only S0 exists here. Other Unix systems cannot limit a child from outside before it runs, and
+// rye does not support their sandboxes yet.
 func best() Tier { return S0 }
 
 func probe() (Report, error) { return Report{Tier: best(), NoDeeper: "only Linux has namespaces"}, nil }
 
-// onlyS0 refuses a call that demands more.
+// onlyS0 refuses a call that requires more.
 func onlyS0(c *Call) error {
 	if c.Sandbox.Tier > S0 {
 		return fault.New(fault.Denied, "run %s: %s is demanded and this system gives S0", c.Argv[0], c.Sandbox.Tier).Advise("rye doctor")
@@ -40,7 +40,7 @@ func waitFor(p *os.Process) *child {
 	return c
 }
 
-func (c *child) confining() time.Duration { return 0 } // there is no sandbox
+func (c *child) confining() time.Duration { return 0 } // without a sandbox
 
 func (c *child) ended() <-chan struct{} { return c.done }
 
@@ -50,14 +50,13 @@ func AdoptOrphans() error { return nil }
 // endMarked does nothing here: processes carry no mark.
 func endMarked(Mark, time.Duration) {}
 
-// Common returns what of the system every program sees, and what none does of that. Here
-// nothing is kept from any.
+// Common returns the parts of the system that every program sees, and the parts that none sees.
+// Here nothing is hidden.
 func Common() (seen, never []string) { return nil, nil }
 
 func innerWork(string, []string) int { return 2 }
 
-// SealedPath is where a program finds Call.Sealed; "" where the system has no such
-// thing.
+// SealedPath is the path of Call.Sealed in a program; "" on a system without sealed files.
 const SealedPath = ""
 
 func sealFile([]byte) (*os.File, error) { return nil, errors.ErrUnsupported }

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// bounded keeps the beginning and the end of a stream: the beginning says what
-// was going on and the end why it stopped.
+// bounded keeps the beginning and the end of a stream: the beginning shows the activity, and the
+// end why it stopped.
 type bounded struct {
 	max     int
 	head    []byte
 	tail    []byte // a ring once it is full
-	next    int    // where the ring is written next
+	next    int    // position of the next write in the ring
 	dropped int64
 }
 
@@ -45,7 +45,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Bytes returns what was kept, with a marker where something was left out.
+// Bytes returns the kept bytes, with a marker for the missing ones.
 func (b *bounded) Bytes() []byte {
 	out := append([]byte(nil), b.head...)
 	if b.dropped > 0 {
@@ -55,24 +55,23 @@ func (b *bounded) Bytes() []byte {
 	return append(out, b.tail[:b.next]...)
 }
 
-// Excerpt is a writer for a program's output: it keeps the beginning and the end of
-// what is written, and a marker says how much is missing between them. Its Write
-// never fails; it is not safe for concurrent use.
+// Excerpt is a writer for a program's output. It keeps the beginning and the end, and a marker
+// between them gives the number of missing bytes. Its Write never fails. It is not safe for
+// concurrent use.
 type Excerpt struct{ bounded }
 
-// NewExcerpt returns one that keeps at most max bytes, which is at least 2.
+// NewExcerpt returns an Excerpt of at most max bytes. max is at least 2.
 func NewExcerpt(max int) *Excerpt { return &Excerpt{bounded{max: max}} }
 
 // Dropped returns how many bytes are missing.
 func (e *Excerpt) Dropped() int64 { return e.dropped }
 
-// lastWords is how long a pipe may be silent after the end of the run.
+// lastWords is how long rye reads a silent pipe after the end of the run.
 const lastWords = 250 * time.Millisecond
 
-// drain copies r to b, and to live as long as live takes it, until r ends or its
-// deadline has passed. An expired deadline hides what is in the pipe already, and
-// on a busy machine it can expire before this goroutine has had its turn: so there
-// is a second one.
+// drain copies r to b until r ends or its deadline has passed. It also copies to live until live
+// fails. An expired deadline hides the bytes that are already in the pipe, and on a busy machine
+// it can expire before this goroutine runs. So there is a second deadline.
 func drain(r *os.File, b *bounded, live io.Writer) {
 	buf := make([]byte, 32<<10)
 	again := true

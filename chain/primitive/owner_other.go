@@ -2,5 +2,5 @@
 
 package primitive
 
-// OwnerOf returns the superuser: nobody acts as somebody else here.
+// OwnerOf returns the superuser, because no run has another owner here.
 func OwnerOf(string) (uid, gid uint32) { return 0, 0 }

@@ -21,11 +21,11 @@ import (
 	"time"
 )
 
-// Tier says how much a run is confined. The zero value asks for Best, so that a
-// sandbox is never forgotten.
+// Tier is the degree of a run's confinement. The zero value requests Best, so a caller cannot
+// forget the sandbox.
 type Tier uint8
 
-// The tiers that this package gives. Higher ones contain lower ones.
+// The tiers of this package. Higher ones contain lower ones.
 const (
 	S0 Tier = iota + 1 // clean environment, descriptors, session
 	S1                 // and resource limits, no_new_privs, capabilities, umask
@@ -41,9 +41,8 @@ func (t Tier) String() string {
 	return fmt.Sprintf("S%d", uint8(t)-1)
 }
 
-// Best returns the highest tier that this machine gives to this process. It is found out
-// once, by asking the kernel, and for S3, which takes a program that called UseCage, by
-// making namespaces; UseCage says where that is remembered.
+// Best returns the highest tier that this machine gives to this process. It asks the kernel once.
+// For S3, which needs UseCage, it makes namespaces once; Cage.Memo remembers the answer.
 func Best() Tier {
 	if best() >= S2 && NoNamespaces() == "" {
 		return S3
@@ -51,44 +50,43 @@ func Best() Tier {
 	return best()
 }
 
-// Call is one program to run. The zero value of each field but Argv is sensible.
+// Call is one program to run. The zero value of every field except Argv is sensible.
 type Call struct {
 	Argv []string // Argv[0] is the absolute path of the program; no shell is involved
 	Dir  string   // absolute; "" is the private temporary directory
 	Temp string   // private directory for HOME and TMPDIR; "" gives the program none
 
-	// Env is added to PATH, HOME, TMPDIR, LANG and TZ. Variables through which
-	// code is injected into a program (LD_PRELOAD, BASH_ENV, NODE_OPTIONS, ...)
-	// are refused, whoever asks for them.
+	// Env is added to PATH, HOME, TMPDIR and LANG. Variables that inject code into a program
+	// (LD_PRELOAD, BASH_ENV, NODE_OPTIONS, ...) are refused from every caller.
 	Env map[string]string
 
-	Caller string // by name, on whose behalf it runs; its processes find it in RunVar
+	Caller string // the name of the caller for whom it runs; its processes find it in RunVar
 
 	Stdin     []byte        // nil is an empty input
 	Timeout   time.Duration // 0 is DefaultTimeout; below 0 is none
 	Grace     time.Duration // between SIGTERM and SIGKILL; 0 is DefaultGrace
 	MaxOutput int           // bytes kept of each stream; 0 is DefaultMaxOutput
 
-	// Sealed is the content of a file in memory that nobody can change any more,
-	// neither this program nor another of the same user. It is at SealedPath, to be
-	// executed or read. nil is none; more is refused where SealedPath is "".
+	// Sealed is the content of a file in memory that no process can change, not even this program
+	// or another one of the same user. It is at SealedPath, for execution or reading. nil is
+	// none. A non-nil value is refused if SealedPath is "".
 	Sealed []byte
 
-	// Back is the program's end of a connection to whoever runs it (see Pair), which it finds
-	// by BackVar; nil is none. Run closes it.
+	// Back is the program's end of a connection to its caller (see Pair). The program finds it by
+	// BackVar. nil is none. Run closes it.
 	Back *os.File
 
-	// Mark is what the processes of the run are known by; 0 is a fresh one. A
-	// caller with a RunDir gives the directory's, so that Sweep knows it too.
+	// Mark identifies the processes of the run; 0 makes a new one. A caller with a RunDir passes
+	// the directory's mark, so that Sweep also knows it.
 	Mark Mark
 
-	// Files are laid out for this run alone under S3, at RunFiles, where nobody outside
-	// sees them and the program cannot write them. Below S3 see Materialise.
+	// Files are laid out for this run alone under S3, at RunFiles. No other process sees them,
+	// and the program cannot write them. Below S3 see Materialise.
 	Files []File
 
 	Sandbox Sandbox
 
-	fresh bool // it takes no rye-cage that was started before
+	fresh bool // never use a rye-cage that was started before
 }
 
 // Defaults of a Call. The timeout is RYE OS's.
@@ -98,55 +96,53 @@ const (
 	DefaultMaxOutput = 4 << 20
 )
 
-// Sandbox is what the program may reach. Paths are absolute and resolved. One that
-// does not exist or goes through a symbolic link gives no right: in Read and Exec
-// it is passed over, in Write it is an error.
-// Below S2 only the limits bind, and Result.Unbound says so.
+// Sandbox is everything that the program may reach. Paths are absolute and resolved. A path that
+// does not exist, or that goes through a symbolic link, gives no right: Read and Exec skip it,
+// Write refuses it. Below S2 only the limits bind, and Result.Unbound reports that.
 type Sandbox struct {
-	Tier Tier // demanded: less is an error; 0 is Best
+	Tier Tier // required: less is an error; 0 is Best
 
 	Read  []string // files and trees that may be read
 	Exec  []string // that may be read and executed
 	Write []string // that may be read, changed, created in and removed from
 
-	// Create lists directories in which files may be made, replaced and removed, at any
-	// depth, although something of Protect lies in them. The kernel's rules cannot leave
-	// anything out of a directory, so what keeps this program from there is only the
-	// program itself, and Result.Unbound says so. It is for rye's own (see builtin).
+	// Create lists directories in which files may be made, replaced and removed at any depth,
+	// although they contain paths of Protect. The kernel's rules cannot exclude a part of a
+	// directory. Only the program itself keeps out of the protected parts, and Result.Unbound
+	// reports that. Create is for rye's own functions (see builtin).
 	Create []string
 
-	// Protect is never writable and Hide never readable either, even inside a
-	// path listed above. Landlock only knows permissions, so a tree that contains
-	// one of them is replaced by its entries without it: in such a directory
-	// nothing new can be created.
+	// Protect is never writable, and Hide is not readable either, even inside a path above.
+	// Landlock can only grant. So a tree that contains one of them is replaced by its other
+	// entries, and in such a directory the program cannot create anything.
 	Protect []string
 	Hide    []string
 
 	Net   bool     // IPv4 and IPv6, as client and server; false is no network at all
 	Ports []uint16 // TCP ports that may be connected to; nil is every port
-	Hosts []string // the hosts meant by Ports; the kernel knows no names, so this only appears in Unbound
+	Hosts []string // the hosts of Ports; the kernel filters no names, so this only appears in Unbound
 	Unix  bool     // sockets of this machine: agents, databases, desktop. Reaches keys.
 
-	// Owner and OwnerGroup are whom the project belongs to. Under S3 the superuser runs a
-	// tool there as this user; 0 is the superuser.
+	// Owner and OwnerGroup are the owner of the project. Under S3 the superuser runs a tool there
+	// as this user; 0 is the superuser.
 	Owner, OwnerGroup uint32
 
 	Limits Limits
 }
 
-// Limits are resource limits of the process and of each of its descendants. Zero
-// is the default of the field; below zero is no limit.
+// Limits are resource limits of the process and of each of its descendants. Zero is the default
+// of the field; a negative value is no limit.
 type Limits struct {
 	CPU    int64 // seconds of processor time; default none
 	Memory int64 // bytes of data of each process, under S3 at least 64 MiB; default three quarters of the machine's
 	File   int64 // bytes of a written file; default 4 GiB
 	Files  int64 // open descriptors; default 1024
-	Procs  int64 // processes of the run, which S3 alone can count; default 4096 there
+	Procs  int64 // processes of the run; only S3 can count them; default 4096 there
 	Temp   int64 // bytes of temporary files under S3; default 2 GiB, at most a quarter of the machine's
 }
 
-// Result is what a run did. Exit is meaningful only when Run returned no error,
-// or a fault.Limit for its timeout.
+// Result is the outcome of a run. Exit is meaningful only when Run returned no error, or a
+// fault.Limit for its timeout.
 type Result struct {
 	Exit   int    // 0 to 255; 128 + n when signal n ended it
 	Signal string // "SIGKILL"; "" when it exited by itself
@@ -155,31 +151,30 @@ type Result struct {
 	Stderr    []byte
 	Truncated bool // a stream was longer than MaxOutput: its middle is a marker
 
-	Confined time.Duration // of the run: making the sandbox; 0 where there is none
+	Confined time.Duration // of the run: making the sandbox; 0 without one
 	Spawned  time.Duration // of the run: starting the program in it
 	TimedOut bool
 
-	Tier    Tier     // what was in force
-	Unbound []string // limits that were asked for or are usual and did not bind, and why
+	Tier    Tier     // the tier of the run
+	Unbound []string // requested or usual limits that did not bind, and why
 
-	// Reached names a limit that ended the run ("cpu", "file"), and Near those that it may
-	// have met. Vanished are paths of Sandbox.Protect that were not protected to the end,
-	// because somebody outside replaced what was there, or of which nobody knows, because the
-	// run had to be killed.
+	// Reached names a limit that ended the run ("cpu", "file"), and Near names limits that it may
+	// have met. Vanished are paths of Sandbox.Protect whose protection did not last to the end,
+	// because another process replaced the file, or is unknown, because the run had to be killed.
 	Reached  string
 	Near     []string
 	Vanished []string
 }
 
-// Run runs c and waits for its end and that of its descendants. What it prints
-// goes to stdout and stderr as it comes, complete, and a bounded copy to the
-// result; either may be nil, and each is written to from one goroutine. A write
-// error ends the copying to that writer and nothing else.
+// Run runs c and waits for the end of the program and its descendants. The output goes to stdout
+// and stderr as it comes, complete, and a bounded copy goes to the result. Either writer may be
+// nil, and each is written to from one goroutine. After a write error Run stops writing to that
+// writer only.
 //
-// A program that ran and failed is a Result, not an error. Errors are: Usage for
-// a call that makes no sense, Denied for a tier, limit or variable that cannot be
-// given, NotFound for a missing program, Limit when the time was up, Interrupt
-// when ctx was cancelled. In the last two cases the result holds what there was.
+// A program that ran and failed is a Result, not an error. Errors are: Usage for an invalid call,
+// Denied for a tier, limit or variable that cannot be given, NotFound for a missing program,
+// Limit for the timeout, Interrupt when ctx was cancelled. In the last two cases the result holds
+// everything up to then.
 func Run(ctx context.Context, c Call, stdout, stderr io.Writer) (Result, error) {
 	if c.Back != nil {
 		defer c.Back.Close()

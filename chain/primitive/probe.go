@@ -1,24 +1,24 @@
 package primitive
 
-// Report says what a sandbox is worth on this machine, found out by trying.
+// Report describes the sandbox on this machine, as tried out.
 type Report struct {
-	Tier     Tier  // what Best gives
+	Tier     Tier  // the tier of Best
 	Landlock int   // version of the kernel's interface; 0 when there is none
-	Acts     []Act // each forbidden act that was attempted inside
+	Acts     []Act // each forbidden act that was attempted inside it
 
-	// Deeper is the same for S3, and NoDeeper why there is none here.
+	// Deeper is the same for S3. NoDeeper is the reason why S3 is not available.
 	Deeper   []Act
 	NoDeeper string
 }
 
-// Act is one forbidden act and what came of it.
+// Act is one forbidden act and its outcome.
 type Act struct {
 	Name    string // "read a file outside"
 	Refused bool
-	Answer  string // the error that the kernel gave, or "allowed"
+	Answer  string // the kernel's error, or "allowed"
 }
 
-// Probe attempts each act that S2 forbids, inside a sandbox of the same make, and
-// reports what happened. It changes nothing outside a temporary directory and
-// takes some milliseconds, some more where S3 can be given. Below S2 it attempts nothing, and Acts is empty.
+// Probe attempts each act that S2 forbids, inside such a sandbox, and reports the outcomes. It
+// changes nothing outside a temporary directory. It takes some milliseconds, and more if S3 is
+// available. Below S2 it attempts nothing, and Acts is empty.
 func Probe() (Report, error) { return probe() }

@@ -14,9 +14,9 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// NoNamespaces says why namespaces cannot be made here; "" when they can. Whether they can
-// shows only when something is mounted in one: some systems let them be made, and forbid
-// every use. That takes some milliseconds once, and a look at a file afterwards.
+// NoNamespaces returns the reason why namespaces cannot be used here, or "". Only a mount inside
+// one shows that, because some systems allow making namespaces and forbid every use. That takes
+// some milliseconds once, and afterwards one read of a file.
 func NoNamespaces() string {
 	namespaces.Do(func() { namespaces.answer = makeNamespaces() })
 	return namespaces.why
@@ -45,7 +45,7 @@ func makeNamespaces() (a answer) {
 	return a
 }
 
-// passing reports whether the reason is one that goes away by itself.
+// passing reports whether the reason is a temporary one.
 func passing(why string) bool {
 	for _, e := range []unix.Errno{unix.ENOSPC, unix.EAGAIN, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EUSERS} {
 		if strings.Contains(why, e.Error()) {
@@ -55,11 +55,11 @@ func passing(why string) bool {
 	return false
 }
 
-// answer is what came of making namespaces.
+// answer is the result of making namespaces.
 type answer struct{ why string }
 
-// machineNow identifies what the answer depends on: this start of the system, the user, what
-// confines this process, and the program.
+// machineNow identifies everything that the answer depends on: this start of the system, the
+// user, the confinement of this process, and the program.
 func machineNow() string {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	label, _ := os.ReadFile("/proc/self/attr/current")
@@ -81,7 +81,7 @@ func machineNow() string {
 	return fmt.Sprintf("%s%s %d %q %d %d %d", around, bytes.TrimSpace(boot), unix.Geteuid(), bytes.Trim(label, "\x00\n"), st.Ino, st.Mtim.Nano(), st.Size)
 }
 
-// maxMemo bounds the file in bytes.
+// maxMemo is the largest memo, in bytes.
 const maxMemo = 4 << 10
 
 func remembered(file, key string) (a answer, ok bool) {
@@ -99,8 +99,7 @@ func remembered(file, key string) (a answer, ok bool) {
 	return answer{why: strings.TrimSuffix(why, "\n")}, true
 }
 
-// remembers writes the file anew; one that cannot be written costs the next start the same
-// again.
+// remembers writes the file again. If it cannot, the next start makes namespaces again.
 func remembers(file, key string, a answer) {
 	if file == "" {
 		return
@@ -111,5 +110,5 @@ func remembers(file, key string, a answer) {
 	}
 }
 
-// foresee names what will not bind in a run.
+// foresee names the limits that will not bind in a run.
 func foresee(c *Call) []string { return unbound(c, tracing()) }

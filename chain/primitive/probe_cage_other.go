@@ -2,12 +2,12 @@
 
 package primitive
 
-// NoNamespaces says why namespaces cannot be made here.
+// NoNamespaces returns the reason why namespaces cannot be used here.
 func NoNamespaces() string { return "only Linux has them" }
 
 func foresee(*Call) []string {
 	return []string{"files, network and system calls are not restricted below S2"}
 }
 
-// Ahead begins what a run needs and takes a while, beside what else is done before it.
+// Ahead does nothing here: a run has no slow preparations.
 func Ahead() {}

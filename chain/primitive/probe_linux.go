@@ -56,10 +56,10 @@ func probe() (Report, error) {
 	return rep, nil
 }
 
-// actsVerb makes a process of this program the hostile tool.
+// actsVerb turns a process of this program into the hostile tool.
 const actsVerb = "acts"
 
-// actsInside attempts the acts in a tool's place under S3.
+// actsInside attempts the acts as a tool under S3 would.
 func actsInside(s *site) ([]Act, error) {
 	c := Call{Argv: []string{"/proc/self/exe"}, Timeout: 20 * time.Second, Sandbox: Sandbox{Tier: S3}}
 	if err := noCage(&c); err != nil {
@@ -97,8 +97,8 @@ func commitActs(args []string) int {
 	return 0
 }
 
-// judgeInside also counts that the aim is not there, or that no way leads there: in
-// namespaces that is the usual answer.
+// judgeInside also accepts a missing target or an unreachable one as a refusal, because that is
+// the usual answer in namespaces.
 func judgeInside(name string, err error) Act {
 	a := judge(name, err)
 	a.Refused = a.Refused || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EROFS) ||
@@ -106,8 +106,8 @@ func judgeInside(name string, err error) Act {
 	return a
 }
 
-// judge counts the answers by which a sandbox refuses, and no other failure: an
-// act that failed for want of an argument was not refused.
+// judge accepts only the errors of a refusing sandbox. An act that failed for want of an argument
+// was not refused.
 func judge(name string, err error) Act {
 	a := Act{Name: name, Answer: "allowed"}
 	if err != nil {
@@ -117,16 +117,16 @@ func judge(name string, err error) Act {
 	return a
 }
 
-// site is what the acts are aimed at.
+// site has the targets of the acts.
 type site struct {
-	Dir    string // outside everything that is granted
+	Dir    string // outside of every granted path
 	Secret string // a file in it
 	Socket string // a listening socket in it
 	Port   int    // a listening TCP port of this machine
 	Victim int    // a process of the same user, outside
 }
 
-// newSite puts targets into dir.
+// newSite makes the targets in dir.
 func newSite(dir string) (*site, func(), error) {
 	s := &site{Dir: dir, Secret: filepath.Join(dir, "secret"), Socket: filepath.Join(dir, "socket"), Victim: unix.Getppid()}
 	if err := os.WriteFile(s.Secret, []byte("secret\n"), 0o600); err != nil {
@@ -145,7 +145,7 @@ func newSite(dir string) (*site, func(), error) {
 	return s, func() { local.Close(); tcp.Close() }, nil
 }
 
-// call makes a system call for its answer only.
+// call makes a system call and returns only its error.
 func call(nr uintptr, args ...uintptr) error {
 	var a [6]uintptr
 	copy(a[:], args)
@@ -176,8 +176,8 @@ func socket(family, kind, proto int) error {
 	return err
 }
 
-// forbidden are the acts. Arguments are chosen so that an act which nobody
-// refuses fails otherwise or does no harm.
+// forbidden are the acts. Their arguments are chosen so that an act which is not refused fails
+// otherwise or does no harm.
 var forbidden = []struct {
 	name string
 	do   func(*site) error
@@ -269,14 +269,15 @@ const (
 	protoMPTCP    = 262          // IPPROTO_MPTCP, ip(7)
 	sysSetxattrat = 463          // on every processor
 	fromHere      = ^uintptr(99) // AT_FDCWD, -100
-	noKey         = 0x7279652d   // of System V; nobody's
+	noKey         = 0x7279652d   // of System V; unused
 )
 
 func connect(s *site) error {
 	return reach(unix.AF_INET, unix.SOCK_STREAM, &unix.SockaddrInet4{Port: s.Port, Addr: [4]byte{127, 0, 0, 1}})
 }
 
-// reach connects to an address; 192.0.2.1 and 2001:db8::1 are nobody's (RFC 5737, RFC 3849).
+// reach connects to an address. 192.0.2.1 and 2001:db8::1 are never assigned (RFC 5737, RFC
+// 3849).
 func reach(family, kind int, to unix.Sockaddr) error {
 	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -14,13 +14,13 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// process is a started program. Each platform has its own; the methods are
-// called from one goroutine in the order ended, sweep, reap, except for signal.
+// process is a started program. Each platform has its own. The methods are called from one
+// goroutine in the order ended, sweep, reap, except for signal.
 type process interface {
-	confining() time.Duration // how much of its start went into the sandbox
-	ended() <-chan struct{}   // closed when the program has ended but still holds its id
+	confining() time.Duration // the part of its start that went into the sandbox
+	ended() <-chan struct{}   // closed when the program has ended but still has its pid
 	signal(hard bool)         // to the program and its group
-	sweep()                   // kill what it left behind
+	sweep()                   // kill its remaining processes
 	reap() (exit int, signal string, err error)
 }
 
@@ -74,12 +74,12 @@ func run(ctx context.Context, c Call, stdout, stderr io.Writer) (Result, error) 
 		more.finish(&res)
 	}
 	if res.Reached = limitOf(sig); sig == "" && limitOf(signalOf(exit)) != "" {
-		res.Near = append(res.Near, limitOf(signalOf(exit))) // as a shell says it of what it started
+		res.Near = append(res.Near, limitOf(signalOf(exit))) // a shell reports its child this way
 	}
 	return finish(ctx, &c, res, why, err)
 }
 
-// Why a run came to its end.
+// end is the reason why a run ended.
 type end int
 
 const (
@@ -88,7 +88,7 @@ const (
 	byCancel
 )
 
-// limitOf names the limit of which a signal tells.
+// limitOf returns the limit that a signal reports.
 func limitOf(sig string) string {
 	switch sig {
 	case "SIGXCPU":
@@ -116,7 +116,7 @@ func interrupted(c *Call, ctx context.Context) error {
 	return fault.New(fault.Interrupt, "run %s: %w", c.Argv[0], context.Cause(ctx))
 }
 
-// check fills in defaults and refuses calls that make no sense.
+// check fills in defaults and refuses invalid calls.
 func check(c *Call) error {
 	if len(c.Argv) == 0 || !filepath.IsAbs(c.Argv[0]) {
 		return fault.New(fault.Usage, "run %q: want the absolute path of a program", c.Argv)
@@ -150,7 +150,7 @@ func check(c *Call) error {
 	return nil
 }
 
-// wait returns when the program has ended, by itself or by us.
+// wait returns when the program has ended, by itself or because wait stopped it.
 func wait(ctx context.Context, c *Call, p process) end {
 	var timer <-chan time.Time
 	if c.Timeout > 0 {
@@ -192,7 +192,7 @@ func startError(c *Call, err error) error {
 	return fault.New(fault.Failed, "run %s: %w", c.Argv[0], err)
 }
 
-// pipes are the three standard streams: what the child gets and what we hold.
+// pipes are the three standard streams: the child's ends and ours.
 type pipes struct {
 	child         []*os.File
 	in, outR      *os.File
@@ -236,7 +236,7 @@ func (p *pipes) closeChild() {
 	}
 }
 
-// abandon closes our ends of a run that never started.
+// abandon closes our ends after a failed start.
 func (p *pipes) abandon() {
 	for _, f := range []*os.File{p.in, p.outR, p.errR} {
 		if f != nil {
@@ -245,12 +245,12 @@ func (p *pipes) abandon() {
 	}
 }
 
-// pump begins to move bytes. A program that never reads its input blocks the
-// writer until finish closes the pipe, and nobody else.
+// pump starts to move bytes. A program that never reads its input blocks only the writing
+// goroutine, until finish closes the pipe.
 func (p *pipes) pump(stdout, stderr io.Writer) {
 	if p.in != nil {
 		p.fill.Go(func() {
-			p.in.Write(p.stdin) // EPIPE says that it did not want more
+			p.in.Write(p.stdin) // EPIPE means that the program wants no more
 			p.in.Close()
 		})
 	}
@@ -258,9 +258,9 @@ func (p *pipes) pump(stdout, stderr io.Writer) {
 	p.readers.Go(func() { drain(p.errR, &p.err, stderr) })
 }
 
-// finish waits for the end of the output. Everything that could still write is
-// dead by now where the platform lets us kill it; where it does not, a process
-// that holds the pipe open is given a moment and then ignored.
+// finish waits for the end of the output. Every process that could still write is dead by now, if
+// the platform lets us kill it. On other platforms, a process that holds the pipe open gets a
+// moment and is then ignored.
 func (p *pipes) finish() {
 	if p.in != nil {
 		p.in.Close()

@@ -13,25 +13,26 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// systemPaths may be read and executed by every program: without them nothing
-// starts. What of them is nobody's business is in secrets_linux.go.
+// systemPaths may be read and executed by every program, because no program starts without them.
+// secrets_linux.go lists their secret parts.
 var systemPaths = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt",
 	"/nix/store", "/gnu/store", "/run/systemd/resolve", "/run/current-system",
 }
 
-// systemFacts may be read. /proc shows other processes' names and arguments to
-// everybody, but Landlock keeps their environment and memory from those inside.
+// systemFacts may be read. /proc shows the names and arguments of other processes to every
+// process, but Landlock protects their environment and memory from those inside.
 var systemFacts = []string{"/proc", "/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm/transparent_hugepage", "/sys/class/net"}
 
-// Common returns what of the system every program sees, and what none does of that.
+// Common returns the parts of the system that every program sees, and the parts of these that
+// none sees.
 func Common() (seen, never []string) {
 	return slices.Concat(systemPaths, systemFacts, []string{"/dev", "/sys"}), secrets()
 }
 
 var systemDevices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
-// box is a sandbox prepared by ordinary code and put on by a thread.
+// box is a sandbox that ordinary code prepares and a thread applies to itself.
 type box struct {
 	tier    Tier
 	bounds  *cage.Confinement // from S2 on
@@ -39,7 +40,7 @@ type box struct {
 	trace   bool
 	mark    Mark
 	unbound []string
-	took    time.Duration // making it, and putting it on
+	took    time.Duration // making and applying it
 }
 
 // best is the highest tier without namespaces.
@@ -50,7 +51,7 @@ var best = sync.OnceValue(func() Tier {
 	return S1
 })
 
-// prepare does everything that needs rights which the thread will give up.
+// prepare does all the work that needs the rights that the thread will give up.
 func prepare(c *Call) (*box, error) {
 	s := &c.Sandbox
 	b := &box{tier: s.Tier, mark: c.Mark, trace: tracing()}
@@ -78,9 +79,9 @@ func prepare(c *Call) (*box, error) {
 
 func (b *box) close() { b.bounds.Close() }
 
-// bounds says what the kernel's rules shall let the program do: system, program, then what
-// the caller lists, but never what is secret. Under S3 the view leaves out what is hidden, and
-// keeps what is protected, so that nothing else has to be left out of a tree.
+// bounds returns the kernel's rules for the program: the system, the program, and then the
+// caller's lists, but never a secret. Under S3 the view excludes the hidden paths and protects
+// the others, so the rules have to exclude nothing else from a tree.
 func bounds(c *Call, secret []string) cage.Bounds {
 	s := &c.Sandbox
 	inside := s.Tier >= S3
@@ -109,23 +110,23 @@ func bounds(c *Call, secret []string) cage.Bounds {
 	}
 	if inside {
 		grant(cage.Exec, nil, cage.FilesDir)
-		grant(cage.Write|cage.Exec, nil, cage.TempDir) // nobody else's
+		grant(cage.Write|cage.Exec, nil, cage.TempDir) // for this run alone
 		grant(cage.Device, nil, "/dev/pts", "/dev/tty")
 	}
 	return cage.Bounds{Grants: all, Net: s.Net || inside, Ports: s.Ports, Unix: s.Unix, Inside: inside}
 }
 
-// within reports whether path is dir or lies below it. Both are clean.
+// within reports whether path is dir or is below it. Both are clean.
 func within(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir) && path[len(dir)] == '/'
 }
 
-// writable refuses paths that no right can be given on: the kernel's rules are
-// about what exists, and a link may lead anywhere.
+// writable refuses paths that cannot be granted: the kernel's rules need an existing path, and a
+// link may lead anywhere.
 func writable(paths []string) error {
 	for _, p := range paths {
 		if _, err := os.Lstat(p); err != nil && slices.ContainsFunc(paths, func(q string) bool { return q != p && within(filepath.Clean(p), filepath.Clean(q)) }) {
-			continue // it can be made in what is writable around it
+			continue // it can be made in the writable directory around it
 		} else if err != nil {
 			return fault.New(fault.Denied, "write access to %q was asked for: %w", p, err).Mend("mkdir -p %s", p)
 		}
@@ -152,8 +153,8 @@ var realPaths = sync.OnceValue(func() []string {
 	return out
 })
 
-// canonical returns each path both as it is written and as it resolves, so that
-// reaching a hidden directory by its other name does not help.
+// canonical returns each path as it is written and as it resolves, so that a second name of a
+// hidden directory does not help.
 func canonical(paths []string) []string {
 	var out []string
 	for _, p := range paths {
@@ -166,7 +167,7 @@ func canonical(paths []string) []string {
 	return out
 }
 
-// resolve follows links in the part of p that exists.
+// resolve follows links in the existing part of p.
 func resolve(p string) string {
 	if real, err := filepath.EvalSymlinks(p); err == nil {
 		return real
@@ -178,9 +179,8 @@ func resolve(p string) string {
 	return filepath.Join(resolve(dir), filepath.Base(p))
 }
 
-// confine gives up rights, on the calling thread only and for good. The order
-// matters: capabilities are needed for nothing below, and both kinds of rules
-// need no_new_privs.
+// confine gives up rights, on the calling thread only and for good. The order matters: no later
+// step needs capabilities, and both kinds of rules need no_new_privs.
 func (b *box) confine() error {
 	if b.tier < S1 {
 		return nil

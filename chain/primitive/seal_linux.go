@@ -2,10 +2,9 @@ package primitive
 
 import "os"
 
-// SealedPath is where a program finds Call.Sealed; "" where the system has no such
-// thing.
+// SealedPath is the path of Call.Sealed in a program; "" on a system without sealed files.
 const SealedPath = "/proc/self/fd/3"
 
-// sealFile is a file in memory (memfd_create) that the kernel lets nobody write,
-// grow, shrink or unseal, the owner of the process included.
+// sealFile returns a file in memory (memfd_create). The kernel lets no process write, grow,
+// shrink or unseal it, not even the owner's.
 func sealFile(data []byte) (*os.File, error) { return memoryFile("rye-sealed", data) }

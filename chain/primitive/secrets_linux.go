@@ -9,10 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// secrets are the files of the system that an ordinary user may not read. Permissions do not
-// stop the superuser, so a tool that runs as one is refused them by name, where disown does
-// not make permissions hold. They are looked for
-// once in a process.
+// secrets are the files of the system that an ordinary user may not read. Permissions do not stop
+// the superuser, so a tool of the superuser is refused these files by name, unless disown makes
+// permissions hold. They are searched once in a process.
 func secrets() []string {
 	if unix.Geteuid() != 0 {
 		return nil
@@ -20,15 +19,14 @@ func secrets() []string {
 	return unreadable()
 }
 
-// maxSystemFiles bounds the files of /etc that are looked at; a usual system has some
-// thousand.
+// maxSystemFiles bounds the files of /etc that are searched. A usual system has some thousand.
 const maxSystemFiles = 20_000
 
 var unreadable = sync.OnceValue(func() (out []string) {
 	n := 0
 	filepath.WalkDir("/etc", func(path string, d fs.DirEntry, err error) error {
 		if n++; n > maxSystemFiles {
-			out = []string{"/etc"} // rather nothing than what nobody looked at
+			out = []string{"/etc"} // hide all, rather than show unchecked files
 			return fs.SkipAll
 		}
 		if err != nil || d.Type()&fs.ModeSymlink != 0 {

@@ -2,5 +2,5 @@
 
 package primitive
 
-// signalOf returns the signal that an exit status stands for; here limits end nothing.
+// signalOf returns the signal of an exit status; here no limit ends a program.
 func signalOf(int) string { return "" }

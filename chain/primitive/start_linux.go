@@ -19,16 +19,16 @@ func platformEnv() map[string]string { return nil }
 type linuxProcess struct {
 	pid  int
 	done chan struct{} // closed when the program has ended
-	free chan struct{} // closed when its parent thread may go
+	free chan struct{} // closed when its parent thread may end
 	mark Mark          // of its descendants; 0 when they carry none
-	over func()        // ends the guard's care for the run
+	over func()        // ends the guard of the run
 
-	confined time.Duration // of the start: making the sandbox and putting it on
+	confined time.Duration // of the start: making and applying the sandbox
 }
 
-// start starts the program from a thread of its own, which is confined first and
-// thrown away afterwards: what the thread gave up, the program never had. So no
-// second exec of ourselves is needed, which would cost 4 ms.
+// start starts the program from a thread of its own. The thread is confined first and thrown away
+// afterwards, so the program never has the rights that the thread gave up. That saves a second
+// exec of this program, which would cost 4 ms.
 func start(c *Call, env []string, files []*os.File) (process, []string, error) {
 	if c.Sandbox.Tier >= S3 {
 		return startCaged(c, env, files)
@@ -60,8 +60,8 @@ func (box *box) start(c *Call, env []string, files []*os.File) (*linuxProcess, [
 			return
 		}
 		released <- box.release(lp.pid, <-limited)
-		// The program is killed when its parent dies, and its parent is this
-		// thread, not this process: stay until it was reaped.
+		// The program is killed when its parent dies, and its parent is this thread and not this
+		// process. So the thread stays until the program is reaped.
 		<-lp.free
 	})
 	if err := <-launched; err != nil {
@@ -72,7 +72,7 @@ func (box *box) start(c *Call, env []string, files []*os.File) (*linuxProcess, [
 	lp.confined = box.took
 	lp.mark = box.mark
 	lp.over = guardRun(lp.mark)
-	// Not before: a wait for the end of a traced child returns at its stops too.
+	// Not earlier, because a wait for the end of a traced child also returns at its stops.
 	go lp.watch()
 	if err != nil {
 		lp.signal(true)
@@ -84,10 +84,10 @@ func (box *box) start(c *Call, env []string, files []*os.File) (*linuxProcess, [
 	return lp, box.unbound, nil
 }
 
-// closeOnExec keeps descriptors that this process inherited itself (a shell's, a
-// service manager's) from the program; those that Go opens close by themselves.
-// The flag is set for the whole process, because a thread with a table of its own
-// could not share the program's handle with the others.
+// closeOnExec keeps descriptors that this process inherited (from a shell, a service manager)
+// away from the program. Descriptors that Go opens close by themselves. The flag is set for the
+// whole process, because a thread with its own table could not share the program's handle with
+// the others.
 func closeOnExec() {
 	if unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC) == nil {
 		return
@@ -115,7 +115,7 @@ func (b *box) launch(c *Call, env []string, files []*os.File) (pid int, err erro
 	defer runs.Unlock()
 	p, err := os.StartProcess(c.Argv[0], c.Argv, attr)
 	if b.trace && errors.Is(err, unix.EPERM) {
-		// A container, or somebody tracing us, forbids it.
+		// A container, or a tracer of this process, forbids it.
 		b.trace, attr.Sys.Ptrace = false, false
 		b.unbound = append(b.unbound, lateLimits)
 		p, err = os.StartProcess(c.Argv[0], c.Argv, attr)
@@ -124,19 +124,18 @@ func (b *box) launch(c *Call, env []string, files []*os.File) (pid int, err erro
 		return 0, err
 	}
 	pid = p.Pid
-	p.Release() // it is reaped by its number
+	p.Release() // it is reaped by its pid
 	enter(pid)
 	return pid, nil
 }
 
-// limit sets the resource limits, from an ordinary thread: the filter keeps the
-// confined one from touching the limits of others. The program asked to be traced,
-// so it stands still before its first instruction and cannot be ahead of its
-// limits. Where tracing is forbidden they come some microseconds late, and
-// unbound says so.
+// limit sets the resource limits from an ordinary thread, because the filter keeps the confined
+// thread from setting another process's limits. The program asked to be traced, so it is stopped
+// before its first instruction and cannot run without its limits. If tracing is forbidden, the
+// limits come some microseconds late, and unbound reports that.
 func (b *box) limit(pid int) error {
 	if b.trace && !stopped(pid) {
-		return nil // killed meanwhile; there is nothing to limit
+		return nil // killed meanwhile; there is no process to limit
 	}
 	if !stamp(pid, b.mark) {
 		b.mark = 0
@@ -156,7 +155,7 @@ func (b *box) limit(pid int) error {
 	return nil
 }
 
-// lowerOf sets the limit of a process unless a lower one holds.
+// lowerOf sets the limit of a process unless it already has a lower one.
 func lowerOf(pid int, l cage.Limit) error {
 	var old unix.Rlimit
 	lim := l.Pair()
@@ -180,8 +179,8 @@ func (b *box) release(pid int, err error) error {
 	return nil
 }
 
-// stopped waits until the traced program stops at its exec, and leaves its status
-// for the real wait. It reports false when the program ended instead.
+// stopped waits until the traced program stops at its exec, and keeps its status for the real
+// wait. It returns false when the program ended instead.
 func stopped(pid int) bool {
 	const trapped = 4 // CLD_TRAPPED, sigaction(2)
 	for {
@@ -193,8 +192,8 @@ func stopped(pid int) bool {
 	}
 }
 
-// watch closes done when the program has ended. It does not reap it: as long as
-// the id is taken, the group can be killed without hitting a stranger.
+// watch closes done when the program has ended. It does not reap the program: while its pid is in
+// use, the group can be killed without hitting another process.
 func (lp *linuxProcess) watch() {
 	for {
 		var info unix.Siginfo
@@ -206,7 +205,7 @@ func (lp *linuxProcess) watch() {
 	}
 }
 
-// signalOf returns the signal that an exit status above 128 usually stands for.
+// signalOf returns the signal that usually explains an exit status above 128.
 func signalOf(exit int) string {
 	if exit <= 128 {
 		return ""
@@ -246,9 +245,9 @@ func (lp *linuxProcess) reap() (int, string, error) {
 	return ws.ExitStatus(), "", nil
 }
 
-// vanish waits for the killed members of the group to be gone: dying takes the
-// kernel a moment. Not longer than that, because where nobody reaps orphans, as in
-// a container without an init, they stay as zombies.
+// vanish waits until the killed members of the group have disappeared, because dying takes the
+// kernel a moment. The wait is short: where no process reaps orphans, as in a container without
+// an init, they stay as zombies.
 func (lp *linuxProcess) vanish() {
 	for wait := 50 * time.Microsecond; wait < 50*time.Millisecond; wait *= 2 {
 		if unix.Kill(-lp.pid, 0) != nil {

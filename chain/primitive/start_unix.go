@@ -41,9 +41,9 @@ func (u *unixProcess) signal(hard bool) {
 	unix.Kill(-u.p.Pid, sig)
 }
 
-// sweep comes after the wait here, because not every system can look at an ended
-// child without reaping it. The group's id stays taken while a member lives, and
-// when none lives the call finds nobody.
+// sweep comes after the wait here, because not every system can check for an ended child without
+// reaping it. The group's id stays in use while a member lives. After the last member the call
+// finds no process.
 func (u *unixProcess) sweep() { unix.Kill(-u.p.Pid, unix.SIGKILL) }
 
 func (u *unixProcess) reap() (int, string, error) {

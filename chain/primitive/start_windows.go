@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// platformEnv is what programs need to find the system's own files.
+// platformEnv returns the variables that programs need to find the system's own files.
 func platformEnv() map[string]string {
 	root := os.Getenv("SystemRoot")
 	return map[string]string{
@@ -75,8 +75,7 @@ func assign(job windows.Handle, pid int) error {
 	return windows.AssignProcessToJobObject(job, h)
 }
 
-// signal is hard at once: there is no polite signal that a program without a
-// console would receive.
+// signal kills at once, because a program without a console receives no softer signal.
 func (w *windowsProcess) signal(bool) { windows.TerminateJobObject(w.job, 1) }
 
 func (w *windowsProcess) sweep() {

@@ -12,8 +12,8 @@ import (
 
 const lateLimits = "resource limits are set some microseconds after the start: tracing is forbidden here, so it cannot be done before"
 
-// unbound names what does not bind in a run, in words for a person. traced says that its
-// limits are set before it begins.
+// unbound names the limits that do not bind in a run, in words for a person. traced means that
+// its limits are set before it begins.
 func unbound(c *Call, traced bool) []string {
 	var out []string
 	s := &c.Sandbox
@@ -38,7 +38,7 @@ func unbound(c *Call, traced bool) []string {
 	return out
 }
 
-// unboundOutside is what only namespaces bind.
+// unboundOutside names the limits that only namespaces enforce.
 func unboundOutside(s *Sandbox, traced bool) []string {
 	var out []string
 	if !traced {
@@ -59,7 +59,7 @@ func unboundOutside(s *Sandbox, traced bool) []string {
 	return append(out, "permissions and times of this user's files can be changed wherever they lie, though not to let others write or to run as their owner, and names, sizes and changes of files be seen: Landlock does not know these")
 }
 
-// unboundRules names what an older Landlock does not know, and what none does.
+// unboundRules names the rules that an older Landlock lacks, and those that every version lacks.
 func unboundRules(s *Sandbox, abi int) []string {
 	var out []string
 	if len(s.Create) > 0 {

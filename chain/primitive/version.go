@@ -11,12 +11,12 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// maxVersion bounds the parts of a version and the digits of each.
+// maxVersion bounds the parts of a version, and the digits of each part.
 const maxVersion = 8
 
-// ParseVersion finds the version in what an interpreter says of itself: the first
-// word that, after an optional v, begins with numbers joined by dots, two at
-// least ("v22.18.0", "Python 3.11.2", "GNU bash, version 5.2.15(1)-release").
+// ParseVersion finds the version in an interpreter's output: the first word that, after an
+// optional v, begins with at least two numbers joined by dots ("v22.18.0", "Python 3.11.2", "GNU
+// bash, version 5.2.15(1)-release").
 func ParseVersion(text string) (string, bool) {
 	for _, word := range strings.Fields(text) {
 		if v := leadingVersion(strings.TrimPrefix(word, "v")); strings.Contains(v, ".") {
@@ -26,7 +26,7 @@ func ParseVersion(text string) (string, bool) {
 	return "", false
 }
 
-// leadingVersion is the beginning of s that is a version, "" when it is none.
+// leadingVersion returns the version at the beginning of s, or "".
 func leadingVersion(s string) string {
 	end := 0
 	for part := 0; part < maxVersion; part++ {
@@ -46,11 +46,10 @@ func leadingVersion(s string) string {
 	return s[:end]
 }
 
-// IsVersion reports whether s can stand as a min_version: one to eight numbers,
-// joined by dots.
+// IsVersion reports whether s is a valid min_version: one to eight numbers, joined by dots.
 func IsVersion(s string) bool { return s != "" && leadingVersion(s) == s }
 
-// AtLeast compares two versions by their numbers; one that is not given is 0.
+// AtLeast compares two versions by their numbers; a missing number is 0.
 func AtLeast(have, want string) bool {
 	h, w := strings.Split(have, "."), strings.Split(want, ".")
 	for i := range max(len(h), len(w)) {
@@ -69,8 +68,8 @@ func number(parts []string, i int) int {
 	return n
 }
 
-// told remembers what programs said, by what the file system knows of them:
-// asking costs a start of the program. A replaced program is asked again.
+// told remembers the versions of programs by the facts of their files, because asking starts the
+// program. A replaced program is asked again.
 var told sync.Map
 
 type toldBy struct {
@@ -79,9 +78,9 @@ type toldBy struct {
 	mod  time.Time
 }
 
-// CheckVersion refuses a program that is older than spec wants, before anything is
-// run with it. It asks the program, in a sandbox that lets it read itself and
-// reach nothing, and is NotFound when it is too old or does not say.
+// CheckVersion refuses a program that is older than spec.MinVersion, before any run with it. It
+// asks the program, in a sandbox where the program can read itself and reach nothing. The error
+// is NotFound when the program is too old or reports no version.
 func CheckVersion(ctx context.Context, spec Spec, p Program) error {
 	if spec.MinVersion == "" {
 		return nil

@@ -10,21 +10,21 @@ import (
 	"github.com/rye-os/rye/chain/primitive/cage"
 )
 
-// mount is one entry of the view that a program has under S3.
+// mount is one entry of a program's view under S3.
 type mount struct {
 	cage.Mount
-	rank int // at one path, the highest counts
+	rank int // of several at one path, the highest wins
 }
 
 // Ranks of mounts.
 const (
 	shown = iota
 	given // writable
-	kept  // protected: read-only whatever it lies in
+	kept  // protected: read-only inside any other mount
 	gone  // hidden
 )
 
-// view is the file system that the program has, parents before what lies in them.
+// view returns the program's file system, parents before their content.
 func view(c *Call) []cage.Mount {
 	s := &c.Sandbox
 	all := systemView(s.Limits.temp())
@@ -43,7 +43,7 @@ func view(c *Call) []cage.Mount {
 		all = append(all, mount{cage.Mount{Kind: cage.Gone, Path: p}, gone})
 	}
 	var out []cage.Mount
-	other := true // the other directory for temporary files
+	other := true // include the other directory for temporary files
 	for _, m := range arrange(all, c.Temp) {
 		out = append(out, m.Mount)
 		other = other && !within(m.Path, otherTemp) && !within(otherTemp, m.Path)
@@ -54,11 +54,11 @@ func view(c *Call) []cage.Mount {
 	return out
 }
 
-// otherTemp is where programs put temporary files that shall be there after a restart. Here
-// they are gone after the run, as all are.
+// otherTemp is where programs put temporary files that survive a restart. Here they vanish after
+// the run, as all temporary files do.
 const otherTemp = "/var/tmp"
 
-// systemView is what every program needs to start.
+// systemView returns the mounts that every program needs to start.
 func systemView(temp int64) []mount {
 	all := []mount{
 		{cage.Mount{Kind: cage.Proc, Path: "/proc"}, shown},
@@ -74,11 +74,10 @@ func systemView(temp int64) []mount {
 	return append(all, bind(resolve(nameServers), shown)...)
 }
 
-// nameServers is a link on many systems, to a file of whatever keeps it up to date.
+// nameServers is a link on many systems, to a file of the service that updates it.
 const nameServers = "/etc/resolv.conf"
 
-// bind shows a path. A link is shown as the link that it is, and one on the way gives
-// nothing, as in S2.
+// bind shows a path. A link is shown as a link, and a link on the way gives nothing, as in S2.
 func bind(p string, rank int) []mount {
 	if p == "" || p == cage.TempDir || within(p, cage.FilesDir) {
 		return nil
@@ -104,7 +103,7 @@ func bind(p string, rank int) []mount {
 	return []mount{{cage.Mount{Kind: cage.Link, Path: p, Source: to}, shown}}
 }
 
-// bindAll shows all that lies in the root, but what the view has of its own.
+// bindAll shows everything in the root, except the parts that the view makes itself.
 func bindAll(rank int) (all []mount) {
 	entries, err := os.ReadDir("/")
 	if err != nil {
@@ -118,14 +117,14 @@ func bindAll(rank int) (all []mount) {
 	return all
 }
 
-// arrange puts parents before what lies in them and leaves out what changes nothing: paths
-// that a parent shows already, and protection of what is not there.
+// arrange puts parents before their content and drops mounts without effect: paths that a parent
+// already shows, and protection of paths that are not in view.
 func arrange(all []mount, temp string) []mount {
 	slices.SortStableFunc(all, func(a, b mount) int {
 		return cmp.Or(strings.Compare(a.Path+"/", b.Path+"/"), b.rank-a.rank)
 	})
 	var out []mount
-	// around returns the innermost mount that path lies in.
+	// around returns the innermost mount that contains path.
 	around := func(path string) (m mount, ok bool) {
 		for i := len(out) - 1; i >= 0; i-- {
 			if within(path, out[i].Path) {
@@ -151,7 +150,7 @@ func arrange(all []mount, temp string) []mount {
 	return out
 }
 
-// binds reports whether m has the files of a place, and hides none.
+// binds reports whether m shows the files of a place, and hides none.
 func (m mount) binds() bool {
 	return m.Kind == cage.Shown || m.Kind == cage.Given || m.Kind == cage.Kept
 }

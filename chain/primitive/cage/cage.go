@@ -14,36 +14,36 @@
 // it or says why not.
 package cage
 
-// Bounds are what a process may reach. The zero value is nothing.
+// Bounds are the limits of a process. The zero value allows nothing.
 type Bounds struct {
-	Grants []Grant // on files; what is not granted is refused
+	Grants []Grant // on files; every other file is refused
 
 	Net   bool     // IPv4 and IPv6, as client and server
 	Ports []uint16 // TCP ports that may be connected to; nil is every port
 	Unix  bool     // sockets of this machine
 
-	// Inside says that process ids, System V's shared memory and the network's devices are
-	// the namespace's own, so that what would reach other processes by them reaches nobody.
+	// Inside means that process ids, System V's shared memory and network devices belong to the
+	// namespace. So the program cannot reach other processes through them.
 	Inside bool
 }
 
 // Grant gives rights on files.
 type Grant struct {
-	Path   string // of a file, or of a tree; what does not exist, or is a link, is passed over
+	Path   string // of a file or a tree; a missing path or a link is skipped
 	Rights Rights
-	Avoid  []string // what of the tree is left out
+	Avoid  []string // parts of the tree that are excluded
 }
 
 // Rights on files.
 type Rights uint8
 
-// What may be granted.
+// The rights.
 const (
 	Read   Rights = 1 << iota // files, and the names in directories
 	Exec                      // to read, and to start
 	Write                     // to read, change, make, move and remove
 	Create                    // to make, fill and replace files; see chain/primitive, Sandbox.Create
-	Device                    // to read and write what is there, and to control it
+	Device                    // to read, write and control
 )
 
 // Limit bounds a resource, by its number in setrlimit(2).
@@ -53,7 +53,7 @@ type Limit struct {
 	Max      uint64
 }
 
-// Orders are what rye-cage is told about one run.
+// Orders are the orders to rye-cage for one run.
 type Orders struct {
 	Argv []string // Argv[0] is an absolute path in the view
 	Env  []string
@@ -61,8 +61,8 @@ type Orders struct {
 
 	Sealed bool // the program has a sealed file as descriptor 3
 	Back   bool // the program has a connection as its next descriptor
-	Handed bool // a tree comes with the orders, for the mount of that kind
-	Local  bool // the namespace has a network of its own, whose loopback is brought up
+	Handed bool // a tree comes with the orders, for the mount of kind Handed
+	Local  bool // the namespace has its own network, whose loopback is brought up
 
 	Mounts []Mount
 	Files  []File // laid out below FilesDir, which then cannot be written
@@ -70,8 +70,7 @@ type Orders struct {
 	Limits []Limit
 }
 
-// FilesDir is where the view has the files of a run, and TempDir its place for temporary
-// files.
+// FilesDir has the files of a run in the view, and TempDir is the directory for temporary files.
 const (
 	FilesDir = "/run/rye"
 	TempDir  = "/tmp"
@@ -84,49 +83,49 @@ type File struct {
 	Exec bool
 }
 
-// Mount is one entry of the view. They are made in their order.
+// Mount is one entry of the view. Entries are mounted in order.
 type Mount struct {
 	Kind   Kind
 	Path   string // in the view, absolute and clean
-	Source string // of a bind: the path in the system, without links; of a link: where it leads
+	Source string // of a bind: the path in the system, without links; of a link: its target
 	Size   int64  // of a tmpfs, in bytes; 0 is the system's default
 }
 
-// Kind says what an entry of the view is.
+// Kind is the kind of an entry of the view.
 type Kind uint8
 
 // The kinds of entries.
 const (
 	Shown  Kind = iota // a file or tree of the system, read-only
 	Given              // the same, writable
-	Kept               // what is there in the view by now, read-only from here on
-	Gone               // what is there in the view by now, as if it were empty
+	Kept               // the entry already in the view, now read-only
+	Gone               // the entry already in the view, now empty
 	Link               // a symbolic link
 	Tmpfs              // an empty, writable tree
 	Proc               // the processes of the namespace, always at /proc
-	Dev                // devices that every program has, always at /dev
+	Dev                // the devices of every program, always at /dev
 	Handed             // the tree that comes with the orders
 )
 
-// fdTalk is the socket over which rye-cage is told and answers; its standard descriptors
-// lead nowhere. The message that tells is one byte, with descriptors: those of the program
-// (standard input, output and error), one that the orders are read from, and, where the
-// orders say so, the sealed one, the connection and a tree. A socket that is closed without a message ends it. Each byte
-// after that has the program asked to end (SIGTERM).
+// fdTalk is the socket between rye and rye-cage. rye-cage's standard descriptors are /dev/null.
+// The message with the orders is one byte, with descriptors: the program's standard input, output
+// and error, one to read the orders from, and, if the orders say so, the sealed file, the
+// connection and a tree. If the socket closes without a message, rye-cage ends. For each later
+// byte, rye-cage asks the program to end (SIGTERM).
 const fdTalk = 3
 
-// What rye-cage answers, a line each: Ready once, when the program is about
-// to be started, then one End; or one Refused or Missing instead.
+// The answers of rye-cage, one on each line: Ready once, just after the program's start, then one
+// Ended; or instead one Refused or Missing.
 const (
 	Ready   = "ready"
-	Refused = "refused" // and why
-	Missing = "missing" // and what is not there
+	Refused = "refused" // and the reason
+	Missing = "missing" // and the missing path
 	Ended   = "ended"   // and the wait status, and the words of Found
 )
 
-// Found is what the first process saw at the end.
+// Found has the facts that the first process saw at the end.
 type Found struct {
-	Status   int      // as wait(2) has it
-	TempFull bool     // there was no room left in TempDir
-	Vanished []string // paths of Kept that are not kept any more: the system replaced what was there
+	Status   int      // as in wait(2)
+	TempFull bool     // TempDir was full
+	Vanished []string // paths of Kept without protection at the end: the system replaced the file
 }

@@ -9,49 +9,52 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// calls are what a new process does until it is another program: system calls, one after the
-// other, and nothing else. It runs no Go code, so it can share the memory of this process.
-// The child of package syscall does run some, and where it makes a user namespace it has the
-// page tables of its parent copied: 3 ms at 30 MB, 20 ms at 300.
+// calls are the only actions of a new process before it becomes another program: system calls,
+// one after the other. The process runs no Go code, so it can share the memory of this process.
+// The child of package syscall runs some Go code. With a user namespace it gets a copy of its
+// parent's page tables: 3 ms at 30 MB, 20 ms at 300 MB.
+//
+// The process writes memory only inside its calls, and uses no stack, because it shares the stack
+// of the thread that made it.
 //
 // It writes no memory but where a call does, and uses no stack: the one it has is that of
 // the thread that made it.
 type calls struct {
 	list  []call
 	names []string // of the calls, for errors
-	kept  []any    // what their arguments point to; what was allocated does not move
+	kept  []any    // memory that their arguments point to; allocated memory does not move
 	mask  unix.Sigset_t
 	failure
 }
 
-// call is a system call; cloneAndCall knows where its fields are.
+// call is a system call. cloneAndCall knows the offsets of its fields.
 type call struct {
 	nr    uintptr
 	args  [6]uintptr
 	least int // a smaller result is a failure
 }
 
-// failure says which call failed; cloneAndCall knows where its fields are.
+// failure is the call that failed. cloneAndCall knows the offsets of its fields.
 type failure struct {
-	news   uintptr // the descriptor that the rest is written to
+	news   uintptr // the descriptor to which the rest is written
 	at     uintptr // the call
 	result int
 }
 
-// newCalls returns calls after which all signals do what they do by default, and those come
-// that come to this thread.
+// newCalls returns calls that restore the default action of every signal, and this thread's
+// signal mask.
 func newCalls() *calls {
 	const signals, setSize = 64, 8 // _NSIG, and the bytes of a set of them
 	c := &calls{}
 	var byDefault [4]uint64 // struct sigaction
 	for sig := uintptr(1); sig <= signals; sig++ {
-		c.add("reset a signal", unix.SYS_RT_SIGACTION, sig, at(c, &byDefault), 0, setSize).least = -int(unix.EINVAL) // SIGKILL's cannot be changed
+		c.add("reset a signal", unix.SYS_RT_SIGACTION, sig, at(c, &byDefault), 0, setSize).least = -int(unix.EINVAL) // SIGKILL cannot be changed
 	}
 	c.add("let signals come", unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, at(c, &c.mask), 0, setSize)
 	return c
 }
 
-// add appends a call. It fails when the kernel says so, unless least is set to something else.
+// add appends a call. A negative result is a failure, unless the caller sets least.
 func (c *calls) add(name string, nr uintptr, args ...uintptr) *call {
 	one := call{nr: nr}
 	copy(one.args[:], args)
@@ -77,8 +80,8 @@ func (c *calls) texts(all ...string) uintptr {
 	return at(c, &v[0])
 }
 
-// start makes the process, which writes of a failure to news. c must be kept until it has
-// made its calls. The thread must be locked.
+// start makes the process. On a failure the process writes it to news. c must be kept until the
+// process has made its calls. The thread must be locked.
 func (c *calls) start(flags uintptr, news int) (pid int, err error) {
 	var all unix.Sigset_t
 	for i := range all.Val {
@@ -87,7 +90,7 @@ func (c *calls) start(flags uintptr, news int) (pid int, err error) {
 	c.news = uintptr(news)
 	syscall.ForkLock.Lock()
 	defer syscall.ForkLock.Unlock()
-	// A handler would run in the process too, on this thread's stack.
+	// A signal handler would also run in the process, on this thread's stack.
 	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &all, &c.mask); err != nil {
 		return 0, err
 	}
@@ -99,8 +102,8 @@ func (c *calls) start(flags uintptr, news int) (pid int, err error) {
 	return pid, nil
 }
 
-// collect waits for the end of a process that was started here, and for no other's: the rest of
-// this process waits for those.
+// collect reaps a process that was started here, and no other one: the rest of this program reaps
+// its own.
 func collect(pid int) {
 	for {
 		if _, err := unix.Wait4(pid, nil, 0, nil); err != unix.EINTR {
@@ -109,7 +112,7 @@ func collect(pid int) {
 	}
 }
 
-// told turns what the process wrote into an error; nothing is nil.
+// told converts the process's message into an error; an empty message is nil.
 func (c *calls) told(news []byte) error {
 	if len(news) == 0 {
 		return nil

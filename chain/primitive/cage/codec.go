@@ -7,13 +7,13 @@ import (
 	"github.com/rye-os/rye/internal/table"
 )
 
-// Orders travel as lengths and bytes: a decoder of JSON would cost every run a quarter of
-// a millisecond in a program that starts in one. Both sides are of one build (Main), so the
-// form is nobody else's concern.
+// Orders are encoded as lengths and bytes. A JSON decoder would cost a quarter of a millisecond
+// in every run, because the program is new each time. Both sides are of one build (Main), so no
+// other program reads this form.
 
 var errOrders = errors.New("orders that cannot be read")
 
-// Encode returns the orders as Decode reads them.
+// Encode returns the orders in the form of Decode.
 func (o *Orders) Encode() []byte {
 	var w writer
 	w.list(o.Argv)
@@ -43,7 +43,7 @@ func (o *Orders) Encode() []byte {
 	return w.out
 }
 
-// Decode reads what Encode wrote.
+// Decode reads the output of Encode.
 func Decode(raw []byte) (o Orders, err error) {
 	r := reader{table.NewCursor(raw)}
 	o.Argv, o.Env, o.Dir = r.list(), r.list(), r.text()
@@ -120,12 +120,12 @@ func (w *writer) flags(all ...bool) {
 	w.number(n)
 }
 
-// reader takes orders apart.
+// reader decodes orders.
 type reader struct{ *table.Cursor }
 
 func (r reader) number() uint64 { return r.Uvarint() }
 
-// count is the number of things that follow, each of which takes a byte at least.
+// count returns the number of elements that follow. Each takes at least one byte.
 func (r reader) count() int { return r.Count(r.Uvarint(), 1) }
 
 func (r reader) text() string { return r.Text(r.count()) }

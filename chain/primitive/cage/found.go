@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// String is the line that says it.
+// String returns f as a line.
 func (f Found) String() string {
 	line := fmt.Sprintf("%s %d %t", Ended, f.Status, f.TempFull)
 	for _, p := range f.Vanished {
@@ -15,7 +15,7 @@ func (f Found) String() string {
 	return line
 }
 
-// ParseFound reads what String returned; false for anything else.
+// ParseFound reads the output of String; false for any other line.
 func ParseFound(line string) (f Found, ok bool) {
 	word, rest, _ := strings.Cut(line, " ")
 	status, rest, _ := strings.Cut(rest, " ")

@@ -9,14 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inside is the first process of the namespaces: it makes the view, starts the program,
-// confined, and stays until it has ended. Then the kernel ends whatever else there is.
+// inside is the first process of the namespaces. It makes the view, starts the confined program,
+// and stays until the program has ended. Then the kernel ends all other processes of the
+// namespaces.
 func inside(answer *os.File) int {
 	ready := make(chan error, 1)
 	go func() { ready <- prepare() }()
 	o, given, tree, err := told()
 	if o == nil && err == nil {
-		return 0 // nobody wants it any more
+		return 0 // no run needs it
 	}
 	if err != nil {
 		return refuse(answer, err)
@@ -33,11 +34,11 @@ func inside(answer *os.File) int {
 	if err != nil {
 		return refuse(answer, err)
 	}
-	for _, fd := range given { // who reads what the program writes shall not wait for this process
+	for _, fd := range given { // a reader of the program's output must not wait for this process
 		unix.Close(fd)
 	}
 	if _, err := fmt.Fprintln(answer, Ready); err != nil {
-		return 1 // rye has ended: before this process could be told to end with it, nobody else would
+		return 1 // rye ended before PDEATHSIG was set, so nothing else would end us
 	}
 	go heed(pid)
 	status := reapUntil(pid)
@@ -50,8 +51,9 @@ func inside(answer *os.File) int {
 	return status.ExitStatus()
 }
 
-// told waits for the message, and returns the orders with the descriptors of the program, and
-// of the tree that was handed. No orders and no error is the end without a message.
+// told waits for the message. It returns the orders, the descriptors of the program, and the
+// descriptor of a handed tree. Neither orders nor an error means that the socket closed without a
+// message.
 func told() (o *Orders, given []int, tree int, err error) {
 	buf, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(7*4))
 	var n, size int
@@ -100,12 +102,12 @@ func told() (o *Orders, given []int, tree int, err error) {
 	return &orders, given, tree, nil
 }
 
-// prepare does what is the same for every run, while the orders are still to come.
+// prepare does the work that is the same for every run, before the orders arrive.
 func prepare() error {
-	// Where memory runs out, the program goes first. It cannot take this back: /proc is
-	// read-only for it.
+	// If memory runs out, the kernel kills the program first. The program cannot undo this,
+	// because its /proc is read-only.
 	os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil { // nobody looks into this process
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil { // processes cannot inspect it
 		return err
 	}
 	if err := unix.Sethostname([]byte("rye")); err != nil {
@@ -123,8 +125,7 @@ func prepare() error {
 	return nil
 }
 
-// ownNetwork gives the calling thread, and what it starts, a network with a loopback and
-// nothing else.
+// ownNetwork gives the calling thread and its children a network with a loopback only.
 func ownNetwork() error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return err
@@ -132,11 +133,12 @@ func ownNetwork() error {
 	return bringUp("lo")
 }
 
-// starter returns what starts the program, from a thread that gives up every right first and
-// ends then: it has the program's bounds, so the program could signal it, and with it crash
-// this process.
+// starter returns the function that starts the program. The start runs on a thread that first
+// gives up every right and then ends. The thread has the program's bounds, so the program could
+// signal it, and crash this process through it.
 //
-// To make a network takes as long as everything else, so the thread does that meanwhile.
+// Making a network takes as long as all the rest together, so the thread does that at the same
+// time.
 func (o *Orders) starter(given []int) func() (pid int, err error) {
 	ready, started := make(chan *Confinement), make(chan error)
 	var pid int
@@ -165,7 +167,7 @@ func (o *Orders) starter(given []int) func() (pid int, err error) {
 	}
 }
 
-// confined runs on the thread that is given up.
+// confined runs on the thread that is thrown away.
 func (o *Orders) confined(bounds *Confinement, given []int) (int, error) {
 	Umask()
 	if o.Dir != "" {
@@ -198,8 +200,8 @@ func (o *Orders) confined(bounds *Confinement, given []int) (int, error) {
 	return pid, nil
 }
 
-// Pair is what setrlimit(2) takes. The kernel tells of processor time that is used up by a
-// signal first, at the lower of two limits, and kills without a word at the higher.
+// Pair returns the values for setrlimit(2). When processor time runs out, the kernel sends a
+// signal at the soft limit, and kills without one at the hard limit.
 func (l Limit) Pair() unix.Rlimit {
 	p := unix.Rlimit{Cur: l.Max, Max: l.Max}
 	if l.Resource == unix.RLIMIT_CPU {
@@ -208,8 +210,8 @@ func (l Limit) Pair() unix.Rlimit {
 	return p
 }
 
-// lower sets a limit unless a lower one holds. The limits are the whole process's, and
-// those of what it starts.
+// lower sets a limit unless a lower one holds. The limit is for the whole process and its
+// children.
 func (l Limit) lower() error {
 	var old unix.Rlimit
 	lim := l.Pair()
@@ -219,9 +221,9 @@ func (l Limit) lower() error {
 	return unix.Prlimit(0, l.Resource, &lim, nil)
 }
 
-// heed asks the program to end when rye says so. rye does not send a signal: to have one
-// handled by package os/signal would take a quarter of a millisecond and three threads of
-// every run, and one that comes before would be lost.
+// heed asks the program to end when rye requests it. rye does not use a signal, because package
+// os/signal would cost a quarter of a millisecond and three threads in every run, and an early
+// signal would be lost.
 func heed(program int) {
 	asked := make([]byte, 1)
 	for {
@@ -233,16 +235,16 @@ func heed(program int) {
 	}
 }
 
-// reapUntil waits for whatever becomes this process's until the program has ended, and returns
-// how. Only a first process may: elsewhere it would take the ends of programs that others of
-// the process wait for.
+// reapUntil reaps every child of this process until the program has ended, and returns the
+// program's status. Only a first process may do this. In another process it would reap children
+// that other code waits for.
 func reapUntil(program int) unix.WaitStatus {
 	for {
 		var status unix.WaitStatus
 		pid, err := unix.Wait4(-1, &status, 0, nil)
 		switch {
 		case err == unix.EINTR:
-		case err != nil: // nobody is left, which cannot be before the program
+		case err != nil: // no child is left, which is impossible before the program's end
 			return 0
 		case pid == program && (status.Exited() || status.Signaled()):
 			return status
@@ -250,9 +252,9 @@ func reapUntil(program int) unix.WaitStatus {
 	}
 }
 
-// endAll kills whatever the program left and waits until nothing of it can write any more.
+// endAll kills the program's remaining processes and waits until none of them can write.
 func endAll() {
-	unix.Kill(-1, unix.SIGKILL) // all of the namespace but this process
+	unix.Kill(-1, unix.SIGKILL) // every process of the namespace except this one
 	for {
 		if _, err := unix.Wait4(-1, nil, 0, nil); err != nil && err != unix.EINTR {
 			return
@@ -260,7 +262,7 @@ func endAll() {
 	}
 }
 
-// look is what can be seen only from here, at the end.
+// look returns the facts that can be seen only here, at the end.
 func (o *Orders) look(status unix.WaitStatus, kept map[string]uint64) Found {
 	f := Found{Status: int(status)}
 	var st unix.Statfs_t
@@ -275,7 +277,7 @@ func (o *Orders) look(status unix.WaitStatus, kept map[string]uint64) Found {
 	return f
 }
 
-// mountAt returns the number of the mount that a path leads into; 0 where it leads nowhere.
+// mountAt returns the id of the mount that contains a path; 0 for a missing path.
 func mountAt(p string) uint64 {
 	var st unix.Statx_t
 	if unix.Statx(unix.AT_FDCWD, p, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, unix.STATX_MNT_ID, &st) != nil {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Rights on files, by what a caller asks for. A right that the kernel does not
-// know yet is masked out; handled names those that it does.
+// Rights on files, by the right requested. A right that the kernel does not know is masked out;
+// handled has the known ones.
 const (
 	fsRead  = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
 	fsExec  = fsRead | unix.LANDLOCK_ACCESS_FS_EXECUTE
@@ -21,18 +21,18 @@ const (
 		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
 		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SYM |
 		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_REFER
-	// fsCreate makes, fills and replaces files and directories: no links, sockets or
-	// pipes, nothing is moved between directories, no directory is removed but an
-	// empty one that was made in vain. It gives no right to read, so what is hidden stays so.
+	// fsCreate makes, fills and replaces files and directories. It makes no links, sockets or
+	// pipes, moves nothing between directories, and removes only empty directories, such as one
+	// that was made in vain. It gives no right to read, so hidden files stay hidden.
 	fsCreate = unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
 		unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR |
 		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG
-	// fsFile are the rights that mean something for a file that is no directory.
+	// fsFile are the rights that apply to a file that is not a directory.
 	fsFile = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE |
 		unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
-// rights are what the kernel's rules call r.
+// rights returns the kernel's rights for r.
 func (r Rights) rights() (all uint64) {
 	for _, one := range []struct {
 		asked Rights
@@ -48,7 +48,7 @@ func (r Rights) rights() (all uint64) {
 	return all
 }
 
-// ABI returns the version of the kernel's Landlock, 0 when there is none.
+// ABI returns the version of the kernel's Landlock, or 0 without Landlock.
 var ABI = sync.OnceValue(func() int {
 	v, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -57,8 +57,8 @@ var ABI = sync.OnceValue(func() int {
 	return int(v)
 })
 
-// handledFS are all the rights on files that a version knows: what is handled and
-// not granted is refused. Versions from landlock(7) and the kernel's
+// handledFS returns all rights on files that a version knows. A handled right is refused unless
+// it is granted. Versions are from landlock(7) and the kernel's
 // Documentation/userspace-api/landlock.rst.
 func handledFS(abi int) uint64 {
 	all := uint64(unix.LANDLOCK_ACCESS_FS_REFER - 1) // version 1: thirteen rights
@@ -74,7 +74,7 @@ func handledFS(abi int) uint64 {
 	return all
 }
 
-// handled says what the kernel shall watch for s.
+// handled returns the rights that the kernel checks for s.
 func handled(s *Bounds, abi int) unix.LandlockRulesetAttr {
 	a := unix.LandlockRulesetAttr{Handled_access_fs: handledFS(abi)}
 	if abi >= 4 && !s.Net {
@@ -92,13 +92,13 @@ func handled(s *Bounds, abi int) unix.LandlockRulesetAttr {
 	return a
 }
 
-// rules is a ruleset being filled.
+// rules is a ruleset in progress.
 type rules struct {
 	fd     int
 	rights uint64 // handled
 }
 
-// newRules returns the rules for s, filled.
+// newRules returns the complete rules for s.
 func newRules(s *Bounds, abi int) (*rules, error) {
 	attr := handled(s, abi)
 	fd, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
@@ -141,13 +141,12 @@ func (r *rules) allowPort(port uint16) error {
 	return nil
 }
 
-// allow grants rights on a path and what is below it. The path is opened without
-// following any link: a cloned project must not be able to name ~/.ssh. What does
-// not exist, or is a link, is passed over.
+// allow grants rights on a path and everything below it. It follows no link to the path: a cloned
+// project must not be able to name ~/.ssh. It skips a missing path and a link.
 func (r *rules) allow(path string, rights uint64) error {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
-	if err == unix.ENOSYS { // a rye within a run
+	if err == unix.ENOSYS { // a rye inside a run
 		fd, err = openByName(path)
 	}
 	switch {
@@ -187,7 +186,7 @@ func openByName(path string) (int, error) {
 	return fd, err
 }
 
-// openDir opens a directory to be listed, through no link.
+// openDir opens a directory for listing, and follows no link.
 func openDir(path string) (*os.File, error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_NO_SYMLINKS})
@@ -204,7 +203,7 @@ func openDir(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// add grants rights on what fd is.
+// add grants rights on the file or tree at fd.
 func (r *rules) add(fd int, path string, rights uint64) error {
 	rights &= r.rights
 	if rights == 0 {
@@ -218,9 +217,8 @@ func (r *rules) add(fd int, path string, rights uint64) error {
 	return nil
 }
 
-// tree grants rights on path except for what lies in avoid. Directories on the
-// way to something avoided keep only the right to list names, below them each
-// entry is granted by itself.
+// tree grants rights on path except for the paths in avoid. A directory that contains one of
+// these keeps only the right to list names, and each of its entries is granted by itself.
 func (r *rules) tree(path string, rights uint64, avoid []string) error {
 	inside := false
 	for _, a := range avoid {
@@ -237,7 +235,7 @@ func (r *rules) tree(path string, rights uint64, avoid []string) error {
 	}
 	dir, err := openDir(path)
 	if err != nil {
-		return nil // nothing to grant in what cannot be read
+		return nil // an unreadable directory has nothing to grant
 	}
 	defer dir.Close()
 	entries, err := dir.ReadDir(-1)
@@ -252,9 +250,9 @@ func (r *rules) tree(path string, rights uint64, avoid []string) error {
 	return nil
 }
 
-// entry grants rights on one entry of a directory that holds something avoided. Most are
-// far from it, and there are hundreds in /etc: those are opened from the directory, and
-// what they are is known from its list.
+// entry grants rights on one entry of a directory that contains a path of avoid. Most entries are
+// not near one, and /etc has hundreds. So they are opened from the directory, and their type
+// comes from its listing.
 func (r *rules) entry(dir *os.File, e os.DirEntry, path string, rights uint64, avoid []string) error {
 	near := func(a string) bool { return within(a, path) || within(path, a) }
 	switch {
@@ -267,21 +265,21 @@ func (r *rules) entry(dir *os.File, e os.DirEntry, path string, rights uint64, a
 	}
 	fd, err := unix.Openat(int(dir.Fd()), e.Name(), unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
-		return nil // it is gone
+		return nil // it no longer exists
 	}
 	defer unix.Close(fd)
-	if r.add(fd, path, rights) != nil { // it became something else meanwhile
+	if r.add(fd, path, rights) != nil { // it was replaced meanwhile
 		return r.allow(path, rights)
 	}
 	return nil
 }
 
-// within reports whether path is dir or lies below it. Both are clean.
+// within reports whether path is dir or is below it. Both are clean.
 func within(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir) && path[len(dir)] == '/'
 }
 
-// enforce puts the ruleset on the calling thread only. It needs no_new_privs.
+// enforce applies the ruleset to the calling thread only. It needs no_new_privs.
 func (r *rules) enforce() error {
 	if _, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r.fd), 0, 0); errno != 0 {
 		return errno

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// insideVerb is what Start starts rye-cage with, before the build.
+// insideVerb is the first argument from Start to rye-cage. The build follows.
 const insideVerb = "inside"
 
-// Main is rye-cage: args are the program's, with its name. It returns the exit status.
+// Main is rye-cage. args are the program's, with its name. It returns the exit status.
 func Main(args []string, build string) int {
 	if len(args) == 2 && args[1] == "--build-id" {
 		fmt.Println(build)
@@ -31,7 +31,7 @@ func Main(args []string, build string) int {
 	return inside(answer)
 }
 
-// refuse says why nothing was started.
+// refuse reports why no program was started.
 func refuse(answer *os.File, err error) int {
 	word := Refused
 	if errors.Is(err, fs.ErrNotExist) {

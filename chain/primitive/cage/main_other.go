@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// Main is rye-cage, which does nothing on this system but say its build.
+// Main is rye-cage. On this system it only prints its build.
 func Main(args []string, build string) int {
 	if len(args) == 2 && args[1] == "--build-id" {
 		fmt.Println(build)

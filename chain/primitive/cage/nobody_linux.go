@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// overflow is the user, and the group, that others are shown as whom a namespace does not know.
+// overflow is the user and the group that a namespace shows for unknown ones.
 const overflow = 65534
 
-// Nobody returns a descriptor of a user namespace that knows neither the superuser nor
-// anybody else, for Disown. It takes the superuser of the system.
+// Nobody returns a descriptor of a user namespace, for Disown. The namespace maps neither the
+// superuser nor any other ordinary user. Nobody needs the superuser of the system.
 func Nobody() (ns int, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -43,9 +43,9 @@ func Nobody() (ns int, err error) {
 	return ns, nil
 }
 
-// Disown returns a tree, read-only, with what lies at a path, in which all belongs to nobody
-// that a namespace of Nobody knows: whoever opens a file there is one of the others, whom it
-// must be open for. Not every file system can.
+// Disown returns a read-only tree with the files at a path. The namespace from Nobody knows no
+// owner of these files. So every user who opens a file needs the permission for others. Some file
+// systems cannot do this.
 func Disown(path string, nobody int) (tree int, err error) {
 	at, err := openAt(path)
 	if err != nil {

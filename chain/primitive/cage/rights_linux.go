@@ -7,16 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Confinement is a set of bounds made ready by ordinary code, to be put on by a thread.
+// Confinement is a set of bounds that ordinary code prepares and a thread applies to itself.
 type Confinement struct {
 	rules  *rules
 	filter []unix.SockFilter
 }
 
-// Works reports whether this system knows all that Confine puts on.
+// Works reports whether this system has everything that Confine needs.
 func Works() bool { return ABI() >= 1 && filterKnown && filterWorks() }
 
-// Prepare does everything that needs rights which the thread will give up.
+// Prepare does all the work that needs the rights that the thread will give up.
 func Prepare(b *Bounds) (*Confinement, error) {
 	r, err := newRules(b, ABI())
 	if err != nil {
@@ -25,15 +25,15 @@ func Prepare(b *Bounds) (*Confinement, error) {
 	return &Confinement{r, filter(b)}, nil
 }
 
-// Close releases what Prepare made. nil has nothing.
+// Close releases the resources from Prepare. On nil it does nothing.
 func (c *Confinement) Close() {
 	if c != nil {
 		c.rules.close()
 	}
 }
 
-// Confine puts the bounds on the calling thread, for good. NoNewPrivileges must have been
-// called on it.
+// Confine applies the bounds to the calling thread, for good. NoNewPrivileges must be called on
+// that thread first.
 func (c *Confinement) Confine() error {
 	if err := c.rules.enforce(); err != nil {
 		return errors.Join(errors.New("enforce Landlock rules"), err)
@@ -44,9 +44,9 @@ func (c *Confinement) Confine() error {
 	return nil
 }
 
-// OnThrownAwayThread runs f on a thread that serves no other goroutine, ever. The
-// runtime ends a thread whose goroutine ended locked to it, except for the main
-// thread, so that one is never used.
+// OnThrownAwayThread runs f on a thread that never runs another goroutine again. The runtime ends
+// a thread whose goroutine ended while locked to it, except for the main thread. So f never runs
+// on the main thread.
 func OnThrownAwayThread(f func()) {
 	go func() {
 		runtime.LockOSThread()
@@ -66,11 +66,11 @@ func OnThrownAwayThread(f func()) {
 	}()
 }
 
-// NoNewPrivileges keeps the calling thread, and what it starts, from getting rights by
-// starting a program.
+// NoNewPrivileges keeps the calling thread and its children from gaining rights by starting a
+// program.
 func NoNewPrivileges() error { return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }
 
-// Umask gives the calling thread a umask that lets nobody else write.
+// Umask gives the calling thread a umask that refuses writes by other users.
 func Umask() {
 	if err := unix.Unshare(unix.CLONE_FS); err == nil {
 		// The umask belongs to the whole process until this thread has its own.
@@ -79,11 +79,11 @@ func Umask() {
 	}
 }
 
-// FileCapabilities are those that the superuser keeps outside of namespaces, so that files
-// of other owners in its own containers stay usable: CHOWN, DAC_OVERRIDE, FOWNER, FSETID.
+// FileCapabilities are the capabilities that the superuser keeps outside of namespaces, so that
+// files of other owners in its own containers stay usable: CHOWN, DAC_OVERRIDE, FOWNER, FSETID.
 const FileCapabilities = 1<<0 | 1<<1 | 1<<3 | 1<<4
 
-// DropCapabilities takes from the calling thread all capabilities but those of keep.
+// DropCapabilities removes all capabilities outside of keep from the calling thread.
 func DropCapabilities(keep uint32) error {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var caps [2]unix.CapUserData
@@ -104,8 +104,8 @@ func DropCapabilities(keep uint32) error {
 	return err
 }
 
-// noCapabilities takes all of them from the calling thread and from whatever it starts, by
-// whichever way they would come back.
+// noCapabilities removes all capabilities from the calling thread and its children, and every way
+// to get them back.
 func noCapabilities() error {
 	const noRoot = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<6 | 1<<7 // SECBIT_NOROOT, NO_SETUID_FIXUP, NO_CAP_AMBIENT_RAISE, each locked
 	if err := unix.Prctl(unix.PR_SET_SECUREBITS, noRoot, 0, 0, 0); err != nil {

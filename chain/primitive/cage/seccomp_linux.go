@@ -11,9 +11,9 @@ import (
 
 const filterKnown = true
 
-// denied are system calls that no tool needs and that lead out of a sandbox, or
-// into parts of the kernel with a long list of flaws. Their answer is EPERM, so
-// that programs which only try them go on.
+// denied are system calls that no tool needs. They lead out of a sandbox, or into parts of the
+// kernel with a long list of flaws. They return EPERM, so that programs which only try them
+// continue.
 var denied = []uintptr{
 	// other processes
 	unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_KCMP, unix.SYS_PIDFD_GETFD, unix.SYS_PROCESS_MADVISE,
@@ -48,9 +48,8 @@ const (
 	retKill  = unix.SECCOMP_RET_KILL_PROCESS
 )
 
-// namespaceFlags are CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID,
-// NEWNET: clone(2). newTime shares its bit with clone's exit signal, so it counts
-// for unshare only.
+// namespaceFlags are CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET: clone(2).
+// newTime shares its bit with clone's exit signal, so only unshare is checked for it.
 const (
 	namespaceFlags = 0x7e020000
 	newTime        = 0x80
@@ -74,7 +73,7 @@ func anyBit(k uint32, jt, jf uint8) unix.SockFilter {
 	return jump(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, k, jt, jf)
 }
 
-// oneOf answers yes when the loaded word is in the list and no otherwise.
+// oneOf answers yes if the loaded word is in the list, and no otherwise.
 func oneOf(yes, no uint32, list ...uint32) []unix.SockFilter {
 	var p []unix.SockFilter
 	for _, k := range list {
@@ -83,40 +82,41 @@ func oneOf(yes, no uint32, list ...uint32) []unix.SockFilter {
 	return append(p, ret(no))
 }
 
-// on is a block for one system call. The body always ends in an answer, so the
-// number is still loaded when the block was skipped.
+// on is a block for one system call. Its body always ends with an answer. So after a skipped
+// block the number is still loaded.
 func on(nr uintptr, body ...unix.SockFilter) []unix.SockFilter {
 	return append([]unix.SockFilter{equal(uint32(nr), 0, uint8(len(body)))}, body...)
 }
 
-// filter is the program for a sandbox: what is not named is allowed, because a
-// list of allowed calls breaks with every new C library. What the rules for files
-// cover (Landlock) is not repeated here.
+// filter returns the program for a sandbox. It allows every call that it does not name, because a
+// list of allowed calls breaks with every new C library. It does not repeat the rules for files,
+// which Landlock enforces.
 func filter(s *Bounds) []unix.SockFilter {
 	p := []unix.SockFilter{
 		load(dataArch), equal(auditArch, 1, 0), ret(retKill), // int 0x80 and its like
 		load(dataNr),
 	}
 	p = append(p, archRules()...)
-	// What is newer than this program may be a way around its rules.
+	// A call newer than this program may be a way around its rules.
 	p = append(p, jump(unix.BPF_JMP|unix.BPF_JGT|unix.BPF_K, newestCall, 0, 1), ret(retNoSys))
 	for _, nr := range append(denied, deniedHere...) {
 		p = append(p, on(nr, ret(retEPERM))...)
 	}
 	if s.Inside {
 		p = append(p, modes(setID)...)
-	} else { // a mode can be given to any file of this user, wherever it lies
+	} else { // the mode of any file of this user can be changed, anywhere
 		p = append(p, modes(setID|unix.S_IWOTH|unix.S_IWGRP)...)
 		p = append(p, others()...)
 	}
 	p = append(p, tracing(s)...)
-	// A sibling would be a child of this program, which waits for none that it did not start.
+	// A sibling would be a child of this program, which reaps only the processes that it started.
 	p = append(p, on(unix.SYS_CLONE, low(0), anyBit(namespaceFlags|unix.CLONE_PARENT, 0, 1), ret(retEPERM), ret(retAllow))...)
-	// The flags of clone3 are in memory, where a filter cannot look; C libraries go
-	// back to clone when it does not exist.
+	// The flags of clone3 are in memory, which a filter cannot read. C libraries fall back to
+	// clone if it does not exist.
 	p = append(p, on(unix.SYS_CLONE3, ret(retNoSys))...)
 	p = append(p, on(unix.SYS_UNSHARE, low(0), anyBit(namespaceFlags|newTime, 0, 1), ret(retEPERM), ret(retAllow))...)
-	// Nobody else's limits, and of its own not the one that carries the mark.
+	// A program may not set the limits of other processes, nor its own limit that carries the
+	// mark.
 	p = append(p, on(unix.SYS_PRLIMIT64,
 		low(0), equal(0, 1, 0), ret(retEPERM),
 		low(1), equal(unix.RLIMIT_RTTIME, 1, 0), ret(retAllow),
@@ -125,15 +125,15 @@ func filter(s *Bounds) []unix.SockFilter {
 		ret(retAllow))...)
 	p = append(p, on(unix.SYS_SETRLIMIT, low(0), equal(unix.RLIMIT_RTTIME, 0, 1), ret(retEPERM), ret(retAllow))...)
 	p = append(p, on(unix.SYS_PERSONALITY, append([]unix.SockFilter{low(0)}, oneOf(retAllow, retEPERM, 0, 8, 0xffffffff)...)...)...)
-	// Both type into somebody else's terminal.
+	// Both type into another terminal.
 	p = append(p, on(unix.SYS_IOCTL, append([]unix.SockFilter{low(1)}, oneOf(retEPERM, retAllow, unix.TIOCSTI, unix.TIOCLINUX)...)...)...)
 	p = append(p, sockets(s)...)
 	return append(p, ret(retAllow))
 }
 
-// tracing refuses ptrace. Without namespaces, a child that asks to be traced and stands still
-// at its exec is how limits are set in time (see box.limit in chain/primitive), so the two
-// requests that this takes are allowed; they read and write nothing.
+// tracing refuses ptrace. Without namespaces, the limits of a child are set while it stops at its
+// exec as a traced process (see box.limit in chain/primitive). So the two requests for that are
+// allowed. They read and write nothing.
 func tracing(s *Bounds) []unix.SockFilter {
 	if s.Inside {
 		return on(unix.SYS_PTRACE, ret(retEPERM))
@@ -142,33 +142,33 @@ func tracing(s *Bounds) []unix.SockFilter {
 		oneOf(retAllow, retEPERM, unix.PTRACE_TRACEME, unix.PTRACE_DETACH)...)...)
 }
 
-// newestCall is the newest system call whose effect was looked at: mseal, of Linux 6.10. They
-// have the same numbers everywhere by now.
+// newestCall is the newest system call whose effect was reviewed: mseal, of Linux 6.10. New calls
+// have the same number on every architecture.
 const newestCall = 462
 
-// setID are the bits that make a program run as its owner, whoever starts it. Nothing makes
-// such a file: in a directory that others can reach it would be a way to act as this user.
+// setID are the bits that make a program run as its owner or group. A program may not make such a
+// file: in a directory that other users can reach, it would let them act as this user.
 const setID = unix.S_ISUID | unix.S_ISGID
 
-// modes refuses a change to a mode with any of the bits, and that a file is made with one
-// of setID. A directory that inherits its group's bit keeps it.
+// modes refuses a change to a mode with any of the bits, and making a file with a bit of setID. A
+// directory that inherits its group's bit keeps it.
 func modes(bits uint32) []unix.SockFilter {
 	mode := func(arg, bits uint32) []unix.SockFilter {
 		return []unix.SockFilter{low(arg), anyBit(bits, 0, 1), ret(retEPERM), ret(retAllow)}
 	}
-	// The mode means something only where a file is made.
+	// The mode has an effect only if a file is made.
 	opened := func(flags, arg uint32) []unix.SockFilter {
 		return append([]unix.SockFilter{low(flags), anyBit(unix.O_CREAT|unix.O_TMPFILE&^unix.O_DIRECTORY, 1, 0), ret(retAllow)}, mode(arg, setID)...)
 	}
 	p := slices.Concat(on(unix.SYS_FCHMOD, mode(1, bits)...), on(unix.SYS_FCHMODAT, mode(2, bits)...), on(unix.SYS_FCHMODAT2, mode(2, bits)...),
 		on(unix.SYS_OPENAT, opened(2, 3)...), on(unix.SYS_MKNODAT, mode(2, setID)...),
-		// What openat2 is told is in memory; who asks for it goes back to openat.
+		// The arguments of openat2 are in memory. Its callers fall back to openat.
 		on(unix.SYS_OPENAT2, ret(retNoSys)))
 	return slices.Concat(p, oldModes(mode, opened, bits))
 }
 
-// others refuses what reaches other processes of this user by the names that the whole
-// system shares: shared memory, queues, and priorities.
+// others refuses calls that reach other processes of this user by names of the whole system:
+// shared memory, queues and priorities. It also refuses changes of owners and attributes.
 func others() []unix.SockFilter {
 	var p []unix.SockFilter
 	for _, nr := range []uintptr{unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMCTL, unix.SYS_SEMOP,
@@ -193,11 +193,11 @@ func others() []unix.SockFilter {
 	return p
 }
 
-// sockets decides by family. Sockets of this machine lead to agents that hold
-// keys and to services that run commands (ssh-agent, docker, D-Bus), so they need
-// their own permission; a connected pair leads nowhere and is what event loops
-// use. A datagram socket of a pair can be aimed anew, and SOCK_RAW makes one here too, so
-// pairs are streams.
+// sockets decides by family. Sockets of this machine lead to agents that hold keys and to
+// services that run commands (ssh-agent, docker, D-Bus), so they need their own permission. A
+// connected pair leads nowhere, and event loops use it. But a datagram socket of a pair can be
+// connected to another address, and SOCK_RAW also makes a datagram socket here. So pairs are
+// streams.
 func sockets(s *Bounds) []unix.SockFilter {
 	local := uint32(retEPERM)
 	if s.Unix {
@@ -205,7 +205,7 @@ func sockets(s *Bounds) []unix.SockFilter {
 	}
 	body := []unix.SockFilter{low(0), equal(unix.AF_UNIX, 0, 1), ret(local)}
 	if s.Net {
-		// Routing messages: how the resolver learns which addresses there are.
+		// Routing messages: they show the resolver which addresses the machine has.
 		body = append(body, equal(unix.AF_NETLINK, 0, 4), low(2), equal(unix.NETLINK_ROUTE, 0, 1), ret(retAllow), ret(retEPERM))
 		body = append(body, equal(unix.AF_INET, 2, 0), equal(unix.AF_INET6, 1, 0), ret(retEPERM))
 		body = append(body, low(1), and(0xf), equal(unix.SOCK_STREAM, 2, 0), equal(unix.SOCK_DGRAM, 1, 0), ret(retEPERM))
@@ -220,7 +220,7 @@ func sockets(s *Bounds) []unix.SockFilter {
 			oneOf(retAllow, retEPERM, unix.SOCK_STREAM, unix.SOCK_SEQPACKET))...)...)
 	}
 	if s.Net && s.Ports != nil {
-		// Fast open connects without the call that Landlock watches.
+		// Fast open connects without the call that Landlock checks.
 		const fastOpen = unix.MSG_FASTOPEN
 		for nr, arg := range map[uintptr]uint32{unix.SYS_SENDTO: 3, unix.SYS_SENDMSG: 2, unix.SYS_SENDMMSG: 3} {
 			p = append(p, on(nr, low(arg), anyBit(fastOpen, 0, 1), ret(retEPERM), ret(retAllow))...)
@@ -229,7 +229,7 @@ func sockets(s *Bounds) []unix.SockFilter {
 	return p
 }
 
-// install puts the filter on the calling thread only. It needs no_new_privs.
+// install applies the filter to the calling thread only. It needs no_new_privs.
 func install(p []unix.SockFilter) error {
 	prog := unix.SockFprog{Len: uint16(len(p)), Filter: &p[0]}
 	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog)))
@@ -239,7 +239,7 @@ func install(p []unix.SockFilter) error {
 	return nil
 }
 
-// filterWorks asks whether the kernel knows the answers that filter gives.
+// filterWorks reports whether the kernel knows the answers of filter.
 func filterWorks() bool {
 	for _, action := range []uint32{unix.SECCOMP_RET_KILL_PROCESS, unix.SECCOMP_RET_ERRNO} {
 		_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))

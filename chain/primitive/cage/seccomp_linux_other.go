@@ -4,7 +4,7 @@ package cage
 
 import "golang.org/x/sys/unix"
 
-// No filter was written for this processor, so S2 is not given here.
+// This processor has no filter, so there is no S2 here.
 const filterKnown = false
 
 func filter(*Bounds) []unix.SockFilter { return nil }

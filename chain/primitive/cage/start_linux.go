@@ -13,23 +13,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespaces are those that rye-cage is the first process of. Where the orders say so it
-// makes itself a network.
+// namespaces are the namespaces whose first process is rye-cage. If the orders say so, rye-cage
+// makes its own network later.
 const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWPID
 
-// mountCapabilities are what it needs there: to mount, to bring a network up, and to give
-// capabilities up for good. A user other than root would lose them when it starts a program.
+// mountCapabilities are the capabilities that rye-cage needs there: to mount, to bring a network
+// up, and to give up capabilities for good. A user other than root would lose them at the start
+// of a program.
 var mountCapabilities = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
 
-// environ is the environment of rye-cage. It does two things at a time at most, a network and
-// the rest.
+// environ is the environment of rye-cage. It does at most two things at a time: a network and the
+// rest.
 var environ = []string{"GOMAXPROCS=2"}
 
-// Start starts rye-cage of a build as the first process of new namespaces, which know one
-// user and one group: this process's, or others if it is the superuser. talk is the end of
-// the socket over which it is told what to run; its standard descriptors lead nowhere. It
-// leads a session, and is killed when the calling thread ends: the caller has locked it, and
-// keeps it until rye-cage was reaped.
+// Start starts rye-cage of a build as the first process of new namespaces. The namespaces know
+// one user and one group: this process's, or others if this process is the superuser's. talk is
+// rye-cage's end of the socket for orders; its standard descriptors are /dev/null. rye-cage leads
+// a session, and is killed when the calling thread ends. The caller has locked that thread and
+// keeps it until rye-cage is reaped.
 func Start(program, build string, uid, gid int, talk *os.File) (pid int, err error) {
 	news, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -44,7 +45,7 @@ func Start(program, build string, uid, gid int, talk *os.File) (pid int, err err
 	}
 	flags := uintptr(namespaces | unix.CLONE_VM)
 	hidden := hidden()
-	if uid != os.Getuid() || hidden { // or for a moment another user's process would have the superuser's memory
+	if uid != os.Getuid() || hidden { // else another user's process shares the superuser's memory briefly
 		flags &^= unix.CLONE_VM
 	}
 	c := becoming(build, uid, gid, news[0], given, hidden)
@@ -65,7 +66,7 @@ func Start(program, build string, uid, gid int, talk *os.File) (pid int, err err
 	}
 	if err == nil {
 		var why []byte
-		why, err = io.ReadAll(ours) // to its end, when rye-cage runs: the descriptor is closed by that
+		why, err = io.ReadAll(ours) // until rye-cage runs: its exec closes the descriptor
 		err = errors.Join(err, c.told(why))
 	}
 	if err != nil {
@@ -76,15 +77,15 @@ func Start(program, build string, uid, gid int, talk *os.File) (pid int, err err
 	return pid, nil
 }
 
-// hidden reports whether this process lets nobody look into it. Then the files about it belong
-// to the superuser, and so do those about a process that has its memory.
+// hidden reports whether other processes may not inspect this process. Then its files in /proc
+// belong to the superuser, as do those of a process that shares its memory.
 func hidden() bool {
 	looked, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
 	return err == nil && looked != 1
 }
 
-// handed are the descriptors that the new process has. Their numbers are above those that
-// rye-cage shall have them at.
+// handed are the descriptors of the new process. Their numbers are above the final ones in
+// rye-cage.
 type handed struct{ news, program, talk, null int }
 
 func hand(news int, program string, talk int) (h handed, err error) {
@@ -94,7 +95,7 @@ func hand(news int, program string, talk int) (h handed, err error) {
 		return h, &fs.PathError{Op: "open", Path: os.DevNull, Err: err}
 	}
 	defer unix.Close(null)
-	// Another user may not be able to go where the superuser's programs are.
+	// Another user may not be able to reach the directory of the superuser's programs.
 	file, err := unix.Open(program, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return h, &fs.PathError{Op: "open", Path: program, Err: err}
@@ -120,11 +121,11 @@ func (h *handed) close() {
 	}
 }
 
-// becoming lists what the first process does until it is rye-cage. ours is this process's end
-// of what it gets news by.
+// becoming lists the calls of the first process until it is rye-cage. ours is this process's end
+// of the socket for news.
 //
-// A process with a copy of the memory of one that is hidden is hidden, too, until it says
-// otherwise: for less than a millisecond, other processes of the user could read the copy.
+// A copy of a hidden process's memory is also hidden, until the new process changes that. For
+// less than a millisecond after that, other processes of the user could read the copy.
 func becoming(build string, uid, gid, ours int, h handed, hidden bool) *calls {
 	c := newCalls()
 	if hidden {
@@ -132,7 +133,7 @@ func becoming(build string, uid, gid, ours int, h handed, hidden bool) *calls {
 		c.add("say so", unix.SYS_WRITE, uintptr(h.news), at(c, new(byte)), 1).least = 1
 	}
 	c.add("lead a session", unix.SYS_SETSID)
-	// It waits until its users are known. If this process ends before, so does what it reads.
+	// It waits until its users are mapped. If this process ends first, the read ends too.
 	c.add("close the other end", unix.SYS_CLOSE, uintptr(ours))
 	c.add("wait", unix.SYS_READ, uintptr(h.news), at(c, new(byte)), 1).least = 1
 	if uid != os.Getuid() {
@@ -141,8 +142,8 @@ func becoming(build string, uid, gid, ours int, h handed, hidden bool) *calls {
 		c.add("become the user", unix.SYS_SETRESUID, uintptr(uid), uintptr(uid), uintptr(uid))
 	}
 	c.add("end with rye", unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL))
-	// It has all of them so far, and gives none up here: who gets some back as the superuser
-	// by starting a program does not end with rye.
+	// It has all capabilities so far and gives none up here. A process that regains some as the
+	// superuser, by starting a program, would not end with rye.
 	header, caps := &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &[2]unix.CapUserData{}
 	for i := range caps {
 		caps[i].Permitted, caps[i].Effective = math.MaxUint32, math.MaxUint32
@@ -163,9 +164,9 @@ func becoming(build string, uid, gid, ours int, h handed, hidden bool) *calls {
 	return c
 }
 
-// writeMaps says which user and group the namespaces of a process know. Who is not the
-// superuser may say so once nobody there can give up groups, whose members may be refused
-// what everybody else may.
+// writeMaps maps one user and one group into the namespaces of a process. Without the superuser,
+// setgroups must be denied there first, because a process could leave a group whose members are
+// refused more than others.
 func writeMaps(pid, uid, gid int) error {
 	write := func(name, text string) error {
 		return os.WriteFile("/proc/"+strconv.Itoa(pid)+"/"+name, []byte(text), 0)

@@ -11,17 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hardened is what every tree in the view is: no program in it runs as somebody else, and
-// no device in it leads anywhere.
+// hardened are the attributes of every tree in the view: no program in it runs as another user,
+// and its devices cannot be used.
 const hardened = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
 
-// view puts the files of the orders into the new root. What is shown is opened before
-// anything of it is mounted, by its own path and through no link, and held: nobody can
-// exchange it from then on.
+// view puts the files of the orders into the new root. It opens and holds every source before it
+// mounts the first one, by the source's own path and through no link. So no other process can
+// exchange a source afterwards.
 //
-// It returns the numbers of the mounts that keep something, by path.
+// It returns the ids of the mounts for Kept, by path.
 func (o *Orders) view(handed int) (kept map[string]uint64, err error) {
-	trees := make(map[int]int, len(o.Mounts)) // descriptors, by number of the mount
+	trees := make(map[int]int, len(o.Mounts)) // descriptors, by index of the mount
 	for i, m := range o.Mounts {
 		fd, err := m.tree(handed)
 		if err != nil {
@@ -50,9 +50,9 @@ func (o *Orders) view(handed int) (kept map[string]uint64, err error) {
 	return kept, dropOldRoot()
 }
 
-// stand makes a place to stand in where the program's directory is not in view. Among the
-// temporary files that place would be writable, and what is written there gone after the run:
-// so nobody can write there.
+// stand makes the program's directory if it is not in view. Among the temporary files that
+// directory would be writable, and its files would be lost after the run. So it is made
+// read-only.
 func (o *Orders) stand() error {
 	if o.Dir == "" || o.Dir == TempDir {
 		return nil
@@ -73,14 +73,14 @@ func (o *Orders) stand() error {
 		return err
 	}
 	defer unix.Close(tree)
-	// Of what is mounted below, the tree has the mounts: they stay as writable as they are.
+	// The tree also has the mounts below; these stay as writable as they are.
 	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | hardened}); err != nil {
 		return err
 	}
 	return unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
-// oldRoot is where the system's files are until the view is made.
+// oldRoot has the system's files until the view is made.
 const oldRoot = "/.old"
 
 const (
@@ -88,12 +88,12 @@ const (
 	devDir  = "/dev"
 )
 
-// newRoot makes an empty tree the root, with the old one below it.
+// newRoot makes an empty tree the root, with the old root below it.
 func newRoot() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("keep mounts to oneself: %w", err)
 	}
-	const base = "/proc" // any directory that every system has
+	const base = "/proc" // any directory that exists on every system
 	if err := unix.Mount("rye", base, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755,size=16m"); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func newRoot() error {
 	return os.Chdir("/")
 }
 
-// dropOldRoot comes last: /proc can be mounted only while another one is to be seen.
+// dropOldRoot comes last, because /proc can be mounted only while another one is visible.
 func dropOldRoot() error {
 	if err := unix.Unmount(oldRoot, unix.MNT_DETACH); err != nil {
 		return fmt.Errorf("leave the old root: %w", err)
@@ -117,7 +117,7 @@ func dropOldRoot() error {
 	return unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | hardened})
 }
 
-// tree opens what a mount shows of the system; -1 for what shows nothing of it.
+// tree opens the part of the system that a mount shows; -1 for a mount of no such part.
 func (m Mount) tree(handed int) (int, error) {
 	switch m.Kind {
 	case Shown:
@@ -130,8 +130,8 @@ func (m Mount) tree(handed int) (int, error) {
 	return -1, nil
 }
 
-// clone returns a tree of its own with what lies at a path, mounts below it included. No
-// link is followed.
+// clone returns a separate tree with the files at a path and the mounts below it. It follows no
+// link.
 func clone(source string, attr uint64) (int, error) {
 	at, err := openAt(source)
 	if err != nil {
@@ -157,7 +157,7 @@ func openAt(p string) (int, error) {
 	return unix.Openat2(unix.AT_FDCWD, p, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
 }
 
-// attach puts a mount into the view. tree is what it shows of the system.
+// attach puts a mount into the view. tree is the part of the system that it shows.
 func (m Mount) attach(tree int) error {
 	switch m.Kind {
 	case Shown, Given, Handed:
@@ -174,12 +174,12 @@ func (m Mount) attach(tree int) error {
 	case Tmpfs:
 		return m.tmpfs("mode=1777")
 	case Proc, Dev:
-		return nil // they are there
+		return nil // they already exist
 	}
 	return fmt.Errorf("a kind of mount, %d, that is not known", m.Kind)
 }
 
-// place moves a tree to its path, which is made where it is missing.
+// place moves a tree to its path, which it makes if necessary.
 func (m Mount) place(tree int) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(tree, &st); err != nil {
@@ -196,8 +196,8 @@ func (m Mount) place(tree int) error {
 	return unix.MoveMount(tree, "", to, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
-// makeTarget makes a directory, or an empty file, to mount something at. In a tree of the
-// system nothing is made: what is not there cannot be mounted over.
+// makeTarget makes a directory, or an empty file, as a mount point. It makes nothing in a tree of
+// the system, so a missing path there cannot be mounted over.
 func makeTarget(p string, dir bool) error {
 	if _, err := os.Lstat(p); err == nil {
 		return nil
@@ -215,12 +215,12 @@ func makeTarget(p string, dir bool) error {
 	return f.Close()
 }
 
-// keep makes what is at a path read-only, by mounting it on itself: source and target are
-// one descriptor, so nothing can come between.
+// keep makes a path read-only by mounting it on itself. Source and target are one descriptor, so
+// no other process can interfere.
 func (m Mount) keep() error {
 	at, err := openAt(m.Path)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
-		return nil // it went away; what comes in its place is looked for at the end
+		return nil // it no longer exists; look checks for its replacement at the end
 	}
 	if err != nil {
 		return err
@@ -234,7 +234,7 @@ func (m Mount) keep() error {
 	return unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
-// cover hides what is at a path.
+// cover hides the file or tree at a path.
 func (m Mount) cover() error {
 	at, err := openAt(m.Path)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
@@ -284,8 +284,8 @@ func (m Mount) tmpfs(options string) error {
 	return unix.Mount("rye", m.Path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options)
 }
 
-// mountProc shows the processes of the namespace. Some containers let nobody mount it; they
-// get no S3.
+// mountProc shows the processes of the namespace. Some containers forbid this mount; they get no
+// S3.
 func mountProc() error {
 	if err := os.Mkdir(procDir, 0o755); err != nil {
 		return err
@@ -293,16 +293,14 @@ func mountProc() error {
 	return unix.Mount("proc", procDir, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "")
 }
 
-// mountDevices shows those that lead nowhere, terminals of the namespace's own, and shared
-// memory.
+// mountDevices shows the harmless devices, the namespace's own terminals, and shared memory.
 func mountDevices() error {
 	m := Mount{Path: devDir}
 	if err := m.tmpfs("mode=755,size=64k"); err != nil {
 		return err
 	}
 	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
-		// Read-only means that nobody changes the device's own permissions; it can be
-		// written to all the same.
+		// Read-only protects the device's own permissions. The device can still be written to.
 		tree, err := clone(oldRoot+"/dev/"+name, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID)
 		if errors.Is(err, unix.ENOENT) {
 			continue
@@ -316,7 +314,7 @@ func mountDevices() error {
 			return err
 		}
 	}
-	// Shared memory counts as temporary files do.
+	// Shared memory counts as temporary files.
 	for name, to := range map[string]string{"shm": TempDir, "fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"} {
 		if err := os.Symlink(to, path.Join(m.Path, name)); err != nil {
 			return err
@@ -329,7 +327,7 @@ func mountDevices() error {
 	return unix.Mount("devpts", pts, "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=600")
 }
 
-// layOut writes the files of the run where nobody outside sees them, and nobody inside can
+// layOut writes the files of the run. No process outside sees them, and no process inside can
 // write them.
 func (o *Orders) layOut() error {
 	if len(o.Files) == 0 {
@@ -359,7 +357,7 @@ func (o *Orders) layOut() error {
 	return unix.MountSetattr(unix.AT_FDCWD, FilesDir, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | hardened})
 }
 
-// bringUp switches a network device on.
+// bringUp enables a network device.
 func bringUp(name string) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
