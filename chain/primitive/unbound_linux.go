@@ -59,7 +59,7 @@ func unboundOutside(s *Sandbox, traced bool) []string {
 	return append(out, "permissions and times of this user's files can be changed wherever they lie, though not to let others write or to run as their owner, and names, sizes and changes of files be seen: Landlock does not know these")
 }
 
-// unboundRules names the rules that an older Landlock lacks, and those that every version lacks.
+// unboundRules names the rules that an older Landlock lacks, or every version.
 func unboundRules(s *Sandbox, abi int) []string {
 	var out []string
 	if len(s.Create) > 0 {

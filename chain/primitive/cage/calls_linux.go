@@ -16,9 +16,6 @@ import (
 //
 // The process writes memory only inside its calls, and uses no stack, because it shares the stack
 // of the thread that made it.
-//
-// It writes no memory but where a call does, and uses no stack: the one it has is that of
-// the thread that made it.
 type calls struct {
 	list  []call
 	names []string // of the calls, for errors

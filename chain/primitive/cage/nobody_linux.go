@@ -13,7 +13,7 @@ import (
 const overflow = 65534
 
 // Nobody returns a descriptor of a user namespace, for Disown. The namespace maps neither the
-// superuser nor any other ordinary user. Nobody needs the superuser of the system.
+// superuser nor any other ordinary user. Only the superuser of the system can make it.
 func Nobody() (ns int, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -43,9 +43,9 @@ func Nobody() (ns int, err error) {
 	return ns, nil
 }
 
-// Disown returns a read-only tree with the files at a path. The namespace from Nobody knows no
-// owner of these files. So every user who opens a file needs the permission for others. Some file
-// systems cannot do this.
+// Disown returns a read-only tree with the files at a path. The user namespace maps no owner of
+// these files. So every user who opens a file needs the permission for others. Some file systems
+// cannot do this.
 func Disown(path string, nobody int) (tree int, err error) {
 	at, err := openAt(path)
 	if err != nil {

@@ -78,7 +78,7 @@ func Start(program, build string, uid, gid int, talk *os.File) (pid int, err err
 }
 
 // hidden reports whether other processes may not inspect this process. Then its files in /proc
-// belong to the superuser, as do those of a process that shares its memory.
+// belong to the superuser, as do the files of a process that shares its memory.
 func hidden() bool {
 	looked, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
 	return err == nil && looked != 1

@@ -11,26 +11,26 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Taken is what was taken out of the project after a run.
+// Taken is one thing that was moved out of the project after a run.
 type Taken struct {
 	Path  string // relative to the project, with slashes
-	Kind  string // why it is protected: "git directory", "VS Code"
+	Kind  string // the reason for its protection: "git directory", "VS Code"
 	How   string // "new", "moved" or "changed"
-	Where string // where it is now, absolute; "" where it held nothing, as a pipe does
-	Need  string // what in needs.write would have allowed it; "" where nothing does
+	Where string // its new path, absolute; "" for a thing without content, such as a pipe
+	Need  string // the path in needs.write that would have allowed it; "" if none does
 }
 
-// After looks again when the last process of the run has ended, and moves what is new,
-// moved or changed below to, a directory that is made when it is needed. Relative paths
-// stay as they are.
+// After searches again when the last process of the run has ended, and moves things that are new,
+// moved or changed to a directory below to. It makes that directory when necessary. Relative
+// paths stay the same.
 //
-// unheld are protected paths, absolute, that nothing kept read-only until the end: mounts
-// that went away because somebody outside put another file in the place of theirs, or all
-// of them, where there are no mounts. They are taken where they differ. Who changed them
-// cannot be told.
+// unheld are absolute protected paths that did not stay read-only to the end: mounts that
+// vanished because another process replaced the file below them, or all paths on a system without
+// mounts. After takes them if they differ. It cannot know who changed them.
 //
-// ctx bounds the time; it should not be the one that an impatient user cancels, since what
-// was not looked at stays. What could not be taken is named by the error, beside what was.
+// ctx bounds the time. It should not be one that an impatient user cancels, because unsearched
+// things stay in the project. The error names the things that could not be moved; the result has
+// the others.
 func (w *Ward) After(ctx context.Context, unheld []string, to string) ([]Taken, error) {
 	d, err := openDisk(w.o.Project)
 	if err != nil {
@@ -59,12 +59,12 @@ func (w *Ward) After(ctx context.Context, unheld []string, to string) ([]Taken, 
 	return e.take.taken, errors.Join(e.take.failed...)
 }
 
-// An ending compares what is there after a run with what was there before.
+// An ending compares the things after a run with the things before it.
 type ending struct {
 	w      *Ward
 	d      *disk
 	before map[string]thing
-	inodes map[uint64]info // of things: a number alone is given to another file soon
+	inodes map[uint64]info // of things; an inode alone is soon given to another file
 	unheld []string
 	take   *taker
 }
@@ -72,7 +72,7 @@ type ending struct {
 func (e *ending) compare() {
 	c := &collector{d: e.d, write: e.w.write, missed: &e.w.missed, became: e.became}
 	c.tree(e.w.tree)
-	for _, t := range e.w.before { // submodules, targets of links: they are not on the way
+	for _, t := range e.w.before { // submodules and targets of links are not reached from the tree
 		c.all([]string{t.path}, t.kind)
 	}
 	c.all(e.w.links, gitDirectory)
@@ -89,7 +89,7 @@ func (e *ending) compare() {
 	}
 }
 
-// kept reports whether a thing is the one that was there.
+// kept reports whether a thing is the one from before the run.
 func (e *ending) kept(t thing) bool {
 	b, ok := e.before[t.path]
 	return ok && b.same(t.info)
@@ -105,8 +105,7 @@ func (e *ending) how(t thing) string {
 	return "new"
 }
 
-// away takes one thing. Of the parts of a git directory that may be written it leaves what
-// is harmless.
+// away moves one thing. Of the writable parts of a git directory it leaves the harmless ones.
 func (e *ending) away(t thing, how string) {
 	need := t.path
 	if t.part != "" {
@@ -136,8 +135,8 @@ func (e *ending) away(t thing, how string) {
 	e.take.away(t.path, t.kind, how, need)
 }
 
-// became deals with a directory that was there, and has been made a git directory: what
-// makes it one is taken, and the rest stays where it was.
+// became handles an existing directory that the run turned into a git directory. It moves the
+// names that make it one, and leaves the rest.
 func (e *ending) became(n *node) bool {
 	if slices.Contains(e.w.write, n.path) && n.path != "" {
 		return false
@@ -183,9 +182,9 @@ func (n *node) find(ino uint64) *node {
 	return nil
 }
 
-// changed returns what of a thing that is still there was written during the run: all of
-// it, where nothing held it, and else what has another name somewhere, by which it could be
-// written past a mount.
+// changed returns the parts of an existing thing that the run wrote: the whole thing if it was
+// not held, and otherwise the files with another name elsewhere, which a run could write past a
+// mount.
 func (e *ending) changed(t thing) []thing {
 	if slices.Contains(e.unheld, t.path) {
 		s := &search{d: e.d, since: e.w.began, most: maxEntries}
@@ -196,7 +195,7 @@ func (e *ending) changed(t thing) []thing {
 		return nil
 	}
 	if t.kind == ryeItems {
-		return nil // verified whenever it is used
+		return nil // it is verified at every use
 	}
 	s := &search{d: e.d, since: e.w.began, most: maxOpened / 10, linked: true}
 	if t.kind == gitDirectory && t.dir() {
@@ -211,11 +210,11 @@ func (e *ending) changed(t thing) []thing {
 	return s.hits
 }
 
-// A search finds what was written since a time. Nobody but the kernel sets a ctime.
+// A search finds the files that were written since a time. Only the kernel sets a ctime.
 type search struct {
 	d      *disk
 	since  time.Time
-	most   int  // names that may still be looked at
+	most   int  // names that may still be examined
 	linked bool // only files with more than one name
 	hits   []thing
 }

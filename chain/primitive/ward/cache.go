@@ -10,23 +10,23 @@ import (
 	"github.com/rye-os/rye/internal/table"
 )
 
-// The cache of a project is one file, all numbers little endian:
+// The cache of a project is one file. All numbers are little endian:
 //
 //	"rye ward 1\n"
 //	u32   CRC-32C of all that follows
 //	u64   checksum of the table in names.go
 //	u64   device, u64 inode of the project
-//	u32   how many directories may be looked into
+//	u32   the most directories to search
 //	names of git directories that were found, by path
 //	directories, as the walk meets them, the project first
 //
-//	directory: u64 inode, i64 ctime, u8 marks, u8 1 where it held more than was read,
-//	           names that are no directories and in the table, names of directories,
-//	           and a u8 for each of these: 1 where it follows as a directory itself
+//	directory: u64 inode, i64 ctime, u8 marks, u8 1 if it held more than was read,
+//	           names in the table that are not directories, names of directories,
+//	           and a u8 for each of these: 1 if it follows as a directory itself
 //	names:     u32 count, then u16 length and bytes of each, ascending
 //
-// It is believed as far as an inode and a ctime agree with the disk. One that is torn, of
-// another project or table, or odd in any way is not read at all; it is written anew.
+// An entry is used only if its inode and ctime agree with the disk. A torn file, a file of
+// another project or table, and every other invalid file are ignored and written again.
 
 const (
 	cacheMagic = "rye ward 1\n"
@@ -34,13 +34,13 @@ const (
 	maxFound   = 1000    // git directories that are remembered
 )
 
-// memory is what the cache keeps.
+// memory is the content of the cache.
 type memory struct {
 	tree  *node
 	found []string
 }
 
-// loadCache returns what is remembered of a project; one empty node where nothing is.
+// loadCache returns the remembered content of a project, or one empty node.
 func loadCache(path string, d *disk, most int) memory {
 	if path != "" && d.trusted {
 		if raw, err := place.Read(path, maxCache); err == nil {
@@ -52,7 +52,7 @@ func loadCache(path string, d *disk, most int) memory {
 	return memory{tree: newNode(nil, "")}
 }
 
-// saveCache writes the cache. Nothing depends on it, so nobody hears of an error.
+// saveCache writes the cache. Nothing depends on it, so errors are ignored.
 func saveCache(path string, d *disk, most int, m memory) {
 	if path == "" || !d.trusted {
 		return
@@ -62,7 +62,7 @@ func saveCache(path string, d *disk, most int, m memory) {
 	}
 }
 
-// foundBefore are the git directories among things, by path.
+// foundBefore returns the git directories among things, by path.
 func foundBefore(things []thing) []string {
 	var out []string
 	for _, t := range things {
@@ -120,7 +120,7 @@ func appendNames(out []byte, n int, name func(int) string) []byte {
 
 var errCache = errors.New("not the cache of this project")
 
-// decode is strict: what it takes, encode writes again, byte for byte.
+// decode is strict: it accepts only bytes that encode writes.
 func decode(raw []byte, id info, most int) (memory, error) {
 	r := reader{table.NewCursor(raw)}
 	if r.Text(len(cacheMagic)) != cacheMagic {
@@ -144,7 +144,7 @@ func decode(raw []byte, id info, most int) (memory, error) {
 	return m, nil
 }
 
-// reader takes directories off the front of a cache.
+// reader decodes directories from the front of a cache.
 type reader struct{ *table.Cursor }
 
 // names reads names in ascending order.
@@ -165,7 +165,7 @@ func (r reader) names(most int, ok func(string) bool) []string {
 	return out
 }
 
-// node reads one directory into n, and returns those of it that follow.
+// node reads one directory into n, and returns its subdirectories that follow.
 func (r reader) node(n *node) []*node {
 	n.ino, n.ctime, n.marks, n.more, n.seen = r.Uint64(), int64(r.Uint64()), marks(r.Byte()), r.Bit(), true
 	above := n.above()

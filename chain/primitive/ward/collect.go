@@ -7,34 +7,34 @@ import (
 	"strings"
 )
 
-// A thing must not be written: a file, a directory with all that is in it, or a link.
+// A thing must not be written: a file, a directory with all its content, or a link.
 type thing struct {
 	info
 	path string
 	kind string
-	part string // which part of a git directory, where that alone is protected
+	part string // the part of a git directory, if only that part is protected
 }
 
-// A collector makes things of what a walk saw.
+// A collector makes things from the result of a walk.
 type collector struct {
 	d      *disk
 	write  []string
 	things []thing
 	paths  map[string]bool // of things; true for directories
 	missed *missed
-	budget int // directories of git that were looked into
+	budget int // directories searched inside git directories
 
-	// became is asked about a directory that holds what git directories hold; true means
-	// that it was dealt with. May be nil.
+	// became is called for a directory with the names of a git directory. If it returns true, it
+	// has handled the directory. It may be nil.
 	became func(*node) bool
 }
 
 const (
-	maxOpened = 10_000 // names in a protected directory of which something may be written
-	maxInGit  = 2_000  // directories inside of a git directory that may be written
+	maxOpened = 10_000 // names in a protected directory with a writable part
+	maxInGit  = 2_000  // directories inside of a writable git directory
 )
 
-// tree collects what a walk saw.
+// tree collects the things that a walk found.
 func (c *collector) tree(n *node) {
 	if !n.seen {
 		return
@@ -63,7 +63,7 @@ func (c *collector) tree(n *node) {
 	}
 }
 
-// add makes a thing of a path; of its parts, where Write names it or something in it.
+// add makes a thing of a path, or of its parts if Write names the path or a path inside it.
 func (c *collector) add(p, kind string) {
 	st, err := c.d.stat(p)
 	if err != nil {
@@ -89,7 +89,7 @@ func (c *collector) keep(t thing) {
 	c.paths[t.path] = t.dir()
 }
 
-// open makes things of what is in a directory of which something may be written.
+// open makes things of the entries of a directory with a writable part.
 func (c *collector) open(p, kind string) {
 	l, err := c.d.list(p, maxOpened, false)
 	if err != nil || l.more {
@@ -104,7 +104,7 @@ func (c *collector) open(p, kind string) {
 	}
 }
 
-// all collects paths that were known before, where they are still reached without a link.
+// all collects known paths that can still be reached without a link.
 func (c *collector) all(paths []string, kind string) {
 	for _, p := range paths {
 		if !c.covered(p) && c.d.plain(p) {
@@ -113,8 +113,7 @@ func (c *collector) all(paths []string, kind string) {
 	}
 }
 
-// remembered collects git directories that were found before, as far as they still are
-// some.
+// remembered collects earlier git directories that still are git directories.
 func (c *collector) remembered(paths []string) {
 	for _, p := range paths {
 		if c.covered(p) || !c.d.plain(p) {
@@ -127,7 +126,7 @@ func (c *collector) remembered(paths []string) {
 	}
 }
 
-// covered reports whether p belongs to what is protected, or may be written.
+// covered reports whether p is inside a protected thing, or may be written.
 func (c *collector) covered(p string) bool {
 	if _, ok := c.paths[p]; ok {
 		return true
@@ -140,8 +139,8 @@ func (c *collector) covered(p string) bool {
 	return slices.ContainsFunc(c.write, func(w string) bool { return below(p, w) })
 }
 
-// targets collects what things lead to inside of the project: links, .git files, and the
-// directory that a repository calls its hooks.
+// targets collects the targets of things inside the project: of links, of .git files, and the
+// directory that a repository uses for its hooks.
 func (c *collector) targets(of []thing) {
 	for _, t := range of {
 		_, name := split(t.path)
@@ -162,14 +161,14 @@ func (c *collector) targets(of []thing) {
 	}
 }
 
-// hooks collects where else the hooks of a repository lie.
+// hooks collects the other places of a repository's hooks.
 func (c *collector) hooks(git string) {
 	for _, to := range c.d.hooksOf(git) {
 		c.target(to, "git hooks")
 	}
 }
 
-// target collects one absolute path, links resolved, where it lies in the project.
+// target collects one absolute path, with links resolved, if it is in the project.
 func (c *collector) target(abs, kind string) {
 	real, err := filepath.EvalSymlinks(abs)
 	if err != nil {

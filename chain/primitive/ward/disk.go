@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// info is what is remembered of a file, a directory, or whatever else has a name.
+// info has the remembered facts of a file, a directory, or another named thing.
 type info struct {
 	dev, ino uint64
-	ctime    int64 // nanoseconds; nobody but the kernel sets it. 0 where there is none
+	ctime    int64 // nanoseconds; only the kernel sets it. 0 where there is none
 	mode     fs.FileMode
-	links    uint64 // names that it has
+	links    uint64 // number of names
 	bytes    int64
 }
 
@@ -20,7 +20,7 @@ func (i info) dir() bool  { return i.mode.IsDir() }
 func (i info) link() bool { return i.mode&fs.ModeSymlink != 0 }
 func (i info) file() bool { return i.mode.IsRegular() }
 
-// same reports whether two looks saw one thing.
+// same reports whether i and j are of one thing.
 func (i info) same(j info) bool {
 	return i.dev == j.dev && i.ino == j.ino && i.mode.Type() == j.mode.Type()
 }
@@ -28,19 +28,19 @@ func (i info) same(j info) bool {
 // An entry is one name of a directory.
 type entry struct {
 	name string
-	mode fs.FileMode // its type alone
+	mode fs.FileMode // only its type
 }
 
-// A listing is what a directory held.
+// A listing is the content of a directory.
 type listing struct {
 	info
 	entries []entry
 	more    bool // than were read
 }
 
-// disk is the project's directory. Paths are relative to it, with slashes; "" is itself.
-// No path is looked up through a link, and none leaves the file system: the fast half is
-// in disk_linux.go, what is seldom done is done by os.Root.
+// disk is the project's directory. Paths are relative to it, with slashes; "" is the directory
+// itself. No lookup follows a link or leaves the file system. The fast half is in disk_linux.go;
+// os.Root does the rare operations.
 type disk struct {
 	root    *os.Root
 	handle  *os.File // on Linux
@@ -59,7 +59,7 @@ func (d *disk) Close() {
 // abs returns the absolute path of rel.
 func (d *disk) abs(rel string) string { return filepath.Join(d.root.Name(), filepath.FromSlash(rel)) }
 
-// local is rel for os.Root.
+// local returns rel for os.Root.
 func local(rel string) string {
 	if rel == "" {
 		return "."
@@ -80,7 +80,7 @@ func split(rel string) (dir, name string) {
 	return rel[:max(i, 0)], rel[i+1:]
 }
 
-// below reports whether p is dir or lies in it.
+// below reports whether p is dir or is inside it.
 func below(p, dir string) bool {
 	return dir == "" || p == dir || len(p) > len(dir) && p[len(dir)] == '/' && p[:len(dir)] == dir
 }

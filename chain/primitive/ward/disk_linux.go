@@ -33,8 +33,8 @@ func openDisk(project string) (*disk, error) {
 	return d, nil
 }
 
-// keepsTime lists file systems of this machine's own kernel. Over a network or through a
-// program in between, ctime may be what somebody says.
+// keepsTime lists file systems of this machine's own kernel. On a network, or with a user-space
+// file system, another program may choose the ctime.
 var keepsTime = map[int64]bool{
 	unix.EXT4_SUPER_MAGIC: true, unix.XFS_SUPER_MAGIC: true, unix.BTRFS_SUPER_MAGIC: true, unix.TMPFS_MAGIC: true,
 	unix.F2FS_SUPER_MAGIC: true, unix.OVERLAYFS_SUPER_MAGIC: true, 0x2fc12fc1: true /* ZFS */, 0xca451a4e: true, /* bcachefs */
@@ -42,8 +42,8 @@ var keepsTime = map[int64]bool{
 
 func (d *disk) fd() int { return int(d.handle.Fd()) }
 
-// stat looks at a path, and at a link itself. The directories above must have been seen to
-// be no links: it is asked for each directory after the one above it.
+// stat examines a path, and a link itself. The caller must have checked that the directories
+// above are no links: it calls stat for each directory after the one above it.
 func (d *disk) stat(rel string) (info, error) {
 	if rel == "" {
 		rel = "."
@@ -74,7 +74,7 @@ func modeOf(m uint32) fs.FileMode {
 
 var typeOf = map[byte]fs.FileMode{unix.DT_DIR: fs.ModeDir, unix.DT_REG: 0, unix.DT_LNK: fs.ModeSymlink}
 
-// openDir opens a directory, through no link and no mount.
+// openDir opens a directory, and crosses no link and no mount.
 func (d *disk) openDir(rel string, flags int) (int, error) {
 	if rel == "" {
 		rel = "."
@@ -119,8 +119,8 @@ func (d *disk) openSteps(rel string, flags int) (int, error) {
 	return at, nil
 }
 
-// list reads a directory, most entries of it. With open set, one that its owner may not
-// read is made readable first.
+// list reads at most most entries of a directory. With open set, it first makes a directory
+// readable that its owner may not read.
 func (d *disk) list(rel string, most int, open bool) (listing, error) {
 	fd, err := d.openDir(rel, unix.O_RDONLY)
 	if err == unix.EACCES && open {
@@ -136,7 +136,7 @@ func (d *disk) list(rel string, most int, open bool) (listing, error) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return listing{}, err
 	}
-	if open && st.Mode&0o500 != 0o500 { // its names can be read, and nothing asked about them
+	if open && st.Mode&0o500 != 0o500 { // its names can be read, but not examined
 		_ = unix.Fchmod(fd, st.Mode&0o7777|0o500)
 	}
 	l := listing{info: infoOf(&st)}
@@ -164,7 +164,7 @@ func (d *disk) list(rel string, most int, open bool) (listing, error) {
 	}
 }
 
-// entry makes an entry of what getdents64 says. Some file systems leave the type out.
+// entry makes an entry from the data of getdents64. Some file systems omit the type.
 func (d *disk) entry(fd int, typ byte, name []byte) entry {
 	if i := bytes.IndexByte(name, 0); i >= 0 {
 		name = name[:i]
@@ -181,7 +181,7 @@ func (d *disk) entry(fd int, typ byte, name []byte) entry {
 	return e
 }
 
-// widen adds permissions to a directory. It is opened by a handle that needs none.
+// widen adds permissions to a directory. It opens the directory with a handle that needs none.
 func (d *disk) widen(rel string, perm uint32) error {
 	fd, err := d.openDir(rel, unix.O_PATH)
 	if err != nil {
@@ -195,7 +195,7 @@ func (d *disk) widen(rel string, perm uint32) error {
 	return unix.Fchmodat(unix.AT_FDCWD, procPath(fd), st.Mode&0o7777|perm, 0)
 }
 
-// move renames what stands at rel, whatever it is, to an absolute path of rye's own.
+// move renames the entry at rel, of any type, to an absolute path of rye's own.
 func (d *disk) move(rel, to string) error {
 	dir, name := split(rel)
 	fd, err := d.openDir(dir, unix.O_PATH)

@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// Only Linux has the sandbox that this package is for. Elsewhere it finds the same, more
-// slowly: nothing is remembered from run to run, and a file is the same while its size and
-// time are.
+// Only Linux has the sandbox that this package is for. On other systems it finds the same things,
+// more slowly. It remembers nothing from run to run, and a file counts as the same while its size
+// and time are the same.
 
 func openDisk(project string) (*disk, error) {
 	root, err := os.OpenRoot(project)

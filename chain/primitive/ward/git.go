@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// marks are the names in a directory that git looks for when it asks whether it is one of
-// its own. Their types do not matter: git takes links, and what it takes changes.
+// marks are the names that make git recognise a directory as its own. Their types do not matter,
+// because git accepts links and its rules change.
 type marks uint8
 
 const (
@@ -49,14 +49,14 @@ func markOf(name string) marks {
 	return 0
 }
 
-// git reports whether a directory with these is a git directory: git runs the hooks and
-// obeys the config of every one that somebody stands in, whatever its name.
+// git reports whether a directory with these names is a git directory. git runs the hooks and
+// obeys the config of every one that is the current directory, whatever its name.
 func (m marks) git() bool {
 	return m&hasHEAD != 0 && (m&hasCommondir != 0 || m&hasObjects != 0 && m&hasRefs != 0)
 }
 
-// parts are what git executes in a git directory, or is led elsewhere by. needs.write that
-// names the directory does not mean these.
+// parts are the paths in a git directory that git executes, or that lead it elsewhere. A
+// directory in needs.write does not include them.
 var parts = []string{"config", "config.worktree", "commondir", "hooks", "remotes", "branches", "objects/info/alternates", "objects/info/http-alternates"}
 
 // folders are parts that a new repository has, empty or with samples.
@@ -66,8 +66,8 @@ func isPart(rel string) bool {
 	return slices.ContainsFunc(parts, func(p string) bool { return below(fold(rel), p) })
 }
 
-// executed reports whether a path names a part of a git directory that is called .git, or
-// of one of its modules.
+// executed reports whether a path names a part of a git directory called .git, or of one of its
+// modules.
 func executed(rel string) bool {
 	names := strings.Split(rel, "/")
 	at := slices.IndexFunc(names, func(n string) bool { return fold(n) == ".git" })
@@ -89,8 +89,8 @@ func executed(rel string) bool {
 	return false
 }
 
-// git makes things of the parts of a git directory that may be written, and of the git
-// directories in it: those of modules, and whatever else there is.
+// git makes things of the parts of a writable git directory, and of the git directories in it:
+// those of modules, and any other.
 func (c *collector) git(p string) {
 	for _, part := range parts {
 		c.part(p, part)
@@ -116,7 +116,7 @@ func (c *collector) part(git, part string) {
 	}
 }
 
-// passed are directories of git that hold thousands of files, and that nobody stands in.
+// passed are directories of git that hold thousands of files, and in which no user works.
 var passed = []string{"objects", "refs", "logs", "hooks", "lfs", "annex"}
 
 func (c *collector) inGit(p string) {
@@ -147,7 +147,7 @@ func marksOf(entries []entry) (m marks) {
 
 const maxGitFile = 64 << 10 // bytes of a .git file, a config, .gitmodules
 
-// small reads a small regular file, following no link; "" where there is none.
+// small reads a small regular file, and follows no link; "" if there is none.
 func (d *disk) small(rel string) string {
 	st, err := d.root.Lstat(local(rel))
 	if err != nil || !st.Mode().IsRegular() || st.Size() > maxGitFile {
@@ -168,7 +168,7 @@ func (d *disk) small(rel string) string {
 	return string(text)
 }
 
-// gitFile returns the absolute path of the directory that a .git file leads to, or "".
+// gitFile returns the absolute path of the directory that a .git file names, or "".
 func (d *disk) gitFile(rel string) string {
 	to, ok := strings.CutPrefix(d.small(rel), "gitdir:")
 	to = strings.TrimSpace(to)
@@ -178,7 +178,7 @@ func (d *disk) gitFile(rel string) string {
 	return from(filepath.Dir(d.abs(rel)), to)
 }
 
-// commonDir returns where a worktree's git directory says that the rest of it lies.
+// commonDir returns the common directory that a worktree's git directory names.
 func commonDir(git string) string {
 	f, err := os.OpenFile(filepath.Join(git, "commondir"), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -195,7 +195,7 @@ func commonDir(git string) string {
 	return ""
 }
 
-// from is a path as seen from a directory.
+// from resolves a path against a directory.
 func from(dir, to string) string {
 	to = filepath.FromSlash(to)
 	if filepath.IsAbs(to) {
@@ -204,8 +204,8 @@ func from(dir, to string) string {
 	return filepath.Join(dir, to)
 }
 
-// hooksOf returns where else a repository's hooks lie: at the end of a link, and where its
-// config says. This config was here before the run, so it is read in the widest sense.
+// hooksOf returns the other places of a repository's hooks: the target of a link, and a path in
+// its config. The config is from before the run, so every possible setting in it is accepted.
 func (d *disk) hooksOf(git string) []string {
 	var out []string
 	if st, err := d.stat(join(git, "hooks")); err == nil && st.link() {
@@ -220,8 +220,8 @@ func (d *disk) hooksOf(git string) []string {
 	return out
 }
 
-// submodules returns the .git of each submodule that .gitmodules lists: these are found
-// however many directories there are.
+// submodules returns the .git of each submodule in .gitmodules. So these are found in spite of
+// the bound on directories.
 func (d *disk) submodules() []string {
 	var out []string
 	for line := range strings.Lines(d.small(".gitmodules")) {

@@ -12,9 +12,9 @@ type setting struct {
 	section, sub, key, value string // section and key in lower case
 }
 
-// parseConfig reads the plain half of git's format: sections, and key = value in one line.
-// What git reads and this does not (continued lines, values in half a quote, keys without
-// a value) is not what git writes into a new repository; ok is false then.
+// parseConfig reads the plain half of git's format: sections, and key = value on one line. ok is
+// false for any other form (continued lines, partly quoted values, keys without a value). git
+// does not write such a form into a new repository.
 func parseConfig(text string) (out []setting, ok bool) {
 	if len(text) > maxGitFile || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r == 0xfffd }) {
 		return nil, false
@@ -44,8 +44,8 @@ func parseConfig(text string) (out []setting, ok bool) {
 	return out, true
 }
 
-// Patterns are compiled when they are needed: every start of rye would pay for them, and
-// few runs make a repository.
+// The patterns are compiled at their first use, because few runs make a repository, and every
+// start of rye would pay for them.
 var (
 	heading = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^\[([A-Za-z][A-Za-z0-9-]*)(?:[ \t]+"([^"\\]*)")?\]$`)
@@ -53,7 +53,7 @@ var (
 	keyName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]*$`) })
 )
 
-// unquote takes a value that is quoted as a whole, or not at all.
+// unquote accepts a value that is quoted as a whole, or not at all.
 func unquote(v string) (string, bool) {
 	if len(v) >= 2 && v[0] == '"' && v[len(v)-1] == '"' {
 		v = v[1 : len(v)-1]
@@ -62,7 +62,7 @@ func unquote(v string) (string, bool) {
 	return v, !strings.ContainsAny(v, `"\#;`)
 }
 
-// formatConfig writes what parseConfig reads.
+// formatConfig writes settings in the form of parseConfig.
 func formatConfig(all []setting) string {
 	var b strings.Builder
 	for i, s := range all {
@@ -82,8 +82,8 @@ func formatConfig(all []setting) string {
 	return b.String()
 }
 
-// harmlessConfig returns the settings of a config that start nothing and lead nowhere, and
-// whether that is all of it.
+// harmlessConfig returns the settings of a config that start no program and lead nowhere else,
+// and whether these are all settings.
 func harmlessConfig(text string) (keep string, all bool) {
 	settings, ok := parseConfig(text)
 	if !ok {
@@ -94,7 +94,8 @@ func harmlessConfig(text string) (keep string, all bool) {
 	return formatConfig(settings), len(settings) == n
 }
 
-// harmless has the pattern of values by section and key; a star stands for any name in quotes.
+// harmless has a pattern for the values, by section and key. A star stands for any name in
+// quotes.
 var harmless = map[string]string{
 	"core.repositoryformatversion": "0|1",
 	"core.filemode":                boolean,

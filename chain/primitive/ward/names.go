@@ -7,38 +7,37 @@ import (
 	"unicode"
 )
 
-// Kinds that the code knows too.
+// Kinds that the code uses.
 const (
 	ryeItems     = "rye"
 	gitDirectory = "git directory"
 )
 
-// table is what programs execute, or obey, by themselves: because a directory was entered,
-// opened, committed in or pushed, and nobody named the file. What a person starts by name
-// is not here: a Makefile, the scripts of package.json, tests, build files. They are the
-// ordinary source that a tool has to be able to change (docs/rationale.md).
+// ruled is the table of files that programs execute or obey by themselves, because a user
+// entered, opened, committed in or pushed the directory, without naming the file. Files that a
+// person starts by name are not here: a Makefile, the scripts of package.json, tests, build
+// files. They are ordinary source that a tool must be able to change (docs/rationale.md).
 //
-// A name may stand below one directory, and may begin or end with a star. Upper and lower
-// case are the same, since on many file systems they are, but where exact is set: there
-// may well be a page docs/agents.md.
+// A name may have one directory before it, and may begin or end with a star. Case is ignored, as
+// many file systems ignore it, unless exact is set: a page docs/agents.md may well exist.
 var ruled = []struct {
 	kind  string
 	names string
-	top   bool // counts only where a repository begins: the project's top, and beside a .git
+	top   bool // only where a repository begins: at the project's top, and beside a .git
 	exact bool
 }{
 	{kind: ryeItems, names: ".ai"},
 	{kind: gitDirectory, names: ".git"},
 	{kind: "another version control's hooks", names: ".hg .jj .pijul"},
 
-	// Shells, when a directory is entered. Not .env: to nearly all its readers it is data,
-	// and tools write it every day. Not .nvmrc and its like: they choose among what is
-	// installed, while .tool-versions, mise and rustup take paths of programs.
+	// Shells, when a directory is entered. Not .env: nearly all its readers treat it as data, and
+	// tools write it every day. Not .nvmrc and similar files: they choose among installed
+	// versions, while .tool-versions, mise and rustup accept paths of programs.
 	{kind: "direnv", names: ".envrc .envrc.* .direnv .shadowenv.d .autoenv .autoenv.zsh"},
 	{kind: "versions of programs", names: ".tool-versions mise.toml mise.*.toml .mise.toml .mise.*.toml .mise " +
 		".config/mise .config/mise.toml rust-toolchain rust-toolchain.toml .cargo/config .cargo/config.toml"},
 
-	// Editors, when it is opened.
+	// Editors, when the directory is opened.
 	{kind: "VS Code", names: ".vscode *.code-workspace .devcontainer .devcontainer.json .theia"},
 	{kind: "JetBrains", names: ".idea .fleet"},
 	{kind: "Visual Studio", names: ".vs"},
@@ -46,7 +45,7 @@ var ruled = []struct {
 	{kind: "Emacs", names: ".dir-locals.el .dir-locals-2.el"},
 	{kind: "another editor", names: ".zed .helix .gitpod.yml .externalToolBuilders"},
 
-	// Agents: what they start, and what they obey.
+	// Agents: the programs that they start, and their instructions.
 	{kind: "MCP servers", names: ".mcp.json"},
 	{kind: "Claude Code", names: ".claude .claude.json"},
 	{kind: "Codex", names: ".codex .agents"},
@@ -60,7 +59,7 @@ var ruled = []struct {
 	{kind: "agents' instructions", names: ".github/copilot-instructions.md .github/instructions .github/agents " +
 		".github/prompts .github/chatmodes .github/skills .github/hooks"},
 
-	// Hooks and machines, when it is committed or pushed.
+	// Hooks and CI, at a commit or a push.
 	{kind: "git hooks", names: ".husky .githooks"},
 	{kind: "git hooks", top: true, names: ".pre-commit-config.yaml .pre-commit-config.yml .overcommit.yml " +
 		"lefthook.* .lefthook.* lefthook-local.* .lefthook-local.*"},
@@ -68,7 +67,7 @@ var ruled = []struct {
 		".gitlab-ci.yml .circleci .travis.yml azure-pipelines.yml bitbucket-pipelines.yml .drone.yml .woodpecker .woodpecker.yml " +
 		".buildkite appveyor.yml .appveyor.yml .cirrus.yml .cirrus.star .semaphore .builds .build.yml Jenkinsfile"},
 
-	// Package managers and interpreters, which load these before what they were started for.
+	// Package managers and interpreters, which load these before the user's program.
 	{kind: "npm", names: ".npmrc"},
 	{kind: "Yarn", names: ".yarnrc .yarnrc.yml .yarnrc.yaml"},
 	{kind: "pnpm", names: ".pnpmfile.cjs .pnpmfile.mjs"},
@@ -84,36 +83,36 @@ var ruled = []struct {
 // A rule is one name of the table.
 type rule struct {
 	kind   string
-	name   string // as the table spells it, with what it stands below
+	name   string // as in the table, with the directory before it
 	top    bool
 	exact  bool
-	always bool // within packages too
+	always bool // inside packages too
 }
 
-// dependencies are directories of packages that were installed. Nobody opens those in an
-// editor, and many packages bring such files along, which must not get into the way of
-// installing them. Git directories count there too.
+// dependencies are directories of installed packages. Users do not open them in an editor. Many
+// packages contain such files, and installing them must stay possible. Git directories are
+// protected even there.
 var dependencies = map[string]bool{"node_modules": true, "bower_components": true, "site-packages": true, "dist-packages": true, "vendor": true}
 
-// last are directories that are looked into after all others: many, deep, and made by
-// programs.
+// last are directories that are searched after all others: there are many, they are deep, and
+// programs make them.
 var last = map[string]bool{
 	"node_modules": true, "bower_components": true, "site-packages": true, "dist-packages": true, "vendor": true, "pods": true,
 	"__pycache__": true, ".venv": true, "venv": true, ".tox": true, ".nox": true, ".cache": true, ".gradle": true, ".next": true,
 	"target": true, "build": true, "dist": true, "out": true, "coverage": true,
 }
 
-// ruleSet finds a name: whole ones by the folded name, those below a directory by "dir/name",
-// and those with a star by the part before or behind it.
+// ruleSet finds the rule for a name: whole names by the folded name, names below a directory by
+// "dir/name", and names with a star by the part before or after it.
 type ruleSet struct {
 	whole   map[string]*rule
 	above   map[string]bool
 	starred []*rule
-	first   [256]bool // bytes that a name begins with, folded
+	first   [256]bool // first bytes of names, folded
 	sum     uint64    // of the whole table, FNV-1a
 }
 
-// rules are made of the table when they are needed, not at every start.
+// rules are made from the table at their first use, not at every start.
 var rules = sync.OnceValue(func() *ruleSet {
 	r := &ruleSet{whole: make(map[string]*rule, 256), above: map[string]bool{}, sum: 14695981039346656037}
 	for _, row := range ruled {
@@ -141,8 +140,8 @@ func (r *ruleSet) add(one *rule) {
 	}
 }
 
-// ruleFor returns the rule for a name right below a directory, or nil. above is the folded
-// name of that directory where something of the table stands below it, else "".
+// ruleFor returns the rule for a name directly below a directory, or nil. above is the folded
+// name of that directory if the table has names below it, else "".
 func ruleFor(above, name string) *rule {
 	f, rules := fold(name), rules()
 	if f != "" && rules.first[f[0]] {
@@ -166,8 +165,8 @@ func ruleFor(above, name string) *rule {
 	return nil
 }
 
-// fold makes names equal that a file system may take for the same: in lower case, and
-// without the characters that some of them pass over (".g\u200cit" is .git on two).
+// fold makes names equal that a file system may treat as equal: it changes them to lower case and
+// removes the characters that some file systems ignore (".g\u200cit" is .git on two).
 func fold(name string) string {
 	ascii, lower := true, true
 	for i := range len(name) {

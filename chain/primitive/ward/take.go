@@ -13,8 +13,8 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// What is copied to another file system at most. What is more stays where it is, under
-// another name, and closed.
+// Bounds of a copy to another file system. A larger thing stays in its directory, under another
+// name, and without permissions.
 const (
 	maxCopied = 1 << 30 // bytes
 	maxCopies = 100_000 // files and directories
@@ -29,13 +29,13 @@ type taker struct {
 	failed []error
 }
 
-// away takes what stands at a path, whatever it is.
+// away moves the entry at a path, of any type.
 func (t *taker) away(rel, kind, how, need string) bool {
 	where, err := t.move(rel)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if _, gone := t.d.stat(rel); gone != nil {
-			return false // by now somebody else took it
+			return false // another process took it first
 		}
 	case err == nil:
 		t.taken = append(t.taken, Taken{Path: rel, Kind: kind, How: how, Where: where, Need: need})
@@ -46,17 +46,17 @@ func (t *taker) away(rel, kind, how, need string) bool {
 	return false
 }
 
-// move moves rel below t.to and returns where it is now.
+// move moves rel below t.to and returns its new path.
 func (t *taker) move(rel string) (string, error) {
 	if st, err := t.d.stat(rel); err == nil && st.mode&fs.ModeIrregular != 0 {
-		return "", t.d.root.Remove(local(rel)) // a pipe, a socket: it holds nothing
+		return "", t.d.root.Remove(local(rel)) // a pipe or socket has no content
 	}
 	where, err := t.room(rel)
 	if err != nil {
 		return "", err
 	}
 	err = t.d.move(rel, where)
-	if errors.Is(err, fs.ErrPermission) { // a directory without the right to write in it
+	if errors.Is(err, fs.ErrPermission) { // a directory that its owner may not write
 		dir, _ := split(rel)
 		_ = t.d.widen(dir, 0o700)
 		if st, err := t.d.stat(rel); err == nil && st.dir() {
@@ -87,7 +87,7 @@ func (t *taker) room(rel string) (string, error) {
 	}
 }
 
-// across takes what lies on another file system: it is copied, and then removed.
+// across moves a thing from another file system: it copies the thing, and then removes it.
 func (t *taker) across(rel, where string) (string, error) {
 	c := &copier{ctx: t.ctx, root: t.d.root, bytes: maxCopied, files: maxCopies}
 	if err := c.copy(local(rel), where); err != nil {
@@ -100,7 +100,7 @@ func (t *taker) across(rel, where string) (string, error) {
 	return where, nil
 }
 
-// shut is for what cannot be copied: it loses its name, and the right to be opened.
+// shut renames a thing that cannot be copied, and removes its permissions.
 func (t *taker) shut(rel string) (string, error) {
 	for n := 0; n < 1000; n++ {
 		to := rel + ".taken-by-rye"
@@ -123,14 +123,14 @@ func (t *taker) shut(rel string) (string, error) {
 	return "", fs.ErrExist
 }
 
-// put writes a file in the place of one that was taken.
+// put writes a file in place of one that was moved.
 func (t *taker) put(rel, text string) {
 	if f, err := t.d.root.OpenFile(local(rel), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644); err == nil {
 		_, err = io.WriteString(f, text)
 		if cerr := f.Close(); err == nil && cerr == nil {
 			return
 		}
-		_ = t.d.root.Remove(local(rel)) // git does without
+		_ = t.d.root.Remove(local(rel)) // git works without it
 	}
 }
 
@@ -168,7 +168,7 @@ func (c *copier) copy(from, to string) error {
 		}
 		return os.Symlink(target, to)
 	}
-	return nil // a pipe, a socket: it holds nothing
+	return nil // a pipe or socket has no content
 }
 
 func (c *copier) dir(from, to string, perm fs.FileMode) error {
@@ -224,7 +224,7 @@ func (c *copier) file(from, to string, st fs.FileInfo) error {
 	}
 	_, err = io.Copy(out, io.LimitReader(in, st.Size()))
 	if err == nil {
-		err = out.Sync() // the other copy is about to be removed
+		err = out.Sync() // the original will be removed next
 	}
 	if cerr := out.Close(); err == nil {
 		err = cerr

@@ -15,32 +15,32 @@ import (
 
 // Bounds of one walk, besides the number of directories.
 const (
-	maxEntries = 200_000   // names that are read before a run
-	maxWide    = 100_000   // of one directory
-	maxAfter   = 1_000_000 // names that are read after it
-	manyNew    = 20        // times Options.Max: directories that a run made
+	maxEntries = 200_000   // names read before a run
+	maxWide    = 100_000   // names read of one directory
+	maxAfter   = 1_000_000 // names read after a run
+	manyNew    = 20        // times Options.Max: the bound on directories that a run made
 )
 
-// A node is one directory of the project. Between two walks it holds what the earlier one
-// saw, so that a directory that did not change is not read again.
+// A node is one directory of the project. Between two walks it holds the result of the earlier
+// one, so that an unchanged directory is not read again.
 type node struct {
 	path  string
 	up    *node
-	rule  *rule // where the table has its name
+	rule  *rule // if the table has its name
 	kids  []*node
-	found []named // what the table has, and is no directory
-	gone  []*node // what was among kids before the run, and was not after it
+	found []named // names in the table that are not directories
+	gone  []*node // kids before the run that no longer exist after it
 
 	ino   uint64
-	ctime int64 // 0 where it proves nothing: read again
-	marks marks // what of a git directory is here
-	was   marks // what was here before the run
+	ctime int64 // 0 if it proves nothing: read again
+	marks marks // names of a git directory in it
+	was   marks // the same before the run
 	top   bool  // a repository begins here
 	deps  bool  // it belongs to an installed package
-	last  bool  // looked into after the others
+	last  bool  // searched after the others
 	more  bool  // it holds more names than were read
-	seen  bool  // it was looked into
-	fresh bool  // it was not here before the run
+	seen  bool  // it was searched
+	fresh bool  // it is new since the run
 }
 
 type named struct {
@@ -56,7 +56,7 @@ func newNode(up *node, name string) *node {
 	return &node{path: join(up.path, name), up: up, rule: ruleFor(up.above(), name), last: last[f], deps: up.deps || last[f] && dependencies[f]}
 }
 
-// above is the name that ruleFor wants.
+// above returns the argument above of ruleFor.
 func (n *node) above() string {
 	_, name := split(n.path)
 	if f := fold(name); rules().above[f] {
@@ -65,7 +65,7 @@ func (n *node) above() string {
 	return ""
 }
 
-// holds reports whether a rule counts for a name right below n.
+// holds reports whether a rule applies to a name directly below n.
 func (n *node) holds(r *rule) bool {
 	if r == nil || n.deps && !r.always {
 		return false
@@ -79,24 +79,22 @@ func (n *node) holds(r *rule) bool {
 	return n.top
 }
 
-// whole reports whether n is protected as one thing, by its name or by what it holds, so
-// that nobody looks into it.
+// whole reports whether n is protected as one thing by its name, so that it is not searched.
 func (n *node) whole() bool { return n.up != nil && n.up.holds(n.rule) }
 
-// A walker looks into directories, those near the top first: they are the ones that people
-// open.
+// A walker searches directories, those near the top first, because people open these.
 type walker struct {
 	ctx     context.Context
 	d       *disk
-	dirs    int // directories that may still be looked into
+	dirs    int // directories that may still be searched
 	entries int // names that may still be read
-	read    int // directories that were read, and not remembered
+	read    int // directories that were read and not remembered
 	missed  *missed
-	after   bool // the run is over: what it made is told from what was there
+	after   bool // the run is over: new names are separated from known ones
 }
 
-// wide goes through the tree, breadth first, and through what programs made after all else.
-// visit says whether to go on below.
+// wide visits the tree, breadth first, and the directories that programs made at the end. visit
+// returns whether to continue below.
 func (w *walker) wide(root *node, visit func(*node) bool) error {
 	queue, later, behind := []*node{root}, []*node(nil), false
 	for n := 0; len(queue) > 0 || len(later) > 0; n++ {
@@ -147,8 +145,8 @@ func (w *walker) look(root *node) error {
 	return err
 }
 
-// again is the walk after a run. It goes where the first one went, and into what is new;
-// what the first one did not see it does not take for new.
+// again is the walk after a run. It visits the directories of the first walk, and new ones. A
+// directory that the first walk did not see does not count as new.
 func (w *walker) again(root *node) error {
 	return w.wide(root, func(n *node) bool {
 		if !n.seen && !n.fresh {
@@ -165,11 +163,11 @@ func (w *walker) again(root *node) error {
 			w.dirs--
 		}
 		w.into(n)
-		return n.seen && (n.up == nil || !n.was.git()) // one that has become git's may hold others
+		return n.seen && (n.up == nil || !n.was.git()) // a new git directory may hold others
 	})
 }
 
-// unchanged reports whether a directory is the one that was read, and holds what it held.
+// unchanged reports whether a directory is the one that was read, with the same content.
 func (w *walker) unchanged(n *node) bool {
 	if !n.seen || n.ctime == 0 {
 		return false
@@ -193,12 +191,12 @@ func (w *walker) into(n *node) {
 	}
 	w.read++
 	w.entries -= len(l.entries)
-	if w.after && n.seen && l.ino != n.ino { // another one in its place
+	if w.after && n.seen && l.ino != n.ino { // another directory in its place
 		old := *n
 		n.forget()
 		n.fresh, n.was, n.gone = true, 0, append(n.gone, &old)
 	}
-	cut := n.seen && n.more // then a name that was not seen need not be new
+	cut := n.seen && n.more // then an unseen name need not be new
 	known := n.kids
 	if n.more = l.more; n.more {
 		w.missed.place(n.path, tooMany)
@@ -206,21 +204,20 @@ func (w *walker) into(n *node) {
 	}
 	n.fill(l.entries, w.after && !cut)
 	if n.more {
-		n.kids = append(n.kids, known...) // they may well be among the others
+		n.kids = append(n.kids, known...) // they may be among the unread names
 	}
 	top := n.top
 	n.sort()
 	if w.after && !n.fresh {
-		n.top = top // what was no top of a repository holds nothing that became new by a .git beside it
+		n.top = top // a .git made by the run protects no existing names
 	}
 	if n.ino, n.ctime = l.ino, l.ctime; !w.d.trusted || racy(l.ctime, at) {
 		n.ctime = 0
 	}
 }
 
-// racy reports whether a directory that was read at a time could have changed since without
-// another ctime. Kernels count in ticks of up to ten milliseconds, old file systems in
-// seconds.
+// racy reports whether a directory that was read at a time could have changed since then with the
+// same ctime. Kernels count in ticks of up to ten milliseconds, old file systems in seconds.
 func racy(ctime int64, read time.Time) bool {
 	slack := 20 * time.Millisecond
 	if ctime%int64(time.Second) == 0 {
@@ -229,8 +226,8 @@ func racy(ctime int64, read time.Time) bool {
 	return ctime >= read.Add(-slack).UnixNano()
 }
 
-// fill makes n hold what its directory does. Directories that n knew stay what they were,
-// others are fresh where that is asked for.
+// fill sets the content of n. Known subdirectories keep their nodes. Others are marked fresh if
+// fresh is set.
 func (n *node) fill(entries []entry, fresh bool) {
 	known := map[string]*node{}
 	for _, k := range n.kids {
@@ -265,7 +262,7 @@ func (n *node) sort() {
 	n.top = n.up == nil || n.has(".git")
 }
 
-// has reports whether n holds something that the table calls so.
+// has reports whether n holds a name of this rule in the table.
 func (n *node) has(rule string) bool {
 	return slices.ContainsFunc(n.found, func(f named) bool { return f.rule.name == rule }) ||
 		slices.ContainsFunc(n.kids, func(k *node) bool { return k.rule != nil && k.rule.name == rule })
@@ -292,7 +289,7 @@ func (d *disk) probe(n *node) []entry {
 	return out
 }
 
-// missed is what was not looked at.
+// missed has the places that were not searched.
 type missed struct {
 	beyond, beyondNew bool
 	places            []string
@@ -318,7 +315,7 @@ func (m *missed) place(path, why string) {
 	}
 }
 
-// because says why a directory was not read, unless it is not there any more.
+// because records why a directory was not read, unless it no longer exists.
 func (m *missed) because(path string, err error) {
 	switch {
 	case crossed(err):

@@ -28,27 +28,27 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Options say where to look.
+// Options select the paths to search.
 type Options struct {
 	// Project is the directory, absolute and without links.
 	Project string
-	// Cache is the path of a file that remembers what directories held, so that the next
-	// look need not read those that did not change; "" for none. It may be deleted at any
-	// time, and whatever is odd about it makes it worth nothing.
+	// Cache is the path of a file that remembers the content of directories, so that the next
+	// search skips unchanged ones; "" for none. It may be deleted at any time. An invalid file is
+	// ignored.
 	Cache string
-	// Write are absolute paths of protected things that may be written, each by its very
-	// own name: "/p/sub/.git", "/p/.vscode/settings.json". A directory above one does not
-	// mean it. In a git directory they never mean what git executes.
+	// Write are absolute paths of protected things that may be written, each by its exact name:
+	// "/p/sub/.git", "/p/.vscode/settings.json". A directory above such a thing does not include
+	// it. A git directory here does not include the parts that git executes.
 	Write []string
-	// Max is how many directories are looked into; 0 is 1,000.
+	// Max is the most directories to search; 0 is 1,000.
 	Max int
 }
 
 const usualMax = 1000
 
-// A Mount is something that has to be read-only where it is.
+// A Mount is a path that must be read-only.
 type Mount struct {
-	Path string // absolute, and no link
+	Path string // absolute, and not a link
 	Dir  bool
 }
 
@@ -61,12 +61,12 @@ type Ward struct {
 	id     info // of the project
 	tree   *node
 	before []thing
-	links  []string // where .gitmodules says that .git of submodules are
+	links  []string // the .git of submodules by .gitmodules
 	missed missed
 }
 
-// Look finds what has to be read-only during a run. An error means that the project could
-// not be looked at, or that Write names what nothing may write (fault.Denied).
+// Look finds the things that must be read-only during a run. It fails if it cannot search the
+// project, or if Write names a path that no tool may write (fault.Denied).
 func Look(ctx context.Context, o Options) (*Ward, error) {
 	w := &Ward{o: o, max: o.Max, began: time.Now()}
 	if w.max <= 0 {
@@ -93,7 +93,7 @@ func Look(ctx context.Context, o Options) (*Ward, error) {
 	c.all(w.links, gitDirectory)
 	c.remembered(old.found)
 	c.targets(c.things)
-	for _, p := range w.write { // perhaps a repository
+	for _, p := range w.write { // it may be a repository
 		c.hooks(p)
 	}
 	w.before = c.things
@@ -108,7 +108,7 @@ func (w *Ward) names() error {
 	for _, p := range w.o.Write {
 		rel, err := filepath.Rel(w.o.Project, p)
 		if err != nil || !filepath.IsLocal(rel) || rel == "." {
-			continue // not of the project, or all of it: no protected thing
+			continue // outside of the project, or all of it: not a protected thing
 		}
 		rel = filepath.ToSlash(rel)
 		if executed(rel) {
@@ -120,7 +120,7 @@ func (w *Ward) names() error {
 	return nil
 }
 
-// Protected returns what has to be read-only, sorted, none below another.
+// Protected returns the paths that must be read-only, sorted, none below another.
 func (w *Ward) Protected() []Mount {
 	var out []Mount
 	c := &collector{}
@@ -133,6 +133,6 @@ func (w *Ward) Protected() []Mount {
 	return out
 }
 
-// Unbound says in words for a person what was not looked at; after After, what was not
-// looked at then either. It is empty when all was.
+// Unbound lists, in words for a person, the places that were not searched; after After also those
+// that After did not search. It is empty if everything was searched.
 func (w *Ward) Unbound() []string { return w.missed.words(w.max) }

@@ -34,7 +34,7 @@ func thousands(n int) string {
 	return s
 }
 
-// printable is a path from outside, for a message of one line.
+// printable returns a path from outside for a message of one line.
 func printable(path string) string {
 	return words.Clip(words.Printable(strings.ReplaceAll(path, "\n", "?")), 200)
 }

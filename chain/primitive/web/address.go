@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Covers reports whether a list of hosts (host for port 443, host:port, *.domain,
-// *) names a host and port.
+// Covers reports whether a list of hosts (host for port 443, host:port, *.domain, *) includes a
+// host and port.
 func Covers(list []string, host string, port uint16) bool {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	for _, want := range list {

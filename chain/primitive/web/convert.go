@@ -7,10 +7,10 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Format is what a page of the web becomes.
+// Format is the target of a page's conversion.
 type Format string
 
-// The formats. HTML leaves a page as it came.
+// The formats. HTML leaves a page unchanged.
 const (
 	AsText   Format = "text"
 	Markdown Format = "markdown"
@@ -23,16 +23,16 @@ func ParseFormat(s string) (Format, bool) {
 	return f, f == AsText || f == Markdown || f == HTML || f == Results
 }
 
-// Page is a page of the web that shall become what it says.
+// Page is a web page to convert.
 type Page struct {
 	Body     []byte
-	Charset  string // as the server said it; "" where it did not
-	Base     string // its address, against which links are resolved
-	Markdown bool   // and not plain text
+	Charset  string // from the server; "" if it sent none
+	Base     string // its address, the base of its links
+	Markdown bool   // Markdown instead of plain text
 }
 
-// convert turns the answer into what it says, where it is a page. A secret may have been
-// spelt in a way that only the text undoes, so it is looked for again.
+// convert converts an answer that is a page. Only the conversion may undo the encoding of a
+// secret, so the redactor runs again afterwards.
 func (e *exchange) convert(ctx context.Context, res *Response) error {
 	if e.Convert == Results {
 		return e.list(res)
@@ -50,7 +50,7 @@ func (e *exchange) convert(ctx context.Context, res *Response) error {
 	return nil
 }
 
-// list makes a list of results of an answer, unless it is a refusal.
+// list converts an answer into a list of results, unless its status is 400 or higher.
 func (e *exchange) list(res *Response) error {
 	if res.Status >= 400 {
 		return nil
@@ -64,7 +64,7 @@ func (e *exchange) list(res *Response) error {
 	return nil
 }
 
-// converts refuses a format that nobody here can make.
+// converts refuses a format that this program cannot produce.
 func (e *exchange) converts() error {
 	if (e.Convert == AsText || e.Convert == Markdown) && e.o.Page == nil {
 		return fault.New(fault.Failed, "http: this program cannot turn a page into %s", e.Convert)

@@ -13,7 +13,7 @@ import (
 	"github.com/rye-os/rye/internal/hosts"
 )
 
-// hopKey marks, in the context of one request, that it carries a secret in clear.
+// hopKey marks, in the context of one request, that the request carries a secret in clear text.
 type hopKey struct{}
 
 func (e *exchange) transport() *http.Transport {
@@ -25,13 +25,12 @@ func (e *exchange) transport() *http.Transport {
 		ResponseHeaderTimeout:  e.First,
 		MaxResponseHeaderBytes: MaxHeader,
 		MaxIdleConns:           2,
-		ForceAttemptHTTP2:      true, // a dialer of one's own turns it off
+		ForceAttemptHTTP2:      true, // a custom dialer turns it off
 	}
 }
 
-// dial connects to a name or address. Control is called with each address that is
-// about to be dialled, after all looking up is done: what is checked is what is
-// connected to.
+// dial connects to a name or address. ControlContext checks each address just before it is
+// dialled, after all lookups. So the checked address is the one that is connected to.
 func (e *exchange) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -49,7 +48,7 @@ func (e *exchange) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", addr)
 }
 
-// address judges one address.
+// address checks one address.
 func (e *exchange) address(host string, to netip.AddrPort, clear bool) error {
 	to = netip.AddrPortFrom(to.Addr().Unmap().WithZone(""), to.Port())
 	kind := hosts.Special(to.Addr())
@@ -68,8 +67,8 @@ func (e *exchange) address(host string, to netip.AddrPort, clear bool) error {
 	return nil
 }
 
-// own lists the addresses of this machine. What cannot be listed is none: then only the
-// special ranges are refused.
+// own lists the addresses of this machine. If the system cannot list them, only the special
+// ranges are refused.
 func own(o *Options) (all []netip.Addr) {
 	if o.Own != nil {
 		return o.Own()

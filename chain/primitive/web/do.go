@@ -13,13 +13,13 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// What ended an exchange, as the cause of its context.
+// The reasons why an exchange ended, as causes of its context.
 var (
 	errWhole = errors.New("the time was up")
 	errIdle  = errors.New("the server stopped sending")
 )
 
-// run sends the request until an answer stands, and reads it.
+// run sends the request until it has a final answer, and reads it.
 func (e *exchange) run(parent context.Context) (*Response, error) {
 	ctx, cancel := context.WithTimeoutCause(parent, e.Whole, errWhole)
 	defer cancel()
@@ -32,7 +32,8 @@ func (e *exchange) run(parent context.Context) (*Response, error) {
 		res, at, err := e.send(ctx)
 		err = e.ended(ctx, parent, err)
 		wait, again := e.again(n, res, err)
-		// A wait that outlasts the exchange is not begun: what there is stands.
+		// A wait beyond the end of the exchange is not started; the last answer or error is
+		// final.
 		if again = again && e.now().Add(wait).Before(end); !again {
 			if err != nil {
 				return nil, err
@@ -50,7 +51,7 @@ func (e *exchange) run(parent context.Context) (*Response, error) {
 	}
 }
 
-// ended gives an error its code: who or what ended the exchange.
+// ended gives an error its code, by the cause of the end.
 func (e *exchange) ended(ctx, parent context.Context, err error) error {
 	var known *fault.Error
 	cause := context.Cause(ctx)
@@ -74,11 +75,11 @@ type hop struct {
 	method string
 	url    *url.URL
 	body   bool
-	own    bool // the origin that the request was meant for
+	own    bool // it is for the origin of the original request
 }
 
-// send makes the request and follows its redirects. It returns the answer with its
-// body unread, and where it came from.
+// send makes the request and follows its redirects. It returns the answer with its body unread,
+// and the answer's URL.
 func (e *exchange) send(ctx context.Context) (*http.Response, *url.URL, error) {
 	h := hop{method: e.Method, url: e.url, body: e.Body != nil, own: true}
 	for n := 0; ; n++ {
@@ -107,7 +108,7 @@ func (e *exchange) send(ctx context.Context) (*http.Response, *url.URL, error) {
 	}
 }
 
-// request fills in the secrets, at the last moment and for their own origin only.
+// request fills in the secrets just before sending, and only for their own origin.
 func (e *exchange) request(ctx context.Context, h hop) (*http.Request, error) {
 	u := *h.url
 	if h.own {
@@ -151,8 +152,8 @@ func (e *exchange) request(ctx context.Context, h hop) (*http.Request, error) {
 	return req, nil
 }
 
-// literal judges the address in a URL that names one; names are judged when they
-// are dialled. Behind a proxy nothing else would look at it.
+// literal checks the address in a URL with a literal one. Names are checked when they are
+// dialled. Behind a proxy nothing else would check a literal address.
 func (e *exchange) literal(u *url.URL) error {
 	host, port, err := target(u)
 	if err != nil {
@@ -165,7 +166,7 @@ func (e *exchange) literal(u *url.URL) error {
 	return e.address(host, netip.AddrPortFrom(a, port), u.Scheme == "http" && e.secret && sameHost(u, e.url))
 }
 
-// location returns where an answer sends its reader; nil when it does not.
+// location returns the target of a redirect, or nil.
 func location(res *http.Response, from *url.URL) (*url.URL, error) {
 	switch res.StatusCode {
 	case 301, 302, 303, 307, 308:
@@ -183,8 +184,8 @@ func location(res *http.Response, from *url.URL) (*url.URL, error) {
 	return to, nil
 }
 
-// follow decides about one redirect. What was meant for one origin does not go to
-// another, and what was encrypted stays so.
+// follow decides about one redirect. A body or a secret for one origin does not go to another,
+// and an encrypted exchange stays encrypted.
 func (e *exchange) follow(h hop, status int, to *url.URL) (hop, error) {
 	u, err := parseURL(to.String())
 	if err != nil {
@@ -212,21 +213,20 @@ func (e *exchange) follow(h hop, status int, to *url.URL) (hop, error) {
 
 func sameHost(a, b *url.URL) bool { return strings.EqualFold(a.Hostname(), b.Hostname()) }
 
-// sameOrigin also accepts the step from http to https on the usual ports.
+// sameOrigin also accepts the change from http to https on the usual ports.
 func sameOrigin(a, b *url.URL) bool {
 	_, pa, _ := target(a)
 	_, pb, _ := target(b)
 	return sameHost(a, b) && (a.Scheme == b.Scheme && pa == pb || a.Scheme == "http" && pa == 80 && b.Scheme == "https" && pb == 443)
 }
 
-// discard ends an answer that nobody reads, keeping the connection when it is short.
+// discard ends an unwanted answer. It keeps the connection if the answer is short.
 func discard(res *http.Response) {
 	io.CopyN(io.Discard, res.Body, 4<<10)
 	res.Body.Close()
 }
 
-// headers gives an answer's header its form in results. Cookies are neither kept
-// nor shown.
+// headers returns an answer's header in its form for results. Cookies are neither kept nor shown.
 func headers(h http.Header) map[string]string {
 	out := map[string]string{}
 	for name, values := range h {

@@ -17,21 +17,21 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// exchange is a request that was checked, with what it takes to make it.
+// exchange is a checked request, with everything that is needed to make it.
 type exchange struct {
 	Request
 	o      Options
 	url    *url.URL // of Request.URL and the parts of Query without secrets
 	host   string
 	port   uint16
-	secret bool // something of it is filled in at the last moment
+	secret bool // it has a secret, which is filled in just before sending
 	redact redactor
 	client *http.Transport
 }
 
 var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
-// ours are header fields that are written by rye or the protocol.
+// ours are header fields that rye or the protocol writes.
 var ours = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Te", "Trailer", "Upgrade",
 	"Expect", "Accept-Encoding", "Proxy-Authorization", "Proxy-Authenticate", "Proxy-Connection"}
 
@@ -112,8 +112,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// parseURL accepts what can be asked for, and nothing that two readers would read
-// in two ways.
+// parseURL accepts a URL that can be requested. It refuses one that two parsers could read
+// differently.
 func parseURL(text string) (*url.URL, error) {
 	bad := func(why string) error {
 		return fault.New(fault.Usage, "http: url %q: %s", words.Clip(text, maxQuoted), why)
@@ -138,7 +138,7 @@ func parseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// target returns the host, in lower case, and the port that a URL leads to.
+// target returns the host of a URL, in lower case, and its port.
 func target(u *url.URL) (string, uint16, error) {
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	if _, err := netip.ParseAddr(host); err != nil && hosts.Numeric(host) {
@@ -198,7 +198,7 @@ func (e *exchange) basic() string {
 	return base64.StdEncoding.EncodeToString([]byte(e.Auth.User.reveal(e.o.Secrets) + ":" + e.Auth.Password.reveal(e.o.Secrets)))
 }
 
-// checkField refuses what would end one header field and begin another.
+// checkField refuses characters that would end one header field and begin another.
 func checkField(f Field, secrets map[string]string) error {
 	if f.Name == "" || strings.ContainsFunc(f.Name, func(c rune) bool {
 		return c <= ' ' || c >= 0x7f || strings.ContainsRune("()<>@,;:\\\"/[]?={}", c)
@@ -214,7 +214,7 @@ func checkField(f Field, secrets map[string]string) error {
 	return nil
 }
 
-// query adds the parameters that anybody may see.
+// query adds the parameters without secrets.
 func (e *exchange) query() error {
 	for _, f := range e.Query {
 		if f.Name == "" {
@@ -234,5 +234,5 @@ func addQuery(u *url.URL, name, value string) {
 	u.RawQuery += url.QueryEscape(name) + "=" + url.QueryEscape(value)
 }
 
-// maxQuoted bounds what a message quotes of an address, in bytes.
+// maxQuoted is the most bytes that a message quotes of an address.
 const maxQuoted = 200

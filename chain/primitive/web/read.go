@@ -13,13 +13,13 @@ import (
 
 // Bounds of a stream.
 const (
-	MaxEvents = 10_000    // kept of one stream; RYE OS's. More are delivered
+	MaxEvents = 10_000    // kept of one stream; RYE OS's. Later ones are only delivered
 	MaxEvent  = 4 << 20   // bytes of one event
 	MaxLine   = 1 << 20   // bytes of one line
 	MaxStream = 256 << 20 // bytes of a whole stream
 )
 
-// read takes the body of an answer: whole, or as the stream that it is.
+// read reads the body of an answer, whole or as a stream.
 func (e *exchange) read(stop context.CancelCauseFunc, res *http.Response, out *Response) error {
 	defer res.Body.Close()
 	body, unwatch := e.watch(stop, res.Body)
@@ -66,7 +66,7 @@ func (e *exchange) keep(out *Response) func(Event) error {
 	}
 }
 
-// pump hands a stream on as it comes.
+// pump passes a stream on as it comes.
 func pump(r io.Reader, w io.Writer) error {
 	buf := make([]byte, 16<<10)
 	var total int64
@@ -87,7 +87,7 @@ func pump(r io.Reader, w io.Writer) error {
 	}
 }
 
-// watch ends the exchange when nothing comes for too long.
+// watch ends the exchange after too long a silence.
 func (e *exchange) watch(stop context.CancelCauseFunc, r io.Reader) (io.Reader, func()) {
 	if e.Idle <= 0 {
 		return r, func() {}
@@ -96,7 +96,7 @@ func (e *exchange) watch(stop context.CancelCauseFunc, r io.Reader) (io.Reader, 
 	return &watched{r, t, e.Idle}, func() { t.Stop() }
 }
 
-// watched winds its timer up with every piece.
+// watched restarts its timer at every piece.
 type watched struct {
 	io.Reader
 	t    *time.Timer

@@ -10,11 +10,11 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// least is the length from which a secret is taken out of answers: shorter ones
-// would be found in everything.
+// least is the shortest secret, in bytes, that is removed from answers. A shorter one would match
+// everywhere.
 const least = 4
 
-// redactor takes secrets out of what came back: an answer may repeat its request.
+// redactor removes secrets from answers, because an answer may repeat its request.
 type redactor struct{ pairs [][2]string }
 
 func (r *redactor) add(name, value string) {
@@ -29,7 +29,7 @@ func (r *redactor) add(name, value string) {
 	}
 }
 
-// sort puts longer forms first: one may contain another.
+// sort puts longer forms first, because one may contain another.
 func (r *redactor) sort() {
 	sort.SliceStable(r.pairs, func(i, j int) bool { return len(r.pairs[i][0]) > len(r.pairs[j][0]) })
 }
@@ -55,7 +55,7 @@ func (r *redactor) response(res *Response) {
 	res.URL = r.text(res.URL)
 }
 
-// err keeps code and remedy. The chain below is dropped where it would tell.
+// err keeps the code and the hint. It drops the wrapped error if the text has a secret.
 func (r *redactor) err(err error) error {
 	if err == nil {
 		return nil

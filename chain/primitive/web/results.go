@@ -9,28 +9,28 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// Results turns what a search service answers, JSON of whatever shape, into a list of results.
+// Results converts the answer of a search service, JSON of any shape, into a list of results.
 const Results Format = "results"
 
-// Bounds of results: RYE OS's number, and bytes of what one says.
+// Bounds of results: RYE OS's number, and the bytes of one result.
 const (
 	MaxResults = 20
 	maxTitle   = 300
 	maxSnippet = 1000
 	maxAddress = 2000
-	maxShapes  = 6 // levels that are looked through for the list
+	maxShapes  = 6 // levels that are searched for the list
 )
 
-// result is one thing that was found.
+// result is one search result.
 type result struct {
 	Title   string `json:"title"`
 	URL     string `json:"url"`
 	Snippet string `json:"snippet"`
 }
 
-// The names that services have for the parts of a result, the first that is there counts:
-// SearXNG and Tavily say content, Brave description, Serper, Google and Bing link or url and
-// snippet, Bing name, Exa text.
+// The names that services use for the parts of a result. The first one present is used: SearXNG
+// and Tavily use content, Brave description, Serper, Google and Bing link or url and snippet,
+// Bing name, Exa text.
 var (
 	titleNames   = []string{"title", "name"}
 	addressNames = []string{"url", "link", "href"}
@@ -58,8 +58,8 @@ func results(body []byte, most int) ([]byte, error) {
 	return json.Marshal(map[string]any{"results": found, "count": len(found)})
 }
 
-// resultList finds the list of results: the first one, by the names of what leads to it, whose
-// entries are results. A list that is called results may be empty.
+// resultList finds the list of results: the first one, by the names on the way to it, whose
+// entries are results. A list called results may be empty.
 func resultList(v any, levels int) ([]any, bool) {
 	if list, ok := v.([]any); ok {
 		return list, len(list) > 0 && resultOf(list[0]).URL != ""
@@ -82,7 +82,7 @@ func resultOf(v any) result {
 	return result{Title: textOf(m, titleNames, maxTitle), URL: textOf(m, addressNames, maxAddress), Snippet: textOf(m, snippetNames, maxSnippet)}
 }
 
-// textOf returns the first of the named members that is a text, in one line and bounded.
+// textOf returns the first of the named members that is a text, on one line and bounded.
 func textOf(m map[string]any, names []string, most int) string {
 	for _, name := range names {
 		if s, ok := m[name].(string); ok && s != "" {
@@ -92,7 +92,7 @@ func textOf(m map[string]any, names []string, most int) string {
 	return ""
 }
 
-// plainLine makes one line of a text: what is found is written by strangers.
+// plainLine joins a text into one line, because strangers write results.
 func plainLine(s string) string {
 	out, gap := make([]rune, 0, len(s)), false
 	for _, r := range s {

@@ -12,15 +12,15 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Retry says when the same request is sent again.
+// Retry decides when the same request is sent again.
 type Retry struct {
 	Attempts int   // in all; 0 and 1 send once
-	Statuses []int // that call for another; nil is DefaultStatuses
-	// Repeatable declares that sending twice does no more than sending once. GET,
-	// HEAD, OPTIONS, PUT and DELETE need no declaration (RFC 9110, 9.2.2). A request
-	// that never left is repeated whatever it is.
+	Statuses []int // that cause another attempt; nil is DefaultStatuses
+	// Repeatable declares that sending twice has the same effect as sending once. GET, HEAD,
+	// OPTIONS, PUT and DELETE need no declaration (RFC 9110, 9.2.2). A request that never left is
+	// repeated in any case.
 	Repeatable bool
-	Fixed      bool          // wait Base each time, instead of twice as long
+	Fixed      bool          // wait Base each time, instead of doubling
 	Base       time.Duration // 0 is one second
 	Max        time.Duration // of one wait, Retry-After included; 0 is a minute
 }
@@ -28,8 +28,8 @@ type Retry struct {
 // MaxAttempts bounds Retry.Attempts.
 const MaxAttempts = 10
 
-// DefaultStatuses say that the server could not now: too many requests, bad
-// gateway, unavailable, gateway timeout, overloaded.
+// DefaultStatuses are temporary failures: too many requests, bad gateway, unavailable, gateway
+// timeout, overloaded.
 var DefaultStatuses = []int{429, 502, 503, 504, 529}
 
 func (r *Retry) defaults() {
@@ -45,9 +45,8 @@ func (r *Retry) defaults() {
 	}
 }
 
-// again says how long to wait before attempt n+1, and whether to make it. A server
-// that asks for more patience than is allowed is taken at its word: it is not
-// asked earlier, and its answer stands.
+// again returns the wait before attempt n+1, and whether to make it. If a server requests a
+// longer wait than Retry.Max, there is no further attempt, and its answer is final.
 func (e *exchange) again(n int, res *http.Response, err error) (time.Duration, bool) {
 	repeatable := e.Retry.Repeatable || e.Method != "POST" && e.Method != "PATCH"
 	switch {
@@ -71,21 +70,21 @@ func (e *exchange) again(n int, res *http.Response, err error) (time.Duration, b
 	return d/2 + time.Duration(float64(d/2)*e.o.Jitter()), true
 }
 
-// unsent reports that no byte of the request left: no connection was made.
+// unsent reports that no byte of the request left, because no connection was made.
 func unsent(err error) bool {
 	var op *net.OpError
 	var dns *net.DNSError
 	return errors.As(err, &op) && op.Op == "dial" || errors.As(err, &dns)
 }
 
-// RetryAfter reads the header of this name: seconds or a date (RFC 9110, 10.2.3).
-// A date that has passed is no wait; ok is false for anything else.
+// RetryAfter reads the header of this name: seconds or a date (RFC 9110, 10.2.3). A date in the
+// past is a wait of 0. ok is false for any other value.
 func RetryAfter(v string, now time.Time) (d time.Duration, ok bool) {
 	v = strings.TrimSpace(v)
 	if v != "" && strings.Trim(v, "0123456789") == "" {
 		n, err := strconv.ParseUint(v, 10, 31)
 		if err != nil {
-			n = 1<<31 - 1 // digits, but more than anybody waits
+			n = 1<<31 - 1 // digits, but too many
 		}
 		return time.Duration(n) * time.Second, true
 	}

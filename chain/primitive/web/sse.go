@@ -13,13 +13,13 @@ import (
 
 // Event is one message of a stream of server-sent events.
 type Event struct {
-	Type string `json:"event"` // "message" when the server named none
+	Type string `json:"event"` // "message" if the server named none
 	Data string `json:"data"`
-	ID   string `json:"id,omitempty"` // the last that was seen, as the standard wants it
+	ID   string `json:"id,omitempty"` // the last one seen, as the standard requires
 }
 
-// events returns a reader of server-sent events that hands them to emit. What a stream that
-// breaks off had begun is no event.
+// events returns a reader of server-sent events that passes them to emit. An event that a broken
+// stream did not complete is dropped.
 func events(emit func(Event) error) io.Writer {
 	return &stream{sse.Reader{Limits: sse.Limits{Line: MaxLine, Event: MaxEvent}, Emit: func(ev sse.Event) error {
 		return emit(Event{Type: cmp.Or(text(ev.Name), "message"), Data: text(ev.Data), ID: text(ev.ID)})
@@ -28,8 +28,8 @@ func events(emit func(Event) error) io.Writer {
 
 type stream struct{ sse.Reader }
 
-// Write takes the next piece. Errors are Limit for a line or an event that is too
-// large, and those of emit; after one the stream is over.
+// Write reads the next piece. Errors are Limit for too long a line or too large an event, and the
+// errors of emit. After an error the stream is over.
 func (s *stream) Write(p []byte) (int, error) {
 	n, err := s.Reader.Write(p)
 	switch err {
@@ -41,7 +41,7 @@ func (s *stream) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// text decodes UTF-8, bytes that are none as the replacement character.
+// text decodes UTF-8. Invalid bytes become the replacement character.
 func text(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)
@@ -49,7 +49,7 @@ func text(b []byte) string {
 	return strings.ToValidUTF8(string(b), "\ufffd")
 }
 
-// lines reads a stream of one JSON value a line.
+// lines reads a stream with one JSON value on each line.
 type lines struct {
 	emit func(Event) error
 	line []byte
@@ -74,7 +74,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// end takes the last line, which may have no line feed.
+// end handles the last line, which may lack a line feed.
 func (l *lines) end() error {
 	line := bytes.TrimSpace(l.line)
 	l.line = l.line[:0]

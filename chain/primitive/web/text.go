@@ -6,19 +6,17 @@ import (
 	"strings"
 )
 
-// Text is a text in which secrets are named. Without secrets it has at most one
-// part.
+// Text is a text that holds the names of secrets. Without secrets it has at most one part.
 type Text []Part
 
-// Part is a piece of a Text: literal, or the name of a secret and how its value is
-// written there.
+// Part is a piece of a Text: a literal, or the name of a secret and the encoding of its value.
 type Part struct {
 	Literal string
 	Secret  string
 	As      Encoding
 }
 
-// Encoding is how a secret is written into a text.
+// Encoding is the form of a secret in a text.
 type Encoding uint8
 
 // The encodings.
@@ -28,15 +26,15 @@ const (
 	Form           // percent-encoded, as in a query
 )
 
-// Literal is a text without secrets.
+// Literal returns a text without secrets.
 func Literal(s string) Text { return Text{{Literal: s}} }
 
-// String shows the text with secrets as ${NAME}.
+// String returns the text with secrets as ${NAME}.
 func (t Text) String() string {
 	return t.fill(func(p Part) string { return "${" + p.Secret + "}" })
 }
 
-// MarshalText writes what String shows.
+// MarshalText returns the same as String.
 func (t Text) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // names lists the secrets in t.
@@ -61,7 +59,7 @@ func (t Text) fill(secret func(Part) string) string {
 	return b.String()
 }
 
-// reveal returns the text with the secrets' values.
+// reveal returns the text with the values of the secrets.
 func (t Text) reveal(secrets map[string]string) string {
 	return t.fill(func(p Part) string { return p.As.write(secrets[p.Secret]) })
 }

@@ -23,36 +23,36 @@ import (
 	"time"
 )
 
-// Request is one exchange. It holds no secret, only their names, so it may be
-// shown and logged.
+// Request is one exchange. It holds the names of secrets and not their values, so it may be shown
+// and logged.
 type Request struct {
 	Method string // GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS
 	URL    string // absolute, http or https, without user and fragment
 	Query  []Field
 	Header []Field
-	Auth   *Basic // beside the headers; nil for none
+	Auth   *Basic // in addition to the headers; nil for none
 
 	Body Text   // nil sends none
-	Type string // of Body; "" says nothing
+	Type string // of Body; "" sends no type
 
-	// Hosts may be spoken to, redirects included: host (port 443), host:port,
-	// *.domain or "*". nil is the host and port of URL and no other.
+	// Hosts may be contacted, also by redirects: host (port 443), host:port, *.domain or "*". nil
+	// is only the host and port of URL.
 	Hosts []string
 
 	Connect time.Duration // for a connection and for its TLS; 0 is DefaultConnect
-	First   time.Duration // until the answer's header; 0 is only Whole
-	Idle    time.Duration // between two pieces of the answer; 0 is only Whole
-	Whole   time.Duration // for everything, repetitions included; 0 is DefaultWhole
+	First   time.Duration // until the answer's header; 0 has no limit but Whole
+	Idle    time.Duration // between two pieces of the answer; 0 has no limit but Whole
+	Whole   time.Duration // for everything, with retries; 0 is DefaultWhole
 
-	MaxBody   int64 // bytes of the answer that are kept, unpacked; 0 is DefaultBody
-	Redirects int   // followed at most; 0 follows none
+	MaxBody   int64 // decompressed bytes of the answer that are kept; 0 is DefaultBody
+	Redirects int   // the most that are followed; 0 follows none
 	Retry     Retry
 
-	// Convert turns a page into what it says; "" leaves it.
+	// Convert converts a page; "" leaves it.
 	Convert Format
-	Results int // how many results are kept at most, where Convert asks for them; 0 is MaxResults
+	Results int // the most results, if Convert is Results; 0 is MaxResults
 
-	// Stream delivers an answer of text/event-stream, or of one JSON value a line,
+	// Stream delivers an answer of text/event-stream, or one with a JSON value on each line,
 	// piece by piece.
 	Stream bool
 }
@@ -74,34 +74,33 @@ type Field struct {
 	Value Text
 }
 
-// Basic is a name and a password, as RFC 7617 has them.
+// Basic is a user name and a password, as in RFC 7617.
 type Basic struct{ User, Password Text }
 
-// Options is what an exchange gets from where it happens. The zero value knows no
-// secrets and speaks to public addresses only.
+// Options are an exchange's environment. The zero value has no secrets and allows only public
+// addresses.
 type Options struct {
 	Secrets map[string]string // by name
 
-	// Allow says which addresses that are not public may be dialled for a host,
-	// Deny which public ones may not. nil is none.
+	// Allow reports whether a non-public address may be dialled for a host. Deny reports whether
+	// an address may not be dialled. nil allows or denies none.
 	Allow, Deny func(host string, to netip.AddrPort) bool
 
-	// Proxy chooses one for a request, as for http.Transport; nil uses none.
-	// The proxy's own address is checked like any other.
+	// Proxy chooses a proxy for a request, as in http.Transport; nil uses none. The proxy's own
+	// address is checked like any other.
 	Proxy func(*http.Request) (*url.URL, error)
 
-	// Page turns a page into what it says; nil where nobody does, and requests that
-	// want it are refused.
+	// Page converts a page. If it is nil, a request that needs it is refused.
 	Page func(context.Context, Page) ([]byte, error)
 
-	// Own lists the addresses of this machine, which are not to be reached either when they
-	// are public ones; nil asks the system.
+	// Own lists the addresses of this machine, which are refused even when they are public; nil
+	// asks the system.
 	Own func() []netip.Addr
 
 	Roots    *x509.CertPool // nil is the system's
 	Resolver *net.Resolver  // nil is the system's
 
-	// Event gets each event of a stream as it comes; an error ends the exchange.
+	// Event receives each event of a stream as it comes. An error ends the exchange.
 	Event func(Event) error
 
 	Now    func() time.Time                                 // nil is time.Now
@@ -109,16 +108,16 @@ type Options struct {
 	Jitter func() float64                                   // in [0,1); nil is random
 }
 
-// Response is an answer, whatever its status.
+// Response is an answer of any status.
 type Response struct {
 	Status    int
 	Header    map[string]string // names in lower case, several values joined with ", "; without set-cookie
 	Body      []byte
-	Truncated bool    // Body or Events is not all there was
+	Truncated bool    // Body or Events is incomplete
 	Events    []Event // of a stream: the first MaxEvents
-	Streamed  bool    // Events is meant and not Body
+	Streamed  bool    // Events is set instead of Body
 	Count     int     // of events, kept or not
-	URL       string  // what answered, without secrets
+	URL       string  // URL of the answer, without secrets
 }
 
 // Says returns the status in words: "404 Not Found".
@@ -126,12 +125,11 @@ func (r *Response) Says() string {
 	return strings.TrimSpace(strconv.Itoa(r.Status) + " " + http.StatusText(r.Status))
 }
 
-// Do makes the exchange. An answer of any status is a Response and no error.
-// Errors are: Usage for what cannot be asked, Denied for an address, host or
-// redirect that is refused, Auth for a secret that is not there, Network for a
-// server that cannot be reached or does not speak HTTP, Limit when the time was
-// up, a redirect too many or a stream too large, Interrupt when ctx was cancelled.
-// When a stream breaks off, the Response holds what came before.
+// Do makes the exchange. An answer of any status is a Response and not an error. Errors are:
+// Usage for an invalid request, Denied for a refused address, host or redirect, Auth for a
+// missing secret, Network for a server that cannot be reached or does not speak HTTP, Limit for
+// the timeout, too many redirects or too large a stream, Interrupt when ctx was cancelled. When a
+// stream breaks off, the Response holds everything before the break.
 func Do(ctx context.Context, r Request, o Options) (*Response, error) {
 	e, err := prepare(r, o)
 	if err != nil {
@@ -147,9 +145,9 @@ func Do(ctx context.Context, r Request, o Options) (*Response, error) {
 	return res, e.redact.err(err)
 }
 
-// Check refuses what Do would refuse without sending anything: a malformed
-// request, a missing secret, a host that is not listed, an address that may not be
-// dialled where the URL names one.
+// Check refuses the same requests as Do, as far as that is possible without sending: a malformed
+// request, a missing secret, a host that is not listed, and a literal address that may not be
+// dialled.
 func Check(r Request, o Options) error {
 	e, err := prepare(r, o)
 	if err != nil {

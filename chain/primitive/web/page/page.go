@@ -12,17 +12,16 @@ import (
 	"unicode/utf8"
 )
 
-// Convert returns what a page says, as Markdown or as text. charset is what the server
-// said of its encoding; "" where it said nothing. base is the page's address, against
-// which links are resolved; nil leaves them.
+// Convert returns the content of a page as Markdown or as text. charset is the encoding from the
+// server, or "". base is the page's address, the base of its links; nil leaves them.
 func Convert(raw []byte, charset string, base *url.URL, markdown bool) []byte {
 	w := &writer{base: base, markdown: markdown}
 	w.children(parse(decode(raw, charset)), 0)
 	return []byte(w.String())
 }
 
-// decode makes UTF-8 of a page. Windows-1252 is what pages that say Latin-1 mean
-// (Encoding Standard, 4.2); other old encodings lose what is not ASCII.
+// decode converts a page to UTF-8. Pages that declare Latin-1 use Windows-1252 (Encoding
+// Standard, 4.2). Other old encodings lose every character outside of ASCII.
 func decode(raw []byte, charset string) string {
 	if charset == "" {
 		head := strings.ToLower(string(raw[:min(len(raw), 1024)]))
@@ -50,14 +49,14 @@ func decode(raw []byte, charset string) string {
 var windows1252 = [32]rune{0x20ac, 0x81, 0x201a, 0x192, 0x201e, 0x2026, 0x2020, 0x2021, 0x2c6, 0x2030, 0x160, 0x2039, 0x152, 0x8d, 0x17d, 0x8f,
 	0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x2dc, 0x2122, 0x161, 0x203a, 0x153, 0x9d, 0x17e, 0x178}
 
-// unseen reports characters that a reader does not see and a model does: zero
-// widths, marks of direction, tags.
+// unseen reports characters that are invisible to a reader but not to a model: zero widths, marks
+// of direction, tags.
 func unseen(r rune) bool {
 	return r >= 0x200b && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2060 && r <= 0x206f || r == 0xfeff || r == 0xad ||
 		r >= 0xe0000 && r <= 0xe007f || r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0
 }
 
-// skipped elements hold nothing that is read.
+// skipped reports whether an element has no text for readers.
 func (n *node) skipped() bool {
 	switch n.tag {
 	case "script", "style", "noscript", "template", "svg", "math", "iframe", "object", "embed", "canvas",

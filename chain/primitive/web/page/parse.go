@@ -34,14 +34,13 @@ func (n *node) attr(key string) string {
 	return ""
 }
 
-// maxOpen bounds the elements that are open at once. Deeper ones are siblings.
+// maxOpen is the most open elements. Deeper ones become siblings.
 const maxOpen = 300
 
-// parser builds the tree that reading needs, not the one that browsers show: the
-// library reads tags and texts, and here tags close what they must, in the cases that
-// authors rely on. Its own tree is not used because it refuses a page whose elements are
-// open more than 512 deep, and what is refused cannot be cleaned of what a person would
-// not see.
+// parser builds a tree for reading, and not the tree of a browser. The library finds tags and
+// texts. Here a tag closes others in the cases that authors rely on. The library's own tree is
+// not used, because it refuses a page with more than 512 open elements. A refused page could not
+// be cleaned of its invisible parts.
 type parser struct{ open []*node }
 
 func parse(s string) *node {
@@ -67,7 +66,7 @@ func (p *parser) top() *node { return p.open[len(p.open)-1] }
 
 var (
 	void = []string{"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
-	// blocks end a paragraph that is open.
+	// blocks end an open paragraph.
 	blocks = []string{"p", "div", "ul", "ol", "menu", "dl", "table", "pre", "blockquote", "hr", "h1", "h2", "h3", "h4", "h5", "h6",
 		"section", "article", "aside", "header", "footer", "nav", "main", "figure", "form", "address", "details"}
 )
@@ -89,7 +88,7 @@ func (p *parser) element(z *html.Tokenizer) {
 	}
 }
 
-// imply closes what a tag closes by beginning.
+// imply closes the elements that a start tag closes.
 func (p *parser) imply(tag string) {
 	switch tag {
 	case "li":
@@ -110,8 +109,7 @@ func (p *parser) imply(tag string) {
 	}
 }
 
-// closeWithin closes the innermost of the named elements, unless one of the walls
-// stands before it.
+// closeWithin closes the innermost of the named elements, unless one of the walls comes first.
 func (p *parser) closeWithin(names []string, walls ...string) {
 	for i := len(p.open) - 1; i > 0; i-- {
 		switch tag := p.open[i].tag; {
@@ -124,8 +122,8 @@ func (p *parser) closeWithin(names []string, walls ...string) {
 	}
 }
 
-// close ends an element. An end without a beginning is passed over, and one inside
-// a cell does not end what stands around the table.
+// close ends an element. It skips an end without a start. An end inside a cell does not close an
+// element around the table.
 func (p *parser) close(name string) {
 	if name == "br" || name == "p" && p.top().tag != "p" {
 		return

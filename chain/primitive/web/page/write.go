@@ -9,17 +9,16 @@ import (
 // maxDepth bounds the recursion; the parser stops earlier.
 const maxDepth = 2 * maxOpen
 
-// writer collects blocks of text. What is between them (space, line feeds) is
-// decided when the next piece comes.
+// writer collects blocks of text. The next piece decides the gap before it (space, line feeds).
 type writer struct {
 	base     *url.URL
 	markdown bool
 
 	b      strings.Builder
 	gap    int    // line feeds that are due
-	around string // what stands on the empty lines of a gap: the shortest prefix since it began
+	around string // the empty lines of a gap: the shortest prefix since it began
 	space  bool   // a space is due
-	trim   bool   // a mark was opened: no space follows it
+	trim   bool   // a mark was opened: no space comes after it
 	prefix string // of every line: quotation and indentation
 	bullet string // of the next line, in place of the end of prefix
 	pre    bool
@@ -42,7 +41,7 @@ func (w *writer) block(gap int) {
 	w.gap, w.space = max(w.gap, gap), false
 }
 
-// raw writes a piece that stands as it is.
+// raw writes a piece unchanged.
 func (w *writer) raw(s string) {
 	if s == "" {
 		return
@@ -78,7 +77,7 @@ func (w *writer) start() {
 	w.b.WriteString(w.prefix)
 }
 
-// text writes running text: spaces are one space.
+// text writes running text. It merges spaces into one.
 func (w *writer) text(s string) {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -115,7 +114,7 @@ func (w *writer) text(s string) {
 	w.space = strings.ContainsAny(s[len(s)-1:], " \t\n\r")
 }
 
-// escape keeps a page's text from being Markdown of its own.
+// escape prevents a page's text from being read as Markdown.
 func escape(s string) string {
 	const special = "\\*_`[]<"
 	if !strings.ContainsAny(s, special) {
@@ -212,7 +211,7 @@ func (w *writer) indent(n *node, prefix string, depth int) {
 func (w *writer) preformatted(n *node, depth int) {
 	w.block(2)
 	was := w.pre
-	if c := n.first; c != nil && c.tag == "" { // a line feed right behind the tag is none
+	if c := n.first; c != nil && c.tag == "" { // a line feed right after the tag is ignored
 		c.text = strings.TrimPrefix(c.text, "\n")
 	}
 	if w.markdown && !was {
@@ -257,7 +256,7 @@ func (w *writer) item(n *node, depth int) {
 	}
 	w.block(1)
 	if n.prev != nil {
-		w.gap = min(w.gap, 1) // lists are tight, whatever their items hold
+		w.gap = min(w.gap, 1) // lists are tight, with any content
 	}
 	was := w.prefix
 	w.bullet = was + mark
@@ -269,7 +268,7 @@ func (w *writer) item(n *node, depth int) {
 	w.block(1)
 }
 
-// inline writes what stands in a line.
+// inline writes an element inside a line.
 func (w *writer) inline(n *node, depth int) {
 	mark := ""
 	switch n.tag {
@@ -303,8 +302,8 @@ func (w *writer) inline(n *node, depth int) {
 	w.space = due
 }
 
-// empty reports that an element has no text, so that a mark would stand alone. It
-// looks at so many nodes: one that begins with hundreds of empty ones counts as full.
+// empty reports that an element has no text, so that a mark would have no content. It examines a
+// limited number of nodes; an element with hundreds of empty ones counts as full.
 func empty(n *node) bool {
 	left := 100
 	return n.hollow(&left)
@@ -321,7 +320,7 @@ func (n *node) hollow(left *int) bool {
 	return true
 }
 
-// link writes a link to the web with its address, and of others the words.
+// link writes a web link with its address, and only the text of any other link.
 func (w *writer) link(n *node, depth int) {
 	to, err := url.Parse(strings.TrimSpace(n.attr("href")))
 	if err == nil && w.base != nil {
@@ -339,7 +338,7 @@ func (w *writer) link(n *node, depth int) {
 	w.space = due
 }
 
-// address writes a URL so that it ends where its link does.
+// address writes a URL so that it cannot extend beyond its link.
 func address(u *url.URL) string {
 	var b strings.Builder
 	for _, c := range []byte(u.String()) {
