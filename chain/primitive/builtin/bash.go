@@ -39,9 +39,8 @@ type bashAnswer struct {
 
 func (a bashAnswer) failed() bool { return !a.Success }
 
-// bash runs one command in the sandbox that this process is in. The text is a
-// parameter: nobody signed it, so policy reads it before (Shell) and what a person
-// allowed is that text.
+// bash runs one command in the sandbox of this process. The text is an unsigned parameter. So the
+// policy analyses it first (Shell), and a person allows exactly this text.
 func bash(ctx context.Context, in Input) (any, error) {
 	var q bashParams
 	if err := params(in, &q); err != nil {
@@ -68,7 +67,7 @@ func bash(ctx context.Context, in Input) (any, error) {
 	return runCommand(ctx, in.Program, q.Command, dir, time.Duration(seconds)*time.Second)
 }
 
-// workingDir is a directory below the project, or the project.
+// workingDir returns a directory below the project, or the project.
 func workingDir(in Input, path string) (string, error) {
 	t, p, err := lookAt(in, path)
 	if err != nil {
@@ -91,7 +90,7 @@ func runCommand(ctx context.Context, program, command, dir string, limit time.Du
 	cmd := exec.CommandContext(ctx, program, argv...)
 	stdout, stderr := primitive.NewExcerpt(maxOutput), primitive.NewExcerpt(maxOutput)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, stdout, stderr
-	cmd.WaitDelay = 500 * time.Millisecond // for what keeps the output open behind its back
+	cmd.WaitDelay = 500 * time.Millisecond // for a child that keeps the output open after the end
 	group(cmd)
 	begun := time.Now()
 	err := cmd.Run()

@@ -31,29 +31,29 @@ import (
 	"github.com/rye-os/rye/internal/strict"
 )
 
-// Arg is what the first argument of a rye that is to be a builtin says.
+// Arg is the first argument of a rye that runs as a builtin.
 const Arg = "__builtin"
 
-// MaxInput bounds an Input in bytes of JSON. Parameters themselves end at 8 MiB.
+// MaxInput is the most bytes of an Input in JSON. The parameters alone may have 8 MiB.
 const MaxInput = 24 << 20
 
-// Input is everything that a function knows. Paths are absolute and resolved.
+// Input is all the data of a function. Paths are absolute and resolved.
 type Input struct {
-	Build     string          `json:"build"`  // of the program that asks; another one is refused
+	Build     string          `json:"build"`  // of the calling program; another build is refused
 	Params    json.RawMessage `json:"params"` // one object
 	Project   string          `json:"project,omitempty"`
 	UserSpace string          `json:"user_space,omitempty"`
-	Program   string          `json:"program,omitempty"` // the interpreter that the chain asked for
+	Program   string          `json:"program,omitempty"` // the interpreter that the chain requested
 	Protect   []string        `json:"protect,omitempty"` // never written
-	Hide      []string        `json:"hide,omitempty"`    // never read either
+	Hide      []string        `json:"hide,omitempty"`    // never read or written
 }
 
-// Func is one function. Its value must encode as a JSON object; its error carries
-// a code of fault.
+// Func is one function. Its value must encode as a JSON object; its error carries a code of
+// fault.
 type Func func(ctx context.Context, in Input) (any, error)
 
-// find returns a function by name. The table is made when it is asked for, so that a
-// start of rye that calls none builds nothing.
+// find returns a function by name. It makes the table at each call, so that a start of rye
+// without a builtin builds nothing.
 func find(name string) Func {
 	return map[string]Func{
 		"bash": bash, "edit_lines": editLines, "glob": glob, "grep": grep,
@@ -64,8 +64,8 @@ func find(name string) Func {
 // Known reports whether there is a function of this name.
 func Known(name string) bool { return find(name) != nil }
 
-// Shell names the parameter whose text a function runs as a command; "" for the
-// functions that run none. Policy reads that text.
+// Shell names the parameter whose text a function runs as a command; "" for every other function.
+// The policy analyses that text.
 func Shell(name string) string {
 	if name == "bash" {
 		return "command"
@@ -73,16 +73,15 @@ func Shell(name string) string {
 	return ""
 }
 
-// Starts reports whether a function runs a program of the system, and so is a process like any
-// other to the policy.
+// Starts reports whether a function runs a program of the system. The policy treats such a
+// function like any other process.
 func Starts(name string) bool { return name == "bash" || name == "lsp" }
 
-// failed marks an answer that is a failure without being an error: a command that
-// ran and did not succeed.
+// failed marks an answer that is a failure without an error: a command that ran without success.
 type failed interface{ failed() bool }
 
-// Main is the whole of such a process: args are the function's name, build is this
-// program's. It returns the exit status: 0, or 1 when the answer is a failure.
+// Main is the main function of such a process. args has the function's name; build is this
+// program's. It returns the exit status: 0, or 1 for a failure.
 func Main(ctx context.Context, args []string, build string, stdin io.Reader, stdout io.Writer) int {
 	value, err := serve(ctx, args, build, stdin)
 	exit := 0
@@ -131,7 +130,7 @@ func serve(ctx context.Context, args []string, build string, stdin io.Reader) (v
 	return find(args[0])(ctx, in)
 }
 
-// params reads a function's parameters. A name that it does not have is refused.
+// params reads a function's parameters. An unknown name is refused.
 func params(in Input, into any) error {
 	raw := in.Params
 	if len(raw) == 0 {
@@ -143,7 +142,7 @@ func params(in Input, into any) error {
 	return nil
 }
 
-// plain gives errors of the system a code and drops what repeats the path.
+// plain gives an error of the system its fault code.
 func plain(err error) error {
 	var f *fault.Error
 	if errors.As(err, &f) {

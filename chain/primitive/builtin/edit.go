@@ -22,7 +22,7 @@ type editParams struct {
 	Version string   `json:"version"`
 }
 
-// change replaces one line, or those from one to another, by a text.
+// change replaces one line, or a range of lines, by a text.
 type change struct {
 	Line  string  `json:"line_id"`
 	Start string  `json:"start_line_id"`
@@ -39,24 +39,24 @@ type editAnswer struct {
 	Version string   `json:"version"`
 }
 
-// edited shows what stands there now, with two lines around it, as read shows it:
-// the ids there are new ones.
+// edited shows the changed lines with two lines around them, in the form of read. Their ids are
+// new.
 type edited struct {
-	Line    int    `json:"line"` // number of the first changed line, as it is now
+	Line    int    `json:"line"` // new number of the first changed line
 	Removed int    `json:"lines_removed"`
 	Added   int    `json:"lines_added"`
 	Content string `json:"content"`
 }
 
-// span is a change with its place found. Lines count from 0, to is exclusive.
+// span is a change with its place. Lines count from 0; to is exclusive.
 type span struct {
 	from, to int
 	lines    [][]byte
 	nth      int // among the parameters
 }
 
-// editLines changes lines named by ids that read gave. All changes happen or none;
-// an id that no longer stands for a line is stale.
+// editLines changes lines by their ids from read. All changes happen or none. An id that no
+// longer belongs to a line is Stale.
 func editLines(ctx context.Context, in Input) (any, error) {
 	var q editParams
 	if err := params(in, &q); err != nil {
@@ -103,9 +103,8 @@ func editLines(ctx context.Context, in Input) (any, error) {
 	return editAnswer{Success: true, Path: p.rel, Changes: now.show(spans), Lines: len(now.lines), Bytes: len(now.raw), Version: now.sum}, nil
 }
 
-// unchanged reads the file once more, just before it is replaced: an editor may have
-// written into it meanwhile. What is written between this and the rename is lost, as
-// with every editor.
+// unchanged reads the file again just before its replacement, because an editor may have written
+// to it meanwhile. A write between this check and the rename is lost, as with every editor.
 func (s *staging) unchanged(old *text) error {
 	f := s.staged[0]
 	r, _, err := f.at.openFile(f.out.Path)
@@ -127,7 +126,7 @@ func stale(path string) error {
 	return fault.New(fault.Stale, "%s: it changed since it was read", path).Advise("read it again")
 }
 
-// spans finds the places of all changes and refuses those that overlap.
+// spans finds the places of all changes and refuses overlapping ones.
 func (t *text) spans(q editParams) ([]span, error) {
 	where := make(map[string]int, len(t.lines))
 	for i, id := range t.ids() {
@@ -170,14 +169,14 @@ func (t *text) spans(q editParams) ([]span, error) {
 	return out, nil
 }
 
-// like makes lines out of a new content, with the ending of the line whose place it
-// takes. Nothing is no line, so an empty content removes; a last line end is optional.
+// like splits new content into lines with the ending of the line that they replace. Empty content
+// has no lines, so it removes. A line end at the end of the content is optional.
 func (t *text) like(at int, content string) [][]byte {
 	if content == "" {
 		return nil
 	}
 	_, ending := cut(t.lines[at])
-	if len(ending) == 0 && at > 0 { // the last line, and it is not ended
+	if len(ending) == 0 && at > 0 { // the last line, without an ending
 		_, ending = cut(t.lines[at-1])
 	}
 	if len(ending) == 0 {
@@ -190,8 +189,7 @@ func (t *text) like(at int, content string) [][]byte {
 	return out
 }
 
-// splice applies changes that are sorted and do not overlap. A file whose last line
-// had no end keeps having none.
+// splice applies sorted changes that do not overlap. A last line without an ending keeps none.
 func (t *text) splice(spans []span) (*text, error) {
 	var lines [][]byte
 	at := 0
@@ -213,7 +211,7 @@ func (t *text) splice(spans []span) (*text, error) {
 	return now, nil
 }
 
-// show gives the places of the changes in the new text.
+// show returns the places of the changes in the new text.
 func (t *text) show(spans []span) []edited {
 	ids := t.ids()
 	room, shift := maxReadBytes, 0

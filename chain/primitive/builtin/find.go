@@ -40,7 +40,7 @@ type globAnswer struct {
 	Files     []string `json:"files"` // paths below the project, sorted
 	Count     int      `json:"count"`
 	Truncated bool     `json:"truncated"`
-	Stopped   string   `json:"stopped,omitempty"` // why not everything was seen
+	Stopped   string   `json:"stopped,omitempty"` // why the search is incomplete
 }
 
 // glob finds files by a pattern.
@@ -95,7 +95,7 @@ type grepAnswer struct {
 	Count     int    `json:"count"`
 	Searched  int    `json:"files_searched"`
 	Binary    int    `json:"binary_files_skipped,omitempty"`
-	Secret    int    `json:"secret_files_skipped,omitempty"` // named as files with secrets are, and not by path
+	Secret    int    `json:"secret_files_skipped,omitempty"` // named like secret files, and not given by path
 	Truncated bool   `json:"truncated"`
 	Stopped   string `json:"stopped,omitempty"`
 }
@@ -111,7 +111,7 @@ type hit struct {
 type search struct {
 	re     *regexp.Regexp
 	only   *pattern // include; nil is every file
-	base   bool     // include is about names and not paths
+	base   bool     // include matches names and not paths
 	answer *grepAnswer
 	walk   *walker
 	bytes  int64
@@ -119,8 +119,8 @@ type search struct {
 	r      *bufio.Reader
 }
 
-// grep finds lines by a regular expression, which is RE2's: its time is linear in
-// the text, whatever the expression.
+// grep finds lines by a regular expression in RE2's syntax. Its time is linear in the text for
+// every expression.
 func grep(ctx context.Context, in Input) (any, error) {
 	var q grepParams
 	if err := params(in, &q); err != nil {
@@ -187,7 +187,7 @@ func (s *search) file(d *os.Root, name, rel, full string, m fs.FileMode) bool {
 	}
 	f, _, err := (&place{dir: d, name: name, info: info}).openFile(full)
 	if err != nil {
-		return true // gone, a link by now, or not ours to read
+		return true // gone, a link by now, or not readable for us
 	}
 	defer f.Close()
 	if s.r == nil {
@@ -228,7 +228,7 @@ func (s *search) lines(full string) bool {
 	}
 }
 
-// around shows a line, or of a long one the part with the match.
+// around returns a line, or the part with the match of a long line.
 func around(line []byte, at int) string {
 	from := 0
 	if utf8.RuneCount(line) > maxHitChars && at > maxHitChars/2 {
@@ -265,7 +265,7 @@ type entry struct {
 	Target   string `json:"target,omitempty"` // of a link
 }
 
-// list shows what a directory holds, or what one file is.
+// list shows the entries of a directory, or one file.
 func list(ctx context.Context, in Input) (any, error) {
 	var q lsParams
 	if err := params(in, &q); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Bounds on texts that are read or changed whole.
+// Bounds of texts that are read or changed as a whole.
 const (
 	maxText  = 8 << 20 // bytes of a file whose lines get ids
 	maxLines = 200_000
@@ -25,8 +25,8 @@ type text struct {
 	sum   string // version: first 16 hexadecimal digits of the SHA-256 of raw
 }
 
-// readText reads a whole file. Errors are Limit for one that is too large, and
-// Malformed for one that is no text.
+// readText reads a whole file. Errors are Limit for too large a file, and Malformed for a file
+// that is not text.
 func readText(f *os.File, path string) (*text, error) {
 	raw, err := io.ReadAll(io.LimitReader(f, maxText+1))
 	if err != nil {
@@ -49,7 +49,7 @@ func readText(f *os.File, path string) (*text, error) {
 	return t, nil
 }
 
-// isText refuses what holds a NUL byte in its beginning, as git and grep do.
+// isText refuses a file with a NUL byte near its start, as git and grep do.
 func isText(path string, head []byte) error {
 	head = head[:min(len(head), 8<<10)]
 	if bytes.IndexByte(head, 0) < 0 {
@@ -96,13 +96,12 @@ func (t *text) endings() string {
 	return ""
 }
 
-// ids gives each line its id, six hexadecimal digits. Nothing is remembered between
-// two calls: an id says what the line is, what stands before and behind it, and,
-// where several lines are alike in all three, which one of how many. So an id stays
-// the same while its surroundings do, and one that was given for a line that changed,
-// moved next to others, or got or lost a double, stands for no line any more. Two
-// lines whose six digits happen to be equal get twelve, so that neither id can come
-// to stand for the other line.
+// ids returns an id for each line, six hexadecimal digits. rye remembers nothing between two
+// calls. An id depends on the line and on the lines before and after it. If several lines are
+// equal in all three, it also depends on the number and the position among these. So an id stays
+// the same while its surroundings do. An id is no longer valid after its line changed, moved next
+// to other lines, or gained or lost an equal one. Two lines with the same six digits get twelve,
+// so that neither id can later match the other line.
 func (t *text) ids() []string {
 	type triple [32]byte
 	sums := make([]triple, len(t.lines))
@@ -150,8 +149,8 @@ func (t *text) ids() []string {
 	return out
 }
 
-// clip shortens a line to so many characters, with a marker that says how many are
-// missing. What is no UTF-8 becomes the replacement character.
+// clip shortens a line to a number of characters, with a marker for the number of missing ones.
+// Invalid UTF-8 becomes the replacement character.
 func clip(line []byte, most int) (s string, cut bool) {
 	n, i := 0, 0
 	for i < len(line) && n < most {

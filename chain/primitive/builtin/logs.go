@@ -19,26 +19,26 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Bounds of what is read of logs.
+// Bounds of reading logs.
 const (
-	logsDir      = ".ai/logs/rye" // RYE OS's place, in the project
+	logsDir      = ".ai/logs/rye" // RYE OS's directory, in the project
 	logsShown    = 50
 	maxLogsShown = 1000
 	logErrors    = 20
 	maxLogFiles  = 100     // the newest
-	maxLogBytes  = 4 << 20 // of the end of each
-	maxLogLine   = 2000    // characters that are shown of one
+	maxLogBytes  = 4 << 20 // from the end of each
+	maxLogLine   = 2000    // characters of a line that are shown
 	maxLogLines  = 200_000 // of all files together
 )
 
 type logsParams struct {
 	Item   string `json:"item"`  // logs, stats, errors or all
 	Level  string `json:"level"` // only these entries; "" is every level
-	Limit  *int   `json:"limit"` // entries at most, the newest
+	Limit  *int   `json:"limit"` // the most entries, the newest
 	LogDir string `json:"log_dir"`
 }
 
-// logEntry is one line of a log. Timestamp is as it stands there, and "" where none does.
+// logEntry is one line of a log. Timestamp is copied from the line; "" if it has none.
 type logEntry struct {
 	Timestamp string `json:"timestamp"`
 	Level     string `json:"level"` // DEBUG, INFO, WARNING, ERROR, CRITICAL or UNKNOWN
@@ -48,7 +48,7 @@ type logEntry struct {
 
 type logsList struct {
 	Entries  []logEntry `json:"entries"`
-	Total    int        `json:"total"` // that fit, shown or not
+	Total    int        `json:"total"` // all that fit, shown or not
 	Returned int        `json:"returned"`
 	LogDir   string     `json:"log_dir"`
 	Exists   bool       `json:"exists"`
@@ -62,7 +62,7 @@ type logsStats struct {
 	Levels    map[string]int `json:"level_counts"`
 	Oldest    string         `json:"oldest_entry,omitempty"`
 	Newest    string         `json:"newest_entry,omitempty"`
-	Truncated bool           `json:"truncated"` // not everything was read
+	Truncated bool           `json:"truncated"` // some entries were not read
 }
 
 // logFiles are the logs of one directory, read.
@@ -73,8 +73,8 @@ type logFiles struct {
 	stats   logsStats
 }
 
-// logs reads the log files of a directory of the project: how many there are of what, and the
-// newest entries.
+// logs reads the log files in a directory of the project: counts by level, and the newest
+// entries.
 func logs(ctx context.Context, in Input) (any, error) {
 	var q logsParams
 	if err := params(in, &q); err != nil {
@@ -129,7 +129,7 @@ func (l *logFiles) list(limit int, fits func(logEntry) bool) logsList {
 	return out
 }
 
-// readLogs reads the ends of a directory's *.log files. A directory that is not there has none.
+// readLogs reads the ends of a directory's *.log files. A missing directory has none.
 func readLogs(ctx context.Context, in Input, dir string) (*logFiles, error) {
 	l := &logFiles{dir: dir, stats: logsStats{LogDir: dir, Levels: map[string]int{}}}
 	_, p, err := lookAt(in, dir)
@@ -167,7 +167,7 @@ func readLogs(ctx context.Context, in Input, dir string) (*logFiles, error) {
 	return l, nil
 }
 
-// logsOf are the regular files that end in .log, the one that was written last at the end.
+// logsOf returns the regular files that end in .log, the last one written at the end.
 func logsOf(root *os.Root, names []fs.DirEntry) (files []fs.FileInfo) {
 	for _, e := range names {
 		info, err := root.Lstat(e.Name())
@@ -199,7 +199,7 @@ func (l *logFiles) file(root *os.Root, info fs.FileInfo) error {
 	r := bufio.NewReader(io.NewSectionReader(f, from, maxLogBytes))
 	for first := from > 0; ; first = false {
 		line, err := r.ReadBytes('\n')
-		if line = bytes.TrimSpace(line); len(line) > 0 && !first { // the first may have lost its beginning
+		if line = bytes.TrimSpace(line); len(line) > 0 && !first { // the first may lack its beginning
 			l.add(line, info.Name())
 		}
 		if err == io.EOF {
@@ -225,8 +225,9 @@ func (l *logFiles) add(line []byte, file string) {
 	}
 }
 
-// The forms of lines: that of Python's logging, LEVEL: message, and time LEVEL message, as many
-// programs write it. They are made when a log is read: every start would pay for them.
+// The forms of lines: the form of Python's logging, LEVEL: message, and time LEVEL message, as
+// many programs write it. They are compiled at their first use, because every start would pay for
+// them.
 var (
 	pythonLine = compiled(`^(\d{4}-\d\d-\d\d[ T][0-9:.,]+(?:Z|[+-]\d\d:?\d\d)?)\s+-\s+\S+\s+-\s+([A-Za-z]+)\s+-\s+(.*)$`)
 	timedLine  = compiled(`^\[?(\d{4}[-/]\d\d[-/]\d\d[ T][0-9:.,]+(?:Z|[+-]\d\d:?\d\d)?)\]?\s+\[?([A-Za-z]+)\]?:?\s+(.*)$`)
@@ -238,7 +239,7 @@ func compiled(form string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(form) })
 }
 
-// parseLogLine reads one line. What has no form that is known is a message of level UNKNOWN.
+// parseLogLine reads one line. A line of an unknown form is a message of level UNKNOWN.
 func parseLogLine(line string) logEntry {
 	line = strings.ToValidUTF8(line, "\uFFFD")
 	if strings.HasPrefix(line, "{") {
@@ -272,7 +273,7 @@ func parseLogLine(line string) logEntry {
 	return e
 }
 
-// jsonLogLine reads a line that is an object, by the names that loggers have for its members.
+// jsonLogLine reads a line that is an object, by the usual names of its members in loggers.
 func jsonLogLine(line string) (e logEntry, ok bool) {
 	var m map[string]any
 	if json.Unmarshal([]byte(line), &m) != nil {
@@ -294,7 +295,7 @@ func jsonLogLine(line string) (e logEntry, ok bool) {
 	return e, true
 }
 
-// levelOf gives the levels of loggers one spelling.
+// levelOf converts the levels of loggers to one spelling.
 func levelOf(s string) string {
 	switch s = strings.ToUpper(s); s {
 	case "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL":

@@ -41,8 +41,8 @@ type lspAnswer struct {
 	Truncated   bool         `json:"truncated"`
 }
 
-// diagnostic is one thing that a server says of a file. Lines and columns are counted in
-// characters, from 1.
+// diagnostic is one report of a server about a file. Lines and columns are counted in characters,
+// from 1.
 type diagnostic struct {
 	Line      int    `json:"line"`
 	Column    int    `json:"column"`
@@ -54,20 +54,20 @@ type diagnostic struct {
 	Source    string `json:"source,omitempty"` // the server, or a part of it
 }
 
-// document is the file that a server is asked about.
+// document is the file that a server checks.
 type document struct {
 	root, uri, rel string
 	language       string
 	text           string
 }
 
-// language is a kind of file, and the servers that know it, the best first.
+// language is a kind of file, and the servers for it, the best first.
 type language struct {
 	id      string
 	servers []string
 }
 
-// languages are those by extension. Names of servers are those of their programs.
+// languages are the languages by extension. A server has the name of its program.
 var languages = map[string]language{
 	".go": {"go", []string{"gopls"}},
 	".py": {"python", []string{"pyright-langserver", "basedpyright-langserver", "pylsp", "ruff"}}, ".pyi": {"python", []string{"pyright-langserver", "pylsp"}},
@@ -81,18 +81,18 @@ var languages = map[string]language{
 	".json": {"json", []string{"vscode-json-language-server"}}, ".zig": {"zig", []string{"zls"}}, ".tf": {"terraform", []string{"terraform-ls"}},
 }
 
-// serverArgs are what makes a program speak the protocol over its input and output, where that
-// takes saying.
+// serverArgs are the arguments that make a program use the protocol on its input and output.
+// Other servers need none.
 var serverArgs = map[string][]string{
 	"pyright-langserver": {"--stdio"}, "basedpyright-langserver": {"--stdio"}, "typescript-language-server": {"--stdio"}, "ruff": {"server"},
 	"bash-language-server": {"start"}, "solargraph": {"stdio"}, "yaml-language-server": {"--stdio"}, "vscode-json-language-server": {"--stdio"}, "terraform-ls": {"serve"},
 }
 
-// server is a language server that is here.
+// server is a language server on this machine.
 type server struct{ name, program string }
 
-// lsp starts a language server over its input and output, opens one file, and returns what the
-// server says of it. The server runs in the sandbox that this process is in.
+// lsp starts a language server on its input and output, opens one file, and returns the server's
+// diagnostics. The server runs in the sandbox of this process.
 func lsp(ctx context.Context, in Input) (any, error) {
 	var q lspParams
 	if err := params(in, &q); err != nil {
@@ -125,7 +125,7 @@ func lsp(ctx context.Context, in Input) (any, error) {
 	return a, nil
 }
 
-// openDocument reads the file as every function reads files.
+// openDocument reads the file in the same way as every function.
 func openDocument(in Input, name string) (*document, error) {
 	t, p, f, err := openIn(in, name, false)
 	if err != nil {
@@ -141,7 +141,7 @@ func openDocument(in Input, name string) (*document, error) {
 	return &document{root: t.base, uri: fileURI(filepath.Join(t.base, filepath.FromSlash(p.rel))), rel: p.rel, language: cmp.Or(kind, "plaintext"), text: string(text.raw)}, nil
 }
 
-// fileURI is the address of a file, as the protocol has it.
+// fileURI returns the URI of a file in the protocol's form.
 func fileURI(name string) string {
 	name = filepath.ToSlash(name)
 	if !strings.HasPrefix(name, "/") {
@@ -150,8 +150,8 @@ func fileURI(name string) string {
 	return (&url.URL{Scheme: "file", Path: name}).String()
 }
 
-// serversFor finds the servers to ask: the one that the item's env_config names, else those
-// that the caller names, else the first that is here for the kind of file.
+// serversFor finds the servers to use: the one in the item's env_config, or else the caller's
+// choice, or else the first one on this machine for the kind of file.
 func serversFor(in Input, q *lspParams) ([]server, error) {
 	if in.Program != "" {
 		name := strings.TrimSuffix(filepath.Base(in.Program), ".exe")
@@ -184,7 +184,8 @@ func serversFor(in Input, q *lspParams) ([]server, error) {
 	return all, nil
 }
 
-// known reports whether a name is that of a server in the table: no caller names a program.
+// known reports whether a server in the table has this name. So a caller cannot name any other
+// program.
 func known(name string) bool {
 	for _, l := range languages {
 		if slices.Contains(l.servers, name) {
@@ -194,7 +195,7 @@ func known(name string) bool {
 	return false
 }
 
-// finish sorts and bounds the diagnostics, drops doubles, and writes them out.
+// finish sorts and bounds the diagnostics, removes duplicates, and writes the output.
 func (a *lspAnswer) finish(name string) {
 	slices.SortStableFunc(a.Diagnostics, func(x, y diagnostic) int {
 		return cmp.Or(cmp.Compare(x.Line, y.Line), cmp.Compare(x.Column, y.Column), cmp.Compare(x.Message, y.Message))
@@ -220,7 +221,7 @@ func (a *lspAnswer) finish(name string) {
 	}
 }
 
-// stopped says why a server's work came to no end.
+// stopped returns the reason why a server did not finish.
 func stopped(ctx context.Context, s server, err error, said string) error {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):

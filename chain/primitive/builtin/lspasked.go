@@ -16,22 +16,22 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// lspQuiet is how long a server has to be silent about the file, and busy with nothing, until
-// what it said counts as all: servers report syntax first, and types later.
+// lspQuiet is how long a server must be silent about the file, and without a running task, until
+// its diagnostics count as complete. Servers report syntax first, and types later.
 const lspQuiet = 500 * time.Millisecond
 
-// conversation is one with a language server that was started. It lives for one file.
+// conversation is the exchange with a started language server about one file.
 type conversation struct {
 	doc  *document
 	in   io.Writer
-	from <-chan lspMessage // closed when the server's output ends; fail says why
+	from <-chan lspMessage // closed at the end of the server's output; fail has the reason
 	fail *error
 	sent int // requests
 
-	busy  int                // tasks that the server said it began
-	heard bool               // it said something of the file
-	found []lspDiagnostic    // the last that it said
-	pulls bool               // it wants to be asked
+	busy  int                // tasks that the server began and did not end
+	heard bool               // it reported on the file
+	found []lspDiagnostic    // its last report
+	pulls bool               // it must be asked for diagnostics
 	got   map[int]lspMessage // responses by the number of the request
 }
 
@@ -83,18 +83,18 @@ func diagnose(ctx context.Context, s server, doc *document) ([]diagnostic, error
 	}()
 	c := &conversation{doc: doc, in: in, from: from, fail: &fail, got: map[int]lspMessage{}}
 	err = c.hold(ctx)
-	cancel() // whatever it still does is of no use
+	cancel() // its further work has no use
 	out.Close()
 	for range from {
 	}
-	_ = cmd.Wait() // it was killed; all that it said is there now
+	_ = cmd.Wait() // it was killed, and all its output has been read
 	if err != nil {
 		err = stopped(ctx, s, err, string(said.Bytes()))
 	}
 	return doc.placed(c.found, s), err
 }
 
-// hold has the whole conversation: hello, this file, what of it, good bye.
+// hold makes the whole conversation: initialize, the file, its diagnostics, shutdown.
 func (c *conversation) hold(ctx context.Context) error {
 	root := fileURI(c.doc.root)
 	hello, err := c.ask(ctx, "initialize", map[string]any{
@@ -133,12 +133,12 @@ func (c *conversation) hold(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, _ = c.ask(ctx, "shutdown", nil) // out of politeness: it is killed next
+	_, _ = c.ask(ctx, "shutdown", nil) // only a courtesy: it is killed next
 	_ = c.tell("exit", nil)
 	return nil
 }
 
-// pull asks for the diagnostics, as servers since 3.17 want it.
+// pull requests the diagnostics, as servers since 3.17 expect.
 func (c *conversation) pull(ctx context.Context) error {
 	raw, err := c.ask(ctx, "textDocument/diagnostic", map[string]any{"textDocument": map[string]any{"uri": c.doc.uri}})
 	if err != nil {
@@ -152,7 +152,7 @@ func (c *conversation) pull(ctx context.Context) error {
 	return nil
 }
 
-// listen waits until the server has said what it has to say of the file.
+// listen waits until the server has reported everything about the file.
 func (c *conversation) listen(ctx context.Context) error {
 	quiet := time.NewTimer(lspQuiet)
 	defer quiet.Stop()
@@ -193,7 +193,7 @@ func (c *conversation) tell(method string, params any) error {
 	return writeLSP(c.in, lspMessage{Method: method, Params: raw})
 }
 
-// ask sends a request and waits for its answer, doing meanwhile what the server wants.
+// ask sends a request and waits for its answer. Meanwhile it handles the server's messages.
 func (c *conversation) ask(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	raw, err := json.Marshal(params)
 	if err != nil {
@@ -226,7 +226,7 @@ func (c *conversation) ask(ctx context.Context, method string, params any) (json
 	}
 }
 
-// take takes in one message of the server, and answers what it asks.
+// take handles one message of the server, and answers its requests.
 func (c *conversation) take(m lspMessage) error {
 	switch {
 	case m.Method == "" && len(c.got) < 16:
@@ -248,17 +248,17 @@ func (c *conversation) take(m lspMessage) error {
 		return nil
 	case m.Method == "$/progress":
 		var p struct{ Value struct{ Kind string } }
-		_ = json.Unmarshal(m.Params, &p) // what has no kind begins and ends nothing
+		_ = json.Unmarshal(m.Params, &p) // a value without a kind has no effect
 		c.busy += map[string]int{"begin": 1, "end": -1}[p.Value.Kind]
 		return nil
 	case len(m.ID) == 0:
-		return nil // other news
+		return nil // other notifications
 	}
 	return c.reply(m)
 }
 
-// reply answers a request of the server: there is no configuration, everything may be
-// registered, and nothing else is done for it.
+// reply answers a request of the server. There is no configuration, any capability may be
+// registered, and every other request is refused.
 func (c *conversation) reply(m lspMessage) error {
 	answer := lspMessage{ID: m.ID, Result: json.RawMessage("null")}
 	switch m.Method {
@@ -275,7 +275,7 @@ func (c *conversation) reply(m lspMessage) error {
 	return writeLSP(c.in, answer)
 }
 
-// placed turns what a server said into lines and columns of the file.
+// placed converts a server's diagnostics to lines and columns of the file.
 func (d *document) placed(all []lspDiagnostic, s server) []diagnostic {
 	lines := strings.SplitAfter(d.text, "\n")
 	var out []diagnostic
@@ -304,7 +304,8 @@ func (d *document) placed(all []lspDiagnostic, s server) []diagnostic {
 	return out
 }
 
-// column counts characters up to a position, from 1; the protocol counts units of UTF-16.
+// column returns the number of the character at a position, from 1. The protocol counts UTF-16
+// units.
 func column(lines []string, at lspPosition) int {
 	if at.Line < 0 || at.Line >= len(lines) {
 		return max(at.Character, 0) + 1

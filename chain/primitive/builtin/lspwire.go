@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Bounds of what a language server may say.
+// Bounds of a language server's messages.
 const (
 	maxLSPMessage = 8 << 20 // bytes
 	maxLSPHeader  = 4 << 10 // bytes of one line
@@ -33,7 +33,7 @@ type lspError struct {
 	Message string `json:"message"`
 }
 
-// writeLSP writes a message behind its header.
+// writeLSP writes a message after its header.
 func writeLSP(w io.Writer, m lspMessage) error {
 	m.Version = "2.0"
 	body, err := json.Marshal(m)
@@ -44,7 +44,7 @@ func writeLSP(w io.Writer, m lspMessage) error {
 	return err
 }
 
-// readLSP reads one message. No memory is taken before the length is known to be allowed.
+// readLSP reads one message. It checks the length before it allocates the memory.
 func readLSP(r *bufio.Reader) (m lspMessage, err error) {
 	length := -1
 	for n := 0; ; n++ {

@@ -10,7 +10,7 @@ const nonblock = 0 // pipes and devices have names of their own here
 
 func keepOwner(*os.Root, string, fs.FileInfo) {}
 
-// group does nothing: the primitive's job object ends what a command leaves.
+// group does nothing: the primitive's job object ends a command's remaining processes.
 func group(*exec.Cmd) {}
 
 func exitCode(s *os.ProcessState) int {

@@ -11,11 +11,11 @@ import (
 // Bounds of a pattern.
 const (
 	maxPattern  = 1000 // bytes
-	maxBranches = 64   // that {a,b} stands for
+	maxBranches = 64   // alternatives that {a,b} expands to
 )
 
-// pattern matches slash paths: * and ? and [a-z] within a name, ** for any number of
-// directories, {a,b} for either.
+// pattern matches slash paths: * and ? and [a-z] match within a name, ** any number of
+// directories, {a,b} either text.
 type pattern struct {
 	branches [][]string // names of each alternative
 }
@@ -45,7 +45,7 @@ func parsePattern(text string) (*pattern, error) {
 	return p, nil
 }
 
-// branches expands {a,b}; braces may stand within braces.
+// branches expands {a,b}; braces may contain braces.
 func branches(text string) ([]string, error) {
 	done, todo := []string{}, []string{text}
 	for len(todo) > 0 {
@@ -104,21 +104,20 @@ func (p *pattern) match(rel string) bool {
 	return slices.ContainsFunc(p.branches, func(b []string) bool { return fits(b, names, false) })
 }
 
-// mayHold reports whether something below a directory can fit.
+// mayHold reports whether a path below a directory can fit.
 func (p *pattern) mayHold(dir string) bool {
 	names := strings.Split(dir, "/")
 	return slices.ContainsFunc(p.branches, func(b []string) bool { return fits(b, names, true) })
 }
 
-// names reports whether the pattern itself spells a name out.
+// names reports whether the pattern contains a name literally.
 func (p *pattern) names(name string) bool {
 	return slices.ContainsFunc(p.branches, func(b []string) bool { return slices.Contains(b, name) })
 }
 
-// fits matches names with a branch; with partly, names may be the beginning of a
-// path that fits. It follows each ** only once, as a shell's matcher does it: when a
-// later ** is reached, what an earlier one took is settled. So the time is bounded by
-// the product of both lengths.
+// fits matches names with a branch. With partly, names may be the beginning of a path that fits.
+// It follows each ** only once, as a shell's matcher does: at a later **, the match of an earlier
+// one is final. So the time is bounded by the product of both lengths.
 func fits(branch, names []string, partly bool) bool {
 	b, n := 0, 0
 	star, from := -1, 0

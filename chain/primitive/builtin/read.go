@@ -20,7 +20,7 @@ const (
 	maxReadBytes = 51200 // of the content
 )
 
-// readParams are read's. Offset is the number of the first line, from 1.
+// readParams are read's parameters. Offset is the number of the first line, from 1.
 type readParams struct {
 	Path    string `json:"path"`
 	Offset  *int   `json:"offset"`
@@ -34,9 +34,9 @@ type readAnswer struct {
 	Content    string `json:"content"`
 	Offset     int    `json:"offset"`                // number of the first line in Content
 	Lines      int    `json:"lines"`                 // in Content
-	TotalLines int    `json:"total_lines,omitempty"` // absent when the file was not read to its end
+	TotalLines int    `json:"total_lines,omitempty"` // absent if the file was not read to its end
 	Bytes      int64  `json:"bytes"`                 // of the file
-	Truncated  bool   `json:"truncated"`             // there is more behind, or a line was cut
+	Truncated  bool   `json:"truncated"`             // more lines follow, or a line was cut
 	NextOffset int    `json:"next_offset,omitempty"`
 	LineIDs    bool   `json:"line_ids"`
 	Version    string `json:"version,omitempty"`
@@ -72,7 +72,7 @@ func read(ctx context.Context, in Input) (any, error) {
 	return a, w.scan(ctx, f, q.Path)
 }
 
-// window collects what fits into an answer.
+// window collects the lines that fit into an answer.
 type window struct {
 	answer *readAnswer
 	limit  int
@@ -80,7 +80,7 @@ type window struct {
 	full   bool
 }
 
-// add takes one line, or says that it no longer fits.
+// add appends one line, or returns false if it no longer fits.
 func (w *window) add(number int, id string, body []byte) bool {
 	a := w.answer
 	if w.full || a.Lines == w.limit {
@@ -103,7 +103,7 @@ func (w *window) add(number int, id string, body []byte) bool {
 	return true
 }
 
-// done fills in the answer after the last line that was looked at.
+// done completes the answer after the last line.
 func (w *window) done() {
 	a := w.answer
 	a.Content = w.b.String()
@@ -112,7 +112,7 @@ func (w *window) done() {
 	}
 }
 
-// whole reads a file of which every line has an id.
+// whole reads a file with an id for every line.
 func (w *window) whole(f *os.File, path string) error {
 	t, err := readText(f, path)
 	if err != nil {
@@ -131,8 +131,8 @@ func (w *window) whole(f *os.File, path string) error {
 	return nil
 }
 
-// scan goes through a file of any size and holds one line of it at a time. It stops
-// where the answer is full, so the end of the file may stay unknown.
+// scan reads a file of any size and holds one line of it at a time. It stops when the answer is
+// full, so the number of lines may stay unknown.
 func (w *window) scan(ctx context.Context, f *os.File, path string) error {
 	a := w.answer
 	r := bufio.NewReaderSize(f, 64<<10)
@@ -162,7 +162,7 @@ func (w *window) scan(ctx context.Context, f *os.File, path string) error {
 	return nil
 }
 
-// maxHeld bounds what is kept of one line; the rest of it is passed over.
+// maxHeld is the most bytes that are kept of one line; the rest is skipped.
 const maxHeld = 1 << 20
 
 // nextLine appends the next line, without its ending, to buf. At the end of the
@@ -190,5 +190,5 @@ func nextLine(r *bufio.Reader, buf []byte) ([]byte, error) {
 	}
 }
 
-// more is the marker where something was left out.
+// more returns the marker for omitted characters.
 func more(n int) string { return fmt.Sprintf(" [rye: %d characters more]", n) }

@@ -1,8 +1,9 @@
 package builtin
 
-// A few functions do not run in a process of their own. They act in the process that was
-// asked, through rye's own doors and as whoever asked, once every gate has let the call pass.
-// The list is closed, and what they do is not here: whoever opens a workspace hands it in.
+// A few functions do not run in their own process. They act in the process that received the
+// request, through rye's own verbs and as its caller, after every gate has let the call pass. The
+// list is closed. The functions themselves are not here: the program that opens a workspace
+// provides them.
 
 // Served is such a function.
 type Served struct {
@@ -10,8 +11,8 @@ type Served struct {
 	Reads bool // it changes nothing, and may be done again
 }
 
-// served has the functions by name. What looks after threads is named as its items are, below
-// rye/agent/, what is about registries as its items below rye/.
+// served has the functions by name. Functions about threads have the names of their items below
+// rye/agent/, functions about registries the names of their items below rye/.
 var served = map[string]Served{
 	"threads/status":          {Tier: 0, Reads: true},
 	"threads/wait":            {Tier: 0, Reads: true},
@@ -21,11 +22,11 @@ var served = map[string]Served{
 	"threads/resume":          {Tier: 1},
 
 	"registry/search": {Tier: 0, Reads: true},
-	"registry/info":   {Tier: 1, Reads: true}, // asks hosts that the user agreed to ask
-	"registry/add":    {Tier: 1},              // and a person, what is added
+	"registry/info":   {Tier: 1, Reads: true}, // asks hosts that the user agreed to
+	"registry/add":    {Tier: 1},              // also asks a person about the items to add
 }
 
-// ServedOf returns a function that is served, by name.
+// ServedOf returns a served function by its name.
 func ServedOf(name string) (f Served, ok bool) {
 	f, ok = served[name]
 	return f, ok

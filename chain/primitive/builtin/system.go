@@ -16,8 +16,8 @@ type systemParams struct {
 	Item string `json:"item"`
 }
 
-// system tells facts that a program needs to decide how to work: no host or user
-// name, no addresses, no environment.
+// system returns facts that a program needs for its own decisions: no host or user name, no
+// addresses, no environment.
 func system(ctx context.Context, in Input) (any, error) {
 	var q systemParams
 	if err := params(in, &q); err != nil {

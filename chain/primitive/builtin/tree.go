@@ -18,24 +18,23 @@ const (
 	maxDepth = 128  // directories below each other
 )
 
-// tree is the project as the functions see it. Every directory on the way to a file
-// is opened by its own name in its parent's handle, links are followed by hand, and
-// each step is compared with what must not be touched, by identity and by name. So
-// no path leads out, and somebody who swaps a directory for a link meanwhile gets
-// nothing: what was looked at is what was opened.
+// tree is the project as the functions see it. Every directory on the way to a file is opened by
+// its own name in its parent's handle. Links are followed by hand. Each step is compared with the
+// protected paths, by identity and by name. So no path leads out of the project. A process that
+// swaps a directory for a link gains nothing, because the checked directory is the opened one.
 type tree struct {
 	base    string // absolute, resolved
-	write   bool   // for changing: what is protected is refused too
+	write   bool   // for changes: protected paths are refused too
 	refused []guard
 }
 
-// guard is something that is never touched.
+// guard is a path that is never touched.
 type guard struct {
 	path string
 	info fs.FileInfo // nil when it does not exist
 }
 
-// testOnlyLooked is called between the look at a directory and its opening.
+// testOnlyLooked is called between the check of a directory and its opening.
 var testOnlyLooked func(name string)
 
 func openTree(in Input, write bool) (*tree, error) {
@@ -59,12 +58,12 @@ type place struct {
 	dir  *os.Root
 	name string      // "." for the project itself
 	rel  string      // slash path below the project, links resolved
-	info fs.FileInfo // of what is there, never a link; nil when nothing is
+	info fs.FileInfo // of the entry, never a link; nil if there is none
 }
 
 func (p *place) close() { p.dir.Close() }
 
-// parts makes a parameter into names below the project.
+// parts splits a parameter into names below the project.
 func (t *tree) parts(path string) ([]string, error) {
 	switch {
 	case len(path) > maxPath:
@@ -91,8 +90,8 @@ func outside(path string) error {
 	return fault.New(fault.Denied, "path %q: it lies outside of the project", path).Advise("give a path below the project")
 }
 
-// find opens the directory that path lies in. With make, directories that are
-// missing are created and named in made.
+// find opens the directory that contains path. If made is not nil, missing directories are
+// created and appended to made.
 func (t *tree) find(path string, made *[]string) (*place, error) {
 	todo, err := t.parts(path)
 	if err != nil {
@@ -130,7 +129,7 @@ func (t *tree) find(path string, made *[]string) (*place, error) {
 	return w.here()
 }
 
-// way is a path being walked: the directories so far, none of them a link.
+// way is the walk along a path: the directories so far, none of them a link.
 type way struct {
 	t     *tree
 	path  string
@@ -139,21 +138,21 @@ type way struct {
 	names []string
 }
 
-// close closes what is still held; find hands the last one over by taking it out.
+// close closes the remaining directories; take has removed the one that find returns.
 func (w *way) close() {
 	for _, d := range w.dirs {
 		d.Close()
 	}
 }
 
-// take returns the innermost directory, which is the caller's from now on.
+// take returns the innermost directory, which then belongs to the caller.
 func (w *way) take() *os.Root {
 	d := w.dirs[len(w.dirs)-1]
 	w.dirs = w.dirs[:len(w.dirs)-1]
 	return d
 }
 
-// here is the directory that the walk ended in, as a place of its own.
+// here returns the directory at the end of the walk as a place.
 func (w *way) here() (*place, error) {
 	d := w.take()
 	info, err := d.Lstat(".")
@@ -171,8 +170,8 @@ func (w *way) rel(more ...string) string {
 	return strings.Join(append(append([]string{}, w.names...), more...), "/")
 }
 
-// step goes to one name. It returns the target of a link, the place when name is
-// the end of the path and no directory, or neither after entering a directory.
+// step moves to one name. It returns the target of a link, or the place if name is the end of the
+// path and not a directory, or neither after it entered a directory.
 func (w *way) step(name string, last bool) (link string, end *place, err error) {
 	dir := w.dirs[len(w.dirs)-1]
 	switch name {
@@ -229,8 +228,8 @@ func (w *way) step(name string, last bool) (link string, end *place, err error) 
 	return "", nil, nil
 }
 
-// missing makes a directory on the way when that was asked for; for the last name
-// it reports nothing, which is a place without anything in it.
+// missing makes a directory on the way if find may create directories. For the last name it
+// returns nil, which is a place without an entry.
 func (w *way) missing(dir *os.Root, name string, last bool) (fs.FileInfo, error) {
 	if err := w.t.refuse(w.path, w.rel(name), nil); err != nil {
 		return nil, err
@@ -248,8 +247,8 @@ func (w *way) missing(dir *os.Root, name string, last bool) (fs.FileInfo, error)
 	return dir.Lstat(name)
 }
 
-// follow gives the names that a link's target stands for. Whatever the link says,
-// they are walked like those of a path, so that no link skips a check.
+// follow returns the names in a link's target. They are walked like the names of a path, so that
+// no link skips a check.
 func (w *way) follow(target string) ([]string, error) {
 	if !filepath.IsAbs(target) {
 		return split(target), nil
@@ -273,8 +272,8 @@ func (w *way) because(err error) error {
 	return denied(err, "path %q", w.path)
 }
 
-// denied is err without the name that the system gave the file, behind what was being
-// done: Denied where a permission is missing.
+// denied adds the action to err and removes the system's name of the file. The code is Denied if
+// a permission is missing.
 func denied(err error, format string, args ...any) error {
 	code := fault.Failed
 	if errors.Is(err, fs.ErrPermission) {
@@ -283,7 +282,7 @@ func denied(err error, format string, args ...any) error {
 	return fault.New(code, format+": %w", append(args, bare(err))...)
 }
 
-// bare returns what the system said, without the operation and the name.
+// bare returns the system's error, without the operation and the name.
 func bare(err error) error {
 	var pe *fs.PathError
 	var le *os.LinkError
@@ -296,8 +295,8 @@ func bare(err error) error {
 	return err
 }
 
-// refuse says why a file or directory may not be entered, or nil. Names are compared
-// without case, as some file systems do it.
+// refuse returns the reason why a file or directory may not be entered, or nil. Names are
+// compared without case except on Linux.
 func (t *tree) refuse(path, rel string, info fs.FileInfo) error {
 	full := filepath.Join(t.base, filepath.FromSlash(rel))
 	for _, g := range t.refused {
@@ -328,9 +327,8 @@ func below(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, dir+string(filepath.Separator))
 }
 
-// gitName reports whether some file system takes name for .git: without case,
-// with trailing dots and spaces, with characters that do not show, or by the short
-// name of Windows.
+// gitName reports whether some file system takes name for .git: without case, with trailing dots
+// and spaces, with invisible characters, or by the short name of Windows.
 func gitName(name string) bool {
 	name = strings.Map(func(r rune) rune {
 		if r == 0xfeff || r >= 0x200b && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x206a && r <= 0x206f {
@@ -343,9 +341,9 @@ func gitName(name string) bool {
 	return name == ".git" || name == "git~1"
 }
 
-// openFile opens the regular file at a place for reading. Neither a pipe nor a device
-// is opened, because that can wait for ever or do something; one that is put there
-// meanwhile is not waited for.
+// openFile opens the regular file at a place for reading. It opens neither a pipe nor a device,
+// because that can block for ever or have an effect. It does not wait for one that replaces the
+// file meanwhile.
 func (p *place) openFile(path string) (*os.File, fs.FileInfo, error) {
 	if p.info == nil {
 		return nil, nil, fault.New(fault.NotFound, "%s: there is no such file", path)
@@ -358,7 +356,7 @@ func (p *place) openFile(path string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, plain(&fs.PathError{Op: "read", Path: path, Err: bare(err)})
 	}
 	info, err := f.Stat()
-	// A file that was removed can leave its number to what comes next: ask for both.
+	// The inode of a removed file may be used again, so check both.
 	if err == nil && (!os.SameFile(info, p.info) || !info.Mode().IsRegular()) {
 		err = fault.New(fault.Denied, "%s: it changed while it was opened", path)
 	}
@@ -380,7 +378,7 @@ func regular(path string, info fs.FileInfo) error {
 	}
 }
 
-// kind names what a directory entry is.
+// kind returns the type of a directory entry.
 func kind(m fs.FileMode) string {
 	switch {
 	case m.IsRegular():

@@ -13,27 +13,27 @@ import (
 
 // Bounds of a walk through the project.
 const (
-	maxEntries = 200_000          // directory entries looked at
-	maxWide    = 100_000          // of one directory; what is behind is not seen
-	maxSeconds = 20 * time.Second // then the answer says that it is not complete
+	maxEntries = 200_000          // directory entries examined
+	maxWide    = 100_000          // of one directory; later ones are not seen
+	maxSeconds = 20 * time.Second // after that the answer is marked incomplete
 )
 
-// passed are directories that a walk does not enter unless the path or pattern names
-// them: RYE OS's list, and rye's own store.
+// passed are directories that a walk enters only if the path or pattern names them: RYE OS's
+// list, and rye's own store.
 var passed = []string{".git", "node_modules", "__pycache__", ".venv"}
 
-// walker goes through a directory in the order of names, depth first. It follows no
-// link, so it ends, and it opens each directory in its parent's handle.
+// walker visits a directory in the order of names, depth first. It follows no link, so it ends,
+// and it opens each directory in its parent's handle.
 type walker struct {
 	t       *tree
 	ctx     context.Context
 	until   time.Time
 	entries int
-	stopped string // why it did not see everything; "" when it did
+	stopped string // why it is incomplete; "" if it is complete
 
-	// enter says whether to go into a directory, by its path below the start.
+	// enter reports whether to enter a directory, by its path below the start.
 	enter func(rel string) bool
-	// file is called for whatever is no directory; false ends the walk.
+	// file is called for every entry that is not a directory. If it returns false, the walk ends.
 	file func(dir *os.Root, name, rel string, m fs.FileMode) bool
 }
 
@@ -41,7 +41,7 @@ func newWalker(ctx context.Context, t *tree) *walker {
 	return &walker{t: t, ctx: ctx, until: time.Now().Add(maxSeconds)}
 }
 
-// stop notes why a walk is incomplete; the first reason stays.
+// stop records why a walk is incomplete. The first reason stays.
 func (w *walker) stop(why string) bool {
 	if w.stopped == "" {
 		w.stopped = why
@@ -49,8 +49,8 @@ func (w *walker) stop(why string) bool {
 	return false
 }
 
-// dir walks one directory. full is its path below the project, rel below the start.
-// It returns false when the walk is over.
+// dir walks one directory. full is its path below the project, rel its path below the start. It
+// returns false when the walk is over.
 func (w *walker) dir(d *os.Root, full, rel string, depth int) bool {
 	if depth > maxDepth {
 		w.stop("deeper than the limit")
@@ -58,7 +58,7 @@ func (w *walker) dir(d *os.Root, full, rel string, depth int) bool {
 	}
 	entries, complete, err := readDir(d, min(maxWide, maxEntries-w.entries))
 	if err != nil {
-		return true // what may not be read is not there
+		return true // an unreadable directory counts as empty
 	}
 	if !complete {
 		w.stop("too many entries")
@@ -86,7 +86,7 @@ func (w *walker) dir(d *os.Root, full, rel string, depth int) bool {
 	return complete || w.entries < maxEntries
 }
 
-// sub enters a directory, unless it is out of reach or became something else.
+// sub enters a directory, unless it is out of reach or was replaced.
 func (w *walker) sub(d *os.Root, name, full, rel string, depth int) bool {
 	info, err := d.Lstat(name)
 	if err != nil || !info.IsDir() || w.t.refuse(full, full, info) != nil {
@@ -106,14 +106,13 @@ func (w *walker) sub(d *os.Root, name, full, rel string, depth int) bool {
 	return w.dir(sub, full, rel, depth+1)
 }
 
-// skip reports whether a directory is one that walks pass over.
+// skip reports whether walks skip a directory.
 func skip(rel string) bool {
 	name := rel[strings.LastIndexByte(rel, '/')+1:]
 	return slices.Contains(passed, name) || rel == ".ai/.rye"
 }
 
-// readDir returns at most most entries, sorted by name; complete is false when
-// there are more.
+// readDir returns at most most entries, sorted by name. complete is false if there are more.
 func readDir(d *os.Root, most int) (out []fs.DirEntry, complete bool, err error) {
 	f, err := d.Open(".")
 	if err != nil {
@@ -146,7 +145,7 @@ func join(dir, name string) string {
 	return dir + "/" + name
 }
 
-// lookAt opens the tree for reading at a path where something is; "" is the project.
+// lookAt opens the tree for reading at an existing path; "" is the project.
 func lookAt(in Input, path string) (*tree, *place, error) {
 	t, err := openTree(in, false)
 	if err != nil {

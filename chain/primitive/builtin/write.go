@@ -40,7 +40,7 @@ type written struct {
 	Version string `json:"version"`
 }
 
-// list returns the files of a call, in whichever form they were given.
+// list returns the files of a call, given in either form.
 func (q *writeParams) list() ([]fileParam, error) {
 	one := q.Path != nil || q.Content != nil
 	switch {
@@ -61,8 +61,8 @@ func (q *writeParams) list() ([]fileParam, error) {
 	return q.Files, nil
 }
 
-// write puts whole files in place. All of them lie beside their places, complete,
-// before the first is renamed, so what fails for one fails for all.
+// write puts whole files in place. Each is complete beside its place before the first rename, so
+// a failure of one stops all.
 func write(ctx context.Context, in Input) (any, error) {
 	var q writeParams
 	if err := params(in, &q); err != nil {
@@ -89,7 +89,7 @@ func write(ctx context.Context, in Input) (any, error) {
 	return writeAnswer{Success: true, Files: s.done, Made: s.made}, nil
 }
 
-// staging is a set of files that shall change together.
+// staging is a set of files that must change together.
 type staging struct {
 	t      *tree
 	staged []staged
@@ -103,8 +103,8 @@ type staged struct {
 	out written
 }
 
-// add writes data beside the place of path. unchanged, when given, is what the place
-// must still hold.
+// add writes data beside the place of path. If unchanged is given, the place must still hold that
+// file.
 func (s *staging) add(path string, data []byte, unchanged fs.FileInfo) error {
 	p, err := s.t.find(path, &s.made)
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *staging) fill(path string, f *staged, data []byte) error {
 	}
 	_, err = w.Write(data)
 	if err == nil && f.at.info != nil {
-		err = w.Chmod(mode) // the umask may have taken bits away
+		err = w.Chmod(mode) // the umask may have removed bits
 	}
 	if err == nil {
 		err = w.Sync()
@@ -156,8 +156,8 @@ func (s *staging) fill(path string, f *staged, data []byte) error {
 	return s.because(path, err)
 }
 
-// commit renames everything into place. Only a system that fails between two
-// renames can leave some files new and some old; the error names them then.
+// commit renames everything into place. Only a failure between two renames can leave some files
+// new and some old; then the error names the new ones.
 func (s *staging) commit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -181,7 +181,7 @@ func (s *staging) commit(ctx context.Context) error {
 	return nil
 }
 
-// clean removes what was not committed, and the directories made for it.
+// clean removes uncommitted files, and the directories made for them.
 func (s *staging) clean() {
 	for _, f := range s.staged {
 		if f.tmp != "" {
@@ -198,7 +198,7 @@ func (s *staging) clean() {
 	}
 	defer root.Close()
 	for i := len(s.made) - 1; i >= 0; i-- {
-		root.Remove(filepath.FromSlash(s.made[i])) // only what is empty goes
+		root.Remove(filepath.FromSlash(s.made[i])) // removes only empty directories
 	}
 }
 
@@ -215,9 +215,9 @@ func tempName() string {
 	return ".rye-" + hex.EncodeToString(b[:]) + ".tmp"
 }
 
-// Targets returns the paths that a call of a function would change, as they were
-// given; nil for a function that only reads. It is what the sandbox is cut to, and
-// nothing depends on its being complete: the function checks again.
+// Targets returns the paths that a call of a function would change, as given; nil for a function
+// that only reads. The sandbox is limited to them. They may be incomplete, because the function
+// checks again.
 func Targets(function string, raw json.RawMessage) []string {
 	var q struct {
 		Path  string `json:"path"`

@@ -89,8 +89,8 @@ func executed(rel string) bool {
 	return false
 }
 
-// git makes things of the parts of a writable git directory, and of the git directories in it:
-// those of modules, and any other.
+// git makes things of the parts of a writable git directory, and of the git directories in it, in
+// modules and elsewhere.
 func (c *collector) git(p string) {
 	for _, part := range parts {
 		c.part(p, part)
