@@ -34,9 +34,9 @@ type Tree interface {
 // maxBundle is the most bytes that a bundle may bring into one run.
 const maxBundle = 256 << 20
 
-// Around returns the files of a tree that the tool at own can load beside its own file: the whole
-// bundle of the tool, and the files that d covers. Each is verified. Around fails at the first
-// file that does not verify, and when a bundle has a missing or an extra file.
+// Around returns the files of a tree that the tool at own can load beside its own file. These are
+// the whole bundle of the tool, and the files that d covers. Each is verified. Around fails at
+// the first file that does not verify, and when a bundle has a missing or an extra file.
 func Around(ctx context.Context, t Tree, own string, d Deps) ([]Source, error) {
 	b, dir, err := t.Bundle(ctx, own)
 	if err != nil {

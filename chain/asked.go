@@ -111,8 +111,8 @@ func Limits(p *Plan) []string {
 }
 
 // Unsigned returns the parts of a plan's program that no signature and no digest of the plan
-// covers: a parameter that is run as a program, or a file of the project. Agreeing to such a plan
-// with any parameters would mean agreeing to every program.
+// covers. Such a part is a parameter that is run as a program, or a file of the project. Agreeing
+// to such a plan with any parameters would mean agreeing to every program.
 func (p *Plan) Unsigned(with Interpreter) (why []string) {
 	if shell := p.Shell(); shell != "" {
 		return []string{"the parameter " + shell + " is a program"}
@@ -169,8 +169,8 @@ func runsPrograms(command string) bool {
 
 var placeholder = regexp.MustCompile(`\$?\{([^{}]*)\}`)
 
-// fromParams returns the names in a template that a caller's parameters can fill: the names that
-// are variables neither of the plan nor of the environment.
+// fromParams returns the names in a template that a caller's parameters can fill. These are
+// neither variables of the plan nor variables of the environment.
 func (p *Plan) fromParams(template string) (names []string) {
 	own := p.variables(Inputs{})
 	for _, m := range placeholder.FindAllStringSubmatch(template, -1) {

@@ -20,8 +20,8 @@ const LockVersion = 1
 // MaxLock bounds a lock in bytes; ten thousand items fit.
 const MaxLock = 16 << 20
 
-// Lock is .ai/rye.lock: the content of the project's tools, as the author of the commit agreed to
-// it. docs/format/lock.md is the format. The zero value is an empty lock.
+// Lock is .ai/rye.lock: the exact content of the project's tools, to which the author of its
+// commit agreed. docs/format/lock.md is the format. The zero value is an empty lock.
 type Lock struct {
 	Stdlib     *StdlibPin
 	Registries map[string]RegistryPin  // by the project's name for them

@@ -92,10 +92,10 @@ func ryeOSEntry(id, sum string) (objects.ID, objects.Digest, error) {
 	return tool, d, nil
 }
 
-// Match returns nil when the plan equals RYE OS's lock as far as rye can compare: the same tool,
-// version and bytes, through the same items of the project and the user. rye has its own items in
-// place of RYE OS's library, so the library's digests are not compared. The error wraps
-// *DriftError.
+// Match returns nil when the plan equals RYE OS's lock as far as rye can compare. It compares the
+// tool, its version and bytes, and the items of the project and the user in its chain. rye has
+// its own items in place of RYE OS's library, so the library's digests are not compared. The
+// error wraps *DriftError.
 func (l *RyeOSLock) Match(p *Plan) error {
 	tool := p.Tool()
 	ref := objects.Ref{Kind: objects.Tool, ID: l.Tool}

@@ -59,9 +59,9 @@ func lazy(pattern string) func() *regexp.Regexp {
 
 // Analyse analyses a tool's own shell text and the string parameters of one call, including
 // nested ones. It serves every tool whose chain ends in a process. It reads shell syntax and
-// follows the commands: which text becomes a program and where that text came from, the commands
-// handed to other programs, the files written, and the data sent away. It is a warning before the
-// sandbox and not a boundary: a program can do anything inside.
+// follows the commands. It tracks which text becomes a program, the origin of that text, the
+// commands handed to other programs, the files written, and the data sent away. It is a warning
+// before the sandbox and not a boundary: a program can do anything inside.
 func Analyse(script string, params map[string]any, extra []Pattern) []Finding {
 	a := &analysis{extra: extra}
 	if script != "" {

@@ -309,8 +309,8 @@ func (m *machine) runsText(v value, lang, all string, in value) value {
 	return m.becomes(v, in, lang, all, true)
 }
 
-// becomes analyses a text that becomes a program: by its origin, and, as far as the text is
-// known, by its acts on an input of its own.
+// becomes analyses a text that becomes a program, by its origin. As far as the text is known, it
+// also analyses the acts of the program, on an input of its own.
 func (m *machine) becomes(v, in value, lang, all string, direct bool) value {
 	switch {
 	case v.is(fetched) && direct:

@@ -292,7 +292,7 @@ func (h *Had) writable(p, shown, lower string) string {
 }
 
 // executedByGit reports whether a path is inside a git directory, in a place where git finds
-// programs or other such places.
+// programs, or the paths of other such places.
 func executedByGit(shown string) bool {
 	_, in, ok := strings.Cut("/"+filepath.ToSlash(shown)+"/", "/.git/")
 	if !ok {

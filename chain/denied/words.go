@@ -104,7 +104,7 @@ func (h *Had) network(line string, of kind) (Denial, bool) {
 	return Denial{What: "reaching " + at + ": " + why, Need: h.stating(objects.Needs{Net: []string{at}})}, true
 }
 
-// passing is the first port that the system assigns to programs without a choice of their own
+// passing is the first of the ports that the system assigns to programs that ask for any port
 // (Linux's ip_local_port_range). The run itself usually started the server at such a port.
 const passing = 32768
 

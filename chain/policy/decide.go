@@ -67,9 +67,8 @@ func (d Decision) Err(r Request) error {
 }
 
 // Decide answers a request. It checks the capability first, and then the tier. The tier is the
-// highest of four: the item's declared tier, the floor of its primitive, the reach of its chain's
-// needs, and the tiers of all rules that its command matched. A user's override replaces the
-// first three.
+// highest of the item's declared tier, its primitive's floor, its needs' reach, and the tiers of
+// all rules that its command matched. A user's override replaces the first three.
 func (r Rules) Decide(q Request) Decision {
 	d := r.Permit(q)
 	if d.Verdict != Allow || q.Verb != "execute" {

@@ -25,7 +25,7 @@ func Floor(primitive, sandbox string) command.Tier {
 	return command.T2
 }
 
-// systemPaths can be read by every program without a need.
+// systemPaths are readable by every program; no need has to list them.
 var systemPaths = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/etc/ssl", "/etc/alternatives",
 	"/System", "/Library", "/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/full", "/dev/tty"}
 

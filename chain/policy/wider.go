@@ -75,8 +75,8 @@ func reaches(now, was *objects.Meta) (all []string) {
 	return all
 }
 
-// coversPath reports whether the path want is have or is below it. A relative and an absolute
-// path cannot be compared, because the project's directory is unknown here.
+// coversPath reports whether want equals have or is below it. A relative and an absolute path
+// cannot be compared, because the project's directory is unknown here.
 func coversPath(have, want string) bool {
 	if path.IsAbs(have) != path.IsAbs(want) {
 		return have == want
@@ -175,8 +175,8 @@ func number(v any) (float64, bool) {
 	return n, err == nil && n >= 0
 }
 
-// holds compares capabilities. A version without any may hold none, or all if read that way. So a
-// version without any is within another only if both have none.
+// holds compares capabilities. A version without any may mean none or all. So it is the same only
+// as another version without any.
 func holds(now, was []string) (all []string) {
 	if len(now) == 0 && len(was) > 0 {
 		return []string{"declares no capabilities"}

@@ -16,7 +16,7 @@ const configuration = "/etc"
 // disown applies to a view that the superuser made. It replaces the system's configuration by a
 // tree whose files have an owner outside of the view. So permissions hold for a tool of the
 // superuser as they do for other users, also for files that the system writes during the run.
-// disown returns the tree. It returns nil if rules must do instead (see secrets): some file
+// disown returns the tree. It returns nil if rules must do instead (see secrets). Some file
 // systems cannot do this, and a writable path there needs the superuser as its owner.
 func disown(view []cage.Mount) *os.File {
 	i := slices.IndexFunc(view, func(m cage.Mount) bool { return m.Path == configuration && m.Kind == cage.Shown })

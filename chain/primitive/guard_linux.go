@@ -10,10 +10,10 @@ import (
 )
 
 // The kernel kills a program when its parent dies, but not the program's own children. So a long
-// run gets a guard: a second process of this program, in a session of its own, which reads the
-// marks of the current runs from a pipe. If the pipe ends while runs are left, this process was
-// killed, and the guard kills every process with their marks. The guard ends with the last run,
-// so an idle server has none.
+// run gets a guard: a second process of this program, in a session of its own. The guard reads
+// the marks of the current runs from a pipe. If the pipe ends while runs are left, this process
+// was killed, and the guard kills every process with their marks. The guard ends with the last
+// run, so an idle server has none.
 //
 // The start of a guard costs some milliseconds of a processor, so a run must first last for
 // guardAfter. If a run is killed earlier, or together with its guard, the next Sweep ends it,

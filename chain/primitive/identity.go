@@ -19,10 +19,11 @@ const (
 	maxStartupBytes = 1 << 20
 )
 
-// Identity returns the parts of an interpreter by name: the real path of the program with its
-// SHA-256, and in a virtual environment pyvenv.cfg and the files that Python runs at every start
-// (*.pth, sitecustomize.py, usercustomize.py). A consent to an interpreter covers these. It does
-// not cover the packages that the program loads later, in site-packages and node_modules.
+// Identity returns the parts of an interpreter by name. One is the real path of the program with
+// its SHA-256. In a virtual environment the others are pyvenv.cfg and the files that Python runs
+// at every start (*.pth, sitecustomize.py, usercustomize.py). A consent to an interpreter covers
+// these. It does not cover the packages that the program loads later, in site-packages and
+// node_modules.
 func (p Program) Identity() (map[string][]byte, error) {
 	target, err := filepath.EvalSymlinks(p.Path)
 	if err != nil {

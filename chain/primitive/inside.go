@@ -2,7 +2,7 @@ package primitive
 
 import "sync/atomic"
 
-// This package needs a second process of the same program for two tasks: one lives on for a
+// This package needs a second process of the same program for two tasks. One lives on for a
 // moment when this process is killed, and one enters a sandbox of namespaces before the tool
 // does. A program allows that by calling Inside first in main, and Reenter with the path of its
 // own file. Without that, everything else works, and results name the missing parts.

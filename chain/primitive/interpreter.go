@@ -168,9 +168,9 @@ func real(path string) (Program, bool) {
 	return p, true
 }
 
-// libraries lists the paths that a program must be able to read: itself, and for a program in
-// .../bin the directories next to bin where interpreters keep their files. The whole prefix would
-// be too much: the prefix of ~/bin is a user's home.
+// libraries lists the paths that a program must be able to read. These are the program itself
+// and, for a program in .../bin, the directories next to bin where interpreters keep their files.
+// The whole prefix would be too much: the prefix of ~/bin is a user's home.
 func libraries(path string) []string {
 	out := []string{path}
 	dir := filepath.Dir(path)
@@ -188,8 +188,8 @@ func inside(path, dir string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// through reports whether the way to a program leads into a directory: by its name, by a link to
-// it, or by a link that a writer of that directory could change.
+// through reports whether the way to a program leads into a directory. That may happen by its
+// name, by a link to it, or by a link that a writer of that directory could change.
 func through(path, dir string) bool {
 	dirs := []string{dir}
 	if at, err := filepath.EvalSymlinks(dir); err == nil && at != dir {

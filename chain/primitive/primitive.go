@@ -159,8 +159,9 @@ type Result struct {
 	Unbound []string // requested or usual limits that did not bind, and why
 
 	// Reached names a limit that ended the run ("cpu", "file"), and Near names limits that it may
-	// have met. Vanished are paths of Sandbox.Protect whose protection did not last to the end,
-	// because another process replaced the file, or is unknown, because the run had to be killed.
+	// have met. Vanished are paths of Sandbox.Protect that were not protected to the end, because
+	// another process replaced the file. After a kill it has the paths whose protection is
+	// unknown.
 	Reached  string
 	Near     []string
 	Vanished []string

@@ -170,8 +170,8 @@ func (w *way) rel(more ...string) string {
 	return strings.Join(append(append([]string{}, w.names...), more...), "/")
 }
 
-// step moves to one name. It returns the target of a link, or the place if name is the end of the
-// path and not a directory, or neither after it entered a directory.
+// step moves to one name. After a link it returns the target. If name is the end of the path and
+// not a directory, it returns the place. After it entered a directory it returns neither.
 func (w *way) step(name string, last bool) (link string, end *place, err error) {
 	dir := w.dirs[len(w.dirs)-1]
 	switch name {

@@ -108,10 +108,10 @@ const (
 )
 
 // fdTalk is the socket between rye and rye-cage. rye-cage's standard descriptors are /dev/null.
-// The message with the orders is one byte, with descriptors: the program's standard input, output
-// and error, one to read the orders from, and, if the orders say so, the sealed file, the
-// connection and a tree. If the socket closes without a message, rye-cage ends. For each later
-// byte, rye-cage asks the program to end (SIGTERM).
+// The message with the orders is one byte, with descriptors. These are the program's standard
+// input, output and error, and one to read the orders from. If the orders say so, the sealed
+// file, the connection and a tree follow. If the socket closes without a message, rye-cage ends.
+// For each later byte, rye-cage asks the program to end (SIGTERM).
 const fdTalk = 3
 
 // The answers of rye-cage, one on each line: Ready once, just after the program's start, then one

@@ -221,9 +221,9 @@ func (l Limit) lower() error {
 	return unix.Prlimit(0, l.Resource, &lim, nil)
 }
 
-// heed asks the program to end when rye requests it. rye does not use a signal, because package
-// os/signal would cost a quarter of a millisecond and three threads in every run, and an early
-// signal would be lost.
+// heed asks the program to end when rye requests it. rye does not use a signal. Package os/signal
+// would cost a quarter of a millisecond and three threads in every run, and an early signal would
+// be lost.
 func heed(program int) {
 	asked := make([]byte, 1)
 	for {

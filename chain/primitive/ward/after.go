@@ -20,13 +20,13 @@ type Taken struct {
 	Need  string // the path in needs.write that would have allowed it; "" if none does
 }
 
-// After searches again when the last process of the run has ended, and moves things that are new,
-// moved or changed to a directory below to. It makes that directory when necessary. Relative
-// paths stay the same.
+// After searches again when the last process of the run has ended. It moves things that are new,
+// moved or changed below the directory to, which it makes when necessary. Relative paths stay the
+// same.
 //
-// unheld are absolute protected paths that did not stay read-only to the end: mounts that
-// vanished because another process replaced the file below them, or all paths on a system without
-// mounts. After takes them if they differ. It cannot know who changed them.
+// unheld are absolute protected paths that did not stay read-only to the end. Either their mounts
+// vanished, because another process replaced the file below them, or the system has no mounts.
+// After takes them if they differ. It cannot know who changed them.
 //
 // ctx bounds the time. It should not be one that an impatient user cancels, because unsearched
 // things stay in the project. The error names the things that could not be moved; the result has
@@ -182,9 +182,9 @@ func (n *node) find(ino uint64) *node {
 	return nil
 }
 
-// changed returns the parts of an existing thing that the run wrote: the whole thing if it was
-// not held, and otherwise the files with another name elsewhere, which a run could write past a
-// mount.
+// changed returns the parts of an existing thing that the run wrote. If no mount held the thing,
+// that is the whole thing. Otherwise these are the files with another name elsewhere, which a run
+// could write past a mount.
 func (e *ending) changed(t thing) []thing {
 	if slices.Contains(e.unheld, t.path) {
 		s := &search{d: e.d, since: e.w.began, most: maxEntries}

@@ -13,10 +13,10 @@ const (
 	gitDirectory = "git directory"
 )
 
-// ruled is the table of files that programs execute or obey by themselves, because a user
-// entered, opened, committed in or pushed the directory, without naming the file. Files that a
-// person starts by name are not here: a Makefile, the scripts of package.json, tests, build
-// files. They are ordinary source that a tool must be able to change (docs/rationale.md).
+// ruled is the table of files that programs execute or obey by themselves. The user only entered,
+// opened, committed in or pushed the directory, and did not name the file. Files that a person
+// starts by name are not here: a Makefile, the scripts of package.json, tests, build files. They
+// are ordinary source that a tool must be able to change (docs/rationale.md).
 //
 // A name may have one directory before it, and may begin or end with a star. Case is ignored, as
 // many file systems ignore it, unless exact is set: a page docs/agents.md may well exist.
@@ -165,7 +165,7 @@ func ruleFor(above, name string) *rule {
 	return nil
 }
 
-// fold makes names equal that a file system may treat as equal: it changes them to lower case and
+// fold makes names equal that a file system may treat as equal. It changes them to lower case and
 // removes the characters that some file systems ignore (".g\u200cit" is .git on two).
 func fold(name string) string {
 	ascii, lower := true, true
