@@ -57,7 +57,7 @@ func lazy(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
-// Analyse analyses a tool's own shell text and the string parameters of one call, including
+// Analyse examines a tool's own shell text and the string parameters of one call, including
 // nested ones. It serves every tool whose chain ends in a process. It reads shell syntax and
 // follows the commands. It tracks which text becomes a program, the origin of that text, the
 // commands handed to other programs, the files written, and the data sent away. It is a warning
