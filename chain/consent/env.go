@@ -22,8 +22,8 @@ const (
 //	"text"            the same, with \n \t \r \" \\ \$ and a \ that joins lines
 //
 // Nothing is ever replaced or run: $HOME and $(command) stay literal. A repeated name, a quote
-// without an end, text after a closing quote, a control character, and bytes that are not UTF-8
-// are Malformed. Exceeding a bound is Limit.
+// without an end, text after a closing quote, and a control character are Malformed, with the
+// line. Bytes that are not UTF-8 are Malformed. Exceeding a bound is Limit.
 func ParseEnv(raw []byte) (map[string]string, error) {
 	if len(raw) > MaxEnv {
 		return nil, fault.New(fault.Limit, "more than %d bytes", MaxEnv)
