@@ -18,21 +18,20 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// What a process that reads one pack may take. What a pack should need at most
-// follows from its Limits; these hold even where that reasoning, or a library,
-// is wrong.
+// Bounds of a process that reads one pack. The need of a pack follows from its Limits; these
+// bounds hold even where that estimate, or a library, is wrong.
 const (
-	apartMemory = 192 << 20 // bytes beyond what it has when it starts
+	apartMemory = 192 << 20 // bytes, in addition to its memory at the start
 	apartCPU    = 60        // seconds of processor time
 	apartGC     = "GOMEMLIMIT=144MiB"
 )
 
-// ImportApart is Import in a process of its own, so that a pack which makes its
-// reader take too much memory or time ends that process and not this one. helper is
-// how to start a program that calls ServeImport with the arguments that follow. It
-// reads pack to its end, where Import stops at the end of the pack. When the pack is
-// refused before that, stop is called: it must end a Read that is under way. nil
-// means that a Read always ends soon. The errors are those of Import.
+// ImportApart is Import in a separate process. A pack that makes its reader take too much
+// memory or time ends that process, and this one goes on. helper is the command line of a
+// program that calls ServeImport with the arguments after it. ImportApart reads pack to its
+// end, where Import stops at the end of the pack. When the pack is refused earlier, stop is
+// called: it must end a Read that is waiting. A nil stop means that a Read always ends soon.
+// The errors are the same as for Import.
 func (r *Repo) ImportApart(ctx context.Context, helper []string, pack io.Reader, lim Limits, stop func()) (*Quarantine, error) {
 	dir, err := r.newQuarantineDir(ctx)
 	if err != nil {
@@ -55,9 +54,9 @@ func (r *Repo) importApart(ctx context.Context, helper []string, dir string, pac
 		return nil, err
 	}
 	bounds := fmt.Sprintf("%d,%d,%d,%d,%d", lim.Objects, lim.Bytes, lim.Object, lim.Total, lim.Depth)
-	owner, _ := r.files.owner() // whoever it is: the repository is open here already
+	owner, _ := r.files.owner() // any owner will do: the repository is already open
 	cmd := exec.CommandContext(ctx, helper[0], append(helper[1:len(helper):len(helper)], bounds, repo, dir, strconv.Itoa(owner))...)
-	cmd.Env = []string{apartGC, "GOTRACEBACK=none", "GOMAXPROCS=2"} // and nothing of ours
+	cmd.Env = []string{apartGC, "GOTRACEBACK=none", "GOMAXPROCS=2"} // none of our own variables
 	var said, answer bytes.Buffer
 	cmd.Stderr = &cappedWriter{w: &said, left: 2 << 10}
 	cmd.Stdout = &cappedWriter{w: &answer, left: int64(lim.Objects)*64 + maxLinks*64 + 8<<10}
@@ -76,14 +75,14 @@ func (r *Repo) importApart(ctx context.Context, helper []string, dir string, pac
 		fed <- feed(in, pack)
 		in.Close()
 	}()
-	end := cmd.Wait() // closes the pipe, too, which ends feed unless it waits for the pack
+	end := cmd.Wait() // also closes the pipe, which ends feed unless feed waits for the pack
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	select {
 	case broken := <-fed:
-		err = errors.Join(err, broken) // that is why, whatever the process says
-	default: // it was refused before its end
+		err = errors.Join(err, broken) // this is the cause, whatever the process reports
+	default: // refused before its end
 		if stop != nil {
 			stop()
 		}
@@ -98,8 +97,8 @@ func (r *Repo) importApart(ctx context.Context, helper []string, dir string, pac
 	return r.understand(dir, answer.Bytes())
 }
 
-// feed copies the pack to the process, which may end before the pack does, and
-// returns the error of reading it.
+// feed copies the pack to the process and returns the error of reading the pack. The process
+// may end earlier; that is no error here.
 func feed(in io.Writer, pack io.Reader) error {
 	buf := make([]byte, 64<<10)
 	for {
@@ -118,7 +117,7 @@ func feed(in io.Writer, pack io.Reader) error {
 	}
 }
 
-// diedReading says why there is no answer.
+// diedReading returns the error for a process that ended without an answer.
 func diedReading(end error, said string) error {
 	if strings.Contains(said, "panic:") || strings.Contains(said, "nil pointer") {
 		return fault.New(fault.Malformed, "its reader broke on it (%s)", words.Brief(strings.TrimSpace(said)))
@@ -126,12 +125,12 @@ func diedReading(end error, said string) error {
 	return fault.New(fault.Limit, "reading it took more than %d MiB of memory or %d seconds of processor time (%w)", apartMemory>>20, apartCPU, end)
 }
 
-// understand checks what the process says and makes the quarantine of it:
+// understand checks the answer of the process and makes the quarantine from it:
 //
 //	ok <checksum> <name of the pack> <objects> <links known> <ids>
-//	<ids, in hexadecimal, of what the objects name and the pack does not hold>
+//	<ids, in hexadecimal, of objects that the pack names and does not hold>
 //
-// or "error <code> <text>". What the files hold is read from them, not believed.
+// or "error <code> <text>". It reads the ids from the files and does not trust the answer.
 func (r *Repo) understand(dir string, answer []byte) (*Quarantine, error) {
 	line, rest, _ := bytes.Cut(answer, []byte{'\n'})
 	if text, ok := bytes.CutPrefix(line, []byte("error ")); ok {
@@ -169,8 +168,8 @@ func (r *Repo) understand(dir string, answer []byte) (*Quarantine, error) {
 	return q, nil
 }
 
-// packIDs reads the ids of a pack from its index, which must be of n objects and of
-// the pack with that checksum.
+// packIDs reads the ids of a pack from its index. The index must list n objects and name the
+// checksum of the pack.
 func packIDs(in *files, name string, f Format, sum []byte, n int) ([]OID, error) {
 	p := &pack{files: in, path: name, format: f}
 	defer p.close()
@@ -190,8 +189,8 @@ func packIDs(in *files, name string, f Format, sum []byte, n int) ([]OID, error)
 	return ids, nil
 }
 
-// ServeImport is the other side of ImportApart: it reads a pack from in, as args
-// say, and writes the answer to out. The result is the exit status.
+// ServeImport is the other side of ImportApart. It reads a pack from in, within the bounds in
+// args, and writes the answer to out. The result is the exit status.
 func ServeImport(args []string, in io.Reader, out io.Writer) int {
 	w := bufio.NewWriter(out)
 	defer w.Flush()
@@ -233,7 +232,7 @@ func serveImport(args []string, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// cappedWriter keeps the first left bytes and swallows the rest.
+// cappedWriter passes on the first left bytes and drops the rest.
 type cappedWriter struct {
 	w    io.Writer
 	left int64

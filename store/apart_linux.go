@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// apartSpace bounds the address space, which Go reserves in pieces of 64 MiB and more.
+// apartSpace bounds the address space. Go reserves it in pieces of 64 MiB and more.
 const apartSpace = 1 << 30
 
-// confine bounds this process: memory, processor time, files, no core dump.
+// confine limits this process: memory, processor time, files, no core dump.
 func confine(lim Limits) error {
 	raw, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -25,7 +25,7 @@ func confine(lim Limits) error {
 		what int
 		most uint64
 	}{
-		{unix.RLIMIT_DATA, data*page + apartMemory}, // what can be written, since Linux 4.7
+		{unix.RLIMIT_DATA, data*page + apartMemory}, // writable memory, since Linux 4.7
 		{unix.RLIMIT_AS, size*page + apartSpace},
 		{unix.RLIMIT_CPU, apartCPU},
 		{unix.RLIMIT_FSIZE, uint64(lim.Bytes + lim.Total)},

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// confine bounds this process. There is no limit of address space here that Go can
-// live with: a watch ends the process when it took too much memory, or too long.
+// confine limits this process. Go cannot work with the limits of address space on these
+// systems, so a goroutine ends the process when it takes too much memory or time.
 func confine(Limits) error {
 	begun := time.Now()
 	go func() {

@@ -37,7 +37,7 @@ func newPackFile(nest string, d *diskObjects) (*packFile, error) {
 		return nil, fault.New(fault.Failed, "begin a pack: %w", err)
 	}
 	p.file, p.w, p.off = file, bufio.NewWriterSize(file, 64<<10), packHead
-	p.w.Write(packHeader(0)) // the count is not known yet
+	p.w.Write(packHeader(0)) // the count is filled in by sealPack
 	return p, nil
 }
 
@@ -57,7 +57,7 @@ func (p *packFile) add(id OID, t Type, data []byte) error {
 	return nil
 }
 
-// addEntry appends an entry, of which these are the parts.
+// addEntry appends an entry, given as its parts.
 func (p *packFile) addEntry(id OID, entry ...[]byte) error {
 	c := crcWriter{w: p.w}
 	for _, b := range entry {
@@ -70,7 +70,7 @@ func (p *packFile) addEntry(id OID, entry ...[]byte) error {
 	return nil
 }
 
-// writeEntry writes an object as a pack holds it, whole.
+// writeEntry writes a whole object in the form of a pack entry.
 func writeEntry(w io.Writer, t Type, data []byte) error {
 	var head [12]byte
 	if _, err := w.Write(appendEntryHead(head[:0], t, int64(len(data)))); err != nil {
@@ -79,7 +79,7 @@ func writeEntry(w io.Writer, t Type, data []byte) error {
 	return deflate(w, data)
 }
 
-// appendEntryHead appends type and size as they begin an entry of a pack.
+// appendEntryHead appends the type and size that begin a pack entry.
 func appendEntryHead(b []byte, t Type, size int64) []byte {
 	c := byte(t)<<4 | byte(size&15)
 	for size >>= 4; size != 0; size >>= 7 {
@@ -89,7 +89,7 @@ func appendEntryHead(b []byte, t Type, size int64) []byte {
 	return append(b, c)
 }
 
-// crcWriter counts and checksums what passes through.
+// crcWriter counts and checksums the bytes that pass through.
 type crcWriter struct {
 	w   io.Writer
 	sum uint32
@@ -103,8 +103,8 @@ func (c *crcWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// finish writes count and trailer, then the index, and syncs both. It returns the
-// pack's checksum, which is its name.
+// finish writes the count and trailer, then the index, and syncs both files. It returns the
+// pack's checksum, which becomes the pack's name.
 func (p *packFile) finish() (sum []byte, err error) {
 	err = step()
 	if err == nil {
@@ -131,8 +131,8 @@ func (p *packFile) finish() (sum []byte, err error) {
 	return sum, p.file.Close()
 }
 
-// sealPack writes the count into the head of a pack of size bytes and appends the
-// checksum of it all.
+// sealPack writes the count into the head of a pack of size bytes and appends the checksum of
+// all of it.
 func sealPack(f *os.File, n int, size int64, h hash.Hash) ([]byte, error) {
 	if _, err := f.WriteAt(packHeader(n), 0); err != nil {
 		return nil, err
@@ -152,9 +152,9 @@ func (p *packFile) remove() {
 	p.files.unlink(p.path + ".idx")
 }
 
-// installNew is install of a pack that must stay though git began to repack before: git
-// removes packs by the names that it listed. Where one of this name is there, which nothing
-// may lead to, the new one gets an object more, and so another name.
+// installNew is install for a pack that must survive a git repack that has already begun: git
+// removes packs by the names that it listed. When a pack of this name exists, perhaps with no
+// ref leading to it, the new pack gets one more object, and so another name.
 func (r *Repo) installNew(ctx context.Context, temp string, sum []byte) (*keep, error) {
 	if name := r.disk.name("pack/pack-" + oidOf(sum).String()); r.files.has(name+".pack") || r.files.has(name+".idx") {
 		var err error
@@ -165,8 +165,8 @@ func (r *Repo) installNew(ctx context.Context, temp string, sum []byte) (*keep, 
 	return r.install(ctx, temp, sum)
 }
 
-// makeNew adds a blob of random bytes to a finished pack, so that its checksum, which is its
-// name, is one that nobody has seen.
+// makeNew adds a blob of random bytes to a finished pack. Its checksum, and so its name,
+// becomes one that no process has listed.
 func (r *Repo) makeNew(temp string) (sum []byte, err error) {
 	old := &pack{files: r.files, path: temp, format: r.format}
 	if err := old.open(true); err != nil {
@@ -212,8 +212,8 @@ func (r *Repo) makeNew(temp string) (sum []byte, err error) {
 	return sum, err
 }
 
-// install gives a finished pack its name in objects/pack: first the pack, then
-// the index by which readers find it. The .keep file comes before both.
+// install gives a finished pack its name in objects/pack: first the pack, then the index,
+// because readers find packs by their index. The .keep file comes before both.
 func (r *Repo) install(ctx context.Context, temp string, sum []byte) (*keep, error) {
 	dir := r.disk.name("pack")
 	name := path.Join(dir, "pack-"+oidOf(sum).String())
@@ -237,8 +237,8 @@ func (r *Repo) install(ctx context.Context, temp string, sum []byte) (*keep, err
 	return k, err
 }
 
-// renameSame renames onto a name that means the same bytes. Windows refuses to
-// replace a file that is open; then the one that is there stays.
+// renameSame renames onto a name that stands for the same bytes. Windows refuses to replace an
+// open file; then the existing file stays.
 func (r *Repo) renameSame(from, to string) error {
 	err := r.files.rename(from, to)
 	if err == nil {
@@ -252,9 +252,9 @@ func (r *Repo) renameSame(from, to string) error {
 	return err
 }
 
-// Batch collects objects into one pack. It is for one goroutine. Nothing of it is
-// readable through the Repo before Flush. Objects that the repository has already
-// are written again: what is unreachable there may be about to be dropped.
+// Batch collects objects into one pack. It is not safe for concurrent use. The Repo cannot
+// read any of its objects before Flush. An object that the repository already has is written
+// again: git may be about to drop an unreachable one.
 type Batch struct {
 	r     *Repo
 	pack  *packFile
@@ -270,19 +270,19 @@ func (r *Repo) NewBatch() *Batch {
 	return &Batch{r: r, seen: map[OID]bool{}, trees: map[OID][]byte{}}
 }
 
-// Deltas lets objects that are added from now on become deltas of those that were added
-// before them, for what is written once, read seldom and much alike, such as the turns of a
-// thread. Adding one then takes some 0.1 ms more.
+// Deltas lets objects that are added from now on become deltas of earlier ones. It suits
+// objects that are written once, seldom read and much alike, such as the turns of a thread.
+// Each Add then takes about 0.1 ms more.
 func (b *Batch) Deltas() { b.windows = new([TypeTag + 1]deltaWindow) }
 
-// Packed is an object ready to be added to a batch: hashed and deflated, which is
-// most of the work, and may be done on many goroutines.
+// Packed is an object ready to be added to a batch: hashed and deflated. These steps are most
+// of the work, and can run on many goroutines.
 type Packed struct {
 	id    OID
-	entry []byte // as a pack holds it
+	entry []byte // a pack entry
 }
 
-// Pack makes a Packed. It keeps no data.
+// Pack makes a Packed. It does not keep data.
 func (f Format) Pack(t Type, data []byte) (Packed, error) {
 	if t < TypeCommit || t > TypeTag {
 		return Packed{}, fault.New(fault.Usage, "pack an object: %s is not a type of object", t)
@@ -290,8 +290,8 @@ func (f Format) Pack(t Type, data []byte) (Packed, error) {
 	return packObject(object{f.Hash(t, data), t, data})
 }
 
-// PackKept is Pack for what is kept for long and sent to many, some commits of a log: a
-// quarter smaller, for a few times the work.
+// PackKept is Pack for objects that are kept long and sent to many readers, such as the
+// commits of a log. The result is a quarter smaller and takes a few times the work.
 func (f Format) PackKept(t Type, data []byte) (Packed, error) {
 	if t < TypeCommit || t > TypeTag {
 		return Packed{}, fault.New(fault.Usage, "pack an object: %s is not a type of object", t)
@@ -323,8 +323,8 @@ func packObject(o object) (Packed, error) {
 // ID returns the object's id.
 func (p Packed) ID() OID { return p.id }
 
-// AddPacked is Add for an object that Pack of the repository's format made. EditTree does not
-// find it before Flush.
+// AddPacked is Add for an object made by Pack of the repository's format. EditTree does not
+// find such an object before Flush.
 func (b *Batch) AddPacked(p Packed) error {
 	if int(p.id.n) != b.r.format.size() {
 		return fault.New(fault.Usage, "add to a batch: an object of another format, or none")
@@ -342,8 +342,8 @@ func (b *Batch) AddPacked(p Packed) error {
 	return nil
 }
 
-// Add puts an object into the batch and returns its id. data is not kept, except
-// that of trees. An object added twice is stored once.
+// Add puts an object into the batch and returns its id. It keeps data only for trees; the
+// caller must not change it then. An object added twice is stored once.
 func (b *Batch) Add(t Type, data []byte) (OID, error) {
 	if t < TypeCommit || t > TypeTag {
 		return OID{}, fault.New(fault.Usage, "add to a batch: %s is not a type of object", t)
@@ -369,7 +369,7 @@ func (b *Batch) Add(t Type, data []byte) (OID, error) {
 	return id, nil
 }
 
-// addDelta appends an object to the pack as what takes the least room there.
+// addDelta appends an object to the pack in its smallest form: whole, or as a delta.
 func (b *Batch) addDelta(id OID, t Type, data []byte) error {
 	w := &b.windows[t]
 	base, delta := w.find(data, nil, maxDepth)
@@ -385,7 +385,7 @@ func (b *Batch) addDelta(id OID, t Type, data []byte) error {
 	return err
 }
 
-// begin makes the pack before its first object.
+// begin creates the pack when the first object is added.
 func (b *Batch) begin() error {
 	if b.pack != nil {
 		return nil
@@ -397,8 +397,7 @@ func (b *Batch) begin() error {
 	return err
 }
 
-// Objects returns the ids of everything added since the last Flush, in the order
-// in which it was added.
+// Objects returns the ids of all objects added since the last Flush, in the order of adding.
 func (b *Batch) Objects() []OID {
 	if b.pack == nil {
 		return nil
@@ -410,8 +409,8 @@ func (b *Batch) Objects() []OID {
 	return ids
 }
 
-// EditTree applies changes to the tree base (zero: the empty tree), which may be
-// in the repository or in this batch, and returns the new tree.
+// EditTree applies changes to the tree base and returns the new tree. base may be in the
+// repository or in this batch; zero is the empty tree.
 func (b *Batch) EditTree(base OID, changes []Change) (OID, error) {
 	e, err := newEdit(changes)
 	if err != nil {
@@ -430,8 +429,8 @@ func (b *Batch) EditTree(base OID, changes []Change) (OID, error) {
 	return w.apply(base, e)
 }
 
-// Commit adds a commit of tree with exactly the parents given: o.Parents and
-// o.AllowEmpty do not count.
+// Commit adds a commit of tree with exactly the given parents. It ignores o.Parents and
+// o.AllowEmpty.
 func (b *Batch) Commit(ctx context.Context, tree OID, parents []OID, o CommitOptions) (OID, error) {
 	raw, err := o.commit(ctx, tree, parents)
 	if err != nil {
@@ -458,10 +457,10 @@ func (b *Batch) putAll(ctx context.Context, objs []object) error {
 	return b.Flush(ctx)
 }
 
-// Flush makes everything in the batch durable and readable: one pack with its
-// index. Until Release, Discard or Repo.Close the pack is protected from a
-// concurrent git repack, so move the ref that needs it first, then Release.
-// A flushed batch may be added to again; that makes another pack.
+// Flush makes all objects in the batch durable and readable: one pack with its index. A
+// concurrent git repack cannot drop the pack until Release, Discard or Repo.Close. So move the
+// ref that needs it first, then call Release. A flushed batch accepts more objects; they make
+// another pack.
 func (b *Batch) Flush(ctx context.Context) error {
 	if b.pack == nil {
 		return nil
@@ -482,16 +481,16 @@ func (b *Batch) Flush(ctx context.Context) error {
 	return nil
 }
 
-// drop forgets what was added.
+// drop forgets all objects that were not flushed.
 func (b *Batch) drop() {
 	if b.pack != nil {
 		b.pack.remove()
 		b.pack = nil
 	}
 	if b.windows != nil {
-		b.Deltas() // of another pack nothing can be a delta
+		b.Deltas() // an object cannot be a delta of one in another pack
 	}
-	b.seen, b.trees = map[OID]bool{}, map[OID][]byte{} // cleared maps would keep their room
+	b.seen, b.trees = map[OID]bool{}, map[OID][]byte{} // cleared maps would keep their memory
 }
 
 // Release ends the protection that Flush began. It may be called more than once.
@@ -502,7 +501,7 @@ func (b *Batch) Release() {
 	b.keeps = nil
 }
 
-// Discard gives up what was not flushed, and releases what was.
+// Discard drops all objects that were not flushed and releases the flushed ones.
 func (b *Batch) Discard() {
 	b.drop()
 	b.Release()

@@ -2,5 +2,5 @@
 
 package store
 
-// bootID names this run of the machine; "" where that is not known.
+// bootID identifies this run of the machine; "" where the system does not tell.
 var bootID = func() string { return "" }

@@ -8,26 +8,26 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// BrokenRef is a ref that cannot be read, or leads to something that is missing or
-// damaged, or a log that names such positions. MendRef mends it.
+// BrokenRef is a ref that cannot be read or that leads to missing or damaged objects, or a ref
+// whose log names such objects. MendRef mends it.
 type BrokenRef struct {
-	Name string // or "HEAD", of which only the log is looked at
-	At   OID    // where the ref points; zero when that cannot be read, or it is gone
-	To   OID    // the newest position in its log that is whole; At when only the log is broken; zero when there is none
-	Why  error  // what is wrong with At, or with the newest position that is not whole
-	Lost []Move // the moves in its log to positions that are not whole, oldest first
+	Name string // or "HEAD", of which only the log is checked
+	At   OID    // where the ref points; zero when it cannot be read, or is gone
+	To   OID    // the newest intact position in its log; At when only the log is broken; zero when there is none
+	Why  error  // the flaw of At, or of the newest position that is not intact
+	Lost []Move // the moves in its log to positions that are not intact, oldest first
 
-	text string // of the ref, as it was looked at
+	text string // content of the ref when it was checked
 }
 
-// Mendable reports whether MendRef can do anything about b.
+// Mendable reports whether MendRef can mend b.
 func (b BrokenRef) Mendable() bool { return !b.To.IsZero() }
 
-// MovesBack reports whether to mend b is to move the ref, not only to shorten its log.
+// MovesBack reports whether mending b moves the ref, and does not only shorten its log.
 func (b BrokenRef) MovesBack() bool { return b.Mendable() && b.To != b.At && b.Name != "HEAD" }
 
-// BrokenRefs reads everything that refs and logs lead to, and returns the refs of which
-// something is missing or damaged, sorted, HEAD last. It changes nothing.
+// BrokenRefs reads all objects that refs and logs lead to. It returns the refs that lead to
+// missing or damaged objects, sorted, HEAD last. It changes nothing.
 func BrokenRefs(ctx context.Context, r *Repo) ([]BrokenRef, error) {
 	names, err := r.RefLogs()
 	if err != nil {
@@ -35,7 +35,7 @@ func BrokenRefs(ctx context.Context, r *Repo) ([]BrokenRef, error) {
 	}
 	refs, err := r.Refs("refs/")
 	if err != nil {
-		refs = nil // one holds no id: those that have a log are looked at
+		refs = nil // one of them holds no id: only refs with a log are checked
 	}
 	for _, ref := range refs {
 		names = append(names, ref.Name)
@@ -62,7 +62,7 @@ func headLast(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// ref looks at one ref and its log; Why of what it returns is nil when all is well.
+// ref checks one ref and its log. Why of the result is nil when both are intact.
 func (w *wholeness) ref(name string) (b BrokenRef, err error) {
 	b.Name = name
 	moves, err := w.r.RefLog(name)
@@ -100,18 +100,18 @@ func (w *wholeness) ref(name string) (b BrokenRef, err error) {
 	return b, nil
 }
 
-// at returns where a ref points, and what is wrong with that.
+// at returns the position of a ref, and the flaw of that position.
 func (w *wholeness) at(name string, moves []Move) (id OID, wrong, err error) {
 	switch id, err = w.r.Ref(name); {
 	case isMissing(err) && !existed(moves):
-		return id, nil, nil // it is being made
+		return id, nil, nil // it is being created
 	case err != nil && fault.CodeOf(err) == fault.Failed:
 		return id, nil, err
 	case err != nil:
 		return id, err, nil
 	}
 	if _, target, err := w.r.rawRef(name); err == nil && target != "" {
-		return id, nil, nil // symbolic: the other is looked at
+		return id, nil, nil // symbolic: its target is checked as a ref of its own
 	}
 	if wrong, err = w.whole(id); wrong == nil && err == nil && strings.HasPrefix(name, "refs/heads/") && w.types[id] != TypeCommit {
 		wrong = fault.New(fault.Integrity, "%s is a %s, and a branch names a commit", id, w.types[id])
@@ -119,7 +119,7 @@ func (w *wholeness) at(name string, moves []Move) (id OID, wrong, err error) {
 	return id, wrong, err
 }
 
-// existed reports whether a log tells of more than that its ref was about to be made.
+// existed reports whether a log shows more than that its ref was about to be created.
 func existed(moves []Move) bool {
 	if len(moves) == 0 {
 		return false
@@ -128,16 +128,16 @@ func existed(moves []Move) bool {
 	return !last.Old.IsZero() && !last.New.IsZero()
 }
 
-// refText is what the file of a ref holds, and packed-refs for it: what two looks at one
-// ref are compared by.
+// refText returns the content of a ref's file and its line in packed-refs. Equal texts mean
+// that the ref did not change between two checks.
 func (r *Repo) refText(name string) string {
 	text, _ := r.files.read(name, maxRefFile)
 	packed, _ := r.packedRefID(name)
 	return string(text) + "\x00" + packed.String()
 }
 
-// BrokenPacks reads every pack and every index, and returns what is wrong with each that is
-// not what was written there, whether or not another file holds the same objects.
+// BrokenPacks reads every pack and every index and returns one error for each damaged file,
+// even when another file holds the same objects.
 func (r *Repo) BrokenPacks(ctx context.Context) (wrong []error, err error) {
 	list, err := r.files.readDir(r.disk.name("pack"))
 	if isMissing(err) {

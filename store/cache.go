@@ -12,14 +12,14 @@ import (
 	"github.com/rye-os/rye/internal/place"
 )
 
-// A cache is a repository that may be deleted at any time, so nothing that is written to it
-// waits for the disk: that is most of the time of a small change. A process that is killed
-// loses nothing by it. A machine that goes down may leave files cut off or full of zeros, so a
-// cache notes under which run of the machine it was last found sound; under another one it is
-// looked through before it is believed. Where the system does not tell its runs apart, a cache
-// is written like any repository.
+// A cache is a repository that may be deleted at any time. So no write to it waits for the
+// disk; such waits are most of the time of a small change. A killed process loses nothing by
+// this. A machine that goes down may leave files cut off or full of zeros. So a cache notes
+// the run of the machine under which it was last found intact, and under another run all of it
+// is checked before use. Where the system does not identify its runs, a cache is written like
+// any repository.
 
-// bootName is the file that holds the run of the machine.
+// bootName is the file that holds the run of the machine, a bootID.
 const bootName = "rye.boot"
 
 // InitCache is Init of a cache.
@@ -38,12 +38,12 @@ func InitCache(dir, head string) (*Repo, error) {
 	return OpenCache(context.Background(), dir)
 }
 
-// OpenCache is Open of a cache. One that was damaged when the machine went down is an error of
-// code Integrity: it is to be deleted.
+// OpenCache is Open of a cache. For a cache that was damaged when the machine went down, the
+// error has the code Integrity: delete that cache.
 func OpenCache(ctx context.Context, dir string) (*Repo, error) {
 	r, err := Open(dir)
 	if fault.Is(err, fault.Malformed) {
-		err = fault.New(fault.Integrity, "%w", err) // rye wrote a sound one: this is damage
+		err = fault.New(fault.Integrity, "%w", err) // rye wrote a valid one, so this is damage
 	}
 	if err != nil {
 		return nil, err
@@ -62,7 +62,8 @@ func OpenCache(ctx context.Context, dir string) (*Repo, error) {
 	return r, nil
 }
 
-// RefillCache makes the directories of a cache again that were removed for being empty.
+// RefillCache creates the directories of a cache again that were removed because they were
+// empty.
 func RefillCache(dir string) error {
 	f, err := openFiles(dir)
 	if err != nil {
@@ -98,8 +99,8 @@ func (r *Repo) noteBoot(run string) error {
 	return err
 }
 
-// sound reads every file of a repository. What lost its end, or its content, is an Integrity
-// error.
+// sound reads every file of a repository. A file that lost its end or its content is an
+// Integrity error.
 func (r *Repo) sound(ctx context.Context) error {
 	torn := func(what string, why error) error {
 		return fault.New(fault.Integrity, "%s is damaged: %w", what, why)
@@ -140,7 +141,7 @@ func (r *Repo) sound(ctx context.Context) error {
 	return nil
 }
 
-// sealed reports whether a pack, or its index, ends with the checksum of what is before.
+// sealed returns an error unless a pack, or its index, ends with the checksum of its bytes.
 func (r *Repo) sealed(name string) error {
 	file, err := r.files.open(name)
 	if err != nil {

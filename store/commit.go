@@ -18,18 +18,18 @@ const (
 	MaxCommitParents = 1024
 )
 
-// Ident names who made a commit.
+// Ident names the author of a commit.
 type Ident struct{ Name, Email string }
 
-// Stamp is the text of an author or committer header: who, and when by their
-// own clock. Zone is kept as written, so that a commit encodes to the same bytes.
+// Stamp is the text of an author or committer header: a person, and the time by their own
+// clock. Zone is kept as written, so that a commit encodes to the same bytes.
 type Stamp struct {
 	Name, Email string
 	Unix        int64  // seconds since 1970
 	Zone        string // "+hhmm" or "-hhmm"
 }
 
-// At returns the stamp of who at the time when, to the second, in when's zone.
+// At returns a stamp for the ident at the time when, to the second, in when's zone.
 func (who Ident) At(when time.Time) Stamp {
 	return Stamp{Name: who.Name, Email: who.Email, Unix: when.Unix(), Zone: when.Format("-0700")}
 }
@@ -44,23 +44,22 @@ func (s Stamp) Time() time.Time {
 	return t.UTC()
 }
 
-// Commit is a commit object. Raw holds its exact bytes; everything else was read
-// from them. The slices belong to the Commit: do not change them.
+// Commit is a commit object. Raw holds its exact bytes; the other fields were read from them.
+// The slices belong to the Commit: do not change them.
 type Commit struct {
 	ID        OID // set by Reader.Commit; zero after ParseCommit
 	Tree      OID
 	Parents   []OID
 	Author    Stamp
 	Committer Stamp
-	Signature string // the armored signature, without final newline; "" when there is none
+	Signature string // the armored signature, without final newline; "" for none
 	Message   string // everything after the blank line
 	Raw       []byte
 
-	sigFrom, sigTo int // where the signature header stands in Raw
+	sigFrom, sigTo int // offsets of the signature header in Raw
 }
 
-// Unsigned returns the bytes that the signature covers: Raw without the header
-// that holds the signature.
+// Unsigned returns the bytes that the signature covers: Raw without the signature header.
 func (c *Commit) Unsigned() []byte {
 	out := make([]byte, 0, len(c.Raw))
 	out = append(out, c.Raw[:c.sigFrom]...)
@@ -75,7 +74,7 @@ func (c *Commit) Parent() OID {
 	return c.Parents[0]
 }
 
-// signatureHeader is where git keeps the signature over a commit of format f.
+// signatureHeader is the header in which git keeps the signature of a commit of format f.
 func signatureHeader(f Format) string {
 	if f == SHA256 {
 		return "gpgsig-sha256"
@@ -83,10 +82,10 @@ func signatureHeader(f Format) string {
 	return "gpgsig"
 }
 
-// ParseCommit splits a commit strictly: one tree, its parents, one author, one
-// committer, at most one signature, in this order and nothing else, no NUL byte.
-// Whatever it accepts, EncodeCommit gives back byte for byte. Errors are
-// fault.Malformed. The Commit keeps raw.
+// ParseCommit splits a commit strictly: one tree, its parents, one author, one committer, at
+// most one signature, in this order and nothing else, no NUL byte. EncodeCommit gives the same
+// bytes back, except that it refuses a CR in a name. Errors are fault.Malformed, or
+// fault.Limit for too many bytes or parents. The Commit keeps raw.
 func ParseCommit(raw []byte) (*Commit, error) {
 	if len(raw) > MaxCommitSize {
 		return nil, fault.New(fault.Limit, "parse commit: %d bytes, at most %d are read", len(raw), MaxCommitSize)
@@ -146,8 +145,8 @@ func (c *Commit) parseLinks(p *lines) error {
 	}
 }
 
-// commitLinks reads only what reachability needs, and so also reads the commits
-// of others that ParseCommit refuses (encodings, merge tags).
+// commitLinks reads only the headers that reachability needs. So it also reads commits of
+// other programs that ParseCommit refuses (encodings, merge tags).
 func commitLinks(raw []byte) (tree OID, parents []OID, when int64, err error) {
 	p := lines{rest: raw}
 	var c Commit
@@ -164,7 +163,7 @@ func commitLinks(raw []byte) (tree OID, parents []OID, when int64, err error) {
 	return c.Tree, c.Parents, st.Unix, nil
 }
 
-// parseContinued reads the continuation lines of a header whose first line is v.
+// parseContinued reads the continuation lines of a header with the first line v.
 func (p *lines) parseContinued(v []byte) (string, error) {
 	if len(v) == 0 {
 		return "", fault.New(fault.Malformed, "parse commit: empty signature")
@@ -182,7 +181,7 @@ func (p *lines) parseContinued(v []byte) (string, error) {
 	return sb.String(), nil
 }
 
-// parseStamp reads one author or committer header with the rules of git fsck.
+// parseStamp reads one author or committer header by the rules of git fsck.
 func (p *lines) parseStamp(name string) (Stamp, error) {
 	v, ok := p.header(name)
 	if !ok {
@@ -221,7 +220,7 @@ func isDigits(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' }) < 0
 }
 
-// lines walks over the header lines of an object.
+// lines reads the header lines of an object one by one.
 type lines struct {
 	rest []byte
 	at   int // bytes consumed
@@ -238,7 +237,7 @@ func (p *lines) next() ([]byte, bool) {
 	return line, true
 }
 
-// header consumes the next line if it is the named header and returns its value.
+// header consumes the next line if it is the named header, and returns its value.
 func (p *lines) header(name string) ([]byte, bool) {
 	if len(p.rest) <= len(name) || string(p.rest[:len(name)]) != name || p.rest[len(name)] != ' ' {
 		return nil, false
@@ -250,9 +249,9 @@ func (p *lines) header(name string) ([]byte, bool) {
 	return line[len(name)+1:], true
 }
 
-// EncodeCommit returns the bytes of a commit with the Tree, Parents, Author,
-// Committer, Signature and Message of c. It refuses what ParseCommit or git fsck
-// would refuse, so that no field can smuggle in a header.
+// EncodeCommit returns the bytes of a commit with the Tree, Parents, Author, Committer,
+// Signature and Message of c. It refuses everything that ParseCommit or git fsck would refuse,
+// so that no field can smuggle in a header.
 func EncodeCommit(c *Commit) ([]byte, error) {
 	if c.Tree.IsZero() {
 		return nil, fault.New(fault.Malformed, "encode commit: no tree")
@@ -300,8 +299,8 @@ func encodeStamp(s Stamp) (string, error) {
 	return line, nil
 }
 
-// signCommit encodes c, has it signed when there is a signer, and returns the
-// final bytes. c itself is not changed.
+// signCommit encodes c, gets a signature when there is a signer, and returns the final bytes.
+// It does not change c.
 func signCommit(ctx context.Context, c Commit, signer CommitSigner) ([]byte, error) {
 	if !utf8.ValidString(c.Message) {
 		return nil, fault.New(fault.Malformed, "encode commit: message is not UTF-8")
@@ -321,17 +320,17 @@ func signCommit(ctx context.Context, c Commit, signer CommitSigner) ([]byte, err
 	return EncodeCommit(&c)
 }
 
-// CommitLinks returns what a commit names, also of one that ParseCommit refuses for its
+// CommitLinks returns the tree and parents of a commit, even if ParseCommit refuses its other
 // headers.
 func CommitLinks(raw []byte) (tree OID, parents []OID, err error) {
 	tree, parents, _, err = commitLinks(raw)
 	return tree, parents, err
 }
 
-// Tag is an annotated tag, as far as rye reads them: what it names.
+// Tag is the part of an annotated tag that rye reads: its target.
 type Tag struct {
 	Target OID
-	Type   Type // of the target, as the tag says
+	Type   Type // of the target, according to the tag
 	Name   string
 }
 

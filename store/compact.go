@@ -15,46 +15,44 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Above this many loose objects made by edits, or packs, an Edit compacts when it has
-// committed (measured: git and rye read one object in the same time up to there).
+// With more loose objects from edits, or more packs, than this, an Edit compacts after its
+// commit. Measured: up to here git and rye need the same time to read one object.
 const (
 	maxLooseFiles = 256
 	maxPackFiles  = 8
 )
 
-// maxCompact is the size of a pack, in bytes, from which on it is left as it is once it was
-// compacted.
+// maxCompact is a size in bytes. A larger pack that was compacted once is not compacted again.
 const maxCompact = 64 << 20
 
-// CompactOptions says how to compact.
+// CompactOptions are the choices of Compact and Tidy.
 type CompactOptions struct {
-	DryRun bool // say what would be done, and do nothing
+	DryRun bool // report the work, and do nothing
 
-	// Packs leaves loose objects as they are, so that nothing need be followed:
-	// for caches, which lack parts of what their refs lead to.
+	// Packs leaves loose objects as they are, so that no links need be followed. It is for
+	// caches, which lack some objects that their refs lead to.
 	Packs bool
 }
 
-// Compacted tells what Compact did, or with DryRun would do.
+// Compacted reports the work of Compact, or with DryRun the work to do.
 type Compacted struct {
-	Loose   int   // objects that were files of their own
-	Packs   int   // packs that were taken in
+	Loose   int   // loose objects that were packed
+	Packs   int   // packs that were merged
 	Objects int   // objects in the new pack; 0: there was nothing to do
 	Before  int64 // bytes of all of them on disk
 	After   int64 // bytes of the new pack and its index; 0 with DryRun
-	Left    int   // loose objects that no ref and no log reaches, left as they are
+	Left    int   // loose objects that no ref and no log reaches; they stay
 	Moves   int   // old moves dropped from logs of refs
 }
 
-// Compact puts loose objects and small packs into one pack, and drops from the logs
-// of refs the moves older than 90 days, as git gc does. No object is lost,
-// reachable or not, wherever it is interrupted: what it replaces is removed after
-// the new pack was read back from disk, every object hashed, and synced. It holds
-// the write lock, so other rye processes wait for it; plain git may work beside
-// it. Packs with a .keep file, which belong to whoever is still writing, stay, and
-// so do loose objects that no ref reaches: they may be somebody's who has not
-// moved a ref yet, and in a pack git repack would drop them at once. A damaged
-// repository is refused (Integrity) and left alone.
+// Compact merges loose objects and small packs into one pack, and drops moves older than 90
+// days from the logs of refs, as git gc does. It loses no object, reachable or not, even if it
+// is interrupted: it removes the old files only after the new pack was synced, read back from
+// disk, and every object hashed. It holds the write lock, so other rye processes wait; plain
+// git can work at the same time. Packs with a .keep file stay, because another process is
+// still writing. Loose objects that no ref reaches stay, because another process may be about
+// to move a ref to them; from a pack, git repack would drop them at once. Compact refuses a
+// damaged repository (Integrity) and changes nothing in it.
 func (r *Repo) Compact(ctx context.Context, o CompactOptions) (Compacted, error) {
 	if !o.DryRun {
 		unlock, err := r.lock(ctx)
@@ -80,10 +78,11 @@ func (r *Repo) Compact(ctx context.Context, o CompactOptions) (Compacted, error)
 	return done, nil
 }
 
-// autoCompact compacts after an Edit when there are many files: many says that edits
-// made so many, or that nobody knows. It leaves packs alone that are large beside what
-// is new, so that each byte is written again only a few times however long a repository
-// lives. Its failure is not the Edit's, and is not met again by the next few.
+// autoCompact compacts after an Edit when there are many files. many means that edits made
+// many loose objects, or that their number is unknown. autoCompact leaves a pack alone that is
+// large compared with the new objects. So each byte is written again only a few times, however
+// long a repository lives. A failure does not fail the Edit, and the next few Edits do not try
+// again.
 func (r *Repo) autoCompact(ctx context.Context, many bool) {
 	if !many && !r.manyPacks() {
 		return
@@ -105,9 +104,9 @@ func (r *Repo) autoCompact(ctx context.Context, many bool) {
 	r.recordRefLocks(nil)
 }
 
-// Tidy is what Edit does when it has committed, for those who write otherwise: where
-// there are many files it compacts what came lately. Where there are not, it reads
-// a few directories. It has no error, for nothing depends on it.
+// Tidy does for other writers what Edit does after its commit: when there are many files it
+// compacts the recent ones. Otherwise it only reads a few directories. It returns no error,
+// because nothing depends on it.
 func (r *Repo) Tidy(ctx context.Context, o CompactOptions) {
 	if !r.crowded(o.Packs) {
 		return
@@ -122,8 +121,9 @@ func (r *Repo) Tidy(ctx context.Context, o CompactOptions) {
 	}
 }
 
-// growing takes packs, smallest first, as long as each is at most twice what was
-// taken before it, and those without which there would be too many.
+// growing returns the first of packs, which are sorted by size. It takes a pack that is at
+// most twice the size of everything before it, and as many more as are needed to keep the
+// number low.
 func growing(packs []oldPack, size int64) []oldPack {
 	for i, p := range packs {
 		if p.size > 2*size && len(packs)-i <= maxPackFiles/2 {
@@ -143,7 +143,7 @@ func (r *Repo) crowded(packsOnly bool) bool {
 	return err == nil && len(ids) > maxLooseFiles+r.leftBefore()
 }
 
-// manyPacks reports whether there are too many packs that may be taken in.
+// manyPacks reports whether too many packs could be merged.
 func (r *Repo) manyPacks() bool {
 	if len(r.disk.packNames()) <= maxPackFiles {
 		return false
@@ -165,8 +165,8 @@ func (d *diskObjects) packNames() []string {
 	})
 }
 
-// leftName is a file that says how many loose objects the last Compact left for
-// being unreachable, so that they do not bring on the next. It may be deleted.
+// leftName is the file with the number of loose objects that the last Compact left because
+// they are unreachable. They must not trigger the next Compact. The file may be deleted.
 const leftName = "info/rye-left"
 
 func (r *Repo) leftBefore() (n int) {
@@ -192,7 +192,7 @@ func (r *Repo) noteLeft(n int) {
 	}
 }
 
-// looseIDs lists the objects that are files of their own.
+// looseIDs lists the loose objects.
 func (d *diskObjects) looseIDs() ([]OID, error) {
 	fan, err := d.files.readDir(d.at)
 	if err != nil {
@@ -220,15 +220,15 @@ func (d *diskObjects) looseIDs() ([]OID, error) {
 	return ids, nil
 }
 
-// oldPack is a pack that may be taken in.
+// oldPack is a pack that may be merged.
 type oldPack struct {
 	*pack
-	size int64 // of pack and index
+	size int64 // bytes of pack and index
 }
 
-// oldPacks lists the packs that may be taken in, smallest first: none that anybody
-// marked (.keep, .promisor, .mtimes, .bitmap), and none that is large, unless large is set
-// and it was written in haste.
+// oldPacks lists the packs that may be merged, smallest first. It skips packs that another
+// program marked (.keep, .promisor, .mtimes, .bitmap). It skips large packs too, except those
+// written in haste when large is set.
 func (d *diskObjects) oldPacks(large bool) ([]oldPack, error) {
 	packs, _, err := d.rescan()
 	if err != nil {
@@ -252,8 +252,9 @@ func (d *diskObjects) oldPacks(large bool) ([]oldPack, error) {
 	return old, nil
 }
 
-// isQuick reports whether a pack was written in haste, as edits write it, by a look at a few
-// of its entries. What cannot be read was, so that who reads all of it says why.
+// isQuick reports whether a pack was written in haste, as edits do. It samples a few entries.
+// It returns true for an unreadable pack, so that the full read that follows reports the
+// error.
 func (p *pack) isQuick() bool {
 	const looks = 64
 	if p.open(true) != nil {
@@ -276,8 +277,8 @@ func (p *pack) isQuick() bool {
 	return false
 }
 
-// compact does the work under the write lock. With recent it looks only at what
-// came lately, so that it costs no more as a repository grows.
+// compact does the work under the write lock. With recent it looks only at recent objects, so
+// that its cost does not grow with the repository.
 func (r *Repo) compact(ctx context.Context, o CompactOptions, recent bool) (c Compacted, err error) {
 	if !o.DryRun {
 		r.dropOrphans()
@@ -322,7 +323,7 @@ func (r *Repo) compact(ctx context.Context, o CompactOptions, recent bool) (c Co
 	return c, r.dropOld(loose, packs, "pack-"+oidOf(sum).String(), recent)
 }
 
-// toCompact finds what there is to do.
+// toCompact finds the loose objects and packs to compact.
 func (r *Repo) toCompact(ctx context.Context, c *Compacted, packsOnly, recent bool) (loose []OID, packs []oldPack, err error) {
 	var all []OID
 	if !packsOnly {
@@ -361,12 +362,11 @@ func (r *Repo) toCompact(ctx context.Context, c *Compacted, packsOnly, recent bo
 	return loose, packs, nil
 }
 
-// reachable returns everything that refs and their logs lead to. When lately is not
-// nil it holds the loose objects, and what older packed commits lead to is left out,
-// as far as is cheap to know.
+// reachable returns all objects that refs and their logs lead to. A non-nil lately holds the
+// loose objects; then objects below older packed commits are left out where that is cheap.
 func (r *Repo) reachable(ctx context.Context, lately map[OID]bool) (map[OID]bool, error) {
 	here := r.Has
-	if lately != nil { // what is packed has what it leads to beside it
+	if lately != nil { // packs of a packed object hold its links too
 		here = func(id OID) bool { return lately[id] }
 	}
 	tips, err := r.roots(here)
@@ -389,9 +389,9 @@ func (r *Repo) reachable(ctx context.Context, lately map[OID]bool) (map[OID]bool
 	return setOf(got.Objects), nil
 }
 
-// packedBelow returns the first packed commits below tips whose parents are packed
-// as well. What they lead to was packed with them, or before; where it was not, it
-// stays as it is until Compact is asked for.
+// packedBelow returns the first packed commits below tips whose parents are packed too. The
+// objects below them were packed with them or earlier. Any that were not stay loose until
+// Compact is called.
 func (r *Repo) packedBelow(tips []OID, loose map[OID]bool) (found []OID, err error) {
 	seen := map[OID]bool{}
 	for todo := tips; len(todo) > 0; {
@@ -402,7 +402,7 @@ func (r *Repo) packedBelow(tips []OID, loose map[OID]bool) (found []OID, err err
 		}
 		seen[id] = true
 		if t, _, err := r.Stat(id); err != nil || t != TypeCommit {
-			continue // a tag, or missing: Reach will tell
+			continue // a tag, or missing: Reach will report it
 		}
 		parents, err := r.links(id)
 		if err != nil {
@@ -418,7 +418,7 @@ func (r *Repo) packedBelow(tips []OID, loose map[OID]bool) (found []OID, err err
 	return found, nil
 }
 
-// eachID calls f for every object to be compacted; some occur more than once.
+// eachID calls f for every object to be compacted, for some more than once.
 func eachID(loose []OID, packs []oldPack, f func(OID) error) error {
 	for _, id := range loose {
 		if err := f(id); err != nil {
@@ -442,7 +442,7 @@ func eachID(loose []OID, packs []oldPack, f func(OID) error) error {
 	return nil
 }
 
-// rewrite writes everything into one new pack in the nest, each object once.
+// rewrite writes all objects into one new pack in the nest, each object once.
 func (r *Repo) rewrite(ctx context.Context, loose []OID, packs []oldPack) (_ *packFile, err error) {
 	nest, err := r.nestLocked()
 	if err != nil {
@@ -466,8 +466,8 @@ func (r *Repo) rewrite(ctx context.Context, loose []OID, packs []oldPack) (_ *pa
 	return out, nil
 }
 
-// readBack reads every object of a finished pack from disk and hashes it, in the order of
-// the pack, in which bases come before what is made of them.
+// readBack reads every object of a finished pack from disk and hashes it. It goes in pack
+// order, in which a base comes before its deltas.
 func (r *Repo) readBack(ctx context.Context, out *packFile) error {
 	p := &pack{files: r.files, path: out.path, format: r.format, bases: baseCache{most: readBackCache}}
 	defer p.close()
@@ -501,16 +501,16 @@ func (r *Repo) readBack(ctx context.Context, out *packFile) error {
 	return nil
 }
 
-// dropOld removes what the new pack holds. The pack goes before its index: an
-// index alone holds nothing, so the next Compact may remove it. What cannot be
-// removed, on Windows because somebody reads it, stays for the next time.
+// dropOld removes the files whose objects are in the new pack. A pack goes before its index:
+// an index alone holds no object, so the next Compact may remove it. A file that cannot be
+// removed, as on Windows while another process reads it, stays for the next time.
 func (r *Repo) dropOld(loose []OID, packs []oldPack, kept string, recent bool) error {
 	for _, p := range packs {
 		if path.Base(p.path) == kept {
-			continue // there was one pack, and it is the same
+			continue // the only pack, and it is unchanged
 		}
 		if r.files.has(p.path + ".keep") {
-			continue // somebody has just made the same pack
+			continue // another process has just made the same pack
 		}
 		if err := r.files.remove(p.path + ".pack"); err != nil && !isMissing(err) {
 			continue
@@ -529,20 +529,20 @@ func (r *Repo) dropOld(loose []OID, packs []oldPack, kept string, recent bool) e
 	return err
 }
 
-// dropEmpty removes the directories of loose objects that hold none. After an edit
-// they stay: the next fifty fill them again, and to make and sync one for each of
-// their objects takes a tenth of the time of a commit.
+// dropEmpty removes empty directories of loose objects. After an edit they stay: the next
+// fifty edits fill them again. Creating and syncing one for each object takes a tenth of the
+// time of a commit.
 func (d *diskObjects) dropEmpty() {
 	fan, _ := d.files.readDir(d.at)
 	for _, f := range fan {
 		if _, err := hex.DecodeString(f.Name()); err == nil && len(f.Name()) == 2 {
-			d.files.removeDir(d.name(f.Name())) // unless something is left in it
+			d.files.removeDir(d.name(f.Name())) // fails if it is not empty
 		}
 	}
 }
 
-// dropOrphans removes indexes whose pack is gone: a Compact was killed between the
-// two. Whoever makes a pack names it before its index.
+// dropOrphans removes indexes without a pack: a Compact was killed between the two removals. A
+// process that adds a pack gives the pack its name before the index.
 func (r *Repo) dropOrphans() {
 	for _, name := range r.disk.packNames() {
 		idx := r.disk.name("pack/" + name)

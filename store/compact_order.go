@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// The order of a pack decides what becomes a delta of what: versions of one path lie beside
-// each other, the newest first, which stays whole because it is what is read; older ones are
-// made of newer ones. Paths come in the order in which the newest commits show them.
+// The order of a pack decides which objects become deltas of which. Versions of one path lie
+// together, newest first. The newest stays whole because it is read most; older versions are
+// deltas of newer ones. Paths come in the order in which the newest commits show them.
 
 // sort puts the parts into the order of the new pack.
 func (s *parts) sort(ctx context.Context) error {
@@ -23,10 +23,10 @@ func (s *parts) sort(ctx context.Context) error {
 	return nil
 }
 
-// rank is the order of types. History is read along commits, then trees.
+// rank is the order of types. Readers of history read commits, then trees.
 var rank = [TypeTag + 1]int{TypeCommit: 0, TypeTag: 1, TypeTree: 2, TypeBlob: 3}
 
-// place is the path of a part; what nobody met comes last, in the order that it was in.
+// place is the number of the part's path. Parts on no path come last, in their old order.
 func (p *part) place() int64 {
 	if p.group == 0 {
 		return 1 << 32
@@ -35,7 +35,7 @@ func (p *part) place() int64 {
 }
 
 // ordering finds the paths of parts by following the commits among them, newest first. It
-// reads no object that is not a part, for what is below an unchanged tree is elsewhere.
+// reads only objects that are parts: objects below an unchanged tree are in other packs.
 type ordering struct {
 	*parts
 	paths  map[pathKey]int32 // by the group of the directory and the name in it
@@ -48,7 +48,7 @@ type pathKey struct {
 	name string
 }
 
-// The groups of what has no path.
+// The groups of parts without a path.
 const (
 	groupCommits = 1 + iota
 	groupRoots
@@ -81,7 +81,8 @@ func (o *ordering) walk(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// keep has a tree of HEAD, and what is below it, stay quick to read.
+// keep limits the deltas of a tree at HEAD and of everything below it, so that they stay quick
+// to read.
 func (o *ordering) keep(id OID, depth int) {
 	p := o.byID[id]
 	if p == nil || p.most == 0 || depth == maxTreeDepth {
@@ -95,8 +96,8 @@ func (o *ordering) keep(id OID, depth int) {
 	o.each(id, func(_ []byte, p *part) { o.keep(p.id, depth+1) })
 }
 
-// each calls f for the parts that a tree names. What cannot be read is refused when it is
-// packed; here it is only an advice that is missing.
+// each calls f for the parts that a tree names. An unreadable tree is skipped: it only loses
+// its order here, and packing it reports the error.
 func (o *ordering) each(tree OID, f func(name []byte, p *part)) {
 	raw, err := o.r.rawTree(tree)
 	for err == nil && len(raw) > 0 {
@@ -111,13 +112,13 @@ func (o *ordering) each(tree OID, f func(name []byte, p *part)) {
 	}
 }
 
-// tips returns what HEAD names, and what any ref does.
+// tips returns the commit at HEAD, and the targets of all refs.
 func (o *ordering) tips() (head OID, tips map[OID]bool, err error) {
 	refs, err := o.r.Refs("refs/")
 	if err != nil {
 		return head, nil, err
 	}
-	name, _ := o.r.Head() // where it is damaged nothing is its tip
+	name, _ := o.r.Head() // with a damaged HEAD, no commit is the head
 	tips = map[OID]bool{}
 	for _, ref := range refs {
 		tips[ref.ID] = true
@@ -128,8 +129,8 @@ func (o *ordering) tips() (head OID, tips map[OID]bool, err error) {
 	return head, tips, nil
 }
 
-// commits reads the links of the commits. What cannot be read has no place here, and is
-// refused when it is packed.
+// commits reads the links of the commits. An unreadable commit is skipped; packing it reports
+// the error.
 func (o *ordering) commits() (list []*mark) {
 	for _, p := range o.list {
 		if p.t != TypeCommit {
@@ -150,7 +151,7 @@ func (o *ordering) meet(p *part, group int32) {
 	p.group, p.seq = group, o.met
 }
 
-// tree meets a tree and what is below it.
+// tree visits a tree and everything below it.
 func (o *ordering) tree(ctx context.Context, id OID, group int32, depth int) {
 	p := o.byID[id]
 	if p == nil || p.group != 0 || p.t != TypeTree || depth == maxTreeDepth || ctx.Err() != nil {
@@ -185,7 +186,7 @@ func newestFirst(list []*mark) []*mark {
 	for _, m := range list {
 		for _, id := range m.parents {
 			if p := byID[id]; p != nil {
-				p.depth++ // commits that come before it
+				p.depth++ // the number of commits that come before it
 			}
 		}
 	}

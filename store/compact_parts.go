@@ -8,31 +8,31 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// part is an object that is being compacted: where it lies now, and where it comes to lie.
+// part is an object that is being compacted, with its old and its new position.
 type part struct {
 	spot        // in the new pack
-	placed bool // there is a place for it there already
+	placed bool // its position there is known
 	id     OID
 	t      Type  // of the object
 	size   int64 // of the object; -1 where only inflating would tell
-	from   *pack // nil: a file of its own
+	from   *pack // nil: a loose object
 	i      int64 // position in the index of from
-	off    int64 // where its entry there begins, ...
-	end    int64 // ... and ends
-	base   *part // what that entry is a delta of; nil: it is whole
-	group  int32 // its path, counted by when it was met; 0: nobody met it
-	seq    int32 // when it was met, the newest version first
-	most   int   // deltas below it that it may have in the new pack
+	off    int64 // start of its entry there
+	end    int64 // end of its entry there
+	base   *part // the base of that entry; nil: the entry is whole
+	group  int32 // number of its path, in order of first visit; 0: never visited
+	seq    int32 // order of the visit, the newest version first
+	most   int   // greatest delta depth allowed in the new pack
 }
 
-// parts gathers what is compacted, each object once.
+// parts gathers the objects to compact, each object once.
 type parts struct {
 	r    *Repo
-	list []*part // in the order of the new pack, once that is known
+	list []*part // in the order of the new pack, after sort
 	byID map[OID]*part
 }
 
-// gatherParts finds out what and where the objects are.
+// gatherParts finds the objects to compact and their positions.
 func gatherParts(ctx context.Context, r *Repo, loose []OID, packs []oldPack) (*parts, error) {
 	s := &parts{r: r, byID: map[OID]*part{}}
 	for _, id := range loose {
@@ -53,8 +53,8 @@ func gatherParts(ctx context.Context, r *Repo, loose []OID, packs []oldPack) (*p
 	return s, nil
 }
 
-// add enters an object. One that is there twice is taken from where it is a delta, which
-// need not be made again.
+// add enters an object. Of two copies it takes one that is already a delta, which need not be
+// made again.
 func (s *parts) add(p *part) *part {
 	have := s.byID[p.id]
 	switch {
@@ -75,7 +75,7 @@ func (s *parts) addPack(ctx context.Context, p *pack) error {
 	if err != nil {
 		return err
 	}
-	for n := range list { // a delta's type is that of what is below all deltas
+	for n := range list { // a delta has the type of the object below all deltas
 		var chain []int
 		at := n
 		for ; list[at].t == 0; at = bases[at] {
@@ -103,8 +103,8 @@ func (s *parts) addPack(ctx context.Context, p *pack) error {
 	return nil
 }
 
-// entries lists what is in a pack, in the order of the pack, and for each which of them it
-// is a delta of; -1 for what is whole. The types of deltas are not known yet.
+// entries lists the objects of a pack in pack order, and for each the position of its base in
+// that list; -1 for a whole object. The types of deltas are not known yet.
 func (p *pack) entries(ctx context.Context) ([]*part, []int, error) {
 	if err := p.open(true); err != nil {
 		return nil, nil, err

@@ -8,8 +8,8 @@ import (
 	"github.com/rye-os/rye/internal/parallel"
 )
 
-// Parts are packed a bundle at a time: what needs it is read and inflated on all processors,
-// then one looks for deltas, then all deflate.
+// Parts are packed in bundles. All processors read and inflate, then one looks for deltas,
+// then all deflate.
 const (
 	bundleParts = 256
 	bundleBytes = 8 << 20
@@ -20,19 +20,19 @@ type packer struct {
 	r      *Repo
 	out    *packFile
 	window deltaWindow
-	last   *part // the one before
+	last   *part // the previous one
 }
 
 // packing is a part on its way into the pack.
 type packing struct {
 	*part
-	raw    []byte // the zlib stream of its entry where it was; nil where that cannot be used
-	rawLen int64  // how many bytes it inflates to
-	data   []byte // the object; nil while nobody needs it
-	of     *part  // what it becomes a delta of; nil: it stays whole
-	delta  []byte // that delta; nil where raw is it
-	stream []byte // what is written, ...
-	length int64  // ... and how many bytes it inflates to
+	raw    []byte // the zlib stream of its old entry; nil where that cannot be used
+	rawLen int64  // bytes that raw inflates to
+	data   []byte // the object; nil until it is needed
+	of     *part  // its base in the new pack; nil: it stays whole
+	delta  []byte // the delta; nil where raw already is that delta
+	stream []byte // the zlib stream to write
+	length int64  // bytes that stream inflates to
 }
 
 // write packs everything.
@@ -72,8 +72,9 @@ func (k *packer) bundle(ctx context.Context, list []*part) error {
 	return err
 }
 
-// read brings the entry of a part into memory, and the object where it will be deflated
-// for certain. What is damaged there is read from another place, if there is one.
+// read brings the old entry of a part into memory, and also the object when it will be
+// deflated for certain. A damaged entry is skipped; load then finds another copy, if there is
+// one.
 func (k *packer) read(j *packing) error {
 	if j.from != nil {
 		if err := j.entry(); err != nil {
@@ -86,13 +87,13 @@ func (k *packer) read(j *packing) error {
 	return k.load(j)
 }
 
-// room is about how many bytes a part takes in memory.
+// room estimates the bytes that a part takes in memory.
 func (p *part) room() int64 { return max(p.size, p.end-p.off) }
 
-// huge reports whether a part is passed on as it is, for it may not fit into memory.
+// huge reports whether a part may not fit into memory. Its entry is then copied unchanged.
 func (j *packing) huge() bool { return j.size > maxDelta }
 
-// entry reads the entry of a part, unless it is damaged.
+// entry reads the old entry of a part, unless it is damaged.
 func (j *packing) entry() error {
 	if j.end-j.off > maxRaw {
 		return nil
@@ -129,14 +130,14 @@ func (k *packer) object(p *part) ([]byte, error) {
 	return data, err
 }
 
-// choose decides what a part becomes a delta of.
+// choose decides which base a part gets.
 func (k *packer) choose(j *packing) error {
 	p := j.part
 	if k.last != nil && k.last.t != p.t {
 		k.window.clear()
 	}
 	if p.group != 0 && (k.last == nil || k.last.t != p.t || k.last.group != p.group) {
-		p.most = min(p.most, newestDepth) // nothing newer has its path
+		p.most = min(p.most, newestDepth) // no newer part has its path
 		if p.t != TypeBlob {
 			p.most = 0
 		}
@@ -165,7 +166,7 @@ func (k *packer) choose(j *packing) error {
 
 // search looks for the best delta of a part.
 func (k *packer) search(j *packing) error {
-	var tried *pack // where it stayed whole among the same others
+	var tried *pack // the pack where it stayed whole among the same candidates
 	if j.base == nil && isKept(j.raw) {
 		tried = j.from
 	}
@@ -181,7 +182,7 @@ func (k *packer) search(j *packing) error {
 	return nil
 }
 
-// deflate makes what is written of a part.
+// deflate prepares the stream that is written for a part.
 func (j *packing) deflate() {
 	switch {
 	case j.of != nil && j.delta == nil, j.of == nil && j.base == nil && isKept(j.raw), j.huge():
@@ -196,7 +197,7 @@ func (j *packing) deflate() {
 // put writes a part.
 func (k *packer) put(j *packing) error {
 	j.at = k.out.off
-	if j.stream == nil { // huge, and no pack has it
+	if j.stream == nil { // huge, and not in any pack
 		return k.out.addPoured(k.r.disk, j.id, j.t, j.size)
 	}
 	var of *spot
@@ -206,8 +207,8 @@ func (k *packer) put(j *packing) error {
 	return k.out.addStream(j.id, j.t, of, j.length, j.stream)
 }
 
-// addStream appends an entry that was deflated: an object, or a delta of what is at the spot
-// of. It inflates to length bytes.
+// addStream appends an entry that is already deflated: an object, or a delta of the object at
+// the spot of. It inflates to length bytes.
 func (p *packFile) addStream(id OID, t Type, of *spot, length int64, stream []byte) error {
 	head := make([]byte, 0, entryRoom)
 	if of == nil {

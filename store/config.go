@@ -8,8 +8,8 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// newConfig returns the config file of a new repository. git and go-git read it;
-// rye itself reads only the format, and whether refs keep logs.
+// newConfig returns the config file of a new repository. git and go-git read it. rye itself
+// reads only the format, whether refs keep logs, and whether it sets an expiry for logs.
 func newConfig(f Format) string {
 	version, extensions := "0", ""
 	if f != SHA1 {
@@ -41,23 +41,23 @@ func newConfig(f Format) string {
 
 const maxConfig = 1 << 20 // bytes
 
-// config is what rye reads of a repository's config.
+// config holds the settings that rye reads from a repository's config.
 type config struct {
 	format    Format
 	logs      logRule
-	ownExpiry bool // it says how long logs are kept
+	ownExpiry bool // the config sets how long logs are kept
 }
 
 // parseConfig reads a repository's config and refuses formats that this package
 // does not read, as git demands of every reader.
 func parseConfig(text string) (c config, err error) {
-	if text == newConfig(SHA1) { // as nearly always; FuzzConfig compares
+	if text == newConfig(SHA1) { // nearly always; FuzzConfig compares both ways
 		return config{format: SHA1, logs: logBranches}, nil
 	}
 	return parseAnyConfig(text)
 }
 
-// parseAnyConfig is parseConfig for a config that somebody has changed.
+// parseAnyConfig is parseConfig for a config that was changed.
 func parseAnyConfig(text string) (c config, err error) {
 	f, version, bare, logs := SHA1, "", true, ""
 	var unknown []string
@@ -88,7 +88,7 @@ func parseAnyConfig(text string) (c config, err error) {
 	case version != "" && version != "0" && version != "1":
 		return c, fault.New(fault.Malformed, "repository format version %q: want 0 or 1", words.Brief(version))
 	case version != "1":
-		f = SHA1 // extensions do not count then
+		f = SHA1 // extensions have no effect then
 	case len(unknown) > 0:
 		return c, fault.New(fault.Malformed, "unknown repository extension %q", words.Brief(unknown[0]))
 	}
@@ -112,9 +112,9 @@ func isTrue(value string) bool {
 	return err == nil && n != 0
 }
 
-// eachSetting reads git's config syntax as far as repository formats need it:
-// sections, keys, plain and quoted values, comments. Keys come in lower case,
-// "section.key" or "section.subsection.key".
+// eachSetting reads the part of git's config syntax that repository formats need: sections,
+// keys, plain and quoted values, comments. Keys are in lower case, "section.key" or
+// "section.subsection.key".
 func eachSetting(text string, visit func(key, value string)) error {
 	section := ""
 	for n, line := range strings.Split(text, "\n") {

@@ -40,7 +40,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// isDevice reports whether Windows takes the lower-case stem for a device.
+// isDevice reports whether Windows reads the lower-case stem as a device name.
 func isDevice(stem string) bool {
 	switch stem {
 	case "con", "prn", "aux", "nul":
@@ -50,9 +50,9 @@ func isDevice(stem string) bool {
 		stem[3] >= '0' && stem[3] <= '9'
 }
 
-// CheckTree is the rule for one tree from outside: regular files and directories
-// only, every name by CheckName, unique when case is ignored. The entries must
-// come from ParseTree, which checked their order. Errors are fault.Malformed.
+// CheckTree is the rule for one tree from outside: regular files and directories only, every
+// name valid by CheckName, and unique when case is ignored. The entries must come from
+// ParseTree, which checks their order. Errors are fault.Malformed.
 func CheckTree(entries []Entry) error {
 	seen := make(map[string]string, len(entries))
 	for _, e := range entries {
@@ -71,10 +71,10 @@ func CheckTree(entries []Entry) error {
 	return nil
 }
 
-// ContentLimits bounds a tree from outside as a whole. Zero fields mean the
-// defaults, which DefaultContentLimits names.
+// ContentLimits bounds a whole tree from outside. Zero fields mean the values in
+// DefaultContentLimits.
 type ContentLimits struct {
-	Depth   int   // directories below each other, the root being 1
+	Depth   int   // nested directories, the root being 1
 	Entries int   // files and directories together, counted once per place
 	Blob    int64 // bytes of one file
 	Total   int64 // bytes of all files together, counted once per place
@@ -88,7 +88,7 @@ func (l ContentLimits) orDefault() ContentLimits {
 	return ContentLimits{Depth: given(l.Depth, d.Depth), Entries: given(l.Entries, d.Entries), Blob: given(l.Blob, d.Blob), Total: given(l.Total, d.Total)}
 }
 
-// given returns n, or d where a caller gave no n.
+// given returns n, or d if n is not positive.
 func given[T int | int64](n, d T) T {
 	if n > 0 {
 		return n
@@ -96,10 +96,10 @@ func given[T int | int64](n, d T) T {
 	return d
 }
 
-// CheckContent walks the tree id and refuses it unless every tree in it passes
-// CheckTree and the whole stays within lim. Every object must be there, and of
-// the type that its entry says. Equal subtrees are counted each time but read
-// once, so a tree that unfolds to millions of files is refused at once.
+// CheckContent walks the tree id and refuses it unless every tree in it passes CheckTree and
+// everything stays within lim. Every object must exist and have the type that its entry says.
+// Equal subtrees count each time but are read once, so a tree that unfolds to millions of
+// files is refused at once.
 func (r *Reader) CheckContent(ctx context.Context, tree OID, lim ContentLimits) error {
 	c := contentCheck{r: r, lim: lim.orDefault(), done: map[OID]contentSum{}}
 	_, err := c.tree(ctx, tree, 1)

@@ -11,29 +11,28 @@ import (
 	"sync"
 )
 
-// How an object becomes a zlib stream (RFC 1950) depends on its bytes alone, so that
-// the same object is always the same stream. Most objects here are small, and for
-// those a Huffman code of their own costs more than all else that is done with them:
-// most of the time of level 1 goes into making it, and whoever reads builds its tables
-// again. The fixed code takes a seventh to a half of the time, and what it makes is up
-// to a third larger (BenchmarkDeflate).
+// The zlib stream (RFC 1950) of an object depends on its bytes alone, so the same object
+// always gives the same stream. Most objects here are small. For those, a Huffman code of
+// their own costs more than all the other work: building it takes most of the time of level 1,
+// and every reader builds its tables again. The fixed code takes a seventh to a half of the
+// time, and its result is up to a third larger (BenchmarkDeflate).
 //
 //	up to maxStored   one stored block: trees of one or two entries are mostly hash
 //	up to maxFixed    one block of the fixed code, or stored where that is shorter
 //	up to maxTried    level 1, or stored where that saves less than a third
 //	above             level 1
 //
-// What saves less than a third is wide trees, two thirds of which are ids, and what is
-// compressed already. One tree of a thousand entries takes 0.15 ms to inflate, which is
-// as long as everything else that is read of the record to find one item.
+// Two kinds of objects save less than a third: wide trees, which consist of ids for two
+// thirds, and data that is already compressed. Inflating one tree of a thousand entries takes
+// 0.15 ms, as long as all the other reads from the record that find one item.
 const (
 	maxStored = 96
 	maxFixed  = 4 << 10
 	maxTried  = 1 << 20
 )
 
-// deflaters hold writers of level 1: git's content is read far more often than
-// it is kept small, and level 1 costs half the time of the default.
+// deflaters hold writers of level 1, which costs half the time of the default. Content is read
+// far more often than its size matters.
 var deflaters = sync.Pool{New: func() any {
 	z, _ := zlib.NewWriterLevel(nil, zlib.BestSpeed)
 	return z
@@ -67,18 +66,19 @@ func deflate(w io.Writer, parts ...[]byte) error {
 	return err
 }
 
-// keepers hold writers of level 6, for what is written once and kept.
+// keepers hold writers of level 6, for data that is written once and kept.
 var keepers = sync.Pool{New: func() any {
 	z, _ := zlib.NewWriterLevel(nil, 6)
 	return z
 }}
 
-// maxQuick is up to how many bytes a code of their own does not pay: most deltas.
+// maxQuick is the size in bytes up to which a Huffman code of its own does not pay. Most
+// deltas are that small.
 const maxQuick = 256
 
-// compress appends data to b as a zlib stream that is kept for long: the smallest that
-// level 6, or none, makes of it. Trees are stored as deflate stores them, for they are read
-// each time that an item is. Its head says by git's bits that it need not be tried again.
+// compress appends data to b as a zlib stream that is kept for long: the smaller of level 6
+// and stored. Trees follow the rule of deflate, because every look at an item reads some. The
+// level in its head, which git reads too, shows that it need not be compressed again.
 func compress(b []byte, t Type, data []byte) []byte {
 	start := len(b)
 	worth := len(data)
@@ -104,7 +104,7 @@ func compress(b []byte, t Type, data []byte) []byte {
 	return b
 }
 
-// keptHead is how a zlib stream begins that level 6 made (RFC 1950 §2.2).
+// keptHead is the head of a zlib stream made by level 6 (RFC 1950 §2.2).
 var keptHead = [2]byte{0x78, 0x9c}
 
 // isKept reports whether a zlib stream was made by level 6 or above.
@@ -122,27 +122,27 @@ func level1(w io.Writer, parts [][]byte) error {
 	return z.Close()
 }
 
-// A fixer deflates what is small. It is for one goroutine.
+// A fixer deflates small data. It is not safe for concurrent use.
 type fixer struct {
 	src  []byte
 	out  []byte
-	last [fixerTable]uint16 // by hash of four bytes: where they were last seen, counted from 1
+	last [fixerTable]uint16 // by hash of four bytes: their last position, counted from 1
 
 	acc  uint64 // bits that are not in out yet, lowest first
-	have uint   // how many
+	have uint   // number of bits in acc
 }
 
 const (
 	fixerBits  = 11
 	fixerTable = 1 << fixerBits
-	minMatch   = 4 // what the hash is of
+	minMatch   = 4 // bytes under the hash
 	maxMatch   = 258
 )
 
 var fixers = sync.Pool{New: func() any { return new(fixer) }}
 
-// zlib returns parts, together at most maxFixed bytes, as one zlib stream. It is the
-// fixer's until it is used again.
+// zlib returns parts, together at most maxFixed bytes, as one zlib stream. The next use of the
+// fixer overwrites the result.
 func (f *fixer) zlib(parts [][]byte) []byte {
 	f.src, f.out = f.src[:0], append(f.out[:0], 0x78, 0x01) // a window of 32 KiB, the fastest level
 	for _, p := range parts {
@@ -178,7 +178,7 @@ func (f *fixer) block() {
 		m, d := code.length[n], distance(i-at)
 		f.put(uint64(m.bits)|uint64(d.bits)<<m.n, m.n+d.n)
 		if end := i + n; end+minMatch < len(src) {
-			f.last[hash4(src[end-1:])] = uint16(end) // what begins at the end of a match often comes again with it
+			f.last[hash4(src[end-1:])] = uint16(end) // the end of a match often repeats together with the bytes after it
 		}
 		i += n
 	}
@@ -206,8 +206,8 @@ func hash4(b []byte) uint32 {
 	return binary.LittleEndian.Uint32(b) * 0x9e3779b1 >> (32 - fixerBits)
 }
 
-// matchLen returns how many bytes a and b begin with in common, at most maxMatch. b
-// is the shorter.
+// matchLen returns the length of the common prefix of a and b, at most maxMatch. b is the
+// shorter.
 func matchLen(a, b []byte) int {
 	b = b[:min(len(b), maxMatch)]
 	n := 0
@@ -222,7 +222,7 @@ func matchLen(a, b []byte) int {
 	return n
 }
 
-// codeWord is n bits as they are written, the lowest first.
+// codeWord is n bits in the order of writing, the lowest first.
 type codeWord struct {
 	bits uint32
 	n    uint
@@ -249,8 +249,8 @@ var fixedCode = sync.OnceValue(func() *codeTable {
 	return t
 })
 
-// lengthWord: symbols 257 to 264 are the lengths 3 to 10; then each four symbols
-// share lengths of one more bit; 285 is the longest.
+// lengthWord returns the word of the length n: symbols 257 to 264 are the lengths 3 to 10.
+// After that, each four symbols have one more extra bit. 285 is the longest.
 func lengthWord(n int) codeWord {
 	symbol, extra, rest := 254+n, 0, 0
 	switch {
@@ -268,8 +268,8 @@ func lengthWord(n int) codeWord {
 	return codeWord{w.bits | uint32(rest)<<w.n, w.n + uint(extra)}
 }
 
-// distance: symbols 0 to 3 are the distances 1 to 4; then each two symbols share
-// distances of one more bit.
+// distance returns the word of the distance d: symbols 0 to 3 are the distances 1 to 4. After
+// that, each two symbols have one more extra bit.
 func distance(d int) codeWord {
 	d--
 	extra := max(bits.Len(uint(d))-2, 0)
@@ -278,14 +278,14 @@ func distance(d int) codeWord {
 	return codeWord{w.bits | uint32(d&(1<<extra-1))<<5, uint(5 + extra)}
 }
 
-// word turns a Huffman code, written from its highest bit, round.
+// word reverses a Huffman code, which is defined from its highest bit.
 func word(code int, n uint) codeWord {
 	return codeWord{bits.Reverse32(uint32(code)) >> (32 - n), n}
 }
 
 const (
-	zlibOver  = 2 + 5 + 4 // bytes that a zlib stream of one stored block has more
-	zlibBlock = 0xffff    // bytes that a stored block may hold
+	zlibOver  = 2 + 5 + 4 // bytes that a zlib stream of one stored block adds
+	zlibBlock = 0xffff    // most bytes in a stored block
 )
 
 // storeZlib appends data to b as a zlib stream of stored blocks (RFC 1950, RFC 1951

@@ -4,8 +4,8 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// deltaSizes reads the two sizes at the head of a delta: of the base it wants and
-// of the result it makes. rest are its instructions.
+// deltaSizes reads the two sizes at the head of a delta: of its base and of its result. rest
+// holds its instructions.
 func deltaSizes(delta []byte) (base, result int64, rest []byte, err error) {
 	base, rest, ok1 := deltaSize(delta)
 	result, rest, ok2 := deltaSize(rest)
@@ -26,8 +26,8 @@ func deltaSize(b []byte) (int64, []byte, bool) {
 	return 0, nil, false
 }
 
-// applyDelta makes the result of a delta on base. The result is as long as the
-// delta declares, which may be at most limit bytes.
+// applyDelta returns the result of a delta on base. The result has the length that the delta
+// declares, at most limit bytes.
 func applyDelta(base, delta []byte, limit int64) ([]byte, error) {
 	want, size, ops, err := deltaSizes(delta)
 	if err != nil {
@@ -69,7 +69,7 @@ func applyDelta(base, delta []byte, limit int64) ([]byte, error) {
 	return out, nil
 }
 
-// copyOp reads the operands of a copy instruction and returns what it copies.
+// copyOp reads the operands of a copy instruction and returns the bytes to copy.
 func copyOp(op byte, ops, base []byte) (piece, rest []byte, ok bool) {
 	var v [7]byte
 	for i := range v {

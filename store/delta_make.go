@@ -5,30 +5,30 @@ import (
 	"math/bits"
 )
 
-// A delta says how a target is made of a base: copy these bytes of the base, insert those
-// of mine (gitformat-pack). To find what both have, the base is cut into blocks of 16
-// bytes, which are found again at any place of the target by a hash.
+// A delta makes a target from a base with two instructions: copy a range of the base, insert
+// new bytes (gitformat-pack). To find common ranges, the base is cut into blocks of 16 bytes,
+// and a hash finds them again at any position of the target.
 
 const (
 	deltaBlock  = 16
-	deltaProbes = 16      // blocks of one hash that are tried at most, so that time stays linear
+	deltaProbes = 16      // most blocks of one hash that are tried, so that time stays linear
 	maxCopy     = 0x10000 // bytes that one instruction copies
 	maxInsert   = 0x7f    // bytes that one instruction inserts
 )
 
-// deltaIndex finds blocks of a base. It may be used again for another base, and then
-// allocates only what that one needs more.
+// deltaIndex finds blocks of a base. It can be reused for another base, and then allocates
+// only the additional memory.
 type deltaIndex struct {
 	base  []byte
-	first []int32 // by hash: the first block that has it, counted from 1; 0 is none
-	next  []int32 // by block: the next one of the same hash, counted from 1
-	shift uint    // of 64 bits, so many are not used of a hash
+	first []int32 // by hash: the first block with that hash, counted from 1; 0 for none
+	next  []int32 // by block: the next block with the same hash, counted from 1
+	shift uint    // number of low bits of a 64-bit hash that are dropped
 }
 
-// reset indexes base, of less than 2 GiB, which must not change while the index is used.
+// reset indexes base, of less than 2 GiB. base must not change while the index is used.
 func (x *deltaIndex) reset(base []byte) {
 	n := len(base) / deltaBlock
-	size := uint(bits.Len(uint(n) | 15)) // of the table, as a power of two: more than half of it stays free
+	size := uint(bits.Len(uint(n) | 15)) // log2 of the table's length; more than half of the table stays free
 	x.base, x.shift = base, 64-size
 	x.first, x.next = zeros(x.first, 1<<size), zeros(x.next, n)
 	var last uint64
@@ -36,16 +36,16 @@ func (x *deltaIndex) reset(base []byte) {
 		h := blockHash(base[i*deltaBlock:]) >> x.shift
 		x.next[i] = x.first[h]
 		if h == last && i < n-1 {
-			x.next[i] = x.next[i+1] // of blocks that repeat, the first leads to the longest match
+			x.next[i] = x.next[i+1] // of equal blocks in a row, the first leads to the longest match
 		}
 		x.first[h], last = int32(i+1), h
 	}
 }
 
-// memory is how many bytes the index takes beside its base.
+// memory returns the bytes that the index takes, without its base.
 func (x *deltaIndex) memory() int { return 4 * (cap(x.first) + cap(x.next)) }
 
-// zeros returns n zeros, in b where they fit.
+// zeros returns n zeros, in the memory of b if they fit.
 func zeros(b []int32, n int) []int32 {
 	if cap(b) < n {
 		return make([]int32, n)
@@ -60,8 +60,8 @@ func blockHash(b []byte) uint64 {
 	return (lo*0x9e3779b97f4a7c15 ^ bits.RotateLeft64(hi*0xc2b2ae3d27d4eb4f, 31)) * 0xff51afd7ed558ccd
 }
 
-// delta makes target of the base, in out. It reports false where that takes more than
-// most bytes, and finds out early.
+// delta returns a delta from the base to target, in the memory of out. It returns false as
+// soon as the delta needs more than most bytes.
 func (x *deltaIndex) delta(out, target []byte, most int) ([]byte, bool) {
 	out = appendDeltaSize(out[:0], len(x.base))
 	out = appendDeltaSize(out, len(target))
@@ -85,8 +85,8 @@ func (x *deltaIndex) delta(out, target []byte, most int) ([]byte, bool) {
 	return out, len(out) <= most
 }
 
-// longest finds the block of the base from which on most is equal to target, and how
-// much that is; 0 where no block is.
+// longest returns the block of the base that begins the longest match with target, and the
+// length of that match; 0 when no block matches.
 func (x *deltaIndex) longest(target []byte) (at, most int) {
 	i := x.first[blockHash(target)>>x.shift]
 	for probe := 0; i > 0 && probe < deltaProbes; probe++ {
@@ -101,7 +101,7 @@ func (x *deltaIndex) longest(target []byte) (at, most int) {
 	return at, most
 }
 
-// common returns how many bytes a and b begin with in common.
+// common returns the length of the common prefix of a and b.
 func common(a, b []byte) int {
 	most := min(len(a), len(b))
 	a, b = a[:most], b[:most]
@@ -133,8 +133,8 @@ func appendInsert(b, data []byte) []byte {
 	return b
 }
 
-// appendCopy leaves out the bytes of place and length that are zero, and says by bits of
-// the instruction which are there.
+// appendCopy omits the zero bytes of offset and length; bits of the instruction show which
+// bytes are present.
 func appendCopy(b []byte, at, n int) []byte {
 	for n > 0 {
 		size := min(n, maxCopy)
@@ -149,7 +149,7 @@ func appendCopy(b []byte, at, n int) []byte {
 		for i := range 4 {
 			put(1<<i, at>>(8*i))
 		}
-		if size < maxCopy { // which is what no length means
+		if size < maxCopy { // no length means maxCopy
 			put(0x10, size)
 			put(0x20, size>>8)
 		}

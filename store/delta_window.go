@@ -2,34 +2,34 @@ package store
 
 import "slices"
 
-// What becomes a delta of what, as git pack-objects decides it: each object is tried on the
-// last few of its type, which the caller has put beside it by their paths, and the smallest
-// delta wins, one that is deep in a chain only where it is so much smaller.
+// Bases are chosen as git pack-objects does. Each object is tried against the last few of its
+// type, which the caller sorted by path. The smallest delta wins. A base deep in a chain wins
+// only if its delta is smaller by enough.
 const (
 	windowObjects = 10
-	maxDepth      = 50       // deltas below each other, in packs that we make, ...
-	newestDepth   = 1        // ... and below a file that is the newest of its path
-	maxDelta      = 8 << 20  // bytes of an object that is made a delta, or a base
-	maxWindow     = 32 << 20 // bytes that a window holds, with its indexes, beside one object
+	maxDepth      = 50       // most deltas in a chain, in packs that we make
+	newestDepth   = 1        // the same for a file that is the newest of its path
+	maxDelta      = 8 << 20  // largest object in bytes that becomes a delta or a base
+	maxWindow     = 32 << 20 // most bytes in a window with its indexes, besides one object
 	minDelta      = 48       // smaller objects are shorter whole
 )
 
-// spot is where an entry of a pack being written is, and how many deltas are below it.
+// spot is the position of an entry in a pack that is being written, and its depth in deltas.
 type spot struct {
 	at    int64
 	depth int
 }
 
-// A basis is an object of a pack being written that others may become deltas of.
+// A basis is an object in a pack that is being written, and a possible base for deltas.
 type basis struct {
 	*spot
-	part *part                  // what compacting knows of it
-	data []byte                 // nil until somebody asks
-	load func() ([]byte, error) // makes data
-	x    *deltaIndex            // nil until somebody asks
+	part *part                  // the part that is being compacted; nil in a Batch
+	data []byte                 // nil until it is needed
+	load func() ([]byte, error) // reads data
+	x    *deltaIndex            // nil until it is needed
 }
 
-// was reports whether it came from a pack.
+// was reports whether the object came from that pack.
 func (b *basis) was(in *pack) bool { return b.part != nil && b.part.from == in }
 
 func (b *basis) size() int {
@@ -40,17 +40,17 @@ func (b *basis) size() int {
 	return n
 }
 
-// deltaWindow holds the last objects of one type. It is for one goroutine.
+// deltaWindow holds the last objects of one type. It is not safe for concurrent use.
 type deltaWindow struct {
 	last      []*basis // oldest first
 	spare     []*deltaIndex
 	out, best []byte // deltas; scratch
 }
 
-// find returns the basis of which data becomes the best delta, and that delta, which is the
-// window's until it is used again; nil where data is better off whole. What was in the pack
-// tried was compared before, in vain; at most deepest deltas may be below each other. What
-// cannot be read is passed over: whoever packs it will say why.
+// find returns the best base for data, and the delta, which the next use of the window
+// overwrites. It returns nil when data is better stored whole. It skips objects from the pack
+// tried, because they were already compared without success. Chains stay within deepest
+// deltas. It also skips an unreadable object; packing that object reports the error.
 func (w *deltaWindow) find(data []byte, tried *pack, deepest int) (found *basis, delta []byte) {
 	if len(data) < minDelta || len(data) > maxDelta {
 		return nil, nil
@@ -68,7 +68,7 @@ func (w *deltaWindow) find(data []byte, tried *pack, deepest int) (found *basis,
 		}
 		bound := most * (maxDepth - b.depth) / (maxDepth - depth + 1)
 		if found != nil && b.depth+1 >= depth {
-			bound = min(bound, most-1) // as long and as deep is no better
+			bound = min(bound, most-1) // same length and depth is no improvement
 		}
 		if len(data)-len(b.data) < bound && len(b.data)/32 <= len(data) && len(b.data) <= maxDelta {
 			made, ok := w.index(b).delta(w.out, data, bound)
@@ -85,7 +85,7 @@ func (w *deltaWindow) find(data []byte, tried *pack, deepest int) (found *basis,
 	return found, w.best
 }
 
-// offers reports whether there is something to try that was not tried before.
+// offers reports whether the window holds a candidate that was not tried before.
 func (w *deltaWindow) offers(tried *pack, deepest int) bool {
 	return slices.ContainsFunc(w.last, func(b *basis) bool {
 		return b.depth < deepest && (tried == nil || !b.was(tried))
@@ -113,7 +113,7 @@ func (w *deltaWindow) push(b *basis) {
 	w.shrink()
 }
 
-// shrink lets go of the oldest while the window holds too much.
+// shrink drops the oldest objects while the window holds too much.
 func (w *deltaWindow) shrink() {
 	held := 0
 	for _, b := range w.last {
@@ -135,7 +135,7 @@ func (w *deltaWindow) drop() {
 	b.data, b.x = nil, nil
 }
 
-// clear forgets all of it, for objects of another type.
+// clear drops all objects, before objects of another type.
 func (w *deltaWindow) clear() {
 	for len(w.last) > 0 {
 		w.drop()

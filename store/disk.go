@@ -9,17 +9,17 @@ import (
 	"sync"
 )
 
-// Files of git are read-only once they are complete, so that no editor and no
-// mistake changes them in place.
+// Files of git become read-only when they are complete, so that no editor changes them in
+// place by mistake.
 const (
 	permObject fs.FileMode = 0o444
 	permFile   fs.FileMode = 0o644
 	permDir    fs.FileMode = 0o755
 )
 
-// testOnlyStep, set by a test, runs before each change to the disk that another
-// process could see done while the next is not: where a kill could fall. Its error
-// is that of the change, where one can fail for want of room.
+// testOnlyStep, set by a test, runs before each change to the disk that other processes can
+// see. A kill can happen at each of these points. Its error becomes the error of the change,
+// if the change can fail on a full disk.
 var testOnlyStep func() error
 
 func step() error {
@@ -33,15 +33,15 @@ func step() error {
 // directory) is synced.
 var testOnlySync func(f *os.File, dir string)
 
-// testOnlyRemove, set by a test, runs before a file is removed, and its error is that of
-// removing it.
+// testOnlyRemove, set by a test, runs before a file is removed. Its error becomes the error of
+// the removal.
 var testOnlyRemove func(name string) error
 
-// testOnlyNoSync leaves out waiting for the disk, to measure the rest.
+// testOnlyNoSync turns off waiting for the disk, to measure all other work.
 var testOnlyNoSync bool
 
-// waiting says whether what is written waits for the disk, so that a loss of power takes
-// nothing back. In a repository it does, in a cache it does not.
+// waiting decides whether writes wait for the disk, so that they survive a loss of power. They
+// do in a repository, and do not in a cache.
 type waiting struct{ not bool }
 
 func (w waiting) syncFile(f *os.File) error {
@@ -65,7 +65,7 @@ func (w waiting) syncDir(f *files, dir string) error {
 	return f.fsyncDir(dir)
 }
 
-// randomName returns 16 hexadecimal digits that no other process will choose.
+// randomName returns 16 random hexadecimal digits, which no other process will choose.
 func randomName() string {
 	var b [8]byte
 	rand.Read(b[:]) // never fails (crypto/rand, Go 1.24)
@@ -81,8 +81,8 @@ func (w waiting) syncClose(f *os.File) error {
 	return err
 }
 
-// writeDurable writes data to name by way of temp: the file is complete and synced before
-// it has its name. The caller syncs the directory.
+// writeDurable writes data to name by way of temp: the file is complete and synced before it
+// gets its name. The caller syncs the directory.
 func (w waiting) writeDurable(f *files, temp, name string, data []byte) error {
 	file, err := f.writeTemp(temp, data, permFile)
 	if err != nil {
@@ -102,9 +102,9 @@ func (w waiting) syncFiles(files []*os.File) error {
 	return atOnce(len(files), func(i int) error { return w.syncFile(files[i]) })
 }
 
-// syncDirs makes the entries of several directories durable, at the same time:
-// journalling file systems then commit once for all. One that is gone holds nothing:
-// git packed what was in it, waited for that, and removed the empty directory.
+// syncDirs makes the entries of several directories durable, all at the same time: journalling
+// file systems then commit once for all. A missing directory is no error: git packed its
+// contents, synced the pack, and removed the empty directory.
 func (w waiting) syncDirs(f *files, dirs ...string) error {
 	return atOnce(len(dirs), func(i int) error {
 		err := w.syncDir(f, dirs[i])
@@ -115,8 +115,8 @@ func (w waiting) syncDirs(f *files, dirs ...string) error {
 	})
 }
 
-// atOnce runs f(0) … f(n-1), all at the same time because they wait for the disk, and
-// returns their errors.
+// atOnce runs f(0) … f(n-1) and returns their errors. All run at the same time, because they
+// wait for the disk.
 func atOnce(n int, f func(int) error) error {
 	if n == 1 {
 		return f(0)

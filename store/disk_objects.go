@@ -12,37 +12,36 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// diskObjects reads the objects directory of a repository: loose files and packs.
-// Alternates, replace refs and grafts do not count: an id names its own bytes, in
-// this directory, and nothing else. It is safe for concurrent use.
+// diskObjects reads the objects directory of a repository: loose files and packs. It ignores
+// alternates, replace refs and grafts: an id stands for its own bytes in this directory. It is
+// safe for concurrent use.
 type diskObjects struct {
 	files  *files
-	at     string // the directory of objects, in files
+	at     string // the objects directory, in files
 	format Format
 	most   int64 // bytes that the deltas of one object may make; 0 is no bound
 	wait   waiting
 
 	mu    sync.Mutex
-	packs []*pack // the one that had the last object comes first
+	packs []*pack // the one with the last object comes first
 	known bool    // packs was read once
 }
 
-// name is where a file of the directory of objects lies.
+// name returns the path of a file in the objects directory.
 func (d *diskObjects) name(file string) string { return path.Join(d.at, file) }
 
-// loose is where an object lies as a file of its own.
+// loose returns the path of a loose object.
 func (d *diskObjects) loose(id OID) string { return loosePath(d.at, id) }
 
-// maxScans bounds how often the list of packs is read anew for one missing object:
-// an object may move from file to pack to file while others repack.
+// maxScans bounds how often the list of packs is read again for one missing object. An object
+// can move from a file to a pack and back while others repack.
 const maxScans = 5
 
-// errSkip says that a place does not have the object.
+// errSkip means that a place does not have the object.
 var errSkip = errors.New("not here")
 
-// lookup runs loose for the object's own file and inPack for the pack that has it,
-// whichever comes first. When neither is there it looks again at a fresh list of
-// packs, until that list stops changing.
+// lookup runs loose for a loose object and inPack for a packed one, in the order of finding.
+// When both fail, it reads the list of packs again until the list stops changing.
 func (d *diskObjects) lookup(id OID, loose func() error, inPack func(p *pack, i int64) error) error {
 	if int(id.n) != d.format.size() {
 		return notFound("object %s", id)
@@ -55,9 +54,9 @@ func (d *diskObjects) lookup(id OID, loose func() error, inPack func(p *pack, i 
 	return d.search(id, loose, inPack)
 }
 
-// patiently is lookup for who expects the object to be there. Whoever repacks may be
-// quicker than this process is scheduled: as long as packs come and go, what is
-// missing may only be on its way.
+// patiently is lookup for a caller that expects the object to exist. Another process may
+// repack faster than this one runs. So a missing object may reappear as long as packs come and
+// go.
 func (d *diskObjects) patiently(id OID, loose func() error, inPack func(p *pack, i int64) error) error {
 	err := d.lookup(id, loose, inPack)
 	for try := 0; err != nil && isMissing(err) && try < maxWaits && d.stirring(); try++ {
@@ -67,22 +66,22 @@ func (d *diskObjects) patiently(id OID, loose func() error, inPack func(p *pack,
 	return err
 }
 
-// A missing object is looked for again this often, at this distance, while the
-// directory of packs was changed within the last moment.
+// A missing object is looked up again this often and at this interval, while the directory of
+// packs changed within the last moment.
 const (
 	maxWaits = 20
 	waitStep = 5 * time.Millisecond
 	moment   = 500 * time.Millisecond
 )
 
-// stirring reports whether somebody has just added or removed a pack.
+// stirring reports whether a pack was just added or removed.
 func (d *diskObjects) stirring() bool {
 	i, err := d.files.lstat(d.name("pack"))
 	return err == nil && time.Since(i.mtime) < moment
 }
 
-// search is one look, at the object's own file and at a list of packs that is read
-// anew until it stops changing.
+// search makes one search: in the loose file, and in a list of packs that is read again until
+// it stops changing.
 func (d *diskObjects) search(id OID, loose func() error, inPack func(p *pack, i int64) error) error {
 	var packs []*pack
 	for scan := range maxScans {
@@ -111,8 +110,8 @@ func (d *diskObjects) search(id OID, loose func() error, inPack func(p *pack, i 
 	return notFound("object %s", id)
 }
 
-// hot returns the pack that has an object and whose index is in memory: who reads
-// many objects is spared a question to the file system for each.
+// hot returns the pack that has the object, if its index is in memory. This saves a call to
+// the file system for each of many reads.
 func (d *diskObjects) hot(id OID) (*pack, int64) {
 	d.mu.Lock()
 	packs := d.packs
@@ -127,8 +126,8 @@ func (d *diskObjects) hot(id OID) (*pack, int64) {
 	return nil, 0
 }
 
-// inPacks tries each pack. A pack that is gone from disk is passed over; so is one
-// that is broken, unless no other has the object.
+// inPacks tries each pack. It skips a pack that is gone from the disk. It also skips a broken
+// pack, and returns the pack's error if no other pack has the object.
 func (d *diskObjects) inPacks(packs []*pack, id OID, use func(p *pack, i int64) error) (result error, vanished bool) {
 	broken := errSkip
 	for n, p := range packs {
@@ -154,8 +153,8 @@ func (d *diskObjects) inPacks(packs []*pack, id OID, use func(p *pack, i int64) 
 	return broken, vanished
 }
 
-// promote puts the pack that had an object first. Readers hold their own copies
-// of the list, so it makes a new one.
+// promote moves the pack with the last object to the front. Readers hold the old list, so it
+// makes a new one.
 func (d *diskObjects) promote(p *pack) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -175,7 +174,7 @@ func (d *diskObjects) list() ([]*pack, error) {
 	return d.packs, err
 }
 
-// rescan reads the names of the packs anew and reports whether they changed.
+// rescan reads the names of the packs again and reports whether they changed.
 func (d *diskObjects) rescan() ([]*pack, bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -183,8 +182,8 @@ func (d *diskObjects) rescan() ([]*pack, bool, error) {
 	return d.packs, changed, err
 }
 
-// scanLocked looks at names only. Those of temporary files of git and go-git
-// (tmp_*, .tmp-*) do not count, nor does what has no index yet.
+// scanLocked looks at names only. It ignores temporary files of git and go-git (tmp_*, .tmp-*)
+// and packs without an index.
 func (d *diskObjects) scanLocked() (changed bool, err error) {
 	dir := d.name("pack")
 	names, err := d.files.readDir(dir)
@@ -200,7 +199,7 @@ func (d *diskObjects) scanLocked() (changed bool, err error) {
 	irregular := map[string]bool{}
 	for _, n := range names {
 		if !n.Type().IsRegular() {
-			irregular[n.Name()] = true // opening it may never end
+			irregular[n.Name()] = true // opening it may never return
 		}
 	}
 	for _, n := range names {
@@ -214,8 +213,8 @@ func (d *diskObjects) scanLocked() (changed bool, err error) {
 			added = append(added, &pack{files: d.files, path: name, format: d.format, most: d.most})
 		}
 	}
-	// Files of packs that are gone are closed by the garbage collector: another
-	// goroutine may be reading them.
+	// The garbage collector closes the files of removed packs: another goroutine may be
+	// reading them.
 	kept := d.packs[:0:0]
 	for _, p := range d.packs {
 		if present[p.path] {
@@ -227,9 +226,8 @@ func (d *diskObjects) scanLocked() (changed bool, err error) {
 	return changed, nil
 }
 
-// largestFirst puts the packs with the most objects first: there an object most likely is,
-// and to look into a pack is to open and map its index. One that is gone by now counts as
-// empty.
+// largestFirst puts the packs with the most objects first. An object is most likely there, and
+// every pack searched costs opening and mapping its index. A removed pack sorts as empty.
 func largestFirst(packs []*pack) []*pack {
 	if len(packs) < 2 {
 		return packs
@@ -244,7 +242,7 @@ func largestFirst(packs []*pack) []*pack {
 	return packs
 }
 
-// load returns an object; its bytes were compared with its id.
+// load returns an object after comparing its bytes with its id.
 func (d *diskObjects) load(id OID, limit int64) (t Type, data []byte, err error) {
 	err = d.patiently(id,
 		func() error {
@@ -266,7 +264,7 @@ func (d *diskObjects) load(id OID, limit int64) (t Type, data []byte, err error)
 	return t, data, nil
 }
 
-// compare checks that data, as an object of type t, is what id names.
+// compare checks that data, as an object of type t, has the id.
 func compare(f Format, id OID, t Type, data []byte) error {
 	if got := f.Hash(t, data); got != id {
 		return fault.New(fault.Integrity, "the bytes stored for it are those of %s", got)
@@ -330,8 +328,8 @@ func (d *diskObjects) hasLoose(id OID) bool {
 	return d.files.has(d.loose(id))
 }
 
-// hasNow is has for who asks about many ids that an outsider chose: it looks once,
-// at the packs that are known.
+// hasNow is has for many ids that an outsider chose: it searches once, in the packs that are
+// already known.
 func (d *diskObjects) hasNow(id OID) bool { return d.hasLoose(id) || d.inAnyPack(id) }
 
 func (d *diskObjects) inAnyPack(id OID) bool {
@@ -343,7 +341,7 @@ func (d *diskObjects) inAnyPack(id OID) bool {
 	return err == nil
 }
 
-// close closes every pack. A read that is under way fails.
+// close closes every pack. A running read fails.
 func (d *diskObjects) close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// flock takes the kernel's exclusive lock on f. It belongs to the open file, so
-// two openings in one process exclude each other, and it ends with the process.
-// Without wait it returns errBusy at once when another holds it.
+// flock takes the kernel's exclusive lock on f. The lock belongs to the open file, so two
+// openings in one process exclude each other, and it ends with the process. Without wait it
+// returns errBusy at once if the lock is taken.
 func flock(f *os.File, wait bool) error {
 	how := syscall.LOCK_EX
 	if !wait {
@@ -30,8 +30,8 @@ func flock(f *os.File, wait bool) error {
 	}
 }
 
-// funlock ends flock; explicitly, because a child being started may hold a copy
-// of the descriptor for a moment.
+// funlock ends flock. It is explicit, because a child that is just starting may hold a copy of
+// the descriptor for a moment.
 func funlock(f *os.File) { syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 
 // fsyncDir makes the entries of a directory durable.
@@ -44,7 +44,7 @@ func (f *files) fsyncDir(dir string) error {
 	return d.Sync()
 }
 
-// isNotDir reports whether err says that a directory was wanted or not wanted.
+// isNotDir reports whether err means a file in place of a directory, or the reverse.
 func isNotDir(err error) bool {
 	return errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EISDIR)
 }

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// flock takes the kernel's exclusive lock on f. It ends with the process. Without
-// wait it returns errBusy at once when another holds it. The locked byte lies
-// beyond the file's contents: locks of Windows forbid reading and writing.
+// flock takes the kernel's exclusive lock on f. It ends with the process. Without wait it
+// returns errBusy at once if the lock is taken. The locked byte lies beyond the end of the
+// file, because locks on Windows prevent reading and writing.
 func flock(f *os.File, wait bool) error {
 	var how uint32 = windows.LOCKFILE_EXCLUSIVE_LOCK
 	if !wait {
@@ -33,11 +33,10 @@ func funlock(f *os.File) {
 
 func lockedByte() *windows.Overlapped { return &windows.Overlapped{OffsetHigh: 0x40000000} }
 
-// fsyncDir does nothing: NTFS journals its directories, and offers no way to wait
-// for one.
+// fsyncDir does nothing: NTFS journals its directories and offers no way to wait for one.
 func (f *files) fsyncDir(string) error { return nil }
 
-// isNotDir reports whether err says that a directory was wanted or not wanted.
+// isNotDir reports whether err means a file in place of a directory, or the reverse.
 func isNotDir(err error) bool {
 	return errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EISDIR) || errors.Is(err, windows.ERROR_DIRECTORY)
 }

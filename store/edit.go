@@ -10,7 +10,7 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// CommitOptions says how to commit.
+// CommitOptions describe a commit.
 type CommitOptions struct {
 	Message    string       // must end in a newline; UTF-8
 	Signer     CommitSigner // nil: unsigned
@@ -20,7 +20,7 @@ type CommitOptions struct {
 	AllowEmpty bool  // commit even when the tree does not change and Parents is empty
 }
 
-// commit returns the bytes of the commit, signed.
+// commit returns the bytes of the commit, with its signature.
 func (o CommitOptions) commit(ctx context.Context, tree OID, parents []OID) ([]byte, error) {
 	if o.Message == "" || o.Message[len(o.Message)-1] != '\n' {
 		return nil, fault.New(fault.Usage, "commit message %q: must end in a newline", words.Brief(o.Message))
@@ -32,18 +32,16 @@ func (o CommitOptions) commit(ctx context.Context, tree OID, parents []OID) ([]b
 	return signCommit(ctx, Commit{Tree: tree, Parents: parents, Author: at, Committer: at, Message: o.Message}, o.Signer)
 }
 
-// maxLooseEdit is how many objects one Edit may write as loose files; more go
-// into a pack.
+// maxLooseEdit is the most objects that one Edit writes as loose files; more go into a pack.
 const maxLooseEdit = 64
 
-// Edit applies changes to the tree at the tip of ref and commits: the one way in
-// which rooms change a branch. A missing ref is created. It is serialised by the
-// repository's write lock among rye's processes; when plain git moves the ref
-// meanwhile, the changes are applied anew to its new tip. The last writer of a
-// path wins; a change that cannot be expressed (a file where others made a
-// directory) is fault.Conflict. When nothing changes, the tip is returned and no
-// commit is made (see CommitOptions). The commit it returns is durable and
-// reachable from ref. When many files have come together, it compacts them.
+// Edit applies changes to the tree at the tip of ref and commits the result. It creates a
+// missing ref. The repository's write lock orders the Edits of all rye processes. When plain
+// git moves the ref meanwhile, the changes are applied to its new tip. The last writer of a
+// path wins. A change that does not fit the tree, such as a file in place of a directory, is
+// fault.Conflict. When nothing changes, Edit returns the tip and makes no commit (see
+// CommitOptions). The commit is durable and reachable from ref. Edit compacts the repository
+// when it has many files.
 func (r *Repo) Edit(ctx context.Context, ref string, changes []Change, o CommitOptions) (OID, error) {
 	e, err := newEdit(changes)
 	if err != nil {
@@ -76,11 +74,11 @@ func (r *Repo) Edit(ctx context.Context, ref string, changes []Change, o CommitO
 	return id, nil
 }
 
-// maxEdits is how often an edit is tried while plain git comes between.
+// maxEdits is the most attempts at an edit while plain git interferes.
 const maxEdits = 100
 
-// again reports whether plain git came between: it moved the ref, so that the changes
-// belong on its commit, or it pruned what nothing named yet.
+// again reports whether plain git interfered: it moved the ref, so the changes belong on its
+// commit, or it pruned new objects that no ref named yet.
 func again(err error) bool {
 	var moved *ConflictError
 	var gone *vanishedError
@@ -128,7 +126,7 @@ func (r *Repo) editLocked(ctx context.Context, ref string, at func(base OID) (*e
 	return id, r.publish(ctx, objs.list, tx)
 }
 
-// stillTrue returns the edit of the changes that base is as they want it.
+// stillTrue returns the edit with only those changes whose Was holds in base.
 func (r *Repo) stillTrue(base OID, changes []Change) (*edit, error) {
 	var all []Change
 	for _, c := range changes {
@@ -150,7 +148,7 @@ func (r *Repo) stillTrue(base OID, changes []Change) (*edit, error) {
 	return newEdit(all)
 }
 
-// treeOf returns the tree of a commit, also of one that ParseCommit refuses.
+// treeOf returns the tree of a commit, even if ParseCommit refuses the commit.
 func (r *Reader) treeOf(commit OID) (OID, error) {
 	raw, err := r.typed(commit, TypeCommit, MaxCommitSize)
 	if err != nil {
@@ -163,9 +161,9 @@ func (r *Reader) treeOf(commit OID) (OID, error) {
 	return tree, nil
 }
 
-// publish writes objects durably and then moves the ref to them. The new value of
-// the ref is synced together with the objects: one wait for the disk less. What git
-// pruned until the ref moved is written once more.
+// publish writes objects durably and then moves the ref to them. It syncs the new value of the
+// ref together with the objects, which saves one wait for the disk. Objects that git pruned
+// before the ref moved are written again.
 func (r *Repo) publish(ctx context.Context, objs []object, tx *refTx) (err error) {
 	defer tx.end(&err)
 	if err := tx.stage(); err != nil {
@@ -195,9 +193,9 @@ func (r *Repo) publish(ctx context.Context, objs []object, tx *refTx) (err error
 	return r.writeLost(objs)
 }
 
-// publishLoose writes a few objects as files of their own. All files, that of the
-// ref included, are there before the first is synced: each sync of one that has just
-// got its temporary name writes that name too, and so writes all of them.
+// publishLoose writes a few objects as loose files. It creates all files, the new ref
+// included, before it syncs the first: a sync of a new file also writes its directory entry,
+// and with it all the others.
 func (r *Repo) publishLoose(objs []object, tx *refTx) error {
 	w, err := r.disk.stageLoose(tempName, objs)
 	defer w.close()
@@ -216,7 +214,7 @@ func (r *Repo) publishLoose(objs []object, tx *refTx) error {
 	return nil
 }
 
-// collector gathers the objects of one edit, each once.
+// collector gathers the objects of one edit, each object once.
 type collector struct {
 	list []object
 	seen map[OID]bool

@@ -7,31 +7,31 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// Change is one change of a tree: a file's new content, or its removal.
+// Change is one change to a tree: new content for a file, or a removal.
 type Change struct {
 	Path   string // "a/b/c"
 	Data   []byte // the new content; nil is an empty file unless ID or Delete is set
-	ID     OID    // instead of Data: an object that is there (a tree, with ModeDir)
+	ID     OID    // instead of Data: an existing object (a tree, with ModeDir)
 	Mode   Mode   // zero means ModeFile
 	Delete bool   // remove the file or directory; a missing path is no error
 
-	// Was, where it is set, is what the path must still hold when Edit makes the change, the
-	// zero OID for nothing: otherwise the change is left out. Only Edit looks at it.
+	// Was, if set, is the object that the path must still hold, zero for no entry. Otherwise
+	// Edit skips the change. Only Edit looks at Was.
 	Was *OID
 }
 
-// edit is a set of changes as a tree of names. To replace a directory by a file,
-// or the other way round, delete it in the same set.
+// edit is a set of changes as a tree of names. To replace a directory by a file, or the
+// reverse, delete it in the same set.
 type edit struct {
-	gone bool    // what was here is removed first
-	file *Change // then this is put here
+	gone bool    // the old entry is removed first
+	file *Change // then this file is put here
 	sub  map[string]*edit
 }
 
 // maxPathParts bounds the depth of a path that rye writes.
 const maxPathParts = 64
 
-// newEdit arranges changes, later ones over earlier ones of the same path.
+// newEdit arranges changes. A later change to a path replaces an earlier one.
 func newEdit(changes []Change) (*edit, error) {
 	root := &edit{}
 	for i := range changes {
@@ -80,19 +80,19 @@ func checkChange(c *Change) error {
 	return nil
 }
 
-// writes reports whether e puts anything anywhere.
+// writes reports whether e writes any file.
 func (e *edit) writes() bool {
 	return e.file != nil || e.subWrites()
 }
 
-// editor applies an edit: it reads trees and hands on the objects it makes.
+// editor applies an edit: it reads trees and passes new objects to add.
 type editor struct {
 	tree func(OID) ([]Entry, error)
 	add  func(Type, []byte) (OID, error)
 	has  func(OID) bool
 }
 
-// apply returns the tree that e makes of base (zero: the empty tree).
+// apply returns the result of applying e to the tree base (zero: the empty tree).
 func (w *editor) apply(base OID, e *edit) (OID, error) {
 	id, err := w.dir(base, e, "")
 	if err == nil && id.IsZero() {
@@ -154,8 +154,8 @@ func (w *editor) dir(base OID, e *edit, prefix string) (OID, error) {
 	return w.add(TypeTree, raw)
 }
 
-// entry applies e to one name. old has no ID where the name is new; the result
-// has none where it is removed.
+// entry applies e to one name. old has no ID if the name is new; the result has no ID if the
+// name is removed.
 func (w *editor) entry(old Entry, e *edit, path string) (Entry, error) {
 	if e.file == nil && !e.gone && e.sub == nil {
 		return old, nil
@@ -168,7 +168,7 @@ func (w *editor) entry(old Entry, e *edit, path string) (Entry, error) {
 	if e.sub != nil {
 		if !now.ID.IsZero() && !isDir {
 			if !e.writes() {
-				return now, nil // removes what is not there
+				return now, nil // removes entries that do not exist
 			}
 			if e.file == nil {
 				return now, cannot(path, "a file is in the place of a directory")

@@ -13,25 +13,25 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// files is the one door to the files of a repository: whatever this package opens, makes,
-// renames or removes there goes through it. Somebody else may have made the repository, in
-// a shared directory or in an archive, so
+// files is the only access to the files of a repository: this package opens, creates, renames
+// and removes all of them here. Another user may have made the repository, in a shared
+// directory or in an archive, so
 //
 //   - every name is resolved from the open directory of the repository, never from its path;
-//   - no component of a name may be a link (fault.Malformed), not even one that stays inside;
-//   - only regular files and directories are opened, and nothing is waited for: a pipe, a
-//     socket or a device in the place of a file is refused.
+//   - no component of a name may be a link (fault.Malformed), even one that stays inside;
+//   - only regular files and directories are opened, and opening never blocks: a pipe, a
+//     socket or a device in place of a file is refused.
 //
-// Names are slash paths below the repository; "." is the repository itself. Errors carry
-// the whole path. It is safe for concurrent use.
+// Names are slash paths below the repository; "." is the repository itself. Errors carry the
+// whole path. It is safe for concurrent use.
 type files struct {
-	dir string // the path of the repository: for messages
+	dir string // the path of the repository, for messages
 	top *os.File
 	door
 }
 
-// openFiles opens the directory of a repository. Links on the way to it are the choice of
-// the one who named it.
+// openFiles opens the directory of a repository. It follows links in the path dir itself: the
+// user chose that path.
 func openFiles(dir string) (*files, error) {
 	top, err := openTop(dir)
 	if err != nil {
@@ -45,13 +45,13 @@ func openFiles(dir string) (*files, error) {
 	return f, nil
 }
 
-// close ends all use. What is under way fails.
+// close ends all use. Running operations fail.
 func (f *files) close() error { return errors.Join(f.door.close(), f.top.Close()) }
 
-// path is where name lies: for messages.
+// path returns the full path of name, for messages.
 func (f *files) path(name string) string { return filepath.Join(f.dir, filepath.FromSlash(name)) }
 
-// info is what files.lstat tells.
+// info is the result of files.lstat.
 type info struct {
 	mode  fs.FileMode
 	size  int64
@@ -71,10 +71,10 @@ func checkName(name string) error {
 	return nil
 }
 
-// errLink says that a component of a name is a link.
+// errLink means that a component of a name is a link.
 var errLink = errors.New("a link")
 
-// fail makes the error of an operation.
+// fail returns the error of an operation.
 func (f *files) fail(op, name string, err error) error {
 	if !errors.Is(err, errLink) {
 		return &fs.PathError{Op: op, Path: f.path(name), Err: err}
@@ -89,19 +89,20 @@ func (f *files) fail(op, name string, err error) error {
 		Advise("put what it leads to in its place, or clone the repository with git and use the clone")
 }
 
-// irregular refuses what is neither a file nor a directory where one of them belongs.
+// irregular returns the error for an entry that is no regular file, or no directory, as
+// needed.
 func (f *files) irregular(name string) error {
 	return fault.New(fault.Malformed, "open %s: neither a regular file nor a directory as it should be", f.path(name)).
 		Advise("clone the repository with git and use the clone")
 }
 
-// has reports whether there is something at name, and no link on the way.
+// has reports whether name exists, without a link on the way.
 func (f *files) has(name string) bool {
 	_, err := f.lstat(name)
 	return err == nil
 }
 
-// isAt reports whether an open file is still what name leads to.
+// isAt reports whether name still leads to the open file.
 func (f *files) isAt(open *os.File, name string) bool {
 	now, err := f.open(name)
 	if err != nil {
@@ -113,7 +114,7 @@ func (f *files) isAt(open *os.File, name string) bool {
 	return err1 == nil && err2 == nil && os.SameFile(a, b)
 }
 
-// isDir reports whether name is a directory, and no link to one.
+// isDir reports whether name is a directory, and not a link to one.
 func (f *files) isDir(name string) bool {
 	i, err := f.lstat(name)
 	return err == nil && i.isDir()
@@ -131,8 +132,8 @@ func (f *files) readDir(name string) ([]fs.DirEntry, error) {
 	return list, err
 }
 
-// walk calls visit for everything below a directory but the directories, in no promised
-// order. What is removed meanwhile is left out, and so is a missing directory.
+// walk calls visit for every entry below a directory that is not a directory itself, in no
+// promised order. It skips entries that are removed meanwhile. A missing directory is empty.
 func (f *files) walk(dir string, visit func(name string, d fs.DirEntry) error) error {
 	list, err := f.readDir(dir)
 	if isMissing(err) || isNotDir(err) {
@@ -155,7 +156,7 @@ func (f *files) walk(dir string, visit func(name string, d fs.DirEntry) error) e
 	return nil
 }
 
-// create makes a new file to write to and read from.
+// create creates a new file for reading and writing.
 func (f *files) create(name string, perm fs.FileMode) (*os.File, error) {
 	if err := step(); err != nil {
 		return nil, err
@@ -163,7 +164,7 @@ func (f *files) create(name string, perm fs.FileMode) (*os.File, error) {
 	return f.openTo(name, os.O_CREATE|os.O_EXCL, perm)
 }
 
-// rename gives a file another name, which it may take from another.
+// rename renames a file, and may replace another.
 func (f *files) rename(from, to string) error {
 	if err := step(); err != nil {
 		return err
@@ -171,7 +172,7 @@ func (f *files) rename(from, to string) error {
 	return f.moveName(from, to)
 }
 
-// link gives a file a further name, which nothing may have.
+// link adds a name to a file. The name must be free.
 func (f *files) link(from, to string) error {
 	if err := step(); err != nil {
 		return err
@@ -179,7 +180,8 @@ func (f *files) link(from, to string) error {
 	return f.addName(from, to)
 }
 
-// remove removes a file, or a link itself. It needs no room.
+// remove removes a file, or a link itself. It ignores the error of step, because a removal
+// needs no space on the disk.
 func (f *files) remove(name string) error {
 	step()
 	if testOnlyRemove != nil {
@@ -190,8 +192,8 @@ func (f *files) remove(name string) error {
 	return f.unlink(name)
 }
 
-// removeAll removes a directory with all that it holds, as far as it can. It follows no
-// link: one is removed itself.
+// removeAll removes a directory and its contents, as far as it can. It follows no links, and
+// removes them.
 func (f *files) removeAll(dir string) error {
 	list, err := f.readDir(dir)
 	if isMissing(err) {
@@ -210,7 +212,7 @@ func (f *files) removeAll(dir string) error {
 	return f.removeDir(dir)
 }
 
-// removeEmpty removes a directory if it holds nothing but empty directories.
+// removeEmpty removes a directory if it holds only empty directories.
 func (f *files) removeEmpty(dir string) {
 	list, err := f.readDir(dir)
 	if err != nil {
@@ -224,7 +226,8 @@ func (f *files) removeEmpty(dir string) {
 	f.removeDir(dir)
 }
 
-// removeFile removes a file that may be gone, or be a directory of former refs.
+// removeFile removes a file. The file may be gone, or be a directory of former refs; both stay
+// so without an error.
 func (f *files) removeFile(name string) error {
 	if f.isDir(name) {
 		return nil
@@ -235,7 +238,7 @@ func (f *files) removeFile(name string) error {
 	return nil
 }
 
-// writeTemp writes data to a new file. It does not sync it.
+// writeTemp writes data to a new file. It does not sync the file.
 func (f *files) writeTemp(name string, data []byte, perm fs.FileMode) (*os.File, error) {
 	file, err := f.create(name, perm)
 	if err != nil {
@@ -249,8 +252,8 @@ func (f *files) writeTemp(name string, data []byte, perm fs.FileMode) (*os.File,
 	return file, nil
 }
 
-// mkdirs makes a directory and what is missing above it, and returns the directories
-// whose entries changed and must be synced.
+// mkdirs creates a directory and its missing parents. It returns the directories whose entries
+// changed and must be synced.
 func (f *files) mkdirs(dir string) ([]string, error) {
 	err := f.mkdir(dir)
 	switch {

@@ -8,14 +8,14 @@ import (
 	"github.com/rye-os/rye/internal/place"
 )
 
-// searchOnly opens a directory only to find things in it.
+// searchOnly opens a directory only to look up names in it.
 const searchOnly = unix.O_PATH
 
-// stepwise is set where the kernel, or a filter, does not know openat2.
+// stepwise is set when the kernel, or a filter, does not know openat2.
 var stepwise atomic.Bool
 
-// openBeneath opens name below the directory top, following no link: in one call, where the
-// kernel can.
+// openBeneath opens name below the directory top. It follows no links. It needs one call, if
+// the kernel has openat2.
 func openBeneath(top int, name string, flags int, perm uint32) (int, error) {
 	if stepwise.Load() {
 		return openComponents(top, name, flags, perm)

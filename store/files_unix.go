@@ -15,8 +15,8 @@ import (
 	"github.com/rye-os/rye/internal/place"
 )
 
-// door is how files reaches the directory: by its descriptor, which stays open while a
-// call uses it.
+// door is the way of files into the directory: its descriptor, which stays open while a call
+// uses it.
 type door struct{ conn syscall.RawConn }
 
 func newDoor(top *os.File) (d door, err error) {
@@ -26,7 +26,7 @@ func newDoor(top *os.File) (d door, err error) {
 
 func (d door) close() error { return nil }
 
-// openTop opens the directory at a path, without waiting for what else may stand there.
+// openTop opens the directory at a path. It never blocks, even if there is a pipe.
 func openTop(dir string) (*os.File, error) {
 	fd, err := place.Retry(func() (int, error) {
 		return unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
@@ -38,7 +38,7 @@ func openTop(dir string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), dir), nil
 }
 
-// owner returns the user that the repository belongs to.
+// owner returns the user who owns the repository.
 func (f *files) owner() (uid int, ok bool) {
 	err := f.with(func(top int) error {
 		var st unix.Stat_t
@@ -72,7 +72,8 @@ func (f *files) at(op, name string, flags int, perm fs.FileMode) (fd int, err er
 	return fd, nil
 }
 
-// beside calls use with the open directory that holds name, and with the last component.
+// beside calls use with the open directory that holds name, and with the last component of
+// name.
 func (f *files) beside(op, name string, use func(dir int, base string) error) error {
 	fd, err := f.at(op, path.Dir(name), searchOnly|unix.O_DIRECTORY, 0)
 	if err != nil {
@@ -86,7 +87,7 @@ func (f *files) beside(op, name string, use func(dir int, base string) error) er
 	return nil
 }
 
-// openComponents is openBeneath by one call for each component.
+// openComponents is openBeneath with one call for each component.
 func openComponents(top int, name string, flags int, perm uint32) (int, error) {
 	dir, close := top, func() {}
 	for {
@@ -122,14 +123,14 @@ func cutSlash(name string) (part, rest string, more bool) {
 // open opens a regular file for reading.
 func (f *files) open(name string) (*os.File, error) { return f.openFile(name, unix.O_RDONLY, 0) }
 
-// openTo opens a regular file for reading and writing; flags may be those of os that make,
-// or append to, one.
+// openTo opens a regular file for reading and writing. flags may add the flags of os for
+// creating and appending.
 func (f *files) openTo(name string, flags int, perm fs.FileMode) (*os.File, error) {
 	return f.openFile(name, unix.O_RDWR|flags, perm)
 }
 
 func (f *files) openFile(name string, flags int, perm fs.FileMode) (*os.File, error) {
-	if flags&unix.O_EXCL != 0 { // then it is new, and nothing else
+	if flags&unix.O_EXCL != 0 { // the file is new, so nothing else can be there
 		fd, err := f.at("open", name, flags, perm)
 		if err != nil {
 			return nil, err
@@ -151,7 +152,7 @@ func (f *files) openFile(name string, flags int, perm fs.FileMode) (*os.File, er
 		}
 		return nil, f.irregular(name)
 	}
-	// Else Go asks the system to say when there is something to read.
+	// Without O_NONBLOCK, Go does not wait for the file in its poller.
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags&unix.O_APPEND); err != nil {
 		unix.Close(fd)
 		return nil, f.fail("open", name, err)
@@ -159,7 +160,7 @@ func (f *files) openFile(name string, flags int, perm fs.FileMode) (*os.File, er
 	return os.NewFile(uintptr(fd), f.path(name)), nil
 }
 
-// read returns the bytes of a regular file of at most limit bytes.
+// read returns the bytes of a regular file of at most limit bytes. A larger file is an error.
 func (f *files) read(name string, limit int64) ([]byte, error) {
 	fd, err := f.at("open", name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if errors.Is(err, unix.ENXIO) {
@@ -181,7 +182,7 @@ func (f *files) openDir(name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), f.path(name)), nil
 }
 
-// lstat looks at what is at name, a link itself if it is one.
+// lstat returns the info of name, of a link itself if it is one.
 func (f *files) lstat(name string) (i info, err error) {
 	err = f.beside("stat", name, func(dir int, base string) error {
 		var st unix.Stat_t
@@ -209,8 +210,8 @@ func (f *files) unlink(name string) error {
 	return f.beside("remove", name, func(dir int, base string) error { return unix.Unlinkat(dir, base, 0) })
 }
 
-// removeDir removes an empty directory, and never a file: where a directory was a
-// moment ago, git may just have put a ref.
+// removeDir removes an empty directory, and never a file: git may have just put a ref in place
+// of a directory.
 func (f *files) removeDir(name string) error {
 	return f.beside("remove", name, func(dir int, base string) error { return unix.Unlinkat(dir, base, unix.AT_REMOVEDIR) })
 }
@@ -242,7 +243,7 @@ func (f *files) setMode(name string, perm fs.FileMode) error {
 	return file.Chmod(perm)
 }
 
-// setTime makes a file look as if it had been written at a time.
+// setTime sets the modification time of a file.
 func (f *files) setTime(name string, t time.Time) error {
 	ts, err := unix.TimeToTimespec(t)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// door is how files reaches the directory. os.Root does not leave it; links inside are
-// looked for before each step.
+// door is the way of files into the directory. os.Root stays inside it; plain checks for links
+// before each operation.
 type door struct{ root *os.Root }
 
 func newDoor(top *os.File) (d door, err error) {
@@ -33,11 +33,11 @@ func openTop(dir string) (*os.File, error) {
 	return os.Open(dir)
 }
 
-// owner reports nothing: Windows has no numbers for users.
+// owner returns nothing: Windows has no numbers for users.
 func (f *files) owner() (uid int, ok bool) { return 0, false }
 
-// plain returns name for os.Root. No component but the last may be a link; with whole the
-// last may not either.
+// plain returns name for os.Root. No component but the last may be a link; with whole, the
+// last may be none either.
 func (f *files) plain(op, name string, whole bool) (string, error) {
 	if err := checkName(name); err != nil {
 		return "", f.fail(op, name, err)
@@ -58,8 +58,8 @@ func (f *files) plain(op, name string, whole bool) (string, error) {
 // open opens a regular file for reading.
 func (f *files) open(name string) (*os.File, error) { return f.openFile(name, os.O_RDONLY, 0) }
 
-// openTo opens a regular file for reading and writing; flags may be those of os that make,
-// or append to, one.
+// openTo opens a regular file for reading and writing. flags may add the flags of os for
+// creating and appending.
 func (f *files) openTo(name string, flags int, perm fs.FileMode) (*os.File, error) {
 	return f.openFile(name, os.O_RDWR|flags, perm)
 }
@@ -80,7 +80,7 @@ func (f *files) openFile(name string, flags int, perm fs.FileMode) (*os.File, er
 	return file, nil
 }
 
-// read returns the bytes of a regular file of at most limit bytes.
+// read returns the bytes of a regular file of at most limit bytes. A larger file is an error.
 func (f *files) read(name string, limit int64) ([]byte, error) {
 	file, err := f.open(name)
 	if err != nil {
@@ -103,7 +103,7 @@ func (f *files) openDir(name string) (*os.File, error) {
 	return f.root.Open(p)
 }
 
-// lstat looks at what is at name, a link itself if it is one.
+// lstat returns the info of name, of a link itself if it is one.
 func (f *files) lstat(name string) (info, error) {
 	p, err := f.plain("stat", name, false)
 	if err != nil {
@@ -122,8 +122,8 @@ func (f *files) mkdir(name string) error {
 
 func (f *files) unlink(name string) error { return f.one("remove", name, f.root.Remove) }
 
-// removeDir removes an empty directory, and never a file: where a directory was a
-// moment ago, git may just have put a ref.
+// removeDir removes an empty directory, and never a file: git may have just put a ref in place
+// of a directory.
 func (f *files) removeDir(name string) error {
 	if !f.isDir(name) {
 		return f.fail("remove", name, fs.ErrNotExist)
@@ -156,7 +156,7 @@ func (f *files) setMode(name string, perm fs.FileMode) error {
 	return f.one("chmod", name, func(p string) error { return f.root.Chmod(p, perm) })
 }
 
-// setTime makes a file look as if it had been written at a time.
+// setTime sets the modification time of a file.
 func (f *files) setTime(name string, t time.Time) error {
 	return f.one("touch", name, func(p string) error { return f.root.Chtimes(p, t, t) })
 }

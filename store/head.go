@@ -6,10 +6,10 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// AdoptHead makes HEAD name a branch that exists, where the one that it names does not:
-// git init chose a name before anything was there, and git clone checks out nothing of a
-// repository whose HEAD dangles. It reports whether HEAD moved. A detached HEAD, and one
-// whose branch is there, stay.
+// AdoptHead points HEAD at branch if the branch that HEAD names does not exist. git init
+// chooses a name before there are commits, and git clone checks out nothing from a repository
+// with a dangling HEAD. It reports whether HEAD moved. A detached HEAD stays, and so does a
+// HEAD whose branch exists.
 func (r *Repo) AdoptHead(ctx context.Context, branch string) (moved bool, err error) {
 	if err := CheckRefName(branch); err != nil {
 		return false, err
@@ -31,8 +31,8 @@ func (r *Repo) AdoptHead(ctx context.Context, branch string) (moved bool, err er
 	return moved && err == nil, err
 }
 
-// writeHead replaces HEAD by git's own lock file, which the record names: it does not stay
-// when this process dies. The caller holds the write lock.
+// writeHead replaces HEAD by way of git's lock file, which the list of our lock files names:
+// so it does not stay behind when this process dies. The caller holds the write lock.
 func writeHead(r *Repo, branch string) (err error) {
 	tx := &refTx{r: r}
 	defer tx.end(&err)

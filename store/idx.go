@@ -11,10 +11,10 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// idxFile reads the index of a pack (version 2): a fan-out table by first byte,
-// then sorted ids, CRC-32s, offsets, large offsets, and two checksums. Looking up
-// one id costs two small reads, whatever the number of objects; who looks up many has
-// the file read into memory.
+// idxFile reads the index of a pack (version 2): a fan-out table by first byte, then sorted
+// ids, CRC-32s, offsets, large offsets, and two checksums. Looking up one id costs two small
+// reads, no matter how many objects there are. After many look-ups the whole file is read into
+// memory.
 type idxFile struct {
 	r      io.ReaderAt
 	close  func() error
@@ -72,8 +72,8 @@ func (in *files) openIdx(name string, f Format) (*idxFile, error) {
 	return x, nil
 }
 
-// whole returns the file's bytes when they are in memory, and brings them there
-// when many ids were looked up, or are about to be; else nil.
+// whole returns the file's bytes if they are in memory. It reads them into memory when many
+// ids were looked up, or with many will be. Otherwise it returns nil.
 func (x *idxFile) whole(many bool) []byte {
 	if b := x.mem.Load(); b != nil {
 		return *b
@@ -83,13 +83,13 @@ func (x *idxFile) whole(many bool) []byte {
 	}
 	b := make([]byte, x.size)
 	if _, err := x.r.ReadAt(b, 0); err != nil {
-		return nil // the small reads will say what is wrong
+		return nil // the small reads will report the error
 	}
 	x.mem.Store(&b)
 	return b
 }
 
-// at reads n bytes at off: from memory where they are, else into buf.
+// at reads n bytes at off, from memory if possible, otherwise into buf.
 func (x *idxFile) at(buf []byte, off int64, n int64) ([]byte, error) {
 	if b := x.mem.Load(); b != nil {
 		return (*b)[off : off+n], nil
@@ -160,8 +160,8 @@ func (x *idxFile) find(id OID) (int64, bool, error) {
 	return x.guess(id, lo, hi)
 }
 
-// guess looks for id from lo up to hi where ids that are spread evenly have it, which is
-// right at the first read nearly always, and else halves what is left.
+// guess looks for id between lo and hi, first at the position that evenly spread ids give it.
+// The first read nearly always finds it; otherwise guess halves the rest.
 func (x *idxFile) guess(id OID, lo, hi int64) (int64, bool, error) {
 	block := blocks.Get().(*[readBlock]byte)
 	defer blocks.Put(block)
@@ -190,7 +190,7 @@ func (x *idxFile) guess(id OID, lo, hi int64) (int64, bool, error) {
 	return 0, false, nil
 }
 
-// search returns where id is, or would be, among ids.
+// search returns the position of id among ids, or the position where it belongs.
 func (x *idxFile) search(ids []byte, id OID) (int64, bool) {
 	size := int(id.n)
 	n := len(ids) / size
@@ -198,7 +198,7 @@ func (x *idxFile) search(ids []byte, id OID) (int64, bool) {
 	return int64(i), i < n && bytes.Equal(ids[i*size:(i+1)*size], id.b[:size])
 }
 
-// offset returns where the object at position i begins in the pack.
+// offset returns the offset in the pack of the object at position i.
 func (x *idxFile) offset(i int64) (int64, error) {
 	var b [4]byte
 	small, err := x.at(b[:], x.offsets()+4*i, 4)
@@ -250,7 +250,7 @@ func (x *idxFile) id(i int64) (OID, error) {
 	return oidOf(got), nil
 }
 
-// packed is what an index says about one object.
+// packed is the entry of one object in an index.
 type packed struct {
 	id  OID
 	crc uint32

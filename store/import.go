@@ -10,29 +10,28 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Limits bounds a pack from outside. Zero fields mean those of DefaultLimits.
+// Limits bounds a pack from outside. Zero fields mean the values in DefaultLimits.
 type Limits struct {
 	Objects int   // in the pack, and thin bases added to it
 	Bytes   int64 // of the pack stream
 	Object  int64 // bytes of one object, inflated
-	Total   int64 // bytes of all objects and deltas, inflated; see below
-	Depth   int   // deltas below each other
+	Total   int64 // bytes of all objects and deltas, inflated; freeInflated and maxRatio bound it further
+	Depth   int   // deltas in a chain
 }
 
-// Bounds that no Limits widen. They make the work that a pack costs follow what
-// was sent of it, and the memory independent of that: a sender who wants to be a
-// burden has to send a lot.
+// Bounds that no Limits widen. The cost of a pack grows with the bytes received, and the
+// memory does not. So a sender who wants to waste our resources must send a lot.
 const (
-	freeInflated = 128 << 20 // bytes that any pack may inflate to, ...
-	maxRatio     = 64        // ... and bytes more for each one received
-	maxDeltified = 16 << 20  // bytes of an object that is a delta or the base of one: it is held in memory
+	freeInflated = 128 << 20 // bytes that any pack may inflate to
+	maxRatio     = 64        // additional inflated bytes for each byte received
+	maxDeltified = 16 << 20  // bytes of an object that is a delta or a base: it is held in memory
 	maxNewTree   = 8 << 20   // bytes of a tree: some 200,000 entries
-	maxRebuild   = 64        // bytes made on the way to an object that is a delta, for each of its own, ...
-	smallObject  = 64 << 10  // ... or of this many, when it is smaller: the cache of bases holds such chains
+	maxRebuild   = 64        // bytes made on the way to an object that is a delta, for each byte of the object
+	smallObject  = 64 << 10  // a smaller object has the allowance of this size: the cache of bases holds such chains
 )
 
-// DefaultLimits fits a clone of a large registry. 4095 is the longest chain of
-// deltas that git makes (pack.depth).
+// DefaultLimits fits a clone of a large registry. 4095 is the longest chain of deltas that git
+// makes (pack.depth).
 var DefaultLimits = Limits{Objects: 200_000, Bytes: 512 << 20, Object: 64 << 20, Total: 1 << 30, Depth: 4095}
 
 func (l Limits) orDefault() Limits {
@@ -41,13 +40,12 @@ func (l Limits) orDefault() Limits {
 		Total: given(l.Total, d.Total), Depth: given(l.Depth, d.Depth)}
 }
 
-// Import reads a pack stream into a quarantine. Nothing in it is believed before
-// it is checked: counts and sizes against lim, every object inflated to exactly
-// its size and hashed, every tree, commit and tag parsed, delta bases found in the
-// pack or in r (thin packs are completed). It reads to the end of the pack and not
-// on, so pack may be a connection that stays open. Errors are fault.Malformed,
-// fault.Limit or fault.Integrity, or those of reading pack; on error nothing is
-// left behind.
+// Import reads a pack stream into a quarantine. It checks everything before use: counts and
+// sizes against lim, every object inflated to exactly its size and hashed, every tree, commit
+// and tag parsed, delta bases found in the pack or in r (thin packs are completed). It reads
+// to the end of the pack and no further, so pack may be a connection that stays open. Errors
+// are fault.Malformed, fault.Limit or fault.Integrity, or the error of reading pack. After an
+// error no file is left behind.
 func (r *Repo) Import(ctx context.Context, pack io.Reader, lim Limits) (*Quarantine, error) {
 	dir, err := r.newQuarantineDir(ctx)
 	if err != nil {
@@ -63,7 +61,7 @@ func (r *Repo) Import(ctx context.Context, pack io.Reader, lim Limits) (*Quarant
 	return q, nil
 }
 
-// newQuarantineDir makes a directory that dies with this process's nest.
+// newQuarantineDir makes a directory in this process's nest. It is removed with the nest.
 func (r *Repo) newQuarantineDir(ctx context.Context) (string, error) {
 	nest, err := r.ownNest(ctx)
 	if err != nil {
@@ -76,7 +74,7 @@ func (r *Repo) newQuarantineDir(ctx context.Context) (string, error) {
 	return dir, nil
 }
 
-// importInto reads a pack into dir, which is the caller's to remove.
+// importInto reads a pack into dir. The caller removes dir.
 func (r *Repo) importInto(ctx context.Context, dir string, pack io.Reader, lim Limits) (*importer, error) {
 	im := &importer{ctx: ctx, r: r, lim: lim.orDefault(), ids: map[OID]bool{}}
 	im.in = &packStream{src: pack, left: im.lim.Bytes, sum: r.format.new()}
@@ -101,7 +99,7 @@ type importer struct {
 	total   int64 // bytes inflated so far
 	out     *packFile
 	links   linkSet
-	sum     []byte // of the pack as it lies in quarantine
+	sum     []byte // of the pack in quarantine
 }
 
 // imported is one entry of the pack.
@@ -131,8 +129,7 @@ func (im *importer) run(dir string, n int) (err error) {
 	return im.seal()
 }
 
-// readAll reads the entries of the stream and its trailer. Whole objects are
-// hashed on the way.
+// readAll reads the entries of the stream and its trailer. It hashes whole objects on the way.
 func (im *importer) readAll(in *packStream, n int) error {
 	z := &streamInflater{in: in}
 	ahead := &aheadOf{im: im}
@@ -143,7 +140,7 @@ func (im *importer) readAll(in *packStream, n int) error {
 		}
 		c, err := im.readEntry(in, z)
 		if err != nil {
-			// What came before it may be the first that is wrong.
+			// An earlier entry may be the first wrong one.
 			return cmp.Or(ahead.end(), in.because(err))
 		}
 		if err := ahead.add(c); err != nil {
@@ -156,7 +153,7 @@ func (im *importer) readAll(in *packStream, n int) error {
 	return in.trailer(im.r.format.size())
 }
 
-// readEntry reads the next entry and returns what is to be checked of it.
+// readEntry reads the next entry and returns the data to check.
 func (im *importer) readEntry(in *packStream, z *streamInflater) (c checked, err error) {
 	e := imported{off: in.begin()}
 	if e.entryHead, err = readEntryHead(in, e.off, im.r.format); err != nil {
@@ -178,7 +175,7 @@ func (im *importer) readEntry(in *packStream, z *streamInflater) (c checked, err
 	return c, nil
 }
 
-// count adds n bytes to what is inflated, before they are.
+// count adds n bytes to the inflated total, before inflating them.
 func (im *importer) count(n, most int64) error {
 	if most = min(most, im.lim.Object); n > most {
 		return fault.New(fault.Limit, "object of %d bytes, at most %d are accepted", n, most)
@@ -190,7 +187,7 @@ func (im *importer) count(n, most int64) error {
 	return nil
 }
 
-// mostOf returns how large an object, or a delta, may be.
+// mostOf returns the largest size of an object of type t, or of a delta.
 func mostOf(t Type) int64 {
 	switch t {
 	case TypeBlob:
@@ -203,8 +200,8 @@ func mostOf(t Type) int64 {
 	return maxDeltified
 }
 
-// readData inflates one entry: large blobs through the hash only, other objects into
-// memory to be checked, deltas to nowhere, for they are read again.
+// readData inflates one entry. Large blobs only pass through the hash, other objects stay in
+// memory for the check, and deltas are discarded because they are read again later.
 func (im *importer) readData(e *imported, z *streamInflater) (c checked, err error) {
 	switch {
 	case e.t > TypeTag:
@@ -224,7 +221,7 @@ func (im *importer) readData(e *imported, z *streamInflater) (c checked, err err
 	return checked{t: e.t, data: data}, err
 }
 
-// identify checks an object's own form and names it.
+// identify checks the form of an object and sets its id.
 func (im *importer) identify(e *imported, t Type, data []byte) (err error) {
 	var links []OID
 	if e.id, links, err = newNamer(im.r.format).check(t, data); err != nil {
@@ -242,8 +239,8 @@ func (im *importer) once(id OID) error {
 	return nil
 }
 
-// linksOf parses what is not a blob, so that nothing enters a repository that git
-// fsck would call broken, and returns the ids that it names.
+// linksOf parses all types but blobs and returns the ids that the object names. So no object
+// enters a repository that git fsck would call broken.
 func linksOf(f Format, t Type, data []byte) ([]OID, error) {
 	switch t {
 	case TypeTree:
@@ -274,15 +271,15 @@ func linksOf(f Format, t Type, data []byte) ([]OID, error) {
 	return nil, nil
 }
 
-// linkSet collects the ids that a pack's objects name and that did not come yet:
-// when all of them come, or are in the repository, nothing need be read again to
-// know that the pack has no holes.
+// linkSet collects the ids that a pack's objects name and that have not arrived yet. When all
+// of them arrive, or are in the repository, the pack has no holes, and nothing need be read
+// again to know that.
 type linkSet struct {
 	open map[OID]struct{}
-	many bool // too many to remember; the walk of Connected will tell
+	many bool // too many to remember; the walk of Connected decides
 }
 
-// maxLinks bounds what a pack from outside makes us remember: about 20 MB.
+// maxLinks bounds the ids that a pack from outside makes us remember: about 20 MB.
 const maxLinks = 1 << 18
 
 func (l *linkSet) add(came map[OID]bool, ids []OID) {
@@ -299,7 +296,7 @@ func (l *linkSet) add(came map[OID]bool, ids []OID) {
 	}
 }
 
-// rest returns the ids that did not come.
+// rest returns the ids that did not arrive.
 func (l *linkSet) rest(came map[OID]bool) (ids []OID, known bool) {
 	for id := range l.open {
 		if !came[id] {
@@ -309,8 +306,8 @@ func (l *linkSet) rest(came map[OID]bool) (ids []OID, known bool) {
 	return ids, !l.many
 }
 
-// at returns the index of the entry that begins at off; -1 for none. Entries are
-// in the order of the stream, so in that of their offsets.
+// at returns the index of the entry that begins at off; -1 for none. Entries are in stream
+// order, and so sorted by offset.
 func (im *importer) at(off int64) int {
 	i := sort.Search(len(im.entries), func(i int) bool { return im.entries[i].off >= off })
 	if i < len(im.entries) && im.entries[i].off == off {
@@ -319,7 +316,7 @@ func (im *importer) at(off int64) int {
 	return -1
 }
 
-// seal writes the index, and a new head and trailer where bases were added.
+// seal writes the index, and a new head and trailer if bases were added.
 func (im *importer) seal() (err error) {
 	for _, e := range im.entries {
 		im.out.list = append(im.out.list, packed{e.id, e.crc, e.off})
@@ -328,7 +325,7 @@ func (im *importer) seal() (err error) {
 	return err
 }
 
-// names returns the ids of everything in the pack.
+// names returns the ids of all objects in the pack.
 func (im *importer) names() []OID {
 	ids := make([]OID, 0, len(im.ids))
 	for id := range im.ids {

@@ -6,28 +6,26 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Inflating a pack has to go from its beginning to its end, for only inflating tells
-// where an entry stops. Naming and parsing what was inflated has not: small objects are
-// gathered and checked on another processor while the next are read. What the checks
-// find is taken over in the order of the pack, so errors, links and repeated objects
-// are found as if there were one processor.
+// Inflating a pack must go from its beginning to its end, because only inflating shows where
+// an entry stops. Hashing and parsing need not: small objects are gathered and checked on
+// other processors while the next ones are read. The results are taken in pack order. So
+// errors, links and repeated objects come out the same as with one processor.
 
 const (
-	aheadObject = 64 << 10 // bytes of an object that is gathered; blobs above go through the hash alone
-	aheadCount  = 256      // objects of a bundle that is checked at once, ...
-	aheadBytes  = 1 << 20  // ... and their bytes
+	aheadObject = 64 << 10 // largest object in bytes that is gathered; larger blobs only pass through the hash
+	aheadCount  = 256      // most objects in a bundle that is checked at once
+	aheadBytes  = 1 << 20  // most bytes in a bundle
 )
 
-// checking is a bundle of objects that are being named and parsed.
+// checking is a bundle of objects that are being hashed and parsed.
 type checking struct {
-	first   int // of the entries, which follow one another
+	first   int // index of the first entry; the others follow it
 	objects []checked
 	bytes   int
-	done    chan struct{} // closed when all of it is checked
+	done    chan struct{} // closed when all objects are checked
 }
 
-// checked is one object, and what its check found. An entry that is none, a delta or a
-// large blob, has no data.
+// checked is one object and the result of its check. A delta or a large blob has no data.
 type checked struct {
 	t     Type
 	data  []byte
@@ -77,7 +75,7 @@ func (a *aheadOf) start() {
 	}()
 }
 
-// take waits for the oldest bundle and takes over what was found.
+// take waits for the oldest bundle and takes its results.
 func (a *aheadOf) take() error {
 	c := a.running[0]
 	a.running = a.running[1:]
@@ -100,7 +98,7 @@ func (a *aheadOf) take() error {
 	return nil
 }
 
-// end takes everything that was gathered.
+// end takes the results of all bundles.
 func (a *aheadOf) end() error {
 	if a.now != nil {
 		a.start()
@@ -114,7 +112,7 @@ func (a *aheadOf) end() error {
 	return nil
 }
 
-// wait lets nothing run on when the import is over.
+// wait waits for all running checks, so that none outlives the import.
 func (a *aheadOf) wait() {
 	for _, c := range a.running {
 		<-c.done
@@ -122,7 +120,7 @@ func (a *aheadOf) wait() {
 	a.running = nil
 }
 
-// check names an object and checks its own form. links are the ids that it names.
+// check computes the id of an object and checks its form. links are the ids that it names.
 func (n *namer) check(t Type, data []byte) (id OID, links []OID, err error) {
 	n.begin(t, int64(len(data)))
 	n.Write(data)

@@ -6,36 +6,36 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// resolver turns the deltas of an import into objects. It works from each base
-// outwards, so every delta is applied once, and holds only bases that still have
-// deltas waiting; when those are too many bytes it makes the oldest again later.
+// resolver turns the deltas of an import into objects. It works from each base outwards, so it
+// applies every delta once, and it holds only bases with waiting deltas. When those take too
+// many bytes, it drops the oldest and makes them again later.
 type resolver struct {
 	im    *importer
 	pack  *pack         // the received entries, in the temporary file
-	byOff map[int][]int // deltas by the index of the entry they are based on
-	byRef map[OID][]int // deltas by the id they are based on
+	byOff map[int][]int // deltas by the index of their base's entry
+	byRef map[OID][]int // deltas by the id of their base
 	left  int           // deltas not yet resolved
-	held  int64         // bytes of bases held
+	held  int64         // bytes of the bases in memory
 }
 
-// maxHeld bounds the bytes of bases held at a time, beside the whole object at
-// their root and the two that are worked on.
+// maxHeld bounds the bytes of bases in memory, not counting the whole object at their root and
+// the two in use.
 const maxHeld = 32 << 20
 
-// base is an object whose deltas wait in todo.
+// base is an object with deltas that wait in todo.
 type base struct {
-	up    *base // what it is a delta on; nil for a whole object
+	up    *base // its own base; nil for a whole object
 	i     int   // its entry; -1 for an object that only the repository has
-	ref   OID   // that object
+	ref   OID   // the id of that object
 	t     Type
-	data  []byte // nil while it is not held
+	data  []byte // nil while it is not in memory
 	todo  []int
 	depth int
-	cost  int64 // bytes to be made on the way to it from the whole object
+	cost  int64 // bytes to make on the way to it from the whole object
 }
 
-// resolve resolves every delta of the import, adding to the pack the bases that
-// only the repository has.
+// resolve resolves every delta of the import. It adds to the pack the bases that only the
+// repository has.
 func (im *importer) resolve() error {
 	rs := &resolver{im: im, byOff: map[int][]int{}, byRef: map[OID][]int{}}
 	rs.pack = &pack{format: im.r.format, file: im.out.file, size: im.out.off}
@@ -63,7 +63,7 @@ func (im *importer) resolve() error {
 	return rs.external()
 }
 
-// waiting takes the deltas that entry i is the base of.
+// waiting takes the deltas with entry i as their base.
 func (rs *resolver) waiting(i int) []int {
 	id := rs.im.entries[i].id
 	todo := append(rs.byOff[i], rs.byRef[id]...)
@@ -72,8 +72,8 @@ func (rs *resolver) waiting(i int) []int {
 	return todo
 }
 
-// walk resolves everything that hangs on a whole object, depth first. A base is
-// dropped when its last delta is taken.
+// walk resolves all deltas above a whole object, depth first. It drops a base when its last
+// delta is taken.
 func (rs *resolver) walk(root *base) error {
 	stack := []*base{root}
 	for len(stack) > 0 {
@@ -101,8 +101,8 @@ func (rs *resolver) walk(root *base) error {
 	return nil
 }
 
-// hold keeps the bytes of the newest base and lets go of the oldest others while
-// that is too much.
+// hold keeps the bytes of the newest base, and drops the oldest others while the total is too
+// large.
 func (rs *resolver) hold(stack []*base, data []byte) {
 	last := len(stack) - 1
 	stack[last].data = data
@@ -122,7 +122,7 @@ func (rs *resolver) drop(b *base) {
 	b.data = nil
 }
 
-// recall makes the bytes of a base again that were let go.
+// recall makes the dropped bytes of a base again.
 func (rs *resolver) recall(b *base) error {
 	if b.data != nil {
 		return nil
@@ -153,7 +153,7 @@ func (rs *resolver) recall(b *base) error {
 	return nil
 }
 
-// root reads the whole object that deltas hang on.
+// root reads the whole object at the root of a chain.
 func (rs *resolver) root(b *base) ([]byte, error) {
 	if b.i >= 0 {
 		return rs.pack.inflate(rs.im.entries[b.i].entryHead, min(maxDeltified, rs.im.lim.Object))
@@ -191,8 +191,8 @@ func (rs *resolver) one(from *base, i int) ([]byte, error) {
 	return data, im.identify(e, from.t, data)
 }
 
-// external resolves the deltas whose bases the pack does not hold: those bases
-// are appended to it, as a pack on disk must stand alone.
+// external resolves the deltas whose bases are not in the pack. It appends those bases,
+// because a pack on disk must be complete.
 func (rs *resolver) external() error {
 	im := rs.im
 	if rs.left > 0 {
@@ -206,7 +206,7 @@ func (rs *resolver) external() error {
 			continue
 		}
 		if !im.r.disk.hasNow(e.ref) {
-			continue // perhaps a delta that another external base resolves
+			continue // perhaps a delta itself, resolved by another external base
 		}
 		t, data, err := im.r.Object(e.ref, min(maxDeltified, im.lim.Object))
 		if err != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// packStream reads a pack from outside, copies it to a file, and checksums it. It
-// never reads past what it needs from src without having asked for it.
+// packStream reads a pack from outside, copies it to a file, and checksums it. It reads from
+// src only when it needs more bytes.
 type packStream struct {
 	src  io.Reader
 	buf  [32 << 10]byte
-	r, w int   // buf[r:w] was read from src and not yet used
-	mark int   // buf[mark:r] was used and not yet copied
+	r, w int   // buf[r:w] was read from src and is not used yet
+	mark int   // buf[mark:r] was used and is not copied yet
 	at   int64 // bytes of the pack before buf[mark]
 	left int64 // bytes that may still be read from src
 	sum  hash.Hash
@@ -51,7 +51,7 @@ func (s *packStream) fill() error {
 	return s.err
 }
 
-// flush hands on what was used.
+// flush copies and checksums the used bytes.
 func (s *packStream) flush() error {
 	b := s.buf[s.mark:s.r]
 	s.at += int64(len(b))
@@ -89,8 +89,8 @@ func (s *packStream) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// head reads the first 12 bytes and returns the number of objects they claim. The
-// file gets a head of its own, so these bytes are not copied.
+// head reads the first 12 bytes and returns the number of objects that they claim. The file
+// gets a head of its own, so these bytes are not copied.
 func (s *packStream) head() (uint32, error) {
 	var b [packHead]byte
 	if _, err := io.ReadFull(s, b[:]); err != nil {
@@ -103,7 +103,7 @@ func (s *packStream) head() (uint32, error) {
 	return n, s.flush()
 }
 
-// begin starts an entry and returns where it is in the pack.
+// begin starts an entry and returns its offset in the pack.
 func (s *packStream) begin() int64 {
 	if err := s.flush(); err != nil && s.err == nil {
 		s.err = err
@@ -118,8 +118,8 @@ func (s *packStream) end() (uint32, error) {
 	return s.crc, err
 }
 
-// because returns the error of the source or the file where there is one, for
-// that is why err happened; a source that merely ended leaves err.
+// because returns the error of the source or the file if there was one, because it caused err.
+// When the source just ended, it wraps err.
 func (s *packStream) because(err error) error {
 	switch {
 	case s.err == nil:
@@ -130,7 +130,7 @@ func (s *packStream) because(err error) error {
 	return s.err
 }
 
-// trailer compares the checksum at the end of the stream.
+// trailer verifies the checksum at the end of the stream.
 func (s *packStream) trailer(size int) error {
 	if err := s.flush(); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (s *packStream) trailer(size int) error {
 	return nil
 }
 
-// streamInflater inflates entries of a packStream, never reading past one.
+// streamInflater inflates entries of a packStream. It never reads past an entry.
 type streamInflater struct {
 	in *packStream
 	fl inflater
@@ -173,8 +173,8 @@ func (s *streamInflater) copy(w io.Writer, size int64) error {
 	return s.fl.end(size)
 }
 
-// bytes inflates exactly size bytes, which were bounded, into memory that grows
-// with what really comes.
+// bytes inflates exactly size bytes; the caller bounded size. Its memory grows with the bytes
+// that really come.
 func (s *streamInflater) bytes(size int64) ([]byte, error) {
 	if size <= aheadObject {
 		if err := s.fl.startOf(s.in); err != nil {

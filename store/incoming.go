@@ -6,8 +6,8 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// OpenIncoming opens the repository at dir with a further directory of objects: where git
-// keeps what was pushed while a hook judges it (GIT_OBJECT_DIRECTORY). It is for reading.
+// OpenIncoming opens the repository at dir, for reading, with a second objects directory: the
+// one in which git keeps pushed objects while a hook runs (GIT_OBJECT_DIRECTORY).
 func OpenIncoming(dir, objects string) (*Repo, error) {
 	if !filepath.IsAbs(objects) {
 		return nil, fault.New(fault.Usage, "objects in %q: want an absolute path", objects)

@@ -10,12 +10,12 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// readBlock is how much is read from disk at a time: most items, deflated, fit.
+// readBlock is the number of bytes read from disk at a time: most deflated items fit.
 const readBlock = 4096
 
 var blocks = sync.Pool{New: func() any { return new([readBlock]byte) }}
 
-// inflater reads one zlib stream, never past its end.
+// inflater reads one zlib stream. It never reads past the end of the stream.
 type inflater struct {
 	buf *bufio.Reader
 	mem bytes.Reader // in place of buf, for inflateWhole
@@ -24,7 +24,7 @@ type inflater struct {
 
 var inflaters = sync.Pool{New: func() any { return &inflater{buf: bufio.NewReaderSize(nil, readBlock)} }}
 
-// newInflater returns an inflater whose buf reads from r. Give it back with free.
+// newInflater returns an inflater whose buf reads from r. Return it with free.
 func newInflater(r io.Reader) *inflater {
 	in := inflaters.Get().(*inflater)
 	in.buf.Reset(r)
@@ -52,11 +52,11 @@ func (in *inflater) startOf(r io.Reader) (err error) {
 	return nil
 }
 
-// maxBelieved is up to how many bytes a stated size is made room for at once.
+// maxBelieved is the largest stated size in bytes that is allocated at once.
 const maxBelieved = 16 << 20
 
-// exactly reads the rest of the stream, which must be size bytes long. The caller
-// has bounded size.
+// exactly reads the rest of the stream, which must be size bytes long. The caller bounded
+// size.
 func (in *inflater) exactly(size int64) ([]byte, error) {
 	if size > maxBelieved {
 		return in.growing(size)
@@ -75,7 +75,7 @@ func (in *inflater) fill(b []byte) error {
 	return nil
 }
 
-// end checks that the stream ends here, checksum included.
+// end checks that the stream ends here, and its checksum.
 func (in *inflater) end(size int64) error {
 	var one [1]byte
 	n, err := io.ReadFull(in.z, one[:])
@@ -88,15 +88,15 @@ func (in *inflater) end(size int64) error {
 	return nil
 }
 
-// maxWhole is up to how many bytes of a stream are read into memory to be inflated there.
+// maxWhole is the largest stream in bytes that is read into memory before inflating.
 const maxWhole = 1 << 20
 
-// deflatedBound is how long the stream of size bytes is at most, written by anybody who
-// stores what does not get smaller.
+// deflatedBound returns the greatest length of a zlib stream of size bytes, if its writer
+// stores blocks that do not shrink.
 func deflatedBound(size int64) int64 { return size + size>>8 + 64 }
 
-// inflateWhole returns the size bytes that the stream at the beginning of src inflates
-// to; nil when it is wrong, or goes on behind src.
+// inflateWhole returns the size bytes of the stream at the beginning of src. It returns nil
+// when the stream is wrong or goes on after src.
 func inflateWhole(src []byte, size int64) []byte {
 	in := newInflater(nil)
 	defer in.free()

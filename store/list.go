@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// IDs returns the ids of all objects of a repository, reachable or not, each once, sorted.
-// It holds them in memory: one of a million objects takes some 40 MB.
+// IDs returns the ids of all objects of a repository, reachable or not, each once, sorted. It
+// holds them in memory: about 40 MB for a million objects.
 func (r *Repo) IDs(ctx context.Context) ([]OID, error) {
 	for range maxScans {
 		ids, err := r.disk.listIDs(ctx)
@@ -21,8 +21,9 @@ func (r *Repo) IDs(ctx context.Context) ([]OID, error) {
 	return nil, notFound("a pack of %s: others repack all the time", r.dir)
 }
 
-// listIDs lists what is loose and then what is packed: who packs removes files last. A pack that
-// went meanwhile is an error that isMissing knows.
+// listIDs lists loose objects first and packed ones after them, because packing removes the
+// loose files last. For a pack that was removed meanwhile, isMissing reports true for the
+// error.
 func (d *diskObjects) listIDs(ctx context.Context) ([]OID, error) {
 	ids, err := d.looseIDs()
 	if err != nil {

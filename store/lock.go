@@ -17,31 +17,31 @@ import (
 	"github.com/rye-os/rye/internal/place"
 )
 
-// The files that rye adds to a repository. Git ignores both; the ending of the
-// first keeps git from ever taking it for a ref.
+// The files that rye adds to a repository. Git ignores both; with its ending the first can
+// never be a ref.
 const (
-	lockName = "rye.lock" // locked by the kernel; holds the record of ref locks
-	tempName = "rye.tmp"  // a directory ("nest") of temporary files per writing process
+	lockName = "rye.lock" // holds the recorded lock files; locked by the kernel
+	tempName = "rye.tmp"  // a directory with one directory of temporary files ("nest") per writing process
 )
 
-// errBusy says that another process or Repo holds a kernel lock.
+// errBusy means that another process or Repo holds a kernel lock.
 var errBusy = errors.New("lock is held by another process")
 
 // maxWait bounds waiting for locks when the caller's context does not.
 const maxWait = 60 * time.Second
 
-// writeLock serialises the writers of one repository. A Repo has one.
+// writeLock orders the writers of one repository. A Repo has one.
 type writeLock struct {
-	sem  chan struct{} // of this Repo's goroutines
+	sem  chan struct{} // for this Repo's goroutines
 	file *os.File      // rye.lock, once opened; used only while sem is held
 
-	// loose is how many objects edits made files since they were last counted, as
-	// rye.lock has it; negative: not known. Used only while the lock is held.
+	// loose is the number of loose objects made by edits since the last count, as rye.lock has
+	// it; negative: unknown. Used only while the lock is held.
 	loose int
 }
 
-// lock takes the repository's write lock and mends what a dead process left. The
-// caller must call unlock.
+// lock takes the repository's write lock and cleans up after dead processes. The caller must
+// call unlock.
 func (r *Repo) lock(ctx context.Context) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxWait, fault.New(fault.Conflict,
 		"write to %s: another process has held %s for %v", r.dir, lockName, maxWait).Advise("wait for the other rye command, or end it"))
@@ -67,7 +67,7 @@ func (r *Repo) lock(ctx context.Context) (unlock func(), err error) {
 	return unlock, nil
 }
 
-// lockFile locks rye.lock, again if the file was replaced while we waited.
+// lockFile locks rye.lock, and tries again if the file was replaced during the wait.
 func (r *Repo) lockFile(ctx context.Context) error {
 	w := &r.write
 	for {
@@ -93,8 +93,8 @@ func (r *Repo) lockFile(ctx context.Context) error {
 	}
 }
 
-// flockContext waits for the lock in the kernel, which is fair, and gives up with
-// ctx. It closes f when it fails.
+// flockContext waits for the lock in the kernel, which is fair, and gives up when ctx ends. It
+// closes f when it fails.
 func flockContext(ctx context.Context, f *os.File) error {
 	err := flock(f, false)
 	if err == nil {
@@ -114,7 +114,7 @@ func flockContext(ctx context.Context, f *os.File) error {
 		}
 		return err
 	case <-ctx.Done():
-		go func() { // the kernel cannot be asked to stop waiting
+		go func() { // the wait in the kernel cannot be interrupted
 			<-done
 			funlock(f)
 			f.Close()
@@ -123,7 +123,7 @@ func flockContext(ctx context.Context, f *os.File) error {
 	}
 }
 
-// afterLock runs first whenever the lock was taken.
+// afterLock runs first each time the lock is taken.
 func (r *Repo) afterLock() error {
 	if err := r.mendRefLocks(); err != nil {
 		return err
@@ -144,14 +144,14 @@ func (r *Repo) afterLock() error {
 	return err
 }
 
-// deskName returns a name for a temporary file of whoever holds the write lock, and only
-// as long: files that lie there when the lock is taken are a dead process's. To make a nest
-// and to remove it costs a tenth of a small commit.
+// deskName returns a name for a temporary file that is used only under the write lock. So a
+// file that is there when the lock is taken belongs to a dead process. A nest would cost a
+// tenth of a small commit.
 func deskName() string { return path.Join(tempName, randomName()) }
 
-// makeNest makes this Repo's own directory for temporary files that outlive the write
-// lock, under that lock (and mu). A nest is in use exactly as long as the kernel's lock
-// on its file "pin" is held.
+// makeNest makes this Repo's own directory for temporary files that outlive the write lock.
+// The caller holds that lock and mu. A nest is in use exactly as long as the kernel's lock on
+// its file "pin" is held.
 func (r *Repo) makeNest() error {
 	nest := deskName()
 	if err := r.files.mkdir(nest); err != nil {
@@ -170,9 +170,10 @@ func (r *Repo) makeNest() error {
 
 const pinName = "pin"
 
-// cleanNests removes the files and nests of dead processes, and the .keep files by
-// which they protected packs from git repack. It returns of how many processes. What
-// cannot be removed now is tried again by the next. The caller holds the write lock.
+// cleanNests removes the files and nests of dead processes, and the .keep files with which
+// they protected packs from git repack. It returns the number of those processes. The next
+// process tries again to remove files that cannot be removed now. The caller holds the write
+// lock.
 func (r *Repo) cleanNests() (n int, err error) {
 	dead, files, err := r.deadNests()
 	if err != nil {
@@ -180,13 +181,13 @@ func (r *Repo) cleanNests() (n int, err error) {
 	}
 	for _, f := range files {
 		if r.files.remove(f) == nil {
-			n = 1 // the lock has one holder; how many died with it nobody can tell
+			n = 1 // all count as one process: how many left files is unknown
 		}
 	}
 	if len(dead) == 0 {
 		return n, nil
 	}
-	// The .keep files go first: a nest that is gone is not looked for again.
+	// The .keep files go first: without its nest, a .keep file is never looked for again.
 	if err := r.dropKeeps(dead); err != nil {
 		return n, fault.New(fault.Failed, "look for leftovers: %w", err)
 	}
@@ -228,7 +229,7 @@ const keepPrefix = "rye "
 func (r *Repo) nestIsDead(nest string) bool {
 	f, err := r.files.openTo(path.Join(nest, pinName), 0, 0)
 	if err != nil {
-		return isMissing(err) // made under the write lock, which we hold: its maker died
+		return isMissing(err) // without a pin: it is made under the write lock, which we hold, so its maker died
 	}
 	defer f.Close()
 	if flock(f, false) != nil {
@@ -238,8 +239,8 @@ func (r *Repo) nestIsDead(nest string) bool {
 	return true
 }
 
-// ownNest returns the nest and makes it if this Repo has none yet. The caller must
-// not hold the write lock.
+// ownNest returns the nest, and makes it if this Repo has none yet. The caller must not hold
+// the write lock.
 func (r *Repo) ownNest(ctx context.Context) (string, error) {
 	r.mu.Lock()
 	nest := r.nest
@@ -255,7 +256,7 @@ func (r *Repo) ownNest(ctx context.Context) (string, error) {
 	return r.nestLocked()
 }
 
-// nestLocked is ownNest for who holds the write lock.
+// nestLocked is ownNest for a caller that holds the write lock.
 func (r *Repo) nestLocked() (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -266,17 +267,17 @@ func (r *Repo) nestLocked() (string, error) {
 	return r.nest, err
 }
 
-// refLock is one lock file that is about to be made: path is relative to the
-// repository, content and mtime are what tells it from the lock of anyone else.
+// refLock is one lock file that is about to be created. path is relative to the repository.
+// content and mtime distinguish it from the locks of other programs.
 type refLock struct {
 	path    string
 	content string
 	mtime   int64 // nanoseconds since 1970
 }
 
-// recordRefLocks writes into rye.lock which lock files this process is about to
-// make. The caller syncs it before it makes them. The count of loose objects stands
-// before them: there it costs nothing.
+// recordRefLocks writes into rye.lock the lock files that this process is about to create. The
+// caller syncs it before creating them. The count of loose objects comes first in the same
+// write.
 func (r *Repo) recordRefLocks(locks []refLock) error {
 	var body bytes.Buffer
 	if r.write.loose >= 0 {
@@ -298,9 +299,9 @@ func (r *Repo) recordRefLocks(locks []refLock) error {
 
 const recordHead = len("rye ref locks 0000000000\n")
 
-// readRefLocks returns the record, and notes the count of loose objects. What it does
-// not understand it leaves out: the record is only ever used to remove files that
-// match it in every respect.
+// readRefLocks returns the recorded lock files, and stores the count of loose objects. It
+// skips lines that it cannot parse: the record only serves to remove files that match it
+// exactly.
 func (r *Repo) readRefLocks() ([]refLock, error) {
 	r.write.loose = -1
 	head := make([]byte, recordHead)
@@ -334,15 +335,15 @@ func (r *Repo) readRefLocks() ([]refLock, error) {
 	return locks, nil
 }
 
-// mendRefLocks removes lock files that a rye process recorded, made, and did not
-// live to remove. While we hold the write lock no living rye has any, so one that
-// is exactly as recorded is stale; any other is left alone.
+// mendRefLocks removes the recorded lock files of a rye process that died. While we hold the
+// write lock, no running rye has any, so a file that matches the record exactly is stale.
+// Other files stay.
 func (r *Repo) mendRefLocks() error {
 	locks, err := r.readRefLocks()
 	if err != nil || len(locks) == 0 {
 		return err
 	}
-	var dirs []string // synced before the record is gone, see refTx.unlock
+	var dirs []string // synced before the record is erased, see refTx.unlock
 	for _, l := range locks {
 		if checkName(l.path) != nil || !strings.HasSuffix(l.path, ".lock") {
 			continue

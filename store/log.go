@@ -8,8 +8,8 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Log calls visit for from and its first parents, newest first, until a root, an
-// error, or SkipAll.
+// Log calls visit for from and its first parents, newest first, until a root, an error, or
+// SkipAll.
 func (r *Reader) Log(ctx context.Context, from OID, visit func(*Commit) error) error {
 	for id := from; !id.IsZero(); {
 		if err := ctx.Err(); err != nil {
@@ -27,21 +27,21 @@ func (r *Reader) Log(ctx context.Context, from OID, visit func(*Commit) error) e
 	return nil
 }
 
-// History calls visit for each commit on the first-parent line of from, newest
-// first, in which the entry at path became what it then was: e is the entry after
-// that commit, the zero Entry where the commit removed it. Only tree ids are
-// compared, so commits that did not touch the path cost one read.
+// History calls visit for each commit on the first-parent line of from, newest first, that
+// changed the entry at path. e is the entry after that commit, the zero Entry if the commit
+// removed it. It compares only tree ids, so a commit that did not touch the path costs one
+// read.
 func (r *Reader) History(ctx context.Context, from OID, path string, visit func(c *Commit, e Entry) error) error {
 	of := func(c *Commit) (Entry, error) { return r.entryOrNone(c.Tree, path) }
 	same := func(a, b Entry) bool { return a == b }
 	return r.Log(ctx, from, changes(of, same, visit))
 }
 
-// Histories is History for the files of the folder dir that which picks by name: held
-// is what they were after the commit, in git's order, and is not to be changed. which
-// must not keep the name that it is given.
+// Histories is History for the files of the folder dir whose names which accepts. held are
+// those files after the commit, in git's order; visit must not change it. which must not keep
+// the name.
 func (r *Reader) Histories(ctx context.Context, from OID, dir string, which func(name []byte) bool, visit func(c *Commit, held []Entry) error) error {
-	var folder OID // that held was made of
+	var folder OID // the folder that held was read from
 	var held []Entry
 	known := false
 	of := func(c *Commit) ([]Entry, error) {
@@ -61,8 +61,8 @@ func (r *Reader) Histories(ctx context.Context, from OID, dir string, which func
 	return r.Log(ctx, from, changes(of, slices.Equal, visit))
 }
 
-// changes returns what Log is to call so that visit sees the commits where what of finds
-// is not what it finds in the parent, and the first where it finds anything.
+// changes returns a function for Log. It calls visit for the commits where of returns another
+// value than for the parent, and for a root where of returns a value.
 func changes[T any](of func(*Commit) (T, error), same func(a, b T) bool, visit func(*Commit, T) error) func(*Commit) error {
 	var next *Commit
 	var after, nothing T
@@ -86,8 +86,8 @@ func changes[T any](of func(*Commit) (T, error), same func(a, b T) bool, visit f
 	}
 }
 
-// FilesIn returns the files right in a tree (zero: the empty one) that which picks by
-// name, in git's order, without making the other entries. which must not keep the name.
+// FilesIn returns the files directly in a tree (zero: the empty tree) whose names which
+// accepts, in git's order. It allocates no other entries. which must not keep the name.
 func (r *Reader) FilesIn(tree OID, which func(name []byte) bool) (all []Entry, err error) {
 	if tree.IsZero() {
 		return nil, nil
@@ -109,7 +109,7 @@ func (r *Reader) FilesIn(tree OID, which func(name []byte) bool) (all []Entry, e
 	return all, nil
 }
 
-// entryOrNone is Lookup with the zero Entry for what is not there.
+// entryOrNone is Lookup, with the zero Entry for a missing path.
 func (r *Reader) entryOrNone(tree OID, path string) (Entry, error) {
 	e, err := r.Lookup(tree, strings.Trim(path, "/"))
 	if isMissing(err) {
@@ -118,9 +118,9 @@ func (r *Reader) entryOrNone(tree OID, path string) (Entry, error) {
 	return e, err
 }
 
-// Diff calls visit for every file that differs between trees a and b (zero: the
-// empty tree), in git's order; old or new is the zero Entry where it is missing. Equal
-// subtrees are not read. SkipAll ends it without error; the bounds are those of Walk.
+// Diff calls visit for every file that differs between trees a and b (zero: the empty tree),
+// in git's order. old or new is the zero Entry for a missing file. Equal subtrees are not
+// read. SkipAll ends it without an error. Its bounds are the bounds of Walk.
 func (r *Reader) Diff(ctx context.Context, a, b OID, visit func(path string, old, new Entry) error) error {
 	w := diffWalk{r: r, ctx: ctx, visit: visit}
 	return unlessSkipped(w.trees(a, b, "", 0))
@@ -166,8 +166,8 @@ func (w *diffWalk) trees(a, b OID, prefix string, depth int) error {
 	return nil
 }
 
-// compare compares two entries of one name; either may be the zero Entry. A
-// file that became a directory, or the reverse, comes as two.
+// compare compares two entries of one name; either may be the zero Entry. A file that became a
+// directory, or the reverse, arrives in two calls.
 func (w *diffWalk) compare(o, n Entry, prefix string, depth int) error {
 	name := o.Name
 	if name == "" {

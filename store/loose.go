@@ -13,7 +13,7 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// loosePath returns where id lies as a file of its own, below objects.
+// loosePath returns the path of a loose object below objects.
 func loosePath(objects string, id OID) string {
 	s := id.String()
 	return path.Join(objects, s[:2], s[2:])
@@ -36,7 +36,7 @@ func (in *inflater) readLooseHeader() (Type, int64, error) {
 	return 0, 0, fault.New(fault.Integrity, "loose object header: longer than %d bytes", maxLooseHeader)
 }
 
-// parseLooseHeader splits "type size" and accepts only what git writes.
+// parseLooseHeader splits "type size" and accepts only the form that git writes.
 func parseLooseHeader(head []byte) (Type, int64, error) {
 	name, digits, _ := bytes.Cut(head, []byte{' '})
 	t, err := ParseType(string(name))
@@ -78,16 +78,16 @@ func tooLarge(size, limit int64) error {
 	return fault.New(fault.Limit, "%d bytes, at most %d are read", size, limit)
 }
 
-// object is one object about to be written.
+// object is an object to be written.
 type object struct {
 	id   OID
 	t    Type
 	data []byte
 }
 
-// Put writes one object durably, as a loose file. A loose file that is there is
-// verified and synced, not rewritten. An object that only a pack has is written
-// again: git repack may be dropping that pack for being unreachable.
+// Put writes one object durably, as a loose file. It verifies and syncs an existing loose file
+// and does not rewrite it. It writes an object again that only a pack has: git repack may be
+// dropping it because it is unreachable.
 func (r *Repo) Put(ctx context.Context, t Type, data []byte) (OID, error) {
 	nest, err := r.ownNest(ctx)
 	if err != nil {
@@ -97,9 +97,9 @@ func (r *Repo) Put(ctx context.Context, t Type, data []byte) (OID, error) {
 	return id, r.disk.putLoose(nest, []object{{id, t, data}})
 }
 
-// putLoose writes objects as loose files: all are written and synced, at the same
-// time, then named, then their directories are synced. Ones that are there as
-// loose files are synced and left. temp is a directory for temporary files.
+// putLoose writes objects as loose files: it writes and syncs all at the same time, then names
+// them, then syncs their directories. It syncs existing loose files and leaves them. temp is a
+// directory for temporary files.
 func (d *diskObjects) putLoose(temp string, objs []object) error {
 	w, err := d.stageLoose(temp, objs)
 	defer w.close()
@@ -115,22 +115,21 @@ func (d *diskObjects) putLoose(temp string, objs []object) error {
 	return nil
 }
 
-// looseWrite is objects on their way to files of their own: written, then (by the
-// caller) synced, then named.
+// looseWrite writes objects as loose files: written, then synced by the caller, then named.
 type looseWrite struct {
 	d     *diskObjects
 	objs  []object
-	temps []string   // parallel to objs; "" where there is a file already, or no longer a temporary one
+	temps []string   // parallel to objs; "" if the loose file exists, or the temporary file is named
 	files []*os.File // to be synced
 	dirs  []string   // to be synced when all are named
 }
 
-// wideStage is from how many bytes on objects are deflated and written on all
-// processors; below, that costs more than it saves.
+// wideStage is the number of bytes above which objects are deflated and written on all
+// processors. Below it, that costs more than it saves.
 const wideStage = 64 << 10
 
-// stageLoose writes objects to temporary files in the directory temp. It does not
-// sync them. The caller must close what it returns, also with an error.
+// stageLoose writes objects to temporary files in the directory temp. It does not sync them.
+// The caller must close the result, even after an error.
 func (d *diskObjects) stageLoose(temp string, objs []object) (*looseWrite, error) {
 	w := &looseWrite{d: d, objs: objs, temps: make([]string, len(objs)), files: make([]*os.File, len(objs))}
 	size := 0
@@ -153,9 +152,9 @@ func (d *diskObjects) stageLoose(temp string, objs []object) (*looseWrite, error
 	return w, err
 }
 
-// name gives the objects, which are synced, their names and syncs the directories.
+// name gives the synced objects their names and syncs the directories.
 func (w *looseWrite) name() error {
-	w.closeFiles() // Windows renames no open file
+	w.closeFiles() // Windows does not rename open files
 	for i, o := range w.objs {
 		if w.temps[i] == "" {
 			w.dirs = append(w.dirs, path.Dir(w.d.loose(o.id)))
@@ -171,7 +170,7 @@ func (w *looseWrite) name() error {
 	return w.d.wait.syncDirs(w.d.files, unique(w.dirs)...)
 }
 
-// close closes files and removes those that got no name.
+// close closes the files and removes the files without a name.
 func (w *looseWrite) close() {
 	w.closeFiles()
 	for _, t := range w.temps {
@@ -188,13 +187,13 @@ func (w *looseWrite) closeFiles() {
 	w.files = nil
 }
 
-// looseTemp writes one object to a temporary file in the directory temp. When the
-// object is a loose file already there is no temporary one, name is "", and f is that.
+// looseTemp writes one object to a temporary file in the directory temp. For an existing loose
+// object, name is "" and f is the existing file.
 func (d *diskObjects) looseTemp(temp string, o object) (name string, f *os.File, err error) {
 	if d.hasLoose(o.id) {
 		if _, _, err := d.loadLoose(o.id, int64(len(o.data))); err == nil {
 			return "", d.freshen(o.id), nil
-		} // else it is torn or rotten, and replaced
+		} // otherwise it is damaged, and replaced
 	}
 	b, err := looseBytes(o)
 	if err != nil {
@@ -207,14 +206,14 @@ func (d *diskObjects) looseTemp(temp string, o object) (name string, f *os.File,
 	return name, f, nil
 }
 
-// maxLooseStored is up to which size a loose object takes no more room deflated
-// than as it is: one block of most file systems.
+// maxLooseStored is the size up to which deflating saves no disk space: one block of most file
+// systems.
 const maxLooseStored = 4096 - zlibOver - maxLooseHeader
 
-// looseBytes returns an object as its file holds it. Trees are stored, however large:
-// most of a tree is ids, which do not deflate, and deflating the rest of a thousand
-// entries, and inflating it for the next edit, took longer than the whole commit does
-// now. Packing deflates them, once.
+// looseBytes returns the content of an object's loose file. Trees are stored, however large:
+// they consist mostly of ids, which do not deflate. For a thousand entries, deflating the rest
+// and inflating it for the next edit took longer than the whole commit does now. Packing
+// deflates them once.
 func looseBytes(o object) ([]byte, error) {
 	var head [maxLooseHeader]byte
 	h := appendHeader(head[:0], o.t, int64(len(o.data)))
@@ -228,13 +227,13 @@ func looseBytes(o object) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// nameLoose gives a temporary file the name of its object and returns the
-// directories to sync.
+// nameLoose renames a temporary file to the name of its object and returns the directories to
+// sync.
 func (d *diskObjects) nameLoose(temp string, id OID) ([]string, error) {
 	name := d.loose(id)
 	dir := path.Dir(name)
 	dirs := []string{dir}
-	for range 5 { // git prune may remove the directory between our two steps
+	for range 5 { // git prune may remove the directory between mkdirs and rename
 		err := d.files.rename(temp, name)
 		if err == nil {
 			return dirs, nil
@@ -255,19 +254,19 @@ func (d *diskObjects) nameLoose(temp string, id OID) ([]string, error) {
 	return nil, notFound("directory %s", dir)
 }
 
-// freshen opens an object's file, which git may have written without syncing it, and
-// makes it young, so that git prune does not take it for garbage. Nil: it is in a pack
-// now, which whoever made it synced.
+// freshen opens a loose object, which git may have written without a sync, and updates its
+// time, so that git prune keeps it. Nil means that the object is in a pack now; the process
+// that made the pack synced it.
 func (d *diskObjects) freshen(id OID) *os.File {
 	f, err := d.files.open(d.loose(id))
 	if err != nil {
 		return nil
 	}
-	d.files.setTime(d.loose(id), time.Now()) // best effort: the file may be another user's
+	d.files.setTime(d.loose(id), time.Now()) // best effort: the file may belong to another user
 	return f
 }
 
-// unique returns a copy of list with each element once, the first where it was.
+// unique returns a copy of list with each element once, at its first position.
 func unique[T comparable](list []T) []T {
 	seen := make(map[T]bool, len(list))
 	out := make([]T, 0, len(list))

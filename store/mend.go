@@ -10,13 +10,12 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// lostName is the file in which MendRef keeps what it takes out of logs.
+// lostName is the file in which MendRef keeps the lines that it removes from logs.
 const lostName = "rye.lost"
 
-// MendRef moves a ref back to b.To, and takes the positions that are not whole out of its
-// log, under the locks that git takes for it. What it takes out it appends to rye.lost
-// first; no object is touched. When the ref was moved since BrokenRefs looked:
-// fault.Conflict.
+// MendRef moves a ref back to b.To and removes the damaged positions from its log, under the
+// locks that git takes for this. It first appends the removed lines to rye.lost. It touches no
+// object. If the ref moved after BrokenRefs, the error is fault.Conflict.
 func (r *Repo) MendRef(ctx context.Context, b BrokenRef) error {
 	if !b.Mendable() {
 		return fault.New(fault.Integrity, "mend ref %s: no position in its log is whole", b.Name)
@@ -64,17 +63,17 @@ func (r *Repo) mendLocked(b BrokenRef) (err error) {
 	return err
 }
 
-// moveBack gives the prepared file, the first, the name of the ref.
+// moveBack renames the first prepared file to the ref.
 func (tx *refTx) moveBack(name string) error {
 	if err := tx.renameRef(name); err != nil {
 		return err
 	}
-	tx.locks[0].path = "" // used up
+	tx.locks[0].path = "" // renamed
 	return tx.r.disk.wait.syncDirs(tx.r.files, unique(append(tx.dirs, path.Dir(name)))...)
 }
 
-// wholeMoves splits the log of a ref into what stays and what is taken out: the moves to
-// positions that are not whole. A move from such a position is one from nowhere.
+// wholeMoves splits the log of a ref into the lines to keep and the lines to remove, which are
+// the moves to damaged positions. A move from such a position becomes a move from the zero id.
 func (r *Repo) wholeMoves(b BrokenRef) (text []byte, lost string, err error) {
 	all, err := r.files.read(logName(b.Name), maxRefLog)
 	if isMissing(err) {
@@ -104,7 +103,7 @@ func (r *Repo) wholeMoves(b BrokenRef) (text []byte, lost string, err error) {
 	return text, lost, nil
 }
 
-// keepLost appends what is taken out, and where the ref was, to rye.lost, durably.
+// keepLost appends the removed lines, and the old position of the ref, to rye.lost, durably.
 func (r *Repo) keepLost(b BrokenRef, lost string) error {
 	if b.MovesBack() {
 		line, err := encodeMove(r.format, Move{b.At, b.To, mover.At(time.Now()), "fsck --repair"})

@@ -8,17 +8,16 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// namer computes the id of an object from outside. Unlike Format.Hash, which names
-// our own bytes, it recognises blocks that were made to collide under SHA-1, so that
-// no two objects of one id can come in.
-// It names one object after another.
+// namer computes the ids of objects from outside, one after another. Unlike Format.Hash, which
+// is for our own bytes, it detects blocks that were made to collide under SHA-1. So two
+// objects with one id cannot come in.
 type namer struct {
 	hash.Hash
 	format Format
 }
 
-// testOnlyBare, set by a test, leaves out the header that git hashes before an
-// object's bytes: the collisions that are public do not begin with one.
+// testOnlyBare, set by a test, omits the header that git hashes before an object's bytes: the
+// public collisions do not begin with one.
 var testOnlyBare bool
 
 func newNamer(f Format) *namer {
@@ -28,7 +27,7 @@ func newNamer(f Format) *namer {
 	return &namer{f.new(), f}
 }
 
-// begin begins an object of size bytes.
+// begin starts an object of size bytes.
 func (n *namer) begin(t Type, size int64) {
 	n.Reset()
 	if !testOnlyBare {
@@ -36,7 +35,7 @@ func (n *namer) begin(t Type, size int64) {
 	}
 }
 
-// name returns the id of what was written: fault.Malformed for a collision.
+// name returns the id of the written object, or fault.Malformed for a collision.
 func (n *namer) name() (OID, error) {
 	d, ok := n.Hash.(sha1cd.CollisionResistantHash)
 	if !ok {

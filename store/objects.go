@@ -6,19 +6,20 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Objects reads objects out of directories of objects that rye does not keep: those of the
-// user's own repositories. It writes nothing and takes no lock. What lies there may be
-// made to harm its reader, so an object is refused whose deltas take more than mostWork. It is safe for concurrent use.
+// Objects reads objects from objects directories that rye does not manage: the ones in the
+// user's own repositories. It writes nothing and takes no lock. Their contents may be made to
+// harm the reader, so it refuses an object whose deltas make more than mostWork bytes. It is
+// safe for concurrent use.
 type Objects struct {
 	Reader
 	disks []*diskObjects
 }
 
-// mostWork is how many bytes the deltas of one object may make on the way to it: fifty,
-// as deep as git packs, of the widest folder that anybody has.
+// mostWork is the number of bytes that the deltas of one object may make: fifty, the depth of
+// git's packs, of the widest folder that people have.
 const mostWork = 256 << 20
 
-// OpenObjects reads the objects in dirs, each an objects directory, looked at in order.
+// OpenObjects opens dirs, each an objects directory. Objects are looked up in this order.
 func OpenObjects(f Format, dirs ...string) (*Objects, error) {
 	o := &Objects{}
 	var all []source
@@ -35,7 +36,7 @@ func OpenObjects(f Format, dirs ...string) (*Objects, error) {
 	return o, nil
 }
 
-// Close closes the directories, and the packs that reading opened.
+// Close closes the directories and the opened packs.
 func (o *Objects) Close() error {
 	var errs []error
 	for _, d := range o.disks {
@@ -44,15 +45,15 @@ func (o *Objects) Close() error {
 	return errors.Join(errs...)
 }
 
-// RepoConfig is what a reader has to know of a repository's config.
+// RepoConfig is the part of a repository's config that a reader needs.
 type RepoConfig struct {
 	Format   Format
-	Worktree string // core.worktree; "" where it does not say
-	FileMode bool   // core.fileMode: the working tree keeps modes; true where it does not say
+	Worktree string // core.worktree; "" if not set
+	FileMode bool   // core.fileMode: the working tree keeps modes; true if not set
 }
 
-// ParseRepoConfig reads the text of a repository's config, and refuses, as git demands of
-// every reader, formats that this package does not read: fault.Malformed.
+// ParseRepoConfig reads the text of a repository's config. It refuses formats that this
+// package cannot read (fault.Malformed), as git demands of every reader.
 func ParseRepoConfig(text string) (RepoConfig, error) {
 	if len(text) > maxConfig {
 		return RepoConfig{}, fault.New(fault.Limit, "config: more than %d bytes", maxConfig)

@@ -13,9 +13,9 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// OID is the id of a git object: SHA-1 today, SHA-256 when repositories are. It
-// is comparable and usable as a map key. The zero value is "no object". An OID
-// is an address, never evidence.
+// OID is the id of a git object: SHA-1 today, SHA-256 when repositories use it. It is
+// comparable and usable as a map key. The zero value is "no object". An OID is an address,
+// never evidence.
 type OID struct {
 	n uint8 // bytes in use: 0, 20 or 32
 	b [32]byte
@@ -30,7 +30,7 @@ func ParseOID(s string) (OID, error) {
 	return id, nil
 }
 
-// parseHex accepts what ParseOID accepts, and the zero id, which becomes OID{}.
+// parseHex accepts everything that ParseOID accepts, and the zero id, which becomes OID{}.
 func parseHex[T string | []byte](s T) (OID, bool) {
 	var id OID
 	if len(s) != 40 && len(s) != 64 {
@@ -66,7 +66,7 @@ func OIDFromBytes(b []byte) (OID, error) {
 	return oidOf(b), nil
 }
 
-// oidOf copies b, whose length the caller knows to be right.
+// oidOf copies b. The caller guarantees its length.
 func oidOf(b []byte) OID {
 	var id OID
 	copy(id.b[:], b)
@@ -109,7 +109,7 @@ func setOf(ids []OID) map[OID]bool {
 	return set
 }
 
-// Format is the hash that a repository names its objects with.
+// Format is the hash function for the ids of a repository.
 type Format uint8
 
 // The object formats of git.
@@ -141,7 +141,7 @@ func (f Format) zero() string {
 	return "0000000000000000000000000000000000000000000000000000000000000000"[:2*f.size()]
 }
 
-// Hash returns the id that data has as an object of type t.
+// Hash returns the id of data as an object of type t.
 func (f Format) Hash(t Type, data []byte) OID {
 	var head [32]byte
 	h := appendHeader(head[:0], t, int64(len(data)))

@@ -35,15 +35,15 @@ type pack struct {
 	idx  *idxFile
 	file *os.File
 	size int64 // bytes of the pack before its trailer
-	err  error // what opening it said, once and for all; nil while untried
+	err  error // the error of opening, kept for good; nil before the first try
 
-	starts []int64 // where entries begin, sorted, and the end; nil until needed
+	starts []int64 // offsets of the entries, sorted, and the end; nil until needed
 	bases  baseCache
 	reads  lastReads
 }
 
-// open opens the index, and the pack too when that is asked for. A missing file
-// is reported as missing: a concurrent repack removed it.
+// open opens the index, and with whole also the pack. For a missing file, isMissing reports
+// true for the error: a concurrent repack removed it.
 func (p *pack) open(whole bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,8 +79,8 @@ func (p *pack) failed(err error) error {
 	return err
 }
 
-// checkPackFile compares the ends of a pack with its index and returns its size
-// before the trailer.
+// checkPackFile compares the head and the trailer of a pack with its index. It returns the
+// size before the trailer.
 func checkPackFile(f *os.File, x *idxFile) (int64, error) {
 	fi, err := f.Stat()
 	if err != nil {
@@ -140,7 +140,7 @@ func (p *pack) close() error {
 	return err
 }
 
-// memory returns the index when all of it is in memory; else nil.
+// memory returns the index if all of it is in memory; otherwise nil.
 func (p *pack) memory() *idxFile {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,13 +161,13 @@ func (p *pack) find(id OID) (int64, bool, error) {
 // entryHead is the head of an entry in a pack.
 type entryHead struct {
 	t    Type  // a type of object, or packOfsDelta, packRefDelta
-	size int64 // of what the entry's zlib stream inflates to
-	data int64 // where that stream begins
-	base int64 // packOfsDelta: where its base begins
+	size int64 // bytes that the entry's zlib stream inflates to
+	data int64 // offset of that stream
+	base int64 // packOfsDelta: offset of its base
 	ref  OID   // packRefDelta: its base
 }
 
-// byteReader is what the heads of entries are read from.
+// byteReader is the source of an entry head.
 type byteReader interface {
 	io.Reader
 	io.ByteReader
@@ -232,12 +232,12 @@ func readBack(r byteReader) (back, n int64, err error) {
 	return 0, n, fault.New(fault.Integrity, "distance of more than 63 bits")
 }
 
-// section returns an inflater at off. Give it back with free.
+// section returns an inflater at off. Return it with free.
 func (p *pack) section(off int64) *inflater {
 	return newInflater(io.NewSectionReader(p.file, off, p.size-off))
 }
 
-// entryRoom is more than the head of an entry takes.
+// entryRoom is longer than any head of an entry.
 const entryRoom = 64
 
 // head reads the head of the entry at off and checks that off is in the pack.
@@ -258,8 +258,8 @@ func (p *pack) head(off int64) (entryHead, error) {
 	return h, err
 }
 
-// entry reads the head of the entry at off and, when that is a whole object of
-// at most limit bytes, the object: for most of them in one read.
+// entry reads the head of the entry at off. If the entry is a whole object of at most limit
+// bytes, it also returns the object, mostly with a single read.
 func (p *pack) entry(off, limit int64) (h entryHead, data []byte, err error) {
 	if off < packHead || off >= p.size {
 		return h, nil, fault.New(fault.Integrity, "pack entry at %d: outside the pack", off)
@@ -282,7 +282,7 @@ func (p *pack) entry(off, limit int64) (h entryHead, data []byte, err error) {
 	case h.size > limit:
 		return h, nil, tooLarge(h.size, limit)
 	}
-	if b = b[h.data-off:]; h.size <= 4*int64(len(b)) { // else it will hardly be all there
+	if b = b[h.data-off:]; h.size <= 4*int64(len(b)) { // otherwise the block hardly holds all of it
 		data = inflateWhole(b, h.size)
 	}
 	if data == nil {
@@ -361,7 +361,7 @@ func (p *pack) stat(i int64) (Type, int64, error) {
 	return h.t, size, nil
 }
 
-// resultSize inflates as much of a delta as tells the size of its result.
+// resultSize inflates just enough of a delta to read the size of its result.
 func (p *pack) resultSize(h entryHead) (int64, error) {
 	in := p.section(h.data)
 	defer in.free()
@@ -399,7 +399,7 @@ func (p *pack) load(i int64, limit int64) (Type, []byte, error) {
 	return p.loadDelta(h, delta, max(limit, DefaultLimit))
 }
 
-// delta returns how large the result of a delta is and, where it is small itself, the delta.
+// delta returns the size of a delta's result and, if the delta is small, the delta itself.
 func (p *pack) delta(h entryHead) (delta []byte, size int64, err error) {
 	if h.size > readBlock {
 		size, err = p.resultSize(h)
@@ -411,9 +411,9 @@ func (p *pack) delta(h entryHead) (delta []byte, size int64, err error) {
 	return delta, size, err
 }
 
-// loadDelta follows the chain of bases down to a whole object (or a base that is
-// cached), then applies the deltas upwards. limit bounds every step. last is the delta at h,
-// which is read here where it is nil.
+// loadDelta follows the chain of bases to a whole object or a cached base, then applies the
+// deltas in reverse order. limit bounds every step. last is the delta at h; nil means that
+// loadDelta reads it.
 func (p *pack) loadDelta(h entryHead, last []byte, limit int64) (Type, []byte, error) {
 	chain := []entryHead{h}
 	var t Type
@@ -464,8 +464,8 @@ func (p *pack) loadDelta(h entryHead, last []byte, limit int64) (Type, []byte, e
 	return t, data, nil
 }
 
-// baseCache remembers the last bases of deltas, so that reading many objects of a
-// chain does not start at its end each time. What it holds is not changed.
+// baseCache holds recently used bases of deltas, so that reading many objects of a chain does
+// not start at its end each time. Its data must not be changed.
 type baseCache struct {
 	mu   sync.Mutex
 	m    map[int64]cachedBase
@@ -480,7 +480,7 @@ type cachedBase struct {
 
 const (
 	maxBaseCache  = 4 << 20  // bytes per pack
-	readBackCache = 64 << 20 // bytes, when all of one pack is read
+	readBackCache = 64 << 20 // bytes, for reading all of one pack
 )
 
 func (c *baseCache) get(off int64) (Type, []byte, bool) {

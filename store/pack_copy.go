@@ -11,20 +11,19 @@ import (
 	"sort"
 )
 
-// piece is where a pack holds an object whole.
+// piece is the position of a whole object in a pack.
 type piece struct {
 	id       OID
 	i        int64 // position in the index
 	off, end int64
 }
 
-// copyWindow is how much of a pack is read at a time when many entries are copied.
+// copyWindow is the number of bytes read from a pack at a time when many entries are copied.
 const copyWindow = 1 << 20
 
-// copyMany appends to a pack stream those of ids that packs hold whole, reading
-// each pack from its beginning to its end, and returns the others: deltas, loose
-// objects, and what is damaged, for which the ordinary way finds another copy or
-// says what is wrong.
+// copyMany appends to a pack stream all ids that packs hold as whole objects, reading each
+// pack from beginning to end. It returns the other ids: deltas, loose objects, and damaged
+// entries. For those, the normal read finds another copy or reports the error.
 func (d *diskObjects) copyMany(ctx context.Context, w *bufio.Writer, ids []OID) ([]OID, error) {
 	packs, err := d.list()
 	if err != nil {
@@ -43,7 +42,7 @@ func (d *diskObjects) copyMany(ctx context.Context, w *bufio.Writer, ids []OID) 
 	return ids, nil
 }
 
-// pieces finds which of ids are in the pack, sorted by where they lie.
+// pieces finds the ids that are in the pack, sorted by offset.
 func (p *pack) pieces(ids []OID) (found []piece, rest []OID) {
 	if p.open(true) != nil || p.sortStarts() != nil {
 		return nil, ids
@@ -70,7 +69,7 @@ func (p *pack) pieces(ids []OID) (found []piece, rest []OID) {
 // copy appends the pieces that are whole objects and returns the ids of the others.
 func (p *pack) copy(ctx context.Context, w *bufio.Writer, pieces []piece) (rest []OID, err error) {
 	var window []byte
-	var from int64 // where window begins in the pack
+	var from int64 // offset of window in the pack
 	for n, c := range pieces {
 		if n%1024 == 0 && ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -97,7 +96,7 @@ func (p *pack) copy(ctx context.Context, w *bufio.Writer, pieces []piece) (rest 
 	return rest, nil
 }
 
-// intact reports whether entry is a whole object with the CRC that the index states.
+// intact reports whether entry is a whole object with the CRC in the index.
 func (p *pack) intact(c piece, entry []byte) bool {
 	h, err := readEntryHead(bytes.NewReader(entry), c.off, p.format)
 	if err != nil || h.t > TypeTag || h.size > maxRaw {
@@ -107,7 +106,7 @@ func (p *pack) intact(c piece, entry []byte) bool {
 	return err == nil && crc32.ChecksumIEEE(entry) == want
 }
 
-// sortStarts notes where the entries of the pack begin, sorted, and its end.
+// sortStarts fills p.starts with the sorted offsets of the entries and the end of the pack.
 func (p *pack) sortStarts() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,7 +122,7 @@ func (p *pack) sortStarts() error {
 	return nil
 }
 
-// allOffsets reads where every entry begins, in the order of ids.
+// allOffsets reads the offset of every entry, in the order of ids.
 func (x *idxFile) allOffsets() ([]int64, error) {
 	b, err := x.at(nil, x.offsets(), 4*x.n)
 	if err != nil {

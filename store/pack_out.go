@@ -9,7 +9,7 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// PackFor writes a pack stream of what is reachable from want and not from have.
+// PackFor writes a pack stream of the objects that are reachable from want and not from have.
 func (r *Repo) PackFor(ctx context.Context, w io.Writer, want, have []OID) error {
 	got, err := r.Reach(ctx, want, have, ReachOptions{})
 	if err != nil {
@@ -18,9 +18,9 @@ func (r *Repo) PackFor(ctx context.Context, w io.Writer, want, have []OID) error
 	return r.WritePack(ctx, w, got.Objects)
 }
 
-// WritePack writes a pack stream of exactly the objects ids, each once, in no
-// promised order. What our packs hold whole is copied as it is deflated there,
-// checked by its CRC; many objects are read in the order of the disk.
+// WritePack writes a pack stream of exactly the objects ids, each once, in no promised order.
+// Whole objects in our packs are copied in deflated form after a check of their CRC. Many
+// objects are read in the order of the disk.
 func (r *Repo) WritePack(ctx context.Context, w io.Writer, ids []OID) error {
 	ids = unique(ids)
 	sum := r.format.new()
@@ -74,15 +74,15 @@ func (r *Repo) writeObject(w *bufio.Writer, id OID) error {
 }
 
 const (
-	// manyRaw is from how many objects on it pays to hold a pack's index in
-	// memory and to sort its offsets in order to know where each entry ends. For
-	// fewer, the entry is inflated.
+	// manyRaw is the number of objects above which it pays to hold a pack's index in memory
+	// and to sort its offsets, to know where each entry ends. For fewer objects, entries are
+	// inflated to find their end.
 	manyRaw = 256
 	maxRaw  = 64 << 20 // bytes of one entry copied through memory
 )
 
-// raw returns the entry of an object that a pack holds whole; nil where there is
-// none such. Errors mean that nothing can be read at all.
+// raw returns the entry of an object that a pack holds whole; nil if no pack does. After an
+// error no object can be read.
 func (d *diskObjects) raw(id OID) (entry []byte, err error) {
 	if d.hasLoose(id) {
 		return nil, nil
@@ -94,16 +94,16 @@ func (d *diskObjects) raw(id OID) (entry []byte, err error) {
 			return err
 		})
 	if err != nil && !isMissing(err) {
-		entry, err = nil, nil // let the ordinary way of reading say what is wrong
+		entry, err = nil, nil // the normal read reports the error
 	}
 	if isMissing(err) {
-		return nil, nil // loose again, perhaps
+		return nil, nil // perhaps loose again
 	}
 	return entry, err
 }
 
-// raw returns the bytes of the entry at position i, head included, when it is a
-// whole object of moderate size; else nil.
+// raw returns the bytes of the entry at position i, with its head, if it is a whole object of
+// moderate size; otherwise nil.
 func (p *pack) raw(i int64) ([]byte, error) {
 	if err := p.open(true); err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func (p *pack) raw(i int64) ([]byte, error) {
 	return b, nil
 }
 
-// endByInflating finds where an entry ends by reading through it.
+// endByInflating finds the end of an entry by inflating it.
 func (p *pack) endByInflating(h entryHead) (int64, error) {
 	sec := io.NewSectionReader(p.file, h.data, p.size-h.data)
 	in := newInflater(sec)

@@ -15,8 +15,8 @@ const (
 	maxPackedRefs  = 1 << 30 // bytes
 )
 
-// packedRef is one entry of packed-refs. lines are its exact bytes, with the line
-// of the peeled tag when there is one.
+// packedRef is one entry of packed-refs. lines are its exact bytes, with the line of the
+// peeled tag if it has one.
 type packedRef struct {
 	id    OID
 	name  string
@@ -76,7 +76,7 @@ func nextPackedRef(b []byte) (packedRef, int, error) {
 	return packedRef{id: id, name: string(name), lines: b[:n]}, n, nil
 }
 
-// readPackedRefs reads the whole file; none is an empty one.
+// readPackedRefs reads the whole file; a missing file is empty.
 func (r *Repo) readPackedRefs() (header []byte, refs []packedRef, err error) {
 	b, err := r.files.read(packedRefsName, maxPackedRefs)
 	if isMissing(err) {
@@ -88,8 +88,8 @@ func (r *Repo) readPackedRefs() (header []byte, refs []packedRef, err error) {
 	return parsePackedRefs(b)
 }
 
-// packedRefID looks one name up. A sorted file, which is what git writes, is
-// bisected, so that many packed refs cost no more than few.
+// packedRefID looks up one name. It bisects a sorted file, which git writes, so that many
+// packed refs cost no more than a few.
 func (r *Repo) packedRefID(name string) (OID, error) {
 	f, err := r.files.open(packedRefsName)
 	if isMissing(err) {
@@ -106,7 +106,7 @@ func (r *Repo) packedRefID(name string) (OID, error) {
 	return findPackedRef(f, fi.Size(), name)
 }
 
-// packedBlock is read at a time; a part of the file this small is read linearly.
+// packedBlock is the number of bytes read at a time. A part of this size is read linearly.
 const packedBlock = 8192
 
 // findPackedRef returns the zero OID for a name that is not in the file.
@@ -124,7 +124,7 @@ func findPackedRef(f io.ReaderAt, size int64, name string) (OID, error) {
 				return OID{}, err
 			}
 			if at < 0 {
-				break // one line longer than a block: read the rest linearly
+				break // a line is longer than a block: read the rest linearly
 			}
 			if key <= name {
 				lo = at
@@ -159,8 +159,8 @@ func isSorted(f io.ReaderAt, size int64) (bool, error) {
 	return bytes.HasPrefix(line, []byte("# pack-refs with:")) && bytes.Contains(append(line, ' '), []byte(" sorted ")), nil
 }
 
-// lineNear finds the first entry that begins at or after from, and before hi.
-// Where there is none within a block, at is -1.
+// lineNear finds the first entry that begins after from, and before hi. If a block holds none,
+// at is -1.
 func lineNear(f io.ReaderAt, from, hi int64) (at int64, name string, err error) {
 	b := make([]byte, min(packedBlock, hi-from))
 	if _, err := f.ReadAt(b, from); err != nil && err != io.EOF {
@@ -200,7 +200,6 @@ func withoutRefs(header []byte, refs []packedRef, gone map[string]bool) []byte {
 }
 
 // packedUnder returns a packed ref whose name begins with prefix; "" for none.
-// except names refs that do not count.
 func packedUnder(refs []packedRef, prefix string) string {
 	i := sort.Search(len(refs), func(i int) bool { return refs[i].name >= prefix })
 	if i < len(refs) && strings.HasPrefix(refs[i].name, prefix) {

@@ -9,11 +9,11 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// An object that is larger than anybody needs in memory is poured: read, hashed and handed on
-// piece by piece. Only one that a pack holds as a delta has to be in memory, with its bases.
+// Objects too large for memory are poured: read, hashed and written piece by piece. Only an
+// object that a pack holds as a delta must be in memory, together with its bases.
 
-// Check is Object for a reader who wants to know whether id is whole: a blob of more than
-// DefaultLimit bytes is hashed while it is read, and data is nil.
+// Check is Object for a caller that only needs to verify id: a blob of more than DefaultLimit
+// bytes is hashed while it is read, and data is nil.
 func (r *Repo) Check(id OID) (t Type, data []byte, err error) {
 	t, size, err := r.Stat(id)
 	switch {
@@ -26,7 +26,7 @@ func (r *Repo) Check(id OID) (t Type, data []byte, err error) {
 	return t, nil, err
 }
 
-// pour writes the bytes of an object to w. With an error w may have got some of them.
+// pour writes the bytes of an object to w. After an error, w may have received some of them.
 func (d *diskObjects) pour(id OID, w io.Writer) (t Type, size int64, err error) {
 	to := &onceWriter{w: w}
 	err = d.patiently(id,
@@ -47,7 +47,7 @@ func (d *diskObjects) pour(id OID, w io.Writer) (t Type, size int64, err error) 
 	return t, size, nil
 }
 
-// onceWriter refuses a second beginning: what a broken copy gave cannot be taken back.
+// onceWriter refuses a second beginning: bytes from a broken copy cannot be taken back.
 type onceWriter struct {
 	w     io.Writer
 	begun bool
@@ -123,7 +123,7 @@ func (p *pack) pour(i int64, id OID, to *onceWriter) (Type, int64, error) {
 	return h.t, h.size, in.pour(id, p.format, h.t, h.size, to)
 }
 
-// pour writes the size bytes that the stream has left, and compares their hash with id.
+// pour writes the size bytes that remain in the stream and compares their hash with id.
 func (in *inflater) pour(id OID, f Format, t Type, size int64, to *onceWriter) error {
 	w, err := to.begin()
 	if err != nil {
@@ -148,9 +148,9 @@ func (in *inflater) pour(id OID, f Format, t Type, size int64, to *onceWriter) e
 	return nil
 }
 
-// addPoured appends an object of the repository, whole, without holding it.
+// addPoured appends a whole object of the repository without holding it in memory.
 func (p *packFile) addPoured(d *diskObjects, id OID, t Type, size int64) error {
-	if _, _, err := d.pour(id, io.Discard); err != nil { // else the pack would hold what is broken
+	if _, _, err := d.pour(id, io.Discard); err != nil { // otherwise the pack could contain a broken object
 		return err
 	}
 	c := &crcWriter{w: p.w}
@@ -163,7 +163,7 @@ func (p *packFile) addPoured(d *diskObjects, id OID, t Type, size int64) error {
 	return nil
 }
 
-// writePoured writes an object as a pack holds it, whole.
+// writePoured writes a whole object in the form of a pack entry.
 func writePoured(w io.Writer, d *diskObjects, id OID, t Type, size int64) error {
 	var head [12]byte
 	if _, err := w.Write(appendEntryHead(head[:0], t, size)); err != nil {
@@ -183,8 +183,8 @@ func writePoured(w io.Writer, d *diskObjects, id OID, t Type, size int64) error 
 	return err
 }
 
-// growing reads the rest of the stream, which must be size bytes long: it takes memory as
-// bytes come, for a size is only what somebody wrote there.
+// growing reads the rest of the stream, which must be size bytes long. Its memory grows with
+// the bytes that come, because the stated size is not verified.
 func (in *inflater) growing(size int64) ([]byte, error) {
 	var b bytes.Buffer
 	n, err := io.Copy(&b, io.LimitReader(in.z, size))

@@ -8,10 +8,9 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Quarantine holds a pack from outside: checked, indexed, but not part of the
-// repository. Its Reader sees the pack and the repository. End it with Accept or
-// Discard; a dead process's quarantine is removed by the next writer. After
-// Accept it reads what the repository reads.
+// Quarantine holds a pack from outside: checked and indexed, but not part of the repository.
+// Its Reader reads the pack and the repository. End it with Accept or Discard; the next writer
+// removes the quarantine of a dead process. After Accept it reads only the repository.
 type Quarantine struct {
 	Reader
 	r   *Repo
@@ -19,23 +18,23 @@ type Quarantine struct {
 	in  map[OID]bool
 	src *packSource
 
-	outside []OID // named by objects of the pack, and not in it; unless !linked
-	linked  bool  // outside is known
+	outside []OID // ids that the objects name and the pack lacks; set if linked
+	linked  bool  // outside is complete
 
 	mu   sync.Mutex
-	dir  string // "" once it is gone
+	dir  string // "" after the removal
 	path string // of the pack, without ".pack"
 	sum  []byte
 	keep *keep
 }
 
-// packSource reads one pack that no repository lists. It is safe for concurrent use.
+// packSource reads one pack that is in no repository's list. It is safe for concurrent use.
 type packSource struct {
 	mu sync.RWMutex
-	p  *pack // nil once it is gone
+	p  *pack // nil after close
 }
 
-// newQuarantine takes over dir and the ids, each given once.
+// newQuarantine takes ownership of dir and of the ids, which must not repeat.
 func (r *Repo) newQuarantine(dir, path string, sum []byte, ids []OID) *Quarantine {
 	q := &Quarantine{r: r, dir: dir, path: path, sum: sum, ids: ids, in: setOf(ids)}
 	slices.SortFunc(q.ids, OID.Compare)
@@ -44,7 +43,8 @@ func (r *Repo) newQuarantine(dir, path string, sum []byte, ids []OID) *Quarantin
 	return q
 }
 
-// use runs f for the object's position; missing when the pack does not have it.
+// use runs f for the object's position. It returns a missing error if the pack lacks the
+// object.
 func (s *packSource) use(id OID, f func(p *pack, i int64) error) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -99,13 +99,13 @@ func (s *packSource) close() {
 	}
 }
 
-// Objects returns the ids of everything in the pack, sorted: what came, and the
-// bases that a thin pack left out.
+// Objects returns the ids of all objects in the pack, sorted: the received ones, and the bases
+// that a thin pack left out.
 func (q *Quarantine) Objects() []OID { return append([]OID(nil), q.ids...) }
 
-// Connected checks that everything reachable from ids is in the quarantine or in
-// the repository. What the repository has is taken to be complete. The error for
-// a hole is fault.Malformed.
+// Connected checks that everything reachable from ids is in the quarantine or in the
+// repository. It assumes that the repository is complete. The error for a hole is
+// fault.Malformed.
 func (q *Quarantine) Connected(ctx context.Context, ids ...OID) error {
 	if q.closed(ctx) {
 		ids = slices.DeleteFunc(slices.Clone(ids), func(id OID) bool { return q.in[id] })
@@ -113,9 +113,8 @@ func (q *Quarantine) Connected(ctx context.Context, ids ...OID) error {
 	return q.walk(ctx, ids)
 }
 
-// closed reports whether everything that any object of the pack names is there.
-// That is known without reading one; where it is not so, a walk finds out whether
-// the hole matters.
+// closed reports whether every object that the pack names is present. It reads no object for
+// this. If it returns false, a walk decides whether the hole matters.
 func (q *Quarantine) closed(ctx context.Context) bool {
 	if !q.linked {
 		return false
@@ -128,10 +127,10 @@ func (q *Quarantine) closed(ctx context.Context) bool {
 	return true
 }
 
-// walk follows every link from ids as far as the pack has it.
+// walk follows every link from ids through the objects of the pack.
 func (q *Quarantine) walk(ctx context.Context, ids []OID) error {
 	seen := make(map[OID]bool, len(q.ids))
-	var todo []OID // of the pack, each once: a tree may name the same a million times
+	var todo []OID // objects of the pack, each once: a tree may name the same one a million times
 	enter := func(ids []OID) error {
 		for _, id := range ids {
 			switch {
@@ -166,7 +165,7 @@ func (r *Reader) links(id OID) ([]OID, error) {
 	if err != nil || t == TypeBlob {
 		return nil, err
 	}
-	_, data, err := r.Object(id, min(max(size, 1), MaxTreeSize)) // what links is no larger
+	_, data, err := r.Object(id, min(max(size, 1), MaxTreeSize)) // types with links are no larger
 	if err != nil {
 		return nil, err
 	}
@@ -177,9 +176,8 @@ func (r *Reader) links(id OID) ([]OID, error) {
 	return ids, nil
 }
 
-// Accept moves the pack into the repository, durably. ids must be in the pack or
-// in the repository, else nothing happens. As with Batch.Flush, move the refs and
-// then Release.
+// Accept moves the pack into the repository, durably. ids must be in the pack or in the
+// repository; otherwise nothing happens. As with Batch.Flush, move the refs and then Release.
 func (q *Quarantine) Accept(ctx context.Context, ids ...OID) error {
 	for _, id := range ids {
 		if !q.Has(id) {

@@ -7,26 +7,26 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// ReachOptions narrows Reach to what a shallow or filtering reader asks for.
+// ReachOptions narrows Reach for a shallow or filtering reader.
 type ReachOptions struct {
-	Depth     int   // commits below each other from each wanted one; 0: all
+	Depth     int   // commits in a line from each wanted one; 0: all
 	Shallow   []OID // commits whose parents the other side does not have
 	NoBlobs   bool  // filter blob:none
 	NoTrees   bool  // filter tree:0
 	BlobLimit int64 // filter blob:limit: only blobs below this many bytes; 0: no limit
 }
 
-// Reached is what Reach found.
+// Reached is the result of Reach.
 type Reached struct {
 	Objects   []OID // tags and commits first, newest first; each once
 	Shallow   []OID // commits whose parents were left out because of Depth
-	Unshallow []OID // of ReachOptions.Shallow: commits whose parents are now included
+	Unshallow []OID // commits in ReachOptions.Shallow whose parents are now included
 }
 
-// Reach lists what is reachable from want and, as far as is cheap to know, not
-// from have: every object the other side lacks, perhaps some that it has. Ids in
-// have that are unknown here are passed over; an unknown id in want is an error.
-// Wanted trees and blobs are listed whatever the filter.
+// Reach lists the objects that are reachable from want and, as far as that is cheap to know,
+// not from have: every object that the other side lacks, and perhaps some that it has. It
+// skips unknown ids in have; an unknown id in want is an error. It lists wanted trees and
+// blobs whatever the filter.
 func (r *Reader) Reach(ctx context.Context, want, have []OID, o ReachOptions) (*Reached, error) {
 	w := &reach{r: r, o: o, out: &Reached{}, marks: map[OID]*mark{}, seen: map[OID]bool{}, shallow: setOf(o.Shallow)}
 	w.deepen = o.Depth > 0 && len(o.Shallow) > 0
@@ -56,7 +56,7 @@ func (r *Reader) Reach(ctx context.Context, want, have []OID, o ReachOptions) (*
 	return w.out, nil
 }
 
-// mark is what is known of one commit.
+// mark holds the state of one commit.
 type mark struct {
 	id      OID
 	tree    OID
@@ -65,7 +65,7 @@ type mark struct {
 	has     bool // the other side has it
 	wanted  bool
 	depth   int  // from the nearest wanted tip, 1 for the tip itself
-	cut     bool // depth ends here: its parents are left out
+	cut     bool // Depth ends here: its parents are left out
 	queued  bool
 	counted bool // queued, and counted in wanting
 }
@@ -78,15 +78,15 @@ type reach struct {
 	queue   markQueue
 	wanting int // queued marks whose parents may be wanted
 	order   []*mark
-	seen    map[OID]bool // objects listed, or known to be there
+	seen    map[OID]bool // objects that are listed, or that the other side has
 	shallow map[OID]bool // commits whose parents the other side does not have
-	deepen  bool         // look behind what the other side has, for parents it lacks
+	deepen  bool         // look behind the other side's commits, for parents that it lacks
 }
 
 // maxTagChain bounds tags of tags.
 const maxTagChain = 16
 
-// want enters one wanted id: commits into the queue, tags and what they name.
+// want enters one wanted id: commits into the queue, tags together with their targets.
 func (w *reach) want(id OID, rest *[]OID, depth int) error {
 	t, _, err := w.r.Stat(id)
 	if err != nil {
@@ -165,7 +165,7 @@ func (w *reach) mark(id OID) (*mark, error) {
 	return m, nil
 }
 
-// push queues m, or counts it when it is queued already and is now wanted.
+// push queues m. If m is queued already and is now wanted, push counts it.
 func (w *reach) push(m *mark) {
 	if m.wanted && (!m.has || w.deepen) && !m.counted {
 		m.counted = true
@@ -177,7 +177,7 @@ func (w *reach) push(m *mark) {
 	}
 }
 
-// has marks a commit as had. When it was queued as wanted, that wish ends.
+// has marks a commit as present on the other side. It is then no longer counted as wanted.
 func (w *reach) has(m *mark) {
 	if m.has {
 		return
@@ -190,9 +190,8 @@ func (w *reach) has(m *mark) {
 	w.push(m)
 }
 
-// paint walks from both sides, newest first, until nothing is left that is
-// wanted and may not be had. Clocks that run backwards make it list more than
-// needed, never less.
+// paint walks from both sides, newest first, until no wanted commit is left that the other
+// side may lack. Clocks that run backwards make it list more than needed, never less.
 func (w *reach) paint(ctx context.Context) error {
 	for w.wanting > 0 {
 		if err := ctx.Err(); err != nil {
@@ -222,14 +221,14 @@ func (w *reach) paint(ctx context.Context) error {
 	return nil
 }
 
-// parent hands on to a parent of m that it is had, or wanted.
+// parent marks a parent of m as present on the other side, or as wanted.
 func (w *reach) parent(m *mark, id OID, has, wants bool) error {
 	if !has && !wants {
 		return nil
 	}
 	p, err := w.mark(id)
 	if isMissing(err) && !wants {
-		return nil // a partial repository need not have what both sides have
+		return nil // a partial repository may lack objects that both sides have
 	}
 	if err != nil {
 		return err
@@ -253,7 +252,7 @@ func (w *reach) parent(m *mark, id OID, has, wants bool) error {
 	return nil
 }
 
-// commits lists the wanted commits and then what their trees add.
+// commits lists the wanted commits, and then the objects that their trees add.
 func (w *reach) commits(ctx context.Context) error {
 	var list []*mark
 	for _, m := range w.order {
@@ -283,8 +282,8 @@ func (w *reach) commits(ctx context.Context) error {
 	return nil
 }
 
-// unshallow finds the commits that the other side had cut off and now gets the
-// parents of. It has their trees, so what those share is not sent again.
+// unshallow finds the commits in o.Shallow whose parents the other side now gets. The other
+// side has their trees, so shared objects are not sent again.
 func (w *reach) unshallow(ctx context.Context) error {
 	if !w.deepen {
 		return nil
@@ -309,8 +308,8 @@ func (w *reach) unshallow(ctx context.Context) error {
 	return nil
 }
 
-// commitTree lists what the tree of m adds to that of its first parent, when the
-// other side will have that one, else all of it.
+// commitTree lists the objects that the tree of m adds to the tree of its first parent. If the
+// other side will not have that parent, it lists the whole tree.
 func (w *reach) commitTree(m *mark) error {
 	var base OID
 	if len(m.parents) > 0 {
@@ -321,7 +320,7 @@ func (w *reach) commitTree(m *mark) error {
 	return w.tree(m.tree, base, 0)
 }
 
-// tree lists the objects of a tree that base does not have at the same place.
+// tree lists the objects of a tree that base does not have at the same path.
 func (w *reach) tree(id, base OID, depth int) error {
 	if w.o.NoTrees || id == base || w.seen[id] {
 		return nil
@@ -391,8 +390,8 @@ func (w *reach) single(ctx context.Context, id OID) error {
 	return nil
 }
 
-// markQueue is a heap, newest commit first; what is had comes before what is
-// wanted at the same second.
+// markQueue is a heap, newest commit first. At the same second, commits of the other side come
+// before wanted ones.
 type markQueue []*mark
 
 func (q markQueue) Len() int { return len(q) }

@@ -11,7 +11,7 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// DefaultLimit is the size limit, in bytes, where a caller gives 0.
+// DefaultLimit is the size limit, in bytes, for a caller that gives 0.
 const DefaultLimit = 64 << 20
 
 // Reader reads objects. Repo and Quarantine embed one, so both have its methods,
@@ -21,12 +21,12 @@ type Reader struct {
 	sources []source
 
 	mu    sync.Mutex
-	trees map[OID][]byte // verified bytes of trees read lately; not changed
+	trees map[OID][]byte // verified bytes of recently read trees; never changed
 	kept  int            // bytes in trees
 }
 
-// source is a place that has objects. load compares bytes and id. Errors for an
-// object that is not there satisfy isMissing.
+// source is a place that has objects. load compares bytes and id. isMissing is true for the
+// error of an absent object.
 type source interface {
 	load(id OID, limit int64) (Type, []byte, error)
 	stat(id OID) (Type, int64, error)
@@ -35,13 +35,13 @@ type source interface {
 
 func (r *Reader) init(f Format, sources ...source) { r.format, r.sources = f, sources }
 
-// Format returns the hash that names the objects.
+// Format returns the hash function for the ids.
 func (r *Reader) Format() Format { return r.format }
 
-// Object returns the type and bytes of id. The bytes were hashed and compared
-// with id, and are the caller's. An object larger than limit bytes (0 means
-// DefaultLimit) is refused with fault.Limit before it is inflated; a missing one
-// with fault.NotFound (ErrNotExist); bytes that do not match with fault.Integrity.
+// Object returns the type and bytes of id. The bytes were hashed and compared with id, and
+// belong to the caller. An object larger than limit bytes (0 means DefaultLimit) is refused
+// with fault.Limit before it is inflated; a missing one with fault.NotFound (ErrNotExist);
+// bytes that do not match with fault.Integrity.
 func (r *Reader) Object(id OID, limit int64) (Type, []byte, error) {
 	if limit <= 0 {
 		limit = DefaultLimit
@@ -66,7 +66,7 @@ func (r *Reader) Stat(id OID) (Type, int64, error) {
 	return 0, 0, notFound("object %s", id)
 }
 
-// Has reports whether id is there.
+// Has reports whether id exists.
 func (r *Reader) Has(id OID) bool {
 	for _, s := range r.sources {
 		if s.has(id) {
@@ -76,7 +76,7 @@ func (r *Reader) Has(id OID) bool {
 	return false
 }
 
-// typed is Object for what must be of type want.
+// typed is Object for an object that must be of type want.
 func (r *Reader) typed(id OID, want Type, limit int64) ([]byte, error) {
 	t, data, err := r.Object(id, limit)
 	if err != nil {
@@ -88,10 +88,10 @@ func (r *Reader) typed(id OID, want Type, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// Blob is Object for what must be a blob.
+// Blob is Object for an object that must be a blob.
 func (r *Reader) Blob(id OID, limit int64) ([]byte, error) { return r.typed(id, TypeBlob, limit) }
 
-// Commit reads and splits a commit. See ParseCommit for what is accepted.
+// Commit reads and splits a commit. See ParseCommit for the accepted form.
 func (r *Reader) Commit(id OID) (*Commit, error) {
 	raw, err := r.typed(id, TypeCommit, MaxCommitSize)
 	if err != nil {
@@ -135,7 +135,7 @@ func (r *Reader) rawTree(id OID) ([]byte, error) {
 	return raw, nil
 }
 
-// Tree returns the entries of a tree, in git's order. See ParseTree for what is accepted.
+// Tree returns the entries of a tree, in git's order. See ParseTree for the accepted form.
 func (r *Reader) Tree(id OID) ([]Entry, error) {
 	raw, err := r.rawTree(id)
 	if err != nil {
@@ -148,8 +148,8 @@ func (r *Reader) Tree(id OID) ([]Entry, error) {
 	return entries, nil
 }
 
-// Lookup returns the entry at path ("a/b/c", no leading slash) below tree. "" is
-// the tree itself. Missing: fault.NotFound (ErrNotExist).
+// Lookup returns the entry at path ("a/b/c", no leading slash) below tree. "" is the tree
+// itself. A missing path is fault.NotFound (ErrNotExist).
 func (r *Reader) Lookup(tree OID, path string) (Entry, error) {
 	e := Entry{Mode: ModeDir, ID: tree}
 	for rest := path; rest != ""; {
@@ -176,8 +176,8 @@ func (r *Reader) Lookup(tree OID, path string) (Entry, error) {
 	return e, nil
 }
 
-// treeOfRepo keeps apart a path that is not in a tree and a tree that is not in
-// the repository: the second is damage, or a partial repository.
+// treeOfRepo distinguishes a path that is missing in a tree from a tree that is missing in the
+// repository. The second is damage, or a partial repository.
 func treeOfRepo(id OID, err error) error {
 	if isMissing(err) {
 		return fault.New(fault.Integrity, "tree %s is not in the repository", id)
@@ -185,8 +185,8 @@ func treeOfRepo(id OID, err error) error {
 	return err
 }
 
-// SkipDir, returned by a visit function for a directory, leaves that directory
-// out. SkipAll ends a walk without error. They are those of io/fs.
+// SkipDir, returned by a visit function for a directory, skips that directory. SkipAll ends a
+// walk without error. Both are the values from io/fs.
 var (
 	SkipDir = fs.SkipDir
 	SkipAll = fs.SkipAll
@@ -195,26 +195,26 @@ var (
 // maxTreeDepth bounds walks through trees, which may be hostile.
 const maxTreeDepth = 256
 
-// Bounds of one walk. A few trees that hold each other many times can name more files
-// than there are atoms: seven of thirty entries each make 22 thousand million.
+// Bounds of one walk. A few trees that hold each other many times can name more files than
+// there are atoms: seven with thirty entries each make 22 billion.
 const (
 	MaxWalk      = 1 << 18  // entries, directories included
 	maxWalkBytes = 64 << 20 // of paths
 )
 
-// Walk calls visit for every entry below tree in git's order, directories before
-// what they hold. It reads every occurrence of a subtree that occurs many times, and
-// ends with fault.Limit beyond MaxWalk entries, 64 MiB of paths, or 256 directories one
-// in the other: for trees from outside call CheckContent first.
+// Walk calls visit for every entry below tree in git's order, a directory before its contents.
+// It reads a repeated subtree at each occurrence. It ends with fault.Limit beyond MaxWalk
+// entries, 64 MiB of paths, or 256 nested directories: for trees from outside call
+// CheckContent first.
 func (r *Reader) Walk(ctx context.Context, tree OID, visit func(path string, e Entry) error) error {
 	w := walk{r: r, ctx: ctx, visit: visit}
 	return unlessSkipped(w.tree(tree, "", 0))
 }
 
-// pace counts what a walk has met.
+// pace counts the entries of a walk.
 type pace struct{ entries, bytes int }
 
-// step notes one more entry, and says when it is time to stop.
+// step counts one more entry and returns an error beyond the bounds, or when ctx ends.
 func (p *pace) step(ctx context.Context, path int) error {
 	p.entries++
 	p.bytes += path
@@ -227,7 +227,7 @@ func (p *pace) step(ctx context.Context, path int) error {
 	return nil
 }
 
-// unlessSkipped returns the error of a walk, which SkipAll is not.
+// unlessSkipped returns the error of a walk, and nil for SkipAll.
 func unlessSkipped(err error) error {
 	if errors.Is(err, SkipAll) {
 		return nil

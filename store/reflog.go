@@ -12,10 +12,10 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Move is one line of the log that a ref keeps of where it pointed.
+// Move is one line in the log of a ref.
 type Move struct {
 	Old, New OID   // zero: the ref did not exist
-	Who      Stamp // whose process moved it, and when
+	Who      Stamp // the user whose process moved it, and the time
 	Why      string
 }
 
@@ -25,8 +25,8 @@ const (
 	maxReason = 1024      // bytes of a message
 )
 
-// logRule is core.logAllRefUpdates: which refs get a log that have none yet. One
-// that has a log goes on with it, whatever the rule.
+// logRule is core.logAllRefUpdates: the refs that get a log if they have none yet. A ref with
+// a log continues it under every rule.
 type logRule uint8
 
 const (
@@ -44,11 +44,11 @@ func (l logRule) begins(name string) bool {
 	return l == logAlways
 }
 
-// mover is the name in logs of who moves a ref and is not the author of a commit.
+// mover is the name in logs for moves without an author of a commit.
 var mover = Ident{Name: "rye", Email: "rye@rye.invalid"}
 
-// encodeMove writes a line as git does: "<old> <new> <who>[\t<why>]\n", with runs
-// of blanks and control characters in the message made into one blank.
+// encodeMove writes a line as git does: "<old> <new> <who>[\t<why>]\n". A run of blanks and
+// control characters in the message becomes one blank.
 func encodeMove(f Format, m Move) (string, error) {
 	who, err := encodeStamp(m.Who)
 	if err != nil {
@@ -61,7 +61,7 @@ func encodeMove(f Format, m Move) (string, error) {
 	return line + "\n", nil
 }
 
-// oneLine makes a message fit a line of a log.
+// oneLine shortens a message and puts it on one line.
 func oneLine(s string) string {
 	if len(s) > maxReason {
 		s = s[:maxReason]
@@ -69,7 +69,7 @@ func oneLine(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(c rune) bool { return c <= ' ' || c == 0x7f }), " ")
 }
 
-// hex is String of id, and as many zeros as the format demands.
+// hex is String of id, with as many zeros as the format needs for the zero OID.
 func (f Format) hex(id OID) string {
 	if id.IsZero() {
 		return f.zero()
@@ -77,8 +77,8 @@ func (f Format) hex(id OID) string {
 	return id.String()
 }
 
-// parseMove reads a line without its newline. Git passes over lines that it does
-// not understand, such as what a loss of power tore, and so does rye.
+// parseMove reads a line without its newline. As git does, rye skips lines that it cannot
+// parse, such as a line torn by a loss of power.
 func parseMove(f Format, line string) (m Move, ok bool) {
 	n := 2 * f.size()
 	if len(line) < 2*n+2 || line[n] != ' ' || line[2*n+1] != ' ' {
@@ -93,8 +93,8 @@ func parseMove(f Format, line string) (m Move, ok bool) {
 	return m, ok1 && ok2 && ok3
 }
 
-// RefLog returns where a ref, or "HEAD", pointed, oldest move first. Lines that are
-// no moves are left out. A ref that keeps no log has none.
+// RefLog returns the moves of a ref, or of "HEAD", oldest first. It skips lines that are no
+// moves. A ref without a log has no moves.
 func (r *Repo) RefLog(name string) (moves []Move, err error) {
 	if name != "HEAD" {
 		if err := CheckRefName(name); err != nil {
@@ -116,7 +116,7 @@ func (r *Repo) RefLog(name string) (moves []Move, err error) {
 	return moves, nil
 }
 
-// RefLogs lists what keeps a log, sorted: "HEAD" and refs.
+// RefLogs lists the refs that have a log, and "HEAD" if it has one, sorted.
 func (r *Repo) RefLogs() (names []string, err error) {
 	err = r.files.walk(logsName, func(file string, d fs.DirEntry) error {
 		name := strings.TrimPrefix(file, logsName+"/")
@@ -132,8 +132,8 @@ func (r *Repo) RefLogs() (names []string, err error) {
 	return names, nil
 }
 
-// Roots returns what keeps objects: where refs point, and what logs name, as far
-// as it is here; what is gone was let go by git.
+// Roots returns the ids that keep objects alive: the targets of refs, and the ids in logs that
+// exist here. git has dropped the objects of the others.
 func (r *Repo) Roots() ([]OID, error) { return r.roots(r.Has) }
 
 // roots is Roots with only those ids from logs for which here is true.
@@ -171,10 +171,10 @@ func (r *Repo) roots(here func(OID) bool) ([]OID, error) {
 	return ids, nil
 }
 
-// logName is where the log of a ref lies.
+// logName returns the path of a ref's log.
 func logName(name string) string { return logsName + "/" + name }
 
-// keepsLog reports whether a move of the ref is to be written down.
+// keepsLog reports whether moves of the ref are logged.
 func (r *Repo) keepsLog(name string) bool {
 	if r.logs.begins(name) {
 		return true
@@ -183,8 +183,8 @@ func (r *Repo) keepsLog(name string) bool {
 	return err == nil && i.isRegular()
 }
 
-// logMoves appends to the logs, before the refs move, as git does: after a kill a
-// log may say more than happened, never less. The caller holds the locks.
+// logMoves appends to the logs before the refs move, as git does: after a kill a log may show
+// more than happened, never less. The caller holds the locks.
 func (tx *refTx) logMoves() error {
 	now := time.Now()
 	for _, u := range tx.updates {
@@ -210,7 +210,7 @@ func (tx *refTx) logMoves() error {
 	return nil
 }
 
-// logMove appends one line. The file stays open until commit has synced it.
+// logMove appends one line. The file stays open until commit syncs it.
 func (tx *refTx) logMove(name, line string) error {
 	f, err := tx.openLog(name)
 	if err != nil {
@@ -229,7 +229,7 @@ func (tx *refTx) logMove(name, line string) error {
 	}
 	if err == nil {
 		if _, err = f.WriteString(line); err != nil {
-			f.Truncate(fi.Size()) // there was no room for all of it
+			f.Truncate(fi.Size()) // the disk was too full for all of it
 		}
 	}
 	if err != nil {
@@ -238,7 +238,7 @@ func (tx *refTx) logMove(name, line string) error {
 	return nil
 }
 
-// openLog opens a log to append to, and makes it if there is none.
+// openLog opens a log for appending, and creates it if it is missing.
 func (tx *refTx) openLog(name string) (*os.File, error) {
 	file := logName(name)
 	for range 10 {
@@ -272,9 +272,9 @@ func (tx *refTx) openLog(name string) (*os.File, error) {
 	return nil, errors.New("logs of other refs are in the way")
 }
 
-// dropOldLogs removes logs of refs that are gone, and empty directories, where the
-// log of name belongs: one would be a directory of the other. It returns a ref
-// whose log has to stay.
+// dropOldLogs makes room for the log of name. It removes empty directories and logs of deleted
+// refs that are in the way, because one would be a directory of the other. It returns a ref
+// whose log must stay.
 func (tx *refTx) dropOldLogs(name string) (alive string) {
 	for up := path.Dir(name); up != "refs" && up != "."; up = path.Dir(up) {
 		tx.r.dropDeadLog(up)
@@ -291,10 +291,10 @@ func (tx *refTx) dropOldLogs(name string) (alive string) {
 	return alive
 }
 
-// dropDeadLog removes the log of a ref that does not exist, which is what a process
-// leaves that died, or had no more room, before it made the ref. It returns the
-// directory that changed, or "". A log that tells of more than that stays: the ref was
-// lost, and its log says where it was.
+// dropDeadLog removes the log of a ref that does not exist. A process leaves such a log if it
+// died, or the disk was full, before it created the ref. dropDeadLog returns the directory
+// that changed, or "". A log that shows more moves stays: the ref was lost, and its log shows
+// where it was.
 func (r *Repo) dropDeadLog(name string) string {
 	if CheckRefName(name) != nil {
 		return ""
@@ -313,8 +313,8 @@ func (r *Repo) dropDeadLog(name string) string {
 	return path.Dir(file)
 }
 
-// dropLogs removes the logs of refs that are about to be deleted: a ref without a
-// log is as good as any, a log without its ref troubles git.
+// dropLogs removes the logs of refs that are about to be deleted. A ref without a log is
+// valid, but a log without its ref disturbs git.
 func (tx *refTx) dropLogs() error {
 	for _, u := range tx.updates {
 		if !u.New.IsZero() || u.Old.IsZero() {
@@ -332,12 +332,12 @@ func (tx *refTx) dropLogs() error {
 	return nil
 }
 
-// logAge is how long a move stays in a log: git's own gc.reflogExpire.
+// logAge is the age at which a move leaves a log: the default of git's gc.reflogExpire.
 const logAge = 90 * 24 * time.Hour
 
-// expireLogs drops the moves before a time from all logs, as git gc does: under the
-// locks that git takes for it. A log that git holds is left for the next time.
-// With dryRun it only counts. The caller holds the write lock.
+// expireLogs removes moves before a time from all logs, as git gc does and under the same
+// locks. It leaves a log that git has locked for the next time. With dryRun it only counts.
+// The caller holds the write lock.
 func (r *Repo) expireLogs(before time.Time, dryRun bool) (dropped int, err error) {
 	names, err := r.RefLogs()
 	if err != nil {
@@ -375,7 +375,8 @@ func (r *Repo) expireLog(name string, before time.Time) (dropped int, err error)
 	return dropped, err
 }
 
-// liveMoves returns a log without the moves before a time, and how many those are.
+// liveMoves returns a log without the moves before a time and without unreadable lines, and
+// the number of lines that it dropped.
 func (r *Repo) liveMoves(name string, before time.Time) (text []byte, dropped int, err error) {
 	all, err := r.files.read(logName(name), maxRefLog)
 	if isMissing(err) {
@@ -395,7 +396,7 @@ func (r *Repo) liveMoves(name string, before time.Time) (text []byte, dropped in
 	return text, dropped, nil
 }
 
-// syncLogs makes what was appended durable, with the directories in dirs.
+// syncLogs makes the appended lines durable, and the directories in dirs.
 func (tx *refTx) syncLogs(dirs []string) error {
 	return atOnce(len(dirs)+len(tx.logFiles), func(i int) error {
 		if i < len(dirs) {

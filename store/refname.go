@@ -7,17 +7,17 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// MaxRefName bounds the name of a ref, in bytes; one component must fit a file
-// name with ".lock".
+// MaxRefName bounds the name of a ref, in bytes. One component must fit a file name with
+// ".lock".
 const (
 	MaxRefName      = 1024
 	maxRefComponent = 250
 )
 
-// CheckRefName is rye's own grammar of refs, narrower than git check-ref-format:
-// printable ASCII below "refs/", components that neither begin with "." or "-"
-// nor end in "." or ".lock", no "..", no "@{", none of the characters that git,
-// a shell's quoting or Windows gives a meaning. Errors are fault.Usage.
+// CheckRefName is rye's own grammar of refs, narrower than git check-ref-format: printable
+// ASCII below "refs/", components that neither begin with "." or "-" nor end in "." or
+// ".lock", no "..", no "@{", and no characters with a meaning in git, in shell quoting or in
+// Windows. Errors are fault.Usage.
 func CheckRefName(name string) error {
 	bad := func(why string) error {
 		return fault.New(fault.Usage, "ref %q: %s", words.Brief(name), why)

@@ -9,7 +9,7 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// Ref is a ref and where it points.
+// Ref is a ref and its target.
 type Ref struct {
 	Name string
 	ID   OID
@@ -17,11 +17,11 @@ type Ref struct {
 
 const (
 	maxRefFile  = 4096 // bytes
-	maxSymlinks = 5    // symbolic refs below each other, as in git
+	maxSymlinks = 5    // symbolic refs in a chain, as in git
 )
 
-// Ref returns where name points. Missing: fault.NotFound (ErrNotExist). A ref
-// file that holds nothing sensible is fault.Integrity, never "missing".
+// Ref returns the target of name. A missing ref is fault.NotFound (ErrNotExist). A ref file
+// with invalid content is fault.Integrity, never "missing".
 func (r *Repo) Ref(name string) (OID, error) {
 	for range maxSymlinks {
 		if err := CheckRefName(name); err != nil {
@@ -42,9 +42,9 @@ func (r *Repo) Ref(name string) (OID, error) {
 	return OID{}, fault.New(fault.Integrity, "ref %s: symbolic refs more than %d deep", name, maxSymlinks)
 }
 
-// rawRef reads a ref: its id, or the target of a symbolic ref, or neither when it
-// does not exist. The loose file comes first, then packed-refs: git pack-refs
-// writes the second before it removes the first, so a ref is never missed.
+// rawRef reads a ref: its id, or the target of a symbolic ref, or neither if it does not
+// exist. It reads the loose file first, then packed-refs. git pack-refs writes packed-refs
+// before it removes the loose file, so rawRef never misses a ref.
 func (r *Repo) rawRef(name string) (id OID, target string, err error) {
 	id, target, err = r.looseRef(name)
 	if err != nil || !id.IsZero() || target != "" {
@@ -54,7 +54,7 @@ func (r *Repo) rawRef(name string) (id OID, target string, err error) {
 	return id, "", err
 }
 
-// looseRef reads the file of a ref; neither id nor target when there is none.
+// looseRef reads the file of a ref. It returns neither id nor target if there is none.
 func (r *Repo) looseRef(name string) (OID, string, error) {
 	b, err := r.files.read(name, maxRefFile)
 	if err != nil && r.files.isDir(name) {
@@ -87,9 +87,8 @@ func parseRef(text string, f Format) (OID, string, error) {
 	return id, "", nil
 }
 
-// Refs lists the refs whose names begin with prefix ("refs/" for all), sorted.
-// Names that CheckRefName refuses are left out, symbolic refs are followed, and
-// those that lead nowhere are left out.
+// Refs lists the refs whose names begin with prefix ("refs/" for all), sorted. It omits names
+// that CheckRefName refuses. It follows symbolic refs, and omits those without a target.
 func (r *Repo) Refs(prefix string) ([]Ref, error) {
 	if !strings.HasPrefix(prefix, "refs/") {
 		return nil, fault.New(fault.Usage, "refs below %q: want a prefix that begins with refs/", words.Brief(prefix))
@@ -117,7 +116,7 @@ func (r *Repo) Refs(prefix string) ([]Ref, error) {
 	return refs, nil
 }
 
-// looseRefs walks the directory that prefix leads into.
+// looseRefs walks the directory of prefix.
 func (r *Repo) looseRefs(prefix string, found map[string]OID) error {
 	top := prefix[:strings.LastIndexByte(prefix, '/')]
 	if top != "refs" && CheckRefName(top) != nil {

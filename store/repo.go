@@ -16,8 +16,8 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// Repo is a bare git repository on disk. It is safe for concurrent use, also by
-// other processes, rye's and git's.
+// Repo is a bare git repository on disk. It is safe for concurrent use, also with other
+// processes of rye and git.
 type Repo struct {
 	Reader
 	dir   string
@@ -26,21 +26,21 @@ type Repo struct {
 	logs  logRule
 	write writeLock
 
-	incoming  *diskObjects // where git keeps what is being pushed; nil: nothing is
-	ownExpiry bool         // the repository says how long logs are kept: git's work then
+	incoming  *diskObjects // the objects directory of a running push; nil: no push
+	ownExpiry bool         // the config sets how long logs are kept; then git expires them
 
 	mu     sync.Mutex
-	tidied bool           // what dead processes left was removed,
-	swept  int            // of how many
+	tidied bool           // the files of dead processes were removed
+	swept  int            // the number of those processes
 	nest   string         // this Repo's directory below rye.tmp, once made
-	pin    *os.File       // the locked file that shows that the nest is in use
+	pin    *os.File       // the locked file that marks the nest as used
 	keeps  map[*keep]bool // packs protected from git repack until Release
 	closed bool
 }
 
-// Init makes a bare SHA-1 repository at dir, whose HEAD names the branch head
-// ("refs/heads/..."). It appears complete or not at all. When something is at dir
-// already: fault.Conflict (ErrExist).
+// Init makes a bare SHA-1 repository at dir. Its HEAD names the branch head
+// ("refs/heads/..."). The repository appears complete or not at all. If dir exists and is not
+// an empty directory, the error is fault.Conflict (ErrExist).
 func Init(dir, head string) (*Repo, error) { return InitFormat(dir, head, SHA1) }
 
 // InitFormat is Init with a chosen object format.
@@ -88,7 +88,7 @@ func initAt(dir, head string, f Format, wait waiting) error {
 	return nil
 }
 
-// layOut makes the files of a new repository in temp.
+// layOut creates the files of a new repository in temp.
 func (f *files) layOut(temp, head string, format Format, wait waiting) error {
 	dirs := []string{temp}
 	for _, d := range []string{"objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags"} {
@@ -108,8 +108,7 @@ func (f *files) layOut(temp, head string, format Format, wait waiting) error {
 	return wait.syncDirs(f, dirs...)
 }
 
-// renameNew moves a directory to a name that nothing has. An empty directory
-// there counts as nothing.
+// renameNew renames a directory. The new name must be free, or an empty directory.
 func (f *files) renameNew(from, to string) error {
 	if i, err := f.lstat(to); err == nil {
 		if !i.isDir() || f.removeDir(to) != nil {
@@ -123,21 +122,21 @@ func (f *files) renameNew(from, to string) error {
 	return err
 }
 
-// Open opens the bare repository (or the .git directory) at dir for reading and,
-// once a writing method is called, for writing. It creates nothing. Missing:
-// fault.NotFound (ErrNotExist); a format of git that rye cannot read, and a link or
-// anything else in the place of a file or a directory, is fault.Malformed; a repository
-// that belongs to another user is an *OwnerError (fault.Denied).
+// Open opens the bare repository (or the .git directory) at dir for reading and, once a
+// writing method is called, for writing. It creates nothing. A missing repository is
+// fault.NotFound (ErrNotExist). A git format that rye cannot read, or a link or another kind
+// of file in place of a file or directory, is fault.Malformed. A repository of another user is
+// an *OwnerError (fault.Denied).
 func Open(dir string) (*Repo, error) { return open(dir, place.IsUser) }
 
-// OpenSafe is Open, and safe is asked about a repository that belongs to another user:
-// true says that this user trusts it.
+// OpenSafe is Open, but calls safe for a repository of another user. If safe returns true, the
+// user trusts the repository.
 func OpenSafe(dir string, safe func(dir string) bool) (*Repo, error) {
 	return open(dir, func(uid int) bool { return place.IsUser(uid) || safe(dir) })
 }
 
-// OwnerError says that a repository belongs to another user: as with git, nothing in it
-// is read or written.
+// OwnerError means that a repository belongs to another user. As in git, nothing in it is read
+// or written.
 type OwnerError struct {
 	Dir string
 	UID int
@@ -188,7 +187,7 @@ func (f *files) openIn() (*Repo, error) {
 			return nil, f.fail("open", need, errLink)
 		case err == nil:
 			return nil, f.irregular(need)
-		case need != "objects/pack": // which git removes when nothing is packed
+		case need != "objects/pack": // git removes it when nothing is packed
 			return nil, notFound("open repository %s: no directory %s", f.dir, need)
 		}
 	}
@@ -199,8 +198,8 @@ func (f *files) openIn() (*Repo, error) {
 	return r, nil
 }
 
-// Close releases files and what is left of this Repo's own unfinished writing.
-// The Repo cannot be used after it.
+// Close closes files and removes this Repo's own unfinished writes. The Repo cannot be used
+// after it.
 func (r *Repo) Close() error {
 	r.write.sem <- struct{}{}
 	defer func() { <-r.write.sem }()
@@ -254,10 +253,10 @@ func (r *Repo) Head() (string, error) {
 	return target, nil
 }
 
-// keep is a .keep file: git repack leaves its pack alone.
+// keep is a .keep file: git repack does not touch its pack.
 type keep struct{ path string }
 
-// protect makes the .keep file of a pack that is about to appear at pack.
+// protect creates the .keep file for a pack that is about to appear at pack.
 func (r *Repo) protect(ctx context.Context, pack string) (*keep, error) {
 	nest, err := r.ownNest(ctx)
 	if err != nil {
@@ -273,7 +272,7 @@ func (r *Repo) protect(ctx context.Context, pack string) (*keep, error) {
 	err = r.disk.wait.makeLock(r.files, temp, k.path)
 	r.files.unlink(temp)
 	if errors.Is(err, ErrExist) {
-		return nil, nil // someone else protects the same pack: theirs to release
+		return nil, nil // another process protects the same pack and will release it
 	}
 	if err != nil {
 		return nil, fault.New(fault.Failed, "protect a new pack: %w", err)

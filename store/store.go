@@ -22,19 +22,19 @@ type CommitSigner interface {
 	SignCommit(ctx context.Context, unsigned []byte) (armor string, err error)
 }
 
-// ErrNotExist is in the chain of every error that says an object, a ref, a path
-// or a repository is not there. Such errors carry fault.NotFound.
+// ErrNotExist is in the chain of every error for a missing object, ref, path or repository.
+// Such errors carry fault.NotFound.
 var ErrNotExist = fs.ErrNotExist
 
-// ErrExist is in the chain of the error of Init for a repository that is there.
+// ErrExist is in the chain of Init's error for an existing repository.
 var ErrExist = fs.ErrExist
 
-// ConflictError says that a ref is not where the caller believed it was.
-// errors.As finds it in the error of Swap, SwapAll and Edit.
+// ConflictError means that a ref differs from the caller's expectation. errors.As finds it in
+// the errors of Swap, SwapAll and Edit.
 type ConflictError struct {
 	Name string // the ref
-	Want OID    // what the caller expected; zero: that it does not exist
-	Got  OID    // what it is; zero: it does not exist
+	Want OID    // the expected id; zero: the ref must not exist
+	Got  OID    // the actual id; zero: the ref does not exist
 }
 
 func (e *ConflictError) Error() string {
@@ -48,11 +48,11 @@ func orNone(id OID) string {
 	return id.String()
 }
 
-// notFound makes the error for a missing thing.
+// notFound returns the error for a missing thing.
 func notFound(format string, args ...any) error {
 	return fault.New(fault.NotFound, format+": %w", append(args, ErrNotExist)...)
 }
 
-// isMissing reports whether err says that something is not there, in any of the
-// ways in which a file system or this package says so.
+// isMissing reports whether err means that something does not exist, whether a file system or
+// this package returned it.
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

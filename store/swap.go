@@ -23,16 +23,15 @@ type Update struct {
 	Old, New OID
 }
 
-// Swap moves a ref durably from old to new: git's own lock file, compare, write,
-// fsync, rename, fsync of the directory. When the ref is elsewhere the error is a
-// *ConflictError (fault.Conflict). reason says in errors, and in the log of the
-// ref, what the move was for.
+// Swap moves a ref durably from old to new: git's own lock file, compare, write, fsync,
+// rename, fsync of the directory. If the ref is not at old, the error is a *ConflictError
+// (fault.Conflict). reason is the purpose of the move, for errors and the ref's log.
 func (r *Repo) Swap(ctx context.Context, name string, old, new OID, reason string) error {
 	return r.SwapAll(ctx, []Update{{name, old, new}}, reason)
 }
 
-// SwapAll moves several refs: all are locked and compared before the first moves,
-// so a conflict moves none. A crash may leave some of them moved, as with git.
+// SwapAll moves several refs. It locks and compares all before the first moves, so a conflict
+// moves none. A crash may leave only some of them moved, as with git.
 func (r *Repo) SwapAll(ctx context.Context, updates []Update, reason string) error {
 	updates, err := checkUpdates(r.format, updates)
 	if err == nil && len(updates) > 0 {
@@ -51,8 +50,7 @@ func (r *Repo) SwapAll(ctx context.Context, updates []Update, reason string) err
 	return nil
 }
 
-// checkUpdates refuses names, ids and combinations that cannot be, and returns
-// the updates sorted.
+// checkUpdates refuses impossible names, ids and combinations, and returns the updates sorted.
 func checkUpdates(f Format, updates []Update) ([]Update, error) {
 	updates = append([]Update(nil), updates...)
 	sort.Slice(updates, func(i, j int) bool { return updates[i].Name < updates[j].Name })
@@ -81,18 +79,18 @@ func checkUpdates(f Format, updates []Update) ([]Update, error) {
 	return updates, nil
 }
 
-// foreignLock says that a lock file of git, not ours, is in the way.
+// foreignLock means that another program's lock file is in the way.
 type foreignLock struct{ path string }
 
 func (e *foreignLock) Error() string {
 	return "lock file " + e.path + " is in the way: a git process holds it, or died holding it"
 }
 
-// lockPatience is how long a lock file of git may stay before we give up.
+// lockPatience is how long we wait for a lock file of git.
 const lockPatience = 10 * time.Second
 
-// retryLocked runs f under the write lock, again while a lock file of git is in
-// the way. In between the write lock is free for others.
+// retryLocked runs f under the write lock, and again while a lock file of git is in the way.
+// It frees the write lock between attempts.
 func (r *Repo) retryLocked(ctx context.Context, f func() error) error {
 	giveUp := time.Now().Add(lockPatience)
 	var stop func()
@@ -142,19 +140,19 @@ type refTx struct {
 	updates  []Update
 	who      Ident      // for the logs
 	why      string     // for the logs
-	head     string     // the ref in updates that HEAD names, when HEAD keeps a log
+	head     string     // the ref in updates that HEAD names, if HEAD keeps a log
 	locks    []refLock  // parallel to updates; more for packed-refs and HEAD when needed
 	temps    []string   // the prepared files, parallel to locks; some have several names
-	files    []*os.File // the same, open until they are synced
+	files    []*os.File // the prepared files, open until they are synced
 	logFiles []*os.File // logs that were appended to, until they are synced
-	held     int        // locks made so far; those used up or removed are ""
-	gone     []string   // locks that were removed
+	held     int        // locks taken so far; a renamed or removed one is ""
+	gone     []string   // removed locks
 	dirs     []string   // directories to sync
 	header   []byte     // of packed-refs
 	packed   []packedRef
 }
 
-// move makes the prepared update: lock, compare, commit.
+// move performs the prepared update: lock, compare, commit.
 func (tx *refTx) move() error {
 	if err := tx.lockAll(); err != nil {
 		return err
@@ -165,7 +163,7 @@ func (tx *refTx) move() error {
 	return tx.commit()
 }
 
-// prepare is stage and sync: a lock that outlives a loss of power is known, too.
+// prepare stages and syncs. The record then names even a lock that survives a loss of power.
 func (tx *refTx) prepare() error {
 	if err := tx.stage(); err != nil {
 		return err
@@ -173,13 +171,13 @@ func (tx *refTx) prepare() error {
 	return tx.sync(nil)
 }
 
-// stage writes the file that each lock will be and records them all in rye.lock.
-// Nothing outside can see them yet.
+// stage writes the file that becomes each lock, and records all of them in rye.lock. Other
+// processes cannot see them yet.
 func (tx *refTx) stage() error {
 	deletes := false
 	head := ""
 	if tx.r.keepsLog("HEAD") {
-		head, _ = tx.r.Head() // a HEAD that names nothing keeps no log
+		head, _ = tx.r.Head() // a HEAD that names no branch keeps no log
 	}
 	for _, u := range tx.updates {
 		content := u.New.String() + "\n"
@@ -206,8 +204,8 @@ func (tx *refTx) stage() error {
 	return tx.r.recordRefLocks(tx.locks)
 }
 
-// compare checks, with all locks held, that each ref is where its update expects, and
-// that what it is to name is there.
+// compare checks, with all locks held, that each ref is where its update expects it, and that
+// the new object exists.
 func (tx *refTx) compare() error {
 	var err error
 	for _, u := range tx.updates {
@@ -240,14 +238,14 @@ func (tx *refTx) compare() error {
 	return nil
 }
 
-// needsPacked reports whether packed-refs must be read whole: to make a ref (it
-// may be blocked by another) or to delete one.
+// needsPacked reports whether all of packed-refs must be read: to create a ref, which another
+// may block, or to delete one.
 func (tx *refTx) needsPacked() bool {
 	return slices.ContainsFunc(tx.updates, func(u Update) bool { return u.Old.IsZero() || u.New.IsZero() })
 }
 
-// checkNested refuses a new ref that would be a directory of another, or the
-// other way round; in files the rename finds out, in packed-refs nobody else would.
+// checkNested refuses a new ref that would be a directory of another, or the reverse. For
+// loose refs the rename fails; for packed refs only this check notices.
 func (tx *refTx) checkNested(name string) error {
 	for up := path.Dir(name); up != "refs" && up != "."; up = path.Dir(up) {
 		for _, p := range tx.packed {
@@ -262,8 +260,8 @@ func (tx *refTx) checkNested(name string) error {
 	return nil
 }
 
-// commit makes the moves. The logs come first, as with git, and then deletions:
-// they only need removals.
+// commit performs the moves. The logs come first, as in git. Then come deletions, which only
+// need removals.
 func (tx *refTx) commit() error {
 	if err := tx.logMoves(); err != nil {
 		return err
@@ -286,7 +284,7 @@ func (tx *refTx) commit() error {
 			if err := tx.renameRef(u.Name); err != nil {
 				return err
 			}
-			tx.locks[i].path = "" // used up
+			tx.locks[i].path = "" // renamed
 		}
 		tx.dirs = append(tx.dirs, path.Dir(u.Name))
 	}
@@ -300,7 +298,8 @@ func (tx *refTx) commit() error {
 	return nil
 }
 
-// removeEmptyParents tidies up behind a ref that is gone. refs/heads and the like stay.
+// removeEmptyParents removes empty directories above a removed ref. refs/heads and its like
+// stay.
 func (tx *refTx) removeEmptyParents(name string) {
 	for up := path.Dir(name); strings.Count(up, "/") > 1; up = path.Dir(up) {
 		if tx.r.files.removeDir(up) != nil {
@@ -309,8 +308,8 @@ func (tx *refTx) removeEmptyParents(name string) {
 	}
 }
 
-// renameRef puts the lock file of a ref in its place. Empty directories of former refs may
-// be in the way.
+// renameRef renames the lock file of a ref to the ref. It removes empty directories of former
+// refs that are in the way.
 func (tx *refTx) renameRef(name string) error {
 	f := tx.r.files
 	err := f.rename(name+".lock", name)
@@ -329,7 +328,7 @@ func (tx *refTx) renameRef(name string) error {
 	return fault.New(fault.Failed, "write ref: %w", err)
 }
 
-// deletePacked takes deleted refs out of packed-refs, whose lock is held.
+// deletePacked removes deleted refs from packed-refs. The caller holds its lock.
 func (tx *refTx) deletePacked() error {
 	gone := map[string]bool{}
 	for _, u := range tx.updates {
@@ -350,9 +349,9 @@ func (tx *refTx) deletePacked() error {
 	return nil
 }
 
-// unlock removes the locks that no rename used up, and the logs of refs that were
-// not made after all. Its directories must be synced before another record takes
-// the place of ours: a lock that came back with the power would be nobody's.
+// unlock removes the locks that were not renamed, and the logs of refs that were not created
+// in the end. The returned directories must be synced before the next record replaces ours: a
+// lock that reappears after a loss of power would be in no record.
 func (tx *refTx) unlock() (dirs []string, err error) {
 	var errs []error
 	for i, l := range tx.locks[:tx.held] {
@@ -364,7 +363,7 @@ func (tx *refTx) unlock() (dirs []string, err error) {
 			dirs = append(dirs, dir)
 		}
 		if err := tx.r.files.removeFile(l.path); err != nil {
-			errs = append(errs, err) // the record goes on naming it: the next writer removes it
+			errs = append(errs, err) // it stays in the record, and the next writer removes it
 			continue
 		}
 		tx.locks[i].path, tx.gone = "", append(tx.gone, l.path)
@@ -375,12 +374,12 @@ func (tx *refTx) unlock() (dirs []string, err error) {
 	return dirs, nil
 }
 
-// close removes what is left of locks and prepared files, then the record.
+// close removes the remaining locks and prepared files, then the record.
 func (tx *refTx) close() error {
 	for _, f := range append(tx.files, tx.logFiles...) {
 		f.Close()
 	}
-	dirs, err := tx.unlock() // of a move that was not made
+	dirs, err := tx.unlock() // after a move that failed
 	if err == nil {
 		err = tx.r.disk.wait.syncDirs(tx.r.files, unique(dirs)...)
 	}
@@ -404,6 +403,6 @@ func (tx *refTx) close() error {
 	if err := errors.Join(errs...); err != nil {
 		return fault.New(fault.Failed, "end a move of refs: %w", err)
 	}
-	tx.r.recordRefLocks(nil) // a record without its locks does no harm; the move is done
+	tx.r.recordRefLocks(nil) // a record without its locks does no harm, and the move is done
 	return nil
 }

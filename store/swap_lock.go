@@ -9,9 +9,9 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// prepareLock writes the file that a lock will be. One without content, which is
-// never renamed, is a further name of the first, or gets some by which it is known
-// again: making a file, and removing it, costs more than all names.
+// prepareLock writes the file that becomes a lock. A lock without content is never renamed to
+// a ref. So it is another name of the first file: creating and removing a file costs more than
+// all names. As the first one it gets random content, by which it is recognised.
 func (tx *refTx) prepareLock(path, content string) error {
 	if content == "" && len(tx.locks) > 0 {
 		first := tx.locks[0]
@@ -36,7 +36,7 @@ func (tx *refTx) prepareLock(path, content string) error {
 	return nil
 }
 
-// holdFiles makes the lock files of other files than refs.
+// holdFiles creates lock files for files that are not refs.
 func (tx *refTx) holdFiles(files ...string) error {
 	for _, file := range files {
 		if err := tx.prepareLock(file+".lock", ""); err != nil {
@@ -52,19 +52,19 @@ func (tx *refTx) holdFiles(files ...string) error {
 	return tx.lockAll()
 }
 
-// end closes tx and sets *err to what that says, unless there is an error already.
+// end closes tx. It sets *err to the error of close, unless *err is set already.
 func (tx *refTx) end(err *error) {
 	if cerr := tx.close(); *err == nil {
 		*err = cerr
 	}
 }
 
-// sync syncs the record, what was prepared, and other files with it.
+// sync syncs the record, the prepared files, and others at the same time.
 func (tx *refTx) sync(others []*os.File) error {
 	files := append(append(others[:len(others):len(others)], tx.files...), tx.r.write.file)
 	err := tx.r.disk.wait.syncFiles(files)
 	for _, f := range tx.files {
-		f.Close() // Windows renames no open file
+		f.Close() // Windows does not rename open files
 	}
 	if tx.files = nil; err != nil {
 		return fault.New(fault.Failed, "prepare ref locks: %w", err)
@@ -72,8 +72,8 @@ func (tx *refTx) sync(others []*os.File) error {
 	return nil
 }
 
-// lockAll gives the prepared files the names of git's lock files. A hard link
-// never replaces, so whoever is first has the lock.
+// lockAll gives the prepared files the names of git's lock files. A hard link never replaces a
+// file, so the first process has the lock.
 func (tx *refTx) lockAll() error {
 	for i, l := range tx.locks {
 		if err := tx.lockOne(l.path, tx.temps[i]); err != nil {
@@ -85,7 +85,7 @@ func (tx *refTx) lockAll() error {
 }
 
 func (tx *refTx) lockOne(lock, temp string) error {
-	for range 10 { // git may remove an empty directory between our two steps
+	for range 10 { // git may remove an empty directory between mkdirs and makeLock
 		err := tx.r.disk.wait.makeLock(tx.r.files, temp, lock)
 		switch {
 		case err == nil:
@@ -112,7 +112,7 @@ func (tx *refTx) lockOne(lock, temp string) error {
 	return tx.blocked(lock)
 }
 
-// makeLock gives the prepared file temp the name lock, which nothing may have.
+// makeLock gives the prepared file temp the name lock, which must be free.
 func (w waiting) makeLock(f *files, temp, lock string) error {
 	err := f.link(temp, lock)
 	if err == nil || errors.Is(err, os.ErrExist) || isMissing(err) || isNotDir(err) || fault.Is(err, fault.Malformed) {
@@ -121,8 +121,8 @@ func (w waiting) makeLock(f *files, temp, lock string) error {
 	return w.copyLock(f, temp, lock)
 }
 
-// copyLock is makeLock on file systems without hard links. A process killed
-// within it may leave a lock file that only a person can remove.
+// copyLock is makeLock for file systems without hard links. A process that is killed within it
+// may leave a lock file that only a person can remove.
 func (w waiting) copyLock(f *files, temp, lock string) error {
 	content, err := f.read(temp, maxRefFile)
 	if err != nil {
@@ -145,7 +145,7 @@ func (w waiting) copyLock(f *files, temp, lock string) error {
 	return err
 }
 
-// blocked names the ref that stands where a directory is needed.
+// blocked returns the error for a ref in the place of a needed directory.
 func (tx *refTx) blocked(lock string) error {
 	name := strings.TrimSuffix(lock, ".lock")
 	for up := path.Dir(name); up != "refs" && up != "."; up = path.Dir(up) {
@@ -153,7 +153,7 @@ func (tx *refTx) blocked(lock string) error {
 			return nested(name, up)
 		}
 	}
-	return &foreignLock{tx.r.files.path(lock)} // it was there a moment ago
+	return &foreignLock{tx.r.files.path(lock)} // it existed a moment ago
 }
 
 func nested(name, other string) error {

@@ -7,11 +7,10 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Sweep removes what dead processes left in the repository: their temporary files
-// and quarantines, and the .keep files of packs that they were making. It returns
-// how many processes there were; those that died in the midst of a commit count as
-// one. With dryRun it counts and does nothing, and counts a process that is only
-// beginning, or committing, as well.
+// Sweep removes the files of dead processes from the repository: their temporary files and
+// quarantines, and the .keep files of their unfinished packs. It returns the number of those
+// processes; all that died during a commit count as one. With dryRun it only counts, and also
+// counts a process that is just starting or committing.
 func (r *Repo) Sweep(ctx context.Context, dryRun bool) (int, error) {
 	dead, files, err := r.deadNests()
 	n := len(dead) + min(len(files), 1)
@@ -21,7 +20,7 @@ func (r *Repo) Sweep(ctx context.Context, dryRun bool) (int, error) {
 	r.mu.Lock()
 	before := r.swept
 	r.mu.Unlock()
-	unlock, err := r.lock(ctx) // the first time that sweeps, too
+	unlock, err := r.lock(ctx) // the first lock sweeps, too
 	if err != nil {
 		return 0, err
 	}
@@ -33,8 +32,8 @@ func (r *Repo) Sweep(ctx context.Context, dryRun bool) (int, error) {
 	return r.swept - before, err
 }
 
-// deadNests lists the nests whose process is gone, and the files beside them, which
-// belong to whoever holds the write lock. No directory is an empty one.
+// deadNests lists the nests of dead processes, and the files beside them, which belong to the
+// holder of the write lock. A missing directory is empty.
 func (r *Repo) deadNests() (dead, files []string, err error) {
 	names, err := r.files.readDir(tempName)
 	if isMissing(err) {

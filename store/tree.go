@@ -36,7 +36,7 @@ type Entry struct {
 // IsDir reports whether the entry is a subtree.
 func (e Entry) IsDir() bool { return e.Mode == ModeDir }
 
-// Type returns the type of the object that the entry names.
+// Type returns the type of the entry's object.
 func (e Entry) Type() Type {
 	switch e.Mode {
 	case ModeDir:
@@ -54,16 +54,16 @@ const (
 	maxName        = 4096 // bytes of one name that git may have written
 )
 
-// ParseTree reads a tree as git writes it: the five modes without leading zero,
-// names without "/" and NUL, sorted, each once. It judges names no further; that
-// is the work of CheckTree. Whatever it accepts, EncodeTree gives back byte for
-// byte. Errors are fault.Malformed.
+// ParseTree reads a tree in git's form: the five modes without leading zero, names without "/"
+// and NUL, sorted, each once. CheckTree checks the names further. EncodeTree gives the same
+// bytes back, unless it refuses a name. Errors are fault.Malformed, or fault.Limit for too
+// many bytes or entries.
 func ParseTree(f Format, raw []byte) ([]Entry, error) {
 	if len(raw) > MaxTreeSize {
 		return nil, fault.New(fault.Limit, "parse tree: %d bytes, at most %d are read", len(raw), MaxTreeSize)
 	}
 	entries := make([]Entry, 0, min(len(raw)/(f.size()+8)+1, 4096))
-	text := string(raw) // every name is a piece of it: one allocation for all
+	text := string(raw) // all names are slices of it: one allocation for all
 	for len(raw) > 0 {
 		e, rest, err := nextEntry(f, raw, text)
 		if err != nil {
@@ -83,8 +83,8 @@ func ParseTree(f Format, raw []byte) ([]Entry, error) {
 	return entries, nil
 }
 
-// checkUnique finds a file and a directory of one name, which sort apart. It looks
-// for the other of each that there are fewer of.
+// checkUnique refuses a file and a directory of one name, which do not sort together. It
+// searches only for the counterparts of the rarer kind.
 func checkUnique(entries []Entry) error {
 	dirs := 0
 	for i := range entries {
@@ -113,8 +113,8 @@ func checkUnique(entries []Entry) error {
 	return nil
 }
 
-// nextEntry splits the first entry off raw. Its name is cut from text, which holds
-// the same bytes.
+// nextEntry splits the first entry off raw. It cuts the name from text, which holds the same
+// bytes.
 func nextEntry(f Format, raw []byte, text string) (Entry, []byte, error) {
 	mode, name, id, rest, ok := splitEntry(f, raw)
 	if !ok {
@@ -137,7 +137,7 @@ func nextEntry(f Format, raw []byte, text string) (Entry, []byte, error) {
 	return e, nil, fault.New(fault.Malformed, "parse tree: %q has mode %o", words.Brief(e.Name), uint32(mode))
 }
 
-// splitEntry cuts "<octal mode> <name>\0<id>" without judging it.
+// splitEntry cuts "<octal mode> <name>\0<id>" without checking it.
 func splitEntry(f Format, raw []byte) (mode Mode, name, id, rest []byte, ok bool) {
 	sp := 0
 	for sp < len(raw) && sp < 7 && raw[sp] >= '0' && raw[sp] <= '7' {
@@ -171,8 +171,7 @@ func findEntry(f Format, raw []byte, name string) (Entry, bool, error) {
 	return Entry{}, false, nil
 }
 
-// less is git's order of tree entries: by bytes, a directory as if its name
-// ended in "/".
+// less is git's order of tree entries: by bytes, a directory as if its name ended in "/".
 func less(a, b Entry) bool {
 	n := min(len(a.Name), len(b.Name))
 	if c := strings.Compare(a.Name[:n], b.Name[:n]); c != 0 {
@@ -198,7 +197,7 @@ func EncodeTree(entries []Entry) ([]byte, error) {
 		if less(a, b) {
 			return -1
 		}
-		return 1 // equal ones are refused below, whichever comes first
+		return 1 // equal entries are refused below
 	})
 	size := 0
 	for _, e := range entries {
@@ -246,8 +245,8 @@ func checkEncodable(e Entry) error {
 	return checkLocalName(e.Name)
 }
 
-// checkLocalName is the rule for names that rye itself writes for its user: what
-// git, in strict mode, and every file system can hold. Much wider than CheckName.
+// checkLocalName is the rule for names that rye itself writes for its user: all names that
+// git, in strict mode, and every file system can hold. It allows much more than CheckName.
 func checkLocalName(name string) error {
 	if isPlainName(name) {
 		return nil
@@ -268,8 +267,8 @@ func checkLocalName(name string) error {
 	return nil
 }
 
-// isPlainName recognises, quickly, names that no rule of checkLocalName is about:
-// most, and every one of a large folder is looked at when one of them changes.
+// isPlainName quickly recognises names that pass every rule of checkLocalName. Most names do,
+// and an edit checks every name of a large folder.
 func isPlainName(name string) bool {
 	if name == "" || name[0] == '.' || len(name) > 255 {
 		return false
@@ -284,7 +283,7 @@ func isPlainName(name string) bool {
 	return true
 }
 
-// isDotGit recognises .git as NTFS and HFS+ do: trailing dots and blanks, and
+// isDotGit recognises .git as NTFS and HFS+ do: with trailing dots and blanks, and with
 // characters that they ignore.
 func isDotGit(lower string) bool {
 	kept := strings.Map(func(r rune) rune {

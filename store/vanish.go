@@ -7,13 +7,13 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Between the moment when an object gets its name and the one when a ref leads to it, the
-// object is garbage to git: `git gc --prune=now` removes it, as it may. So the new value of
-// a ref is looked for under the ref's lock, and what an edit wrote is looked for once more
-// when its ref has moved. What a prune that began before removes after that is lost: see
+// Between the moment when an object gets its name and the moment when a ref leads to it, the
+// object is garbage for git: `git gc --prune=now` may remove it. So the new value of a ref is
+// looked up under the ref's lock, and the objects of an edit are looked up once more after the
+// ref moved. A prune that began earlier and removes them even later causes a loss: see
 // BrokenRefs.
 
-// vanishedError says that what a ref was to name is not in the repository.
+// vanishedError means that the new object of a ref is not in the repository.
 type vanishedError struct {
 	ref string
 	id  OID
@@ -23,8 +23,8 @@ func (e *vanishedError) Error() string {
 	return "ref " + e.ref + ": object " + e.id.String() + ", which it is to name, is not in the repository"
 }
 
-// checkValue refuses a new value of a ref that is not there, and on a branch one that is
-// no commit. The caller holds the ref's lock.
+// checkValue refuses a new value that does not exist, and for a branch one that is no commit.
+// The caller holds the ref's lock.
 func checkValue(d *diskObjects, u Update) error {
 	if u.New.IsZero() || u.New == u.Old {
 		return nil
@@ -42,8 +42,8 @@ func checkValue(d *diskObjects, u Update) error {
 	return nil
 }
 
-// typeNow returns the type of an object that is on disk now. A pack that was opened can
-// still be read when it is gone, so the packs are listed anew.
+// typeNow returns the type of an object that is on disk now. It lists the packs again, because
+// an open pack can still be read after its removal.
 func (d *diskObjects) typeNow(id OID) (t Type, err error) {
 	loose := func() error {
 		f, err := d.files.open(d.loose(id))
@@ -70,8 +70,8 @@ func (d *diskObjects) typeNow(id OID) (t Type, err error) {
 	return t, nil
 }
 
-// writeLost writes those of some objects again that are not on disk any more. The caller
-// holds the write lock.
+// writeLost writes those objects again that are no longer on disk. The caller holds the write
+// lock.
 func (r *Repo) writeLost(objs []object) error {
 	lost := slices.DeleteFunc(slices.Clone(objs), func(o object) bool {
 		if r.disk.hasLoose(o.id) {

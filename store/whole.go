@@ -8,22 +8,22 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// flaw is what is wrong below an object.
+// flaw is the damage found at or below an object.
 type flaw struct {
-	path string // of a file or folder, from the object; "" for the object itself, and for commits
+	path string // from the object to a file or folder; "" for the object itself, and for commits
 	err  error
 }
 
-// wholeness remembers which objects are there with all that they lead to: those known
-// without a flaw.
+// wholeness holds the result for each checked object. An object known without a flaw is
+// intact, with everything below it.
 type wholeness struct {
 	ctx   context.Context
 	r     *Repo
 	known map[OID]*flaw
-	types map[OID]Type // of what was read
+	types map[OID]Type // of the objects that were read
 }
 
-// whole returns what is wrong with an object or below it, nil when nothing is.
+// whole returns the flaw of an object or of anything below it; nil for none.
 func (w *wholeness) whole(id OID) (wrong, err error) {
 	f, err := w.of(id)
 	if f == nil || err != nil {
@@ -35,20 +35,20 @@ func (w *wholeness) whole(id OID) (wrong, err error) {
 	return fault.New(fault.Integrity, "%v", f.err), nil
 }
 
-// below is an object that is being looked at, and what it leads to.
+// below is an object that is being checked, with its links.
 type below struct {
 	id   OID
 	todo []lead
 }
 
-// lead is one object that another leads to.
+// lead is a link from one object to another.
 type lead struct {
 	name string // in a tree
 	id   OID
 	want Type // 0: any
 }
 
-// of looks at what an object leads to before it decides about the object.
+// of checks the links of an object before it decides about the object.
 func (w *wholeness) of(id OID) (_ *flaw, failed error) {
 	var stack []*below
 	enter := func(id OID) {
@@ -93,13 +93,13 @@ func (w *wholeness) of(id OID) (_ *flaw, failed error) {
 	return w.known[id], failed
 }
 
-// isDamage reports whether err says that an object is missing or is not what it was. A
-// disk that does not answer, and a file that may not be read, are no reason to move a ref.
+// isDamage reports whether err means a missing or changed object. A disk that does not
+// respond, or a file without read permission, is no reason to move a ref.
 func isDamage(err error) bool {
 	return isMissing(err) || fault.Is(err, fault.Integrity) || fault.Is(err, fault.Malformed)
 }
 
-// above is the same flaw as seen from a tree that has it under name.
+// above returns the same flaw for a tree that has the flawed object under name.
 func (f *flaw) above(name string) *flaw {
 	if name == "" {
 		return f
@@ -107,7 +107,7 @@ func (f *flaw) above(name string) *flaw {
 	return &flaw{path.Join(name, f.path), f.err}
 }
 
-// leads reads an object, compares it with its id, and returns what it leads to.
+// leads reads an object, compares it with its id, and returns its links.
 func (w *wholeness) leads(id OID) (all []lead, err error) {
 	t, raw, err := w.r.Check(id)
 	if err != nil {
@@ -139,5 +139,5 @@ func (w *wholeness) leads(id OID) (all []lead, err error) {
 	return nil, nil
 }
 
-// maxBroken is up to which size, in bytes, an object is read to see whether it is whole.
+// maxBroken is the largest object, in bytes, that is read to check it.
 const maxBroken = 1 << 30

@@ -2,33 +2,34 @@ package store
 
 import "sync/atomic"
 
-// Who follows a history reads tens of thousands of objects of 200 bytes that lie beside
-// each other, because they were packed in the order of their commits. So when several
-// reads of a pack were near the one before, a larger part of it is read at once, on both
-// sides: histories go backwards. A single item is found in five places that are not near,
-// and costs five small reads.
+// A reader of a history reads tens of thousands of objects of 200 bytes. They lie side by
+// side, because they were packed in the order of their commits. So after several reads that
+// were near each other, a larger part of the pack is read at once. It extends to both sides,
+// because histories go backwards. A single item is found in five distant places, and costs
+// five small reads.
 
 const (
 	windowSize = 64 << 10
-	windowSoon = 8 // reads near the one before, until a window is worth it
+	windowSoon = 8 // near reads before a window is worth it
 )
 
-// window is a part of a pack that was read. Nobody changes it.
+// window is a part of a pack in memory. It never changes.
 type window struct {
 	off  int64
 	data []byte
 }
 
-// lastReads remembers where a pack was read last, and its window. It is safe for concurrent use.
+// lastReads holds the position of the last read from a pack, and the window. It is safe for
+// concurrent use.
 type lastReads struct {
 	now  atomic.Pointer[window]
-	last atomic.Int64 // where was read before
-	near atomic.Int32 // how many reads were near the one before each
+	last atomic.Int64 // offset of the last read
+	near atomic.Int32 // number of near reads in a row
 }
 
-// at reads len(buf) bytes of the pack at off, which the caller knows to be there: from the
-// window, which nobody may change, or into buf. At the end of the window there may be
-// fewer, but at least least.
+// at reads len(buf) bytes of the pack at off; the caller knows that they exist. The result is
+// part of the window, which must not be changed, or buf. At the end of the window it may be
+// shorter, but has at least least bytes.
 func (p *pack) at(buf []byte, off int64, least int) ([]byte, error) {
 	w := &p.reads
 	if b := w.now.Load().from(off, len(buf)); len(b) >= least {
@@ -49,7 +50,7 @@ func (p *pack) at(buf []byte, off int64, least int) ([]byte, error) {
 	return buf, err
 }
 
-// from returns up to n bytes at off; none when w, which may be nil, does not begin there.
+// from returns up to n bytes at off. It returns none if off is outside w, or w is nil.
 func (w *window) from(off int64, n int) []byte {
 	if w == nil || off < w.off || off >= w.off+int64(len(w.data)) {
 		return nil

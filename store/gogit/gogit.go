@@ -25,21 +25,21 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Limits bounds what is read through one Storage. Zero fields mean those of DefaultLimits.
+// Limits bounds the reads through one Storage. Zero fields mean the values in DefaultLimits.
 type Limits struct {
 	Object int64 // bytes of one object
 	Lines  int64 // of one blob
-	Reads  int64 // objects, each as often as it is read
-	Bytes  int64 // of all of them
+	Reads  int64 // objects, counted at each read
+	Bytes  int64 // of all reads together
 }
 
 // DefaultLimits fits one question about a large repository, such as a blame. Seven trees can
-// name more files than there are atoms, and go-git would visit them all.
+// name more files than there are atoms, and go-git would visit all of them.
 var DefaultLimits = Limits{Object: store.DefaultLimit, Lines: 1 << 20, Reads: 1 << 20, Bytes: 1 << 30}
 
 // Open returns r as a repository of go-git without a worktree. It may live as long as r, so
-// only the size of one object is bounded, by DefaultLimits: for content from outside use
-// Within. It is as safe for concurrent use as go-git's own: many goroutines may read.
+// only DefaultLimits.Object bounds it: for content from outside use Within. As with go-git's
+// own storages, many goroutines may read at the same time.
 func Open(r *store.Repo) (*git.Repository, error) {
 	s, err := NewStorage(context.Background(), r, Limits{Lines: forEver, Reads: forEver, Bytes: forEver})
 	if err != nil {
@@ -48,8 +48,8 @@ func Open(r *store.Repo) (*git.Repository, error) {
 	return git.Open(s, nil)
 }
 
-// Within is Open for one piece of work: it ends with ctx, and beyond the limits with
-// fault.Limit.
+// Within is Open for one piece of work. It ends with ctx, and with fault.Limit beyond the
+// limits.
 func Within(ctx context.Context, r *store.Repo, l Limits) (*git.Repository, error) {
 	s, err := NewStorage(ctx, r, l)
 	if err != nil {
@@ -60,8 +60,8 @@ func Within(ctx context.Context, r *store.Repo, l Limits) (*git.Repository, erro
 
 const forEver = 1<<63 - 1
 
-// Storage is a store.Repo as a storage.Storer, which knows no contexts: so that of the work
-// stands in it. It is safe for concurrent use.
+// Storage is a store.Repo as a storage.Storer. That interface takes no contexts, so Storage
+// holds one. It is safe for concurrent use.
 type Storage struct {
 	memory
 	ctx    context.Context
@@ -74,7 +74,7 @@ type Storage struct {
 
 var _ storage.Storer = (*Storage)(nil)
 
-// NewStorage returns the storage for git.Open, or for git.Clone into r. All that it does ends
+// NewStorage returns the storage for git.Open, or for git.Clone into r. All of its work ends
 // with ctx.
 func NewStorage(ctx context.Context, r *store.Repo, l Limits) (*Storage, error) {
 	if r.Format() != store.SHA1 {
