@@ -13,16 +13,17 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// History answers questions about what was, each within limits of its own.
+// History answers questions about the history of a repository, each within its own limits.
 type History struct{}
 
-// questionLimits bound one question. Two texts of so many lines, all different, take some ten
-// seconds to compare, and four times that for twice as many.
+// questionLimits bound one question. Comparing two texts of so many different lines takes
+// about ten seconds, and twice as many lines take four times as long.
 var questionLimits = Limits{Object: 8 << 20, Lines: 1 << 15, Reads: DefaultLimits.Reads, Bytes: DefaultLimits.Bytes}
 
-// Blame returns, for each line of the file at path in the commit at, the commit that the line
-// came with. Files that were renamed whole are followed, and both sides of a merge. What is not
-// there is fault.NotFound, too much of it fault.Limit.
+// Blame returns, for each line of the file at path in the commit at, the commit that
+// introduced the line. It follows files that were renamed unchanged, and both sides of a
+// merge. A missing commit object is fault.Integrity, a missing file fault.NotFound, and too
+// much data fault.Limit.
 func (History) Blame(ctx context.Context, r *store.Repo, at store.OID, path string) ([]store.OID, error) {
 	repo, err := Within(ctx, r, questionLimits)
 	if err != nil {
@@ -46,9 +47,9 @@ func (History) Blame(ctx context.Context, r *store.Repo, at store.OID, path stri
 }
 
 // Patches calls visit for each file that differs between two commits, in the order of their
-// paths; old is zero for a commit that has none before it. from or to is "" where there is no
-// file; they differ where one was renamed. hunks compares the two in the unified format,
-// without the names of files; it has to be called before visit returns, or not at all.
+// paths. old is zero for a commit without a parent. from or to is "" if the file is missing on
+// that side; both differ after a rename. hunks compares the two files in the unified format,
+// without file names; visit may call it only before it returns.
 func (History) Patches(ctx context.Context, r *store.Repo, old, now store.OID, visit func(from, to string, hunks func() ([]string, error)) error) error {
 	repo, err := Within(ctx, r, questionLimits)
 	if err != nil {
@@ -79,8 +80,8 @@ func (History) Patches(ctx context.Context, r *store.Repo, old, now store.OID, v
 	return nil
 }
 
-// renames are found as git finds them, but among fewer files: each of the new ones is compared
-// with each of those that went. Files of the same bytes are found among any number.
+// renames are found as in git, but among fewer files: each new file is compared with each
+// removed one. Identical files are found among any number.
 var renames = object.DiffTreeOptions{DetectRenames: true, RenameScore: 50, RenameLimit: 100}
 
 // treeOf returns the tree of a commit; nil for the zero id.
@@ -95,8 +96,8 @@ func treeOf(repo *git.Repository, id store.OID) (*object.Tree, error) {
 	return c.Tree()
 }
 
-// promptly runs f, which may compute for long, and does not wait for it when ctx has ended.
-// What go-git reads after that is refused, so it ends soon as well.
+// promptly runs f, which may compute for long, and stops waiting when ctx ends. After that
+// go-git's reads fail, so f ends soon too.
 func promptly[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	type answer struct {
 		v   T
@@ -106,7 +107,7 @@ func promptly[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	go func() {
 		var a answer
 		defer func() {
-			if r := recover(); r != nil { // nobody else could: it is another goroutine
+			if r := recover(); r != nil { // only this goroutine can recover it
 				a.err = fault.New(fault.Failed, "go-git: %v", r)
 			}
 			done <- a
@@ -122,14 +123,14 @@ func promptly[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	}
 }
 
-// asFault gives an error of go-git its code; the store's have theirs.
+// asFault gives an error of go-git a code. Errors of the store have one.
 func asFault(err error, format string, args ...any) error {
 	code := fault.CodeOf(err)
 	switch {
 	case errors.Is(err, object.ErrFileNotFound), errors.Is(err, object.ErrDirectoryNotFound), errors.Is(err, object.ErrEntryNotFound):
 		code = fault.NotFound
 	case errors.Is(err, plumbing.ErrObjectNotFound):
-		code = fault.Integrity // something that is here names it
+		code = fault.Integrity // an object that exists names it
 	}
 	return fault.New(code, "%s: %w", fmt.Sprintf(format, args...), err)
 }

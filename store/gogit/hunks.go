@@ -10,8 +10,9 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// hunksOf compares the two sides of a change line by line, in the unified format. What cannot
-// be compared is said in a line like the head of a hunk, so that the other files are shown.
+// hunksOf compares the two sides of a change line by line, in the unified format. If the files
+// cannot be compared, the result is one line like the head of a hunk, so that the other files
+// are shown.
 func hunksOf(c *object.Change) ([]string, error) {
 	var texts [2]string
 	from, to, err := c.Files()
@@ -43,12 +44,12 @@ func nameOf(c *object.Change) string {
 	return c.To.Name
 }
 
-// unified returns the hunks between two texts, as few lines in them as can be.
+// unified returns the hunks between two texts, with as few lines as possible.
 func unified(old, now string) (lines []string, err error) {
 	var was, is side
-	for _, d := range diff.DoWithTimeout(old, now, 0) { // with a timeout it would guess
+	for _, d := range diff.DoWithTimeout(old, now, 0) { // a timeout would make the result a guess
 		for line := range strings.Lines(d.Text) {
-			if d.Type <= 0 { // -1 goes, 0 stays, 1 comes
+			if d.Type <= 0 { // -1 is removed, 0 unchanged, 1 added
 				was.add(line, d.Type < 0)
 			}
 			if d.Type >= 0 {
@@ -64,7 +65,7 @@ func unified(old, now string) (lines []string, err error) {
 	}
 	for line := range strings.Lines(text.String()) {
 		line = strings.TrimSuffix(line, "\n")
-		if strings.HasPrefix(line, "@@ ") { // behind it go-git has a line that git would not choose
+		if strings.HasPrefix(line, "@@ ") { // after it go-git puts a line that git would not choose
 			line = line[:3+strings.Index(line[3:], " @@")+3]
 		}
 		lines = append(lines, line)
@@ -72,7 +73,7 @@ func unified(old, now string) (lines []string, err error) {
 	return lines, nil
 }
 
-// side is one of two texts that are compared: its lines, and which of them the other lacks.
+// side is one of two compared texts: its lines, and which of them the other text lacks.
 type side struct {
 	lines   []string
 	changed []bool
@@ -82,8 +83,8 @@ func (s *side) add(line string, changed bool) {
 	s.lines, s.changed = append(s.lines, line), append(s.changed, changed)
 }
 
-// slide moves each run of changed lines down as far as it says the same. Where a line is
-// repeated, what was added may be any of the two; git, too, says the second.
+// slide moves each run of changed lines down while the text stays the same. For a repeated
+// line, either copy may be the added one; git also marks the second.
 func (s *side) slide() {
 	for i := 0; i < len(s.lines); i++ {
 		if !s.changed[i] {
@@ -105,7 +106,7 @@ func (s *side) endOfRun(i int) int {
 	return i
 }
 
-// chunksOf puts two sides together: what goes, what comes, what stays.
+// chunksOf combines two sides into removed, added and unchanged chunks.
 func chunksOf(was, is side) (all []fdiff.Chunk) {
 	for i, j := 0, 0; i < len(was.lines) || j < len(is.lines); {
 		end := was.endOfRun(i)
@@ -136,7 +137,7 @@ type chunk struct {
 func (c chunk) Content() string       { return c.text }
 func (c chunk) Type() fdiff.Operation { return c.op }
 
-// patch is that of one file, without its name.
+// patch is the patch of one file, without its name.
 type patch []fdiff.Chunk
 
 func (p patch) FilePatches() []fdiff.FilePatch { return []fdiff.FilePatch{p} }

@@ -11,8 +11,9 @@ import (
 	inmemory "github.com/go-git/go-git/v5/storage/memory"
 )
 
-// memory is what go-git wants to keep of a repository and rye does not. Each method locks; what
-// Config and Index return is shared by their callers, as with go-git's own storages.
+// memory holds the parts of a repository that go-git wants to keep and rye does not. Each
+// method locks. The callers of Config and Index share their result, as with go-git's own
+// storages.
 type memory struct {
 	mu      sync.Mutex
 	config  inmemory.ConfigStorage
@@ -49,7 +50,7 @@ func (m *memory) SetIndex(i *index.Index) error {
 	return m.index.SetIndex(i)
 }
 
-// Shallow returns what SetShallow was given: the repository itself is never shallow.
+// Shallow returns the ids given to SetShallow. The repository itself is never shallow.
 func (m *memory) Shallow() ([]plumbing.Hash, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// EncodedObject returns the object h, whose bytes were hashed and compared with h. One of
-// another type is not found, as go-git has it.
+// EncodedObject returns the object h after comparing its bytes with h. An object of another
+// type is not found, as in go-git.
 func (s *Storage) EncodedObject(t plumbing.ObjectType, h plumbing.Hash) (plumbing.EncodedObject, error) {
 	if err := s.charge(1, 0); err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (s *Storage) EncodedObject(t plumbing.ObjectType, h plumbing.Hash) (plumbin
 	return o, err
 }
 
-// read reads an object within the limits. Its size is known before it is inflated.
+// read reads an object within the limits. It checks the size before inflating.
 func (s *Storage) read(h plumbing.Hash) (store.Type, []byte, error) {
 	id := oidOf(h)
 	if id.IsZero() {
@@ -52,8 +52,8 @@ func (s *Storage) read(h plumbing.Hash) (store.Type, []byte, error) {
 	return typ, data, missing(err)
 }
 
-// check refuses what go-git would read and git would not write: trees with names of several
-// parts, twice the same, or in disorder. It also bounds what is going to be compared.
+// check refuses trees that go-git would read and git would not write: names with slashes,
+// repeated names, wrong order. It also bounds the lines of a blob, which may be compared.
 func (s *Storage) check(t store.Type, data []byte) (err error) {
 	switch {
 	case t == store.TypeTree:
@@ -64,7 +64,7 @@ func (s *Storage) check(t store.Type, data []byte) (err error) {
 	return err
 }
 
-// charge counts what is about to be read, and refuses what is too much.
+// charge counts the next reads and refuses them beyond the limits.
 func (s *Storage) charge(reads, bytes int64) error {
 	if s.ctx.Err() != nil {
 		return context.Cause(s.ctx)
@@ -75,7 +75,7 @@ func (s *Storage) charge(reads, bytes int64) error {
 	return nil
 }
 
-// most is how large an object of a type may be, in bytes.
+// most returns the size limit, in bytes, for objects of a type.
 func most(t store.Type) int64 {
 	switch t {
 	case store.TypeTree:
@@ -86,7 +86,7 @@ func most(t store.Type) int64 {
 	return store.MaxCommitSize
 }
 
-// missing turns the store's word for what is not there into go-git's, which callers compare.
+// missing turns the store's error for a missing object into go-git's, which callers compare.
 func missing(err error) error {
 	if errors.Is(err, store.ErrNotExist) {
 		return plumbing.ErrObjectNotFound
@@ -104,7 +104,7 @@ func hashOf(id store.OID) (h plumbing.Hash) {
 	return h
 }
 
-// HasEncodedObject returns nil for what is there, else plumbing.ErrObjectNotFound.
+// HasEncodedObject returns nil for an existing object, otherwise plumbing.ErrObjectNotFound.
 func (s *Storage) HasEncodedObject(h plumbing.Hash) error {
 	if id := oidOf(h); id.IsZero() || !s.repo.Has(id) {
 		return plumbing.ErrObjectNotFound
@@ -112,7 +112,7 @@ func (s *Storage) HasEncodedObject(h plumbing.Hash) error {
 	return nil
 }
 
-// EncodedObjectSize returns the size of an object, in bytes, as its header has it.
+// EncodedObjectSize returns the size of an object, in bytes, from its header.
 func (s *Storage) EncodedObjectSize(h plumbing.Hash) (int64, error) {
 	id := oidOf(h)
 	if id.IsZero() {
@@ -122,10 +122,10 @@ func (s *Storage) EncodedObjectSize(h plumbing.Hash) (int64, error) {
 	return size, missing(err)
 }
 
-// NewEncodedObject returns an object in memory, to be filled and set.
+// NewEncodedObject returns an empty object in memory, for SetEncodedObject.
 func (s *Storage) NewEncodedObject() plumbing.EncodedObject { return &plumbing.MemoryObject{} }
 
-// SetEncodedObject writes an object durably. A tree has to be one that git would write.
+// SetEncodedObject writes an object durably. It refuses a tree that git would not write.
 func (s *Storage) SetEncodedObject(o plumbing.EncodedObject) (plumbing.Hash, error) {
 	if err := s.fits(o.Type(), o.Size()); err != nil {
 		return plumbing.ZeroHash, err
@@ -141,7 +141,7 @@ func (s *Storage) SetEncodedObject(o plumbing.EncodedObject) (plumbing.Hash, err
 	return hashOf(id), err
 }
 
-// fits refuses what is no object, or too large to be read again.
+// fits refuses invalid types, and objects that are too large to be read again.
 func (s *Storage) fits(t plumbing.ObjectType, size int64) error {
 	if !t.Valid() || t.IsDelta() {
 		return plumbing.ErrInvalidType
@@ -152,7 +152,7 @@ func (s *Storage) fits(t plumbing.ObjectType, size int64) error {
 	return nil
 }
 
-// contentOf reads as many bytes of an object as it says that it has.
+// contentOf reads exactly as many bytes of an object as its size.
 func contentOf(o plumbing.EncodedObject) ([]byte, error) {
 	r, err := o.Reader()
 	if err != nil {
@@ -185,7 +185,7 @@ func (s *Storage) IterEncodedObjects(t plumbing.ObjectType) (storer.EncodedObjec
 	return storer.NewEncodedObjectLookupIter(s, t, hashes), nil
 }
 
-// AddAlternate is refused: a repository of rye has all of its objects itself.
+// AddAlternate is refused: a rye repository has all of its objects itself.
 func (s *Storage) AddAlternate(remote string) error {
 	return fault.New(fault.Usage, "objects of %q: a repository of rye has its objects itself", remote)
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// PackfileWriter takes in a pack, as git.Repository.Fetch brings one: through the store's
-// quarantine, within store.DefaultLimits, so that nothing of a bad one stays. Close says how
-// that ended. What came is protected from a concurrent git repack until the next ref is moved.
+// PackfileWriter receives a pack, as from git.Repository.Fetch. The pack passes the store's
+// quarantine, within store.DefaultLimits, so nothing of a bad pack stays. Close returns the
+// result. The new pack is protected from a concurrent git repack until the next move of a ref.
 func (s *Storage) PackfileWriter() (io.WriteCloser, error) {
 	from, to := io.Pipe()
 	p := &packWriter{to: to, done: make(chan error, 1)}
 	go func() {
 		err := s.importPack(from)
-		from.CloseWithError(err) // a Write that is under way ends, too
+		from.CloseWithError(err) // also ends a waiting Write
 		p.done <- err
 	}()
 	return p, nil
@@ -25,7 +25,7 @@ func (s *Storage) PackfileWriter() (io.WriteCloser, error) {
 func (s *Storage) importPack(from io.Reader) error {
 	in := bufio.NewReader(from)
 	if _, err := in.Peek(1); err == io.EOF {
-		return nil // go-git has an error for it
+		return nil // go-git has its own error for this
 	}
 	q, err := s.repo.Import(s.ctx, in, store.Limits{Object: s.limits.Object})
 	if err != nil {
@@ -36,11 +36,11 @@ func (s *Storage) importPack(from io.Reader) error {
 		return err
 	}
 	s.held.add(q.Release)
-	_, err = io.Copy(io.Discard, in) // what go-git writes behind it
+	_, err = io.Copy(io.Discard, in) // the bytes that go-git writes after the pack
 	return err
 }
 
-// packWriter hands what go-git writes to an import in another goroutine, which Close ends.
+// packWriter passes go-git's writes to an import in another goroutine. Close ends it.
 type packWriter struct {
 	to   *io.PipeWriter
 	done chan error
@@ -58,7 +58,7 @@ func (p *packWriter) Close() error {
 	return p.err
 }
 
-// held are packs that nothing refers to yet.
+// held holds the release functions of packs that no ref needs yet.
 type held struct {
 	mu   sync.Mutex
 	each []func()

@@ -11,13 +11,13 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// SetReference moves a ref from wherever it is, or makes it. When somebody else moves it at the
-// same moment the error is storage.ErrReferenceHasChanged, and nothing happened.
+// SetReference moves a ref from its current position, or creates it. If another process moves
+// it at the same moment, the error is storage.ErrReferenceHasChanged, and nothing happens.
 func (s *Storage) SetReference(r *plumbing.Reference) error { return s.CheckAndSetReference(r, nil) }
 
-// CheckAndSetReference moves the ref of to, which has to be as old says, the zero hash meaning
-// that there must be none. Without old it is SetReference. What cannot be moved so, symbolic
-// refs and HEAD, may only be set to what they are.
+// CheckAndSetReference moves the ref of to if it is at old; a zero hash means that it must not
+// exist. Without old it is SetReference. Symbolic refs and HEAD may only be set to their
+// current value.
 func (s *Storage) CheckAndSetReference(to, old *plumbing.Reference) error {
 	if to == nil {
 		return nil
@@ -38,7 +38,7 @@ func (s *Storage) CheckAndSetReference(to, old *plumbing.Reference) error {
 	return s.swap(to.Name(), oidOf(old.Hash()), oidOf(to.Hash()))
 }
 
-// asItIs accepts a reference that is as it is to be, and refuses every other.
+// asItIs accepts a reference that is already set this way, and refuses every other.
 func (s *Storage) asItIs(to *plumbing.Reference) error {
 	is, err := s.Reference(to.Name())
 	if err == nil && is.Type() == to.Type() && is.Target() == to.Target() && is.Hash() == to.Hash() {
@@ -47,7 +47,7 @@ func (s *Storage) asItIs(to *plumbing.Reference) error {
 	return fault.New(fault.Usage, "move ref %s with go-git: HEAD and symbolic refs stay as they are", to.Name())
 }
 
-// current is where a ref points; zero for nowhere.
+// current returns the target of a ref; zero if there is none.
 func (s *Storage) current(name plumbing.ReferenceName) (store.OID, error) {
 	id, err := s.repo.Ref(name.String())
 	if errors.Is(err, store.ErrNotExist) {
@@ -56,7 +56,7 @@ func (s *Storage) current(name plumbing.ReferenceName) (store.OID, error) {
 	return id, err
 }
 
-// swap is the only way in which this package moves refs.
+// swap makes all moves of refs in this package.
 func (s *Storage) swap(name plumbing.ReferenceName, old, new store.OID) error {
 	err := s.repo.Swap(s.ctx, name.String(), old, new, "go-git")
 	if conflict := (*store.ConflictError)(nil); errors.As(err, &conflict) {
@@ -68,19 +68,18 @@ func (s *Storage) swap(name plumbing.ReferenceName, old, new store.OID) error {
 	return err
 }
 
-// Reference returns a ref. HEAD names a branch; other symbolic refs are shown as what they
-// lead to.
+// Reference returns a ref. HEAD names a branch; other symbolic refs are resolved.
 func (s *Storage) Reference(name plumbing.ReferenceName) (*plumbing.Reference, error) {
 	if name == plumbing.HEAD {
 		target, err := s.repo.Head()
-		if err != nil || target == "" { // detached: no repository of rye's is
+		if err != nil || target == "" { // detached, which no repository of rye is
 			return nil, errors.Join(plumbing.ErrReferenceNotFound, err)
 		}
 		return plumbing.NewSymbolicReference(name, plumbing.ReferenceName(target)), nil
 	}
 	id, err := s.repo.Ref(name.String())
 	switch {
-	case errors.Is(err, store.ErrNotExist), fault.Is(err, fault.Usage): // go-git tries names that cannot be
+	case errors.Is(err, store.ErrNotExist), fault.Is(err, fault.Usage): // go-git tries invalid names
 		return nil, plumbing.ErrReferenceNotFound
 	case err != nil:
 		return nil, err
@@ -101,7 +100,7 @@ func (s *Storage) IterReferences() (storer.ReferenceIter, error) {
 	return storer.NewReferenceSliceIter(all), nil
 }
 
-// RemoveReference deletes a ref. That there is none is no error.
+// RemoveReference deletes a ref. A missing ref is no error.
 func (s *Storage) RemoveReference(name plumbing.ReferenceName) error {
 	was, err := s.current(name)
 	if err != nil || was.IsZero() {
@@ -110,7 +109,7 @@ func (s *Storage) RemoveReference(name plumbing.ReferenceName) error {
 	return s.swap(name, was, store.OID{})
 }
 
-// CountLooseRefs returns 0: whether refs are packed is the store's own business.
+// CountLooseRefs returns 0: only the store decides whether refs are packed.
 func (s *Storage) CountLooseRefs() (int, error) { return 0, nil }
 
 // PackRefs does nothing.

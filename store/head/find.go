@@ -13,12 +13,12 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// repo is what was found of a repository.
+// repo holds the findings about a repository.
 type repo struct {
-	top     string   // of the checked-out tree: where .git lies
+	top     string   // of the checked-out tree, where .git is
 	dir     string   // the git directory, which holds HEAD
-	common  string   // the one that holds refs and objects; dir but for linked worktrees
-	prefix  string   // of the directory that was asked for, below top
+	common  string   // the directory with refs and objects; equal to dir except for linked worktrees
+	prefix  string   // path of the requested directory below top
 	objects []string // directories of objects
 	format  store.Format
 	modes   bool // core.fileMode
@@ -33,7 +33,7 @@ const (
 	maxAlternates = 16
 )
 
-// find looks for the repository of dir and reads everything but objects.
+// find looks for the repository of dir and reads everything except objects.
 func find(dir, home string) (*repo, error) {
 	r, err := locate(dir, home)
 	if err != nil {
@@ -89,7 +89,7 @@ func topOf(dir, home string) (string, error) {
 	}
 }
 
-// findDir finds the git directory: .git itself, or where a file of that name leads.
+// findDir finds the git directory: .git itself, or the target of a file of that name.
 func (r *repo) findDir() error {
 	at := filepath.Join(r.top, ".git")
 	st, err := os.Lstat(at)
@@ -118,9 +118,9 @@ func (r *repo) findDir() error {
 	return err
 }
 
-// follow returns the directory that a path in one of git's files leads to, relative to
-// where git means it to be. One in the checked-out tree may have been brought by a branch
-// or an archive, so it is refused.
+// follow returns the directory for a path in one of git's files; a relative path starts at
+// from. It refuses a directory in the checked-out tree, because a branch or an archive may
+// have brought it.
 func (r *repo) follow(from, to string) (string, error) {
 	if !filepath.IsAbs(to) {
 		to = filepath.Join(from, filepath.FromSlash(to))
@@ -144,8 +144,8 @@ func inside(p, dir string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// findCommon finds where refs and objects are. A linked worktree has them elsewhere, and
-// is accepted only where the other end names it too.
+// findCommon finds the directory of refs and objects. For a linked worktree it is elsewhere,
+// and it is accepted only if that repository names the worktree in return.
 func (r *repo) findCommon() error {
 	r.common = r.dir
 	text, err := readLine(filepath.Join(r.dir, "commondir"))
@@ -171,7 +171,7 @@ func (r *repo) findCommon() error {
 	return err
 }
 
-// readConfig learns how objects are named, and refuses formats that nobody here reads.
+// readConfig reads the object format, and refuses formats that this program cannot read.
 func (r *repo) readConfig() error {
 	p := filepath.Join(r.common, "config")
 	raw, err := read(p, maxConfig)
@@ -204,8 +204,7 @@ func statOf(p string) fs.FileInfo {
 	return st
 }
 
-// findObjects collects the directories of objects: the repository's own, and the ones
-// that it borrows from.
+// findObjects collects the objects directories: the repository's own, and its alternates.
 func (r *repo) findObjects() error {
 	dirs := []string{filepath.Join(r.common, "objects")}
 	for i := 0; i < len(dirs); i++ {
@@ -239,7 +238,7 @@ func (r *repo) findObjects() error {
 	return nil
 }
 
-// read is place.Read for a file of the user's.
+// read is place.Read for a file that belongs to the user.
 func read(p string, limit int64) ([]byte, error) {
 	if err := place.Mine(p); err != nil {
 		return nil, err
@@ -247,7 +246,7 @@ func read(p string, limit int64) ([]byte, error) {
 	return place.Read(p, limit)
 }
 
-// mine refuses what belongs to others.
+// mine refuses files of other users.
 func mine(p string) error {
 	err := place.Mine(p)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -272,7 +271,7 @@ func readLine(p string) (string, error) {
 	return text, nil
 }
 
-// oneLine returns what stands before the only line feed, which may be missing.
+// oneLine returns the text before the only line feed, which may be missing.
 func oneLine(raw []byte) (string, bool) {
 	text := strings.TrimRight(string(raw), "\r\n")
 	return text, text != "" && !strings.ContainsAny(text, "\r\n\x00")

@@ -19,13 +19,13 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Tree is what HEAD of a repository holds below one directory. It is safe for concurrent use.
+// Tree is the content of HEAD below one directory. It is safe for concurrent use.
 type Tree struct {
 	objects *store.Objects
 	format  store.Format
 	root    store.OID // the tree of HEAD's commit
-	prefix  string    // of the directory, below the top of the checked-out tree; "" for the top
-	until   time.Time // when looking ends
+	prefix  string    // the directory's path below the top of the checked-out tree; "" for the top
+	until   time.Time // end of the time for all questions
 }
 
 const (
@@ -34,11 +34,10 @@ const (
 	patience  = 5 * time.Second
 )
 
-// Open finds the git repository that dir, an absolute path without links, lies in, and
-// reads its HEAD. Looking up ends below home and at the end of the file system, as it does
-// for a project. now begins the time that all questions together may take. Whatever keeps
-// it from an answer is an error that says so: fault.NotFound where dir lies in no
-// repository.
+// Open finds the git repository of dir, an absolute path without links, and reads its HEAD.
+// The search ends below home and at the end of the file system, like the search for a project.
+// now begins the time that all questions together may take. Everything that prevents an answer
+// is an error with its reason: fault.NotFound if dir is in no repository.
 func Open(dir, home string, now time.Time) (*Tree, error) {
 	r, err := find(dir, home)
 	if err != nil {
@@ -56,9 +55,9 @@ func Open(dir, home string, now time.Time) (*Tree, error) {
 	return t, nil
 }
 
-// KeepsModes reports whether git compares modes in dir: core.fileMode of the repository that
-// dir lies in, true where it lies in none. A repository that cannot be read for sure is an
-// error. dir and home are as for Open.
+// KeepsModes reports whether git compares modes in dir: core.fileMode of its repository, or
+// true if dir is in none. A repository that cannot be read with certainty is an error. dir and
+// home are as for Open.
 func KeepsModes(dir, home string) (bool, error) {
 	r, err := locate(dir, home)
 	switch {
@@ -70,11 +69,11 @@ func KeepsModes(dir, home string) (bool, error) {
 	return r.modes, nil
 }
 
-// Close closes what was opened.
+// Close closes the objects directories.
 func (t *Tree) Close() error { return t.objects.Close() }
 
-// treeOf reads which tree a commit is of. Nothing else in it matters, so nothing else is
-// judged: users' commits carry headers that ours do not.
+// treeOf returns the tree of a commit. It checks nothing else, because nothing else matters:
+// users' commits carry headers that ours do not.
 func (t *Tree) treeOf(commit store.OID) (store.OID, error) {
 	typ, raw, err := t.objects.Object(commit, maxCommit)
 	if err != nil {
@@ -89,21 +88,22 @@ func (t *Tree) treeOf(commit store.OID) (store.OID, error) {
 	return id, nil
 }
 
-// Holds reports whether HEAD has anything at a slash path below the directory. now is
-// compared with the time that Open was given.
+// Holds reports whether HEAD has an entry at a slash path below the directory. now is compared
+// with the time given to Open.
 func (t *Tree) Holds(p string, now time.Time) (bool, error) {
 	_, ok, err := t.entry(p, now)
 	return ok, err
 }
 
-// Is reports whether HEAD has at a slash path below the directory a file with exactly
-// these bytes.
+// Is reports whether HEAD has a file with exactly these bytes at a slash path below the
+// directory.
 func (t *Tree) Is(p string, raw []byte, now time.Time) (bool, error) {
 	e, ok, err := t.entry(p, now)
 	return ok && e.Mode&0o170000 == 0o100000 && e.ID == t.format.Hash(store.TypeBlob, raw), err
 }
 
-// entry follows a path. A submodule on the way is unknown: what it holds stands elsewhere.
+// entry follows a path. A path in a submodule is unknown: its content is in another
+// repository.
 func (t *Tree) entry(p string, now time.Time) (e store.Entry, ok bool, err error) {
 	parts := strings.Split(strings.Trim(t.prefix+"/"+p, "/"), "/")
 	if len(parts) > maxDepth {
@@ -130,7 +130,7 @@ func (t *Tree) entry(p string, now time.Time) (e store.Entry, ok bool, err error
 	return e, true, nil
 }
 
-// unknown is the error for what cannot be read for sure.
+// unknown is the error for everything that cannot be read with certainty.
 func unknown(format string, args ...any) error {
 	return fault.New(fault.Integrity, "the git repository here: "+format, args...)
 }

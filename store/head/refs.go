@@ -36,7 +36,7 @@ func (r *repo) readHead() error {
 	return unknown("HEAD names a ref that names a ref, more than %d times", maxSymbolic)
 }
 
-// take notes the commit that a ref names, which must have the length of the repository's ids.
+// take stores the commit of a ref. It must have the length of the repository's ids.
 func (r *repo) take(name string, id store.OID) error {
 	if len(id.Bytes()) != len(r.format.Hash(store.TypeBlob, nil).Bytes()) {
 		return unknown("%s names %s, which is an id of another kind of repository", words.Brief(name), id)
@@ -45,7 +45,8 @@ func (r *repo) take(name string, id store.OID) error {
 	return nil
 }
 
-// refFile returns the line of a loose ref. Those of one worktree lie with it.
+// refFile returns the line of a loose ref. Refs of one worktree are in that worktree's
+// directory.
 func (r *repo) refFile(name string) (string, error) {
 	dir := r.common
 	if name == "HEAD" || perWorktree(name) {
@@ -53,7 +54,7 @@ func (r *repo) refFile(name string) (string, error) {
 	}
 	p := filepath.Join(dir, filepath.FromSlash(name))
 	if st, err := os.Lstat(p); err == nil && st.IsDir() {
-		return "", fs.ErrNotExist // a folder of other refs
+		return "", fs.ErrNotExist // a directory of other refs
 	} else if errors.Is(err, fs.ErrNotExist) || err == nil && st.Mode().IsRegular() {
 		return readLine(p)
 	}
@@ -69,7 +70,7 @@ func perWorktree(name string) bool {
 	return false
 }
 
-// packed looks for a ref that has no file of its own.
+// packed looks for a ref without a loose file.
 func (r *repo) packed(name string) (store.OID, error) {
 	raw, err := read(filepath.Join(r.common, "packed-refs"), maxPackedRefs)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -82,7 +83,7 @@ func (r *repo) packed(name string) (store.OID, error) {
 	return id, r.take(name, id)
 }
 
-// findPacked returns what packed-refs says of a ref.
+// findPacked returns the id of a ref in packed-refs.
 func findPacked(raw []byte, name string) (store.OID, bool) {
 	for len(raw) > 0 {
 		line, rest, _ := bytes.Cut(raw, []byte("\n"))
@@ -96,7 +97,7 @@ func findPacked(raw []byte, name string) (store.OID, bool) {
 	return store.OID{}, false
 }
 
-// parseRef reads the line of a ref: another ref, or a commit.
+// parseRef reads the line of a ref: the name of another ref, or a commit.
 func parseRef(line string) (next string, id store.OID, ok bool) {
 	if to, is := strings.CutPrefix(line, "ref:"); is {
 		next = strings.TrimSpace(to)
@@ -106,8 +107,8 @@ func parseRef(line string) (next string, id store.OID, ok bool) {
 	return "", id, err == nil
 }
 
-// safeRef reports whether a name can be a ref's, whose file lies below the directory of
-// refs. Users name branches in every script.
+// safeRef reports whether a name can be a ref with a file below the directory of refs. Branch
+// names may be in any script.
 func safeRef(name string) bool {
 	if !strings.HasPrefix(name, "refs/") || len(name) > 1024 {
 		return false

@@ -20,23 +20,23 @@ import (
 	"github.com/rye-os/rye/store/records"
 )
 
-// Denied is what was kept of .ai/denied for one project: a file for each signer, so that no
-// signer takes another's room. It is safe for concurrent use.
+// Denied holds the kept lines of .ai/denied for one project, in one file per signer, so that
+// no signer uses the space of another. It is safe for concurrent use.
 type Denied struct {
-	dir  string // of the files; docs/format/denied.md
-	seen string // which text of .ai/denied was worked through, among them: without them it says nothing
-	old  string // the one file of this directory's record that rye 0.2 kept; "" for none
+	dir  string // of the files, see docs/format/denied.md
+	seen string // the file that notes the last processed text of .ai/denied; it is useless without the others
+	old  string // the single file that rye 0.2 kept in this directory's record
 
 	mu     sync.Mutex
 	listed bool
 	list   []objects.Fingerprint
-	raws   map[objects.Fingerprint][]byte // that were read
-	lines  map[objects.Fingerprint]int    // of those, where they were counted
-	before []objects.Taken                // of old
+	raws   map[objects.Fingerprint][]byte // files that were read
+	lines  map[objects.Fingerprint]int    // number of their lines, once counted
+	before []objects.Taken                // the lines of old
 }
 
-// DeniedOf returns what was kept of .ai/denied for the project at a place; nil where there
-// is no room for it.
+// DeniedOf returns the kept lines of .ai/denied for the project at a place. It returns nil if
+// there is no data directory, and for a user space.
 func DeniedOf(p records.Place) *Denied {
 	if p.Shared() == "" {
 		return nil
@@ -45,7 +45,7 @@ func DeniedOf(p records.Place) *Denied {
 	return &Denied{dir: dir, seen: filepath.Join(dir, p.Key+".seen"), old: filepath.Join(p.Dir, objects.TakenFile)}
 }
 
-// Signers returns whose lines were kept.
+// Signers returns the signers with kept lines.
 func (k *Denied) Signers() ([]objects.Fingerprint, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -82,7 +82,7 @@ func (k *Denied) signers() ([]objects.Fingerprint, error) {
 	return list, nil
 }
 
-// Find returns the lines of a signer that take a digest back.
+// Find returns a signer's lines that take a digest back.
 func (k *Denied) Find(fp objects.Fingerprint, d objects.Digest) ([]objects.Taken, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -134,7 +134,7 @@ func (k *Denied) damaged(fp objects.Fingerprint, err error) error {
 	return fault.New(fault.CodeOf(err), "read %s: %w", k.file(fp), err).Advise("restore the file from a copy")
 }
 
-// Sum digests all of it; it is zero for nothing.
+// Sum digests all lines; it is zero if there are none.
 func (k *Denied) Sum() (sum objects.Digest, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -154,7 +154,7 @@ func (k *Denied) Sum() (sum objects.Digest, err error) {
 	return objects.DigestOf(text), nil
 }
 
-// Older reads what rye 0.2 kept of this directory alone.
+// Older reads the lines that rye 0.2 kept for this directory alone.
 func (k *Denied) Older() ([]objects.Taken, error) {
 	raw, err := place.Read(k.old, objects.MaxTakenFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -170,7 +170,7 @@ func (k *Denied) Older() ([]objects.Taken, error) {
 	return all, nil
 }
 
-// dropOld takes lines out of the file that rye 0.2 kept. The caller holds the lock.
+// dropOld removes lines from the file that rye 0.2 kept. The caller holds the lock.
 func (k *Denied) dropOld(drop func(objects.Taken) bool) error {
 	all, err := k.Older()
 	if err != nil || len(all) == 0 {
@@ -186,16 +186,16 @@ func (k *Denied) dropOld(drop func(objects.Taken) bool) error {
 	return place.File(k.old, objects.EncodeTakenKept(rest), 0o600)
 }
 
-// sameTaken is what a line takes back: one genuine line of a signer is enough for each.
+// sameTaken is the object of a line: for each, one genuine line of a signer is enough.
 type sameTaken struct {
 	ref objects.Ref
 	sum objects.Digest
 }
 
-// Keep adds lines of each signer that are not there, and returns how many did not fit. old
-// are the lines of Older that are among them. genuine verifies a signature: Keep asks only
-// where two lines take the same back, and where there is no room. A reader sees what was
-// there before Keep.
+// Keep adds new lines of each signer, and returns how many did not fit. old reports whether a
+// line of Older is among them; Keep removes those from the old file. genuine verifies a
+// signature: Keep calls it only if two lines take the same back, or if there is no space. This
+// Denied still returns lines that it read before Keep.
 func (k *Denied) Keep(ctx context.Context, lines map[objects.Fingerprint][]objects.Taken, old func(objects.Taken) bool, genuine func(objects.Taken) bool) (left int, err error) {
 	unlock, err := k.lock(ctx)
 	if err != nil {
@@ -225,7 +225,7 @@ func (k *Denied) keep(fp objects.Fingerprint, lines []objects.Taken, genuine fun
 	for i, l := range all {
 		at[sameTaken{l.Ref, l.Digest}] = i
 	}
-	holds := map[int]bool{} // of all: those that were verified
+	holds := map[int]bool{} // the verified lines of all
 	had, changed := len(all), false
 	for _, l := range lines {
 		i, ok := at[sameTaken{l.Ref, l.Digest}]
@@ -241,7 +241,7 @@ func (k *Denied) keep(fp objects.Fingerprint, lines []objects.Taken, genuine fun
 			all[i], holds[i], changed = l, true, true
 		}
 	}
-	if len(all) > objects.MaxTakenLines { // what somebody wrote in the signer's name makes room
+	if len(all) > objects.MaxTakenLines { // lines that were forged in the signer's name make room
 		var good []objects.Taken
 		for i, l := range all {
 			if holds[i] || genuine(l) {
@@ -259,8 +259,8 @@ func (k *Denied) keep(fp objects.Fingerprint, lines []objects.Taken, genuine fun
 	return left, place.File(k.file(fp), objects.EncodeTakenKept(all), 0o600)
 }
 
-// lock makes the directory, which only the user can read, and makes this the one process
-// that changes what is kept.
+// lock creates the directory, which only the user can read, and locks the kept lines against
+// other processes.
 func (k *Denied) lock(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(k.dir, 0o700); err != nil {
 		return nil, err
@@ -271,7 +271,7 @@ func (k *Denied) lock(ctx context.Context) (unlock func(), err error) {
 	return place.Lock(ctx, filepath.Join(k.dir, "lock"))
 }
 
-// Full reports whether a line is not kept because as many of its signer are.
+// Full reports whether a line is not kept because its signer already has the most lines.
 func (k *Denied) Full(l objects.Taken) (bool, error) {
 	if k == nil {
 		return false, nil
@@ -318,7 +318,7 @@ func (k *Denied) Each(visit func(objects.Taken)) error {
 	return err
 }
 
-// Forget reports whether lines that take a digest back were kept, and with do takes them out.
+// Forget reports whether lines that take a digest back were kept, and with do removes them.
 func (k *Denied) Forget(ctx context.Context, d objects.Digest, do bool) (had bool, err error) {
 	list, err := k.Signers()
 	if err != nil {
@@ -358,10 +358,10 @@ func (k *Denied) Forget(ctx context.Context, d objects.Digest, do bool) (had boo
 	if err := k.dropOld(of); err != nil {
 		return had, err
 	}
-	return had, k.See("", 0) // what stands in .ai/denied is worked through again
+	return had, k.See("", 0) // .ai/denied is processed again
 }
 
-// Seen returns what See noted of the text of .ai/denied.
+// Seen returns the count that See stored for the text of .ai/denied.
 func (k *Denied) Seen(text string) (left int, ok bool) {
 	raw, err := place.Read(k.seen, 1<<10)
 	rest, is := strings.CutPrefix(string(raw), text+" ")
@@ -372,11 +372,11 @@ func (k *Denied) Seen(text string) (left int, ok bool) {
 	return left, err == nil
 }
 
-// See notes that a text of .ai/denied was worked through in this directory, by its digest,
-// and how many of its lines did not fit.
+// See notes that a text of .ai/denied was processed in this directory, by its digest, and how
+// many of its lines did not fit.
 func (k *Denied) See(text string, left int) error {
 	if _, err := os.Stat(filepath.Dir(k.old)); errors.Is(err, fs.ErrNotExist) {
-		return nil // nothing was ever noted of this directory
+		return nil // nothing was ever recorded for this directory
 	}
 	return place.File(k.seen, fmt.Appendf(nil, "%s %d\n", text, left), 0o600)
 }

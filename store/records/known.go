@@ -20,12 +20,12 @@ const (
 	today     = 24 * time.Hour
 )
 
-// Known is what place.yaml says of a record.
+// Known is the content of a record's place.yaml.
 type Known struct {
 	Place
 	Stamp
 	Made time.Time
-	Used time.Time // to the day: when a command last wrote
+	Used time.Time // the day when a command last wrote
 }
 
 // onDisk is place.yaml.
@@ -41,7 +41,7 @@ type onDisk struct {
 	Used    string `yaml:"used"`
 }
 
-// Known reads place.yaml; ok is false where there is none yet.
+// Known reads place.yaml; ok is false if there is none yet.
 func (p Place) Known() (k Known, ok bool, err error) {
 	if p.Dir == "" {
 		return Known{}, false, nil
@@ -76,8 +76,8 @@ func readKnown(dir string) (k Known, ok bool, err error) {
 	return k, true, nil
 }
 
-// Note makes the record's directory, which only the user can read, and writes place.yaml
-// where it is missing, untrue, or from another day. Commands that write call it first.
+// Note creates the record's directory, which only the user can read. It writes place.yaml if
+// it is missing, wrong, or from another day. Commands that write call it first.
 func (p Place) Note(now time.Time) error {
 	s, err := StampOf(p.Path)
 	if err != nil {
@@ -90,7 +90,7 @@ func (p Place) Note(now time.Time) error {
 	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
 		return fault.New(fault.Failed, "make the record of %s: %w", p.Path, err)
 	}
-	if err := place.Owned(p.Dir); err != nil { // again: somebody may have been faster
+	if err := place.Owned(p.Dir); err != nil { // again: another process may have been faster
 		return err
 	}
 	if err := p.list(); err != nil {
@@ -111,10 +111,10 @@ func (p Place) Note(now time.Time) error {
 	return place.File(filepath.Join(p.Dir, placeFile), text, 0o600)
 }
 
-// Replaced reports whether the directory at p is another one than when the record was
-// last written: it was removed and made again, restored, or cloned anew. A place that
-// nobody wrote of is not, and where birth times are not kept nobody can tell: network and
-// shared folders there give a directory another inode at each start.
+// Replaced reports whether the directory at p is another one than at the last write of the
+// record: it was removed and created again, restored, or cloned again. It is true if
+// place.yaml cannot be read, and false if there is none. Without birth times it is false,
+// because network and shared folders may give a directory a new inode at each start.
 func (p Place) Replaced() bool {
 	was, ok, err := p.Known()
 	if err != nil || !ok {
@@ -124,8 +124,8 @@ func (p Place) Replaced() bool {
 	return err != nil || s != was.Stamp && s.Born != 0 && was.Born != 0
 }
 
-// All returns what is known of every record, sorted by path. One whose place.yaml is
-// missing or cannot be read has its Dir and Key only.
+// All returns place.yaml of every record, sorted by path. A record without a readable
+// place.yaml has only its Dir and Key. Without a usable data directory there are no records.
 func (d *Data) All() ([]Known, error) {
 	if d.Err() != nil {
 		return nil, nil
@@ -154,8 +154,8 @@ func (d *Data) All() ([]Known, error) {
 	return all, nil
 }
 
-// Gone reports whether the directory that a record is about is not there, although the
-// directory above it is: a disk that is not mounted is no directory that was removed.
+// Gone reports whether the directory of a record is missing although its parent exists: a
+// directory on an unmounted disk is not gone.
 func (k Known) Gone() bool {
 	if k.Path == "" {
 		return false
@@ -168,8 +168,8 @@ func (k Known) Gone() bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// left reports whether nothing of the old place is left that could use its record: the
-// directory is gone, or it is p itself, by a spelling that this system takes for the same.
+// left reports whether no directory can use the record of the old place any more: the
+// directory is gone, or it is p itself in another spelling that this system accepts.
 func (k Known) left(p Place) bool {
 	if k.Gone() {
 		return true
@@ -180,8 +180,8 @@ func (k Known) left(p Place) bool {
 }
 
 // Moved finds the record that p's directory had under another path: of the same project,
-// machine and user, whose path is gone, and with p's inode and birth time. ok is false
-// when p has a record, when birth times are not kept here, and when no record fits.
+// machine and user, with a path that is gone, and with p's inode and birth time. ok is false
+// if p has a record, if birth times are not kept here, or if no record fits.
 func (d *Data) Moved(p Place) (old Known, ok bool, err error) {
 	if _, err := os.Lstat(p.Dir); p.Dir == "" || err == nil {
 		return Known{}, false, nil
@@ -199,7 +199,7 @@ func (d *Data) Moved(p Place) (old Known, ok bool, err error) {
 	return Known{}, false, err
 }
 
-// Move makes the record old that of p, whose directory has none yet (fault.Conflict).
+// Move turns the record old into the record of p. If p already has one: fault.Conflict.
 func (p Place) Move(old Known, now time.Time) error {
 	if p.Dir == "" {
 		return fault.New(fault.NotFound, "move the record of %s: there is no data directory", old.Path)

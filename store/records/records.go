@@ -35,12 +35,12 @@ type Data struct {
 	why  error
 }
 
-// Open returns the data directory at dir, which need not exist, and "" for none. It is
-// looked at when something is first asked of it.
+// Open returns the data directory at dir; "" is none. dir need not exist. The first use checks
+// it.
 func Open(dir string) *Data { return &Data{dir: dir} }
 
-// Err is nil when records can lie here. A directory that is not absolute, that others
-// could change, or that lies in a project is not used.
+// Err is nil if records can be stored here. A directory that is not absolute, that other users
+// could change, or that is in a project is not used.
 func (d *Data) Err() error { return d.usable(nil) }
 
 func (d *Data) usable(look *place.Look) error {
@@ -62,11 +62,11 @@ func usable(look *place.Look, dir string) error {
 	return look.Owned(dir)
 }
 
-// Dir is the data directory, used or not.
+// Dir returns the data directory, usable or not.
 func (d *Data) Dir() string { return d.dir }
 
-// Outside returns nil when dir lies in no project: what a project holds may have come
-// with a clone.
+// Outside returns nil if dir is in no project. The files of a project may have come with a
+// clone.
 func Outside(look *place.Look, dir string) error {
 	resolved, err := look.Resolve(dir)
 	if err != nil {
@@ -92,18 +92,18 @@ func Outside(look *place.Look, dir string) error {
 	return nil
 }
 
-// Place is one directory and where its record is, or would be. It does not change.
+// Place is one directory, and the place of its record. It does not change.
 type Place struct {
 	Key     string // base32, lower case
 	Path    string // of the directory: canonical
 	Project string // the project's id; "" for a user space
 	Machine string // 32 hexadecimal digits, or ""
-	UID     string // decimal; "" where users have no numbers
+	UID     string // decimal; "" on systems without numbers for users
 	Dir     string // of the record; "" when there is no data directory
 }
 
-// At returns the place of a directory. look is what was seen of others already; it may be nil. project is the project's id, "" for a
-// user space.
+// At returns the place of a directory. look holds earlier lookups of files; it may be nil.
+// project is the project's id, "" for a user space.
 func (d *Data) At(look *place.Look, dir, project string) (Place, error) {
 	path, err := canonical(look, dir)
 	if err != nil {
@@ -117,8 +117,8 @@ func (d *Data) At(look *place.Look, dir, project string) (Place, error) {
 	return p, nil
 }
 
-// Canonical returns the one path of a directory: absolute, without links as far as it is
-// there, and in the file system's own spelling where that ignores case.
+// Canonical returns the one path of a directory: absolute, without links as far as it exists,
+// and in the file system's own spelling if that ignores case.
 func Canonical(dir string) (string, error) { return canonical(nil, dir) }
 
 func canonical(look *place.Look, dir string) (string, error) {
@@ -133,7 +133,7 @@ func canonical(look *place.Look, dir string) (string, error) {
 	return spelling(real), nil
 }
 
-// KeyOf names a record. Nothing depends on nobody guessing it.
+// KeyOf returns the key of a record. It is no secret.
 func KeyOf(path, project, machine, uid string) string {
 	h := sha256.New()
 	h.Write([]byte("rye-record-v1\x00"))
@@ -144,14 +144,14 @@ func KeyOf(path, project, machine, uid string) string {
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(h.Sum(nil)))
 }
 
-// Store is where the git repository is; "" when there is no data directory.
+// Store returns the path of the git repository; "" without a data directory.
 func (p Place) Store() string { return p.in("store.git") }
 
-// Lock is the file that the one process holds which changes the project.
+// Lock returns the path of the file that is locked by the process that changes the project.
 func (p Place) Lock() string { return p.in("project.lock") }
 
-// Shared is the directory of what holds in every directory of this user that is the same
-// project; "" when there is no data directory, and for a user space.
+// Shared returns the directory for data that all of this user's directories of the same
+// project share; "" without a data directory, and for a user space.
 func (p Place) Shared() string {
 	if p.Dir == "" || p.Project == "" {
 		return ""
@@ -159,12 +159,12 @@ func (p Place) Shared() string {
 	return filepath.Join(filepath.Dir(filepath.Dir(p.Dir)), "projects", p.Project)
 }
 
-// Questions is the directory of the questions that were put about this directory; "" when
-// there is no data directory.
+// Questions returns the directory of the questions about this directory; "" without a data
+// directory.
 func (p Place) Questions() string { return p.in(questions) }
 
-// Questions is the directory of the questions that were put outside of every project; ""
-// when no record can lie here.
+// Questions returns the directory of the questions that belong to no project; "" if records
+// cannot be stored here.
 func (d *Data) Questions() string {
 	if d.Err() != nil {
 		return ""
@@ -181,7 +181,7 @@ func (p Place) in(name string) string {
 	return filepath.Join(p.Dir, name)
 }
 
-// machineID reads an id as systemd writes it. Containers often have none.
+// machineID reads an id in the format of systemd. Containers often have none.
 func machineID(path string) string {
 	raw, err := place.Read(path, 64)
 	id := strings.TrimSpace(string(raw))
@@ -191,13 +191,13 @@ func machineID(path string) string {
 	return id
 }
 
-// Stamp tells one directory from another that came to have its path.
+// Stamp distinguishes a directory from a later one at the same path.
 type Stamp struct {
-	Inode uint64 // 0 where there are none
-	Born  int64  // nanoseconds since 1970; 0 where birth times are not kept
+	Inode uint64 // 0 if there are none
+	Born  int64  // nanoseconds since 1970; 0 if birth times are not kept
 }
 
-// StampOf returns the stamp of a directory as it is now.
+// StampOf returns the current stamp of a directory.
 func StampOf(dir string) (Stamp, error) {
 	st, err := os.Stat(dir)
 	if err != nil {

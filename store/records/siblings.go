@@ -11,14 +11,14 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// MaxSiblings is how many other directories of one project are looked into.
+// MaxSiblings is the most other directories of one project that are read.
 const MaxSiblings = 256
 
-// places is the directory below Shared with a file for each directory of the project.
+// places is the directory below Shared with one file for each directory of the project.
 const places = "places"
 
-// Index is the file in which others may keep what they read of the record at p; "" where
-// nothing is kept.
+// Index returns the file in which other directories may keep names from the record at p; "" if
+// there is no shared directory.
 func (p Place) Index() string {
 	if p.Shared() == "" {
 		return ""
@@ -26,16 +26,16 @@ func (p Place) Index() string {
 	return filepath.Join(p.Shared(), places, p.Key)
 }
 
-// Siblings returns the other directories in which this user has the project of p, as far as
-// they have a record: sorted by key. more are those beyond MaxSiblings, which were used
-// longest ago.
+// Siblings returns this user's other directories of the project of p that have a record,
+// sorted by key. more is the number of directories beyond MaxSiblings; it omits the least
+// recently used.
 func (p Place) Siblings() (all []Known, more int, err error) {
 	if p.Shared() == "" {
 		return nil, 0, nil
 	}
 	entries, err := os.ReadDir(filepath.Join(p.Shared(), places))
 	if errors.Is(err, fs.ErrNotExist) {
-		entries, err = os.ReadDir(filepath.Dir(p.Dir)) // no command has written since there is a list
+		entries, err = os.ReadDir(filepath.Dir(p.Dir)) // no command has written since the list exists
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, nil
@@ -49,7 +49,7 @@ func (p Place) Siblings() (all []Known, more int, err error) {
 		}
 		k, ok, err := readKnown(filepath.Join(filepath.Dir(p.Dir), e.Name()))
 		if err != nil || !ok || k.Project != p.Project || k.Machine != p.Machine || k.UID != p.UID {
-			continue // not of this project, or gone
+			continue // another project, or gone
 		}
 		all = append(all, k)
 	}
@@ -61,8 +61,8 @@ func (p Place) Siblings() (all []Known, more int, err error) {
 	return all, more, nil
 }
 
-// List notes the directories that have this project, where that was not done before: so that
-// Siblings does not look at every record. Where nothing was recorded yet it does nothing.
+// List creates the list of the directories of this project if it is missing, so that Siblings
+// need not read every record. If nothing was recorded yet it does nothing.
 func (p Place) List() error {
 	if p.Shared() == "" {
 		return nil
@@ -77,8 +77,8 @@ func (p Place) List() error {
 	return p.listAll(dir)
 }
 
-// list makes the file of p among those of the project; where there is no list yet, those of
-// the others, too.
+// list adds the file of p to the list of the project. If there is no list yet, it adds the
+// other directories too.
 func (p Place) list() error {
 	file := p.Index()
 	if file == "" {
@@ -93,13 +93,13 @@ func (p Place) list() error {
 	return touch(file)
 }
 
-// listAll makes the list of the other directories, whole or not at all.
+// listAll creates the list of the other directories, completely or not at all.
 func (p Place) listAll(dir string) error {
 	others, _, err := p.Siblings()
 	if err != nil {
 		return err
 	}
-	fresh := dir + ".new" // what a killed process left there is true as well
+	fresh := dir + ".new" // files from a killed process in it are true as well
 	if err := os.MkdirAll(fresh, 0o700); err != nil {
 		return err
 	}

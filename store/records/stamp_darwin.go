@@ -16,7 +16,7 @@ func stamp(_ string, st fs.FileInfo) Stamp {
 	return Stamp{Inode: s.Ino, Born: s.Birthtimespec.Nano()}
 }
 
-// spelling asks the system for the name under which it keeps a directory.
+// spelling returns the name under which the system keeps a directory.
 func spelling(path string) string {
 	f, err := os.Open(path)
 	if err != nil {
@@ -31,5 +31,5 @@ func spelling(path string) string {
 	return path
 }
 
-// machine is nothing: what macOS has needs cgo or a program to ask.
+// machine returns "": macOS has an id, but reading it needs cgo or another program.
 func machine() string { return "" }

@@ -20,8 +20,8 @@ func stamp(dir string, _ fs.FileInfo) Stamp {
 	return s
 }
 
-// spelling returns a path as it is: Linux keeps the case of names. In the rare folder
-// that ignores it, two spellings are two places, which rye where --all shows.
+// spelling returns a path unchanged: Linux keeps the case of names. In the rare folder that
+// ignores case, two spellings are two places, and rye where --all shows both.
 func spelling(path string) string { return path }
 
 var machine = sync.OnceValue(func() string { return machineID("/etc/machine-id") })

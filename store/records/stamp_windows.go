@@ -31,7 +31,8 @@ func stamp(dir string, st fs.FileInfo) Stamp {
 	return s
 }
 
-// spelling returns a path as filepath.EvalSymlinks spelled it: as the file system does.
+// spelling returns a path unchanged: filepath.EvalSymlinks already has the file system's
+// spelling.
 func spelling(path string) string { return path }
 
 func machine() string {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// uid is the number of the user that runs this; "" on Windows, which has none.
+// uid returns the number of the user that runs this process; "" on Windows, which has none.
 func uid() string {
 	if n := os.Geteuid(); n >= 0 {
 		return strconv.Itoa(n)

@@ -11,7 +11,7 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// absent is the finding for what the record holds and no file does.
+// absent returns the finding for an item that is recorded and has no file.
 func absent(l *Layer, ref objects.Ref, p string) Finding {
 	f := Finding{Ref: ref, State: objects.Absent}
 	f.Space, f.Path = l.Space, p
@@ -23,13 +23,13 @@ func missing(f Finding, code fault.Code, format string, args ...any) error {
 	return fault.New(code, "%s: "+format, append([]any{f.Ref}, args...)...).Advise("rye restore %s, or rye rm %s", f.Ref, f.Ref)
 }
 
-// Settle decides about an item that is recorded and has no file. Where no weaker layer
-// holds the name it is not found, and the error says who had it last. Where one does, the
-// weaker item must not answer because somebody took the file away: that is refused, unless
-// the user's own git lacks it too, which is what a switch of branches leaves. Then ok is
-// false, or the finding is that of the lock. Every other stays as it is.
+// Settle decides about an item that is recorded and has no file. If no weaker layer has the
+// name, the item is not found, and the error names its last author. If a weaker layer has it,
+// Settle refuses: removing a file must not let the weaker item answer. The exception is a file
+// that the user's own git lacks too, as after a switch of branches. Then the finding is the
+// one from the lock, or ok is false. Settle returns every other finding unchanged.
 func (s *Stack) Settle(ctx context.Context, f Finding) (_ Finding, ok bool, err error) {
-	if f.State != objects.Absent || f.Manifest || !f.Blob.IsZero() { // a file that is there lacks its manifest
+	if f.State != objects.Absent || f.Manifest || !f.Blob.IsZero() { // the file exists, but its manifest is missing
 		return f, true, nil
 	}
 	l, err := s.Layer(f.Space)
@@ -53,8 +53,8 @@ func (s *Stack) Settle(ctx context.Context, f Finding) (_ Finding, ok bool, err 
 	return f, true, nil
 }
 
-// lacks reports whether the user's git has nothing at the path of an absent item, or says
-// why that is not so.
+// lacks reports whether the user's git has nothing at the path of an absent item. If not, it
+// returns the reason.
 func lacks(s *Stack, f Finding) (bool, string) {
 	if f.Space != objects.Project || s.Lacks == nil {
 		return false, "nothing says that it is meant to be gone"
@@ -66,7 +66,7 @@ func lacks(s *Stack, f Finding) (bool, string) {
 	return gone, "your git has it at HEAD"
 }
 
-// weakerOf says in words what would answer for an absent item; "" for nothing.
+// weakerOf describes the item that would answer for an absent one; "" for none.
 func weakerOf(ctx context.Context, s *Stack, f Finding) (string, error) {
 	if f.Space == objects.Project && s.Locked != nil {
 		if pin, ok := s.Locked(f.Ref); ok {
@@ -84,7 +84,7 @@ func weakerOf(ctx context.Context, s *Stack, f Finding) (string, error) {
 	return "", nil
 }
 
-// lastBy says who recorded an item last, and when; "" when that cannot be told.
+// lastBy names the last author of an item's record, and the date; "" if unknown.
 func (l *Layer) lastBy(ctx context.Context, ref objects.Ref) (says string) {
 	c, err := l.tip()
 	if c == nil || err != nil {
@@ -100,8 +100,8 @@ func (l *Layer) lastBy(ctx context.Context, ref objects.Ref) (says string) {
 	return says
 }
 
-// Makes returns the hint how an item comes to be in a space. A bundle is a directory, and its manifest is written when it
-// is signed.
+// Makes returns the hint that creates an item in a space. A bundle is a directory, and signing
+// it writes its manifest.
 func Makes(in objects.Space, ref objects.Ref) fault.Hint {
 	if ref.Kind == objects.Bundle {
 		return fault.Advice("put its files into .ai/%s/%s; then rye sign %s", objects.BundlesDir, ref.ID, ref)

@@ -13,9 +13,8 @@ import (
 )
 
 // annals is the whole history of a record, sorted by name. Following one name through the
-// record reads a folder for each commit; after a switch of branches that would be done for
-// hundreds of names, so whoever asks for many has it read once for all. It is safe for
-// concurrent use.
+// record reads a folder for each commit. After a switch of branches, hundreds of names would
+// need this, so for many names the record is read once. It is safe for concurrent use.
 type annals struct {
 	mu    sync.Mutex
 	tip   store.OID
@@ -23,11 +22,12 @@ type annals struct {
 	names map[string]*versions // by ref; manifests by path
 }
 
-// fewNames is for how many names the record is followed one by one: to read all of it takes
-// about as long as to follow three.
+// fewNames is the number of names that are followed one by one. Reading the whole record takes
+// about as long as following three.
 const fewNames = 1
 
-// of returns what the record of a layer ever held under the name of sub, as of a commit.
+// of returns all versions that a layer's record ever held under the name of sub, as of a
+// commit.
 func (a *annals) of(ctx context.Context, l *Layer, from *store.Commit, sub subject) (*versions, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -51,7 +51,7 @@ func (a *annals) of(ctx context.Context, l *Layer, from *store.Commit, sub subje
 	return h.copy(), nil
 }
 
-// key is the name of a subject among all.
+// key returns the unique name of a subject.
 func (s subject) key() string {
 	if s.ref.Kind == "" {
 		return s.path
@@ -59,8 +59,8 @@ func (s subject) key() string {
 	return s.ref.String()
 }
 
-// keyOf is the name that a recorded path is a version of; "" for what is neither an item
-// nor a manifest.
+// keyOf returns the key of a recorded path; "" for a path that is neither an item nor a
+// manifest.
 func keyOf(p string) string {
 	if path.Base(p) == objects.ManifestName {
 		return p
@@ -72,10 +72,10 @@ func keyOf(p string) string {
 	return ref.String()
 }
 
-// readAnnals follows the record once, newest first, and notes every change of every name.
+// readAnnals follows the record once, newest first, and collects every change of every name.
 func (l *Layer) readAnnals(ctx context.Context, from store.OID) (map[string]*versions, error) {
 	n := notes{names: map[string]*versions{}, live: map[string]bool{}, known: map[string]bool{}}
-	var line []*store.Commit // from the newest that is not noted yet
+	var line []*store.Commit // from the newest commit that is not read yet
 	err := l.repo.Log(ctx, from, func(c *store.Commit) error {
 		if line = append(line, c); len(line) <= someCommits {
 			return nil
@@ -95,22 +95,22 @@ func (l *Layer) readAnnals(ctx context.Context, from store.OID) (map[string]*ver
 	return n.names, err
 }
 
-// someCommits is how many commits are compared with their parents at a time.
+// someCommits is the number of commits that are compared with their parents at a time.
 const someCommits = 256
 
-// notes are annals being written.
+// notes collects the content of annals.
 type notes struct {
 	names map[string]*versions
 	live  map[string]bool // names that the tip holds
-	known map[string]bool // paths whose last change was seen
+	known map[string]bool // paths with a known last change
 }
 
-// read compares commits, the newest first, with what each followed, on all processors, and
-// notes what they changed in their order.
+// read compares commits, newest first, with their parents, on all processors. It notes the
+// changes in the order of the commits.
 func (n *notes) read(ctx context.Context, l *Layer, commits, parents []*store.Commit) error {
 	type change struct {
 		path string
-		blob store.OID // zero where it was taken out
+		blob store.OID // zero for a removal
 	}
 	changes := make([][]change, len(commits))
 	err := parallel.Chunks(ctx, len(commits), 16, func(i int) error {
@@ -130,7 +130,7 @@ func (n *notes) read(ctx context.Context, l *Layer, commits, parents []*store.Co
 	return nil
 }
 
-// note notes that a commit made path what blob is.
+// note notes that a commit set path to blob.
 func (n *notes) note(c *store.Commit, path string, blob store.OID) {
 	key := keyOf(path)
 	if key == "" {

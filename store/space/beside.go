@@ -9,16 +9,16 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Beside is what a bundle's directory on disk has beside the manifest: none of it reaches a
-// run, and none of it is a difference of content. Paths are slash paths below the bundle.
+// Beside lists differences between a bundle's directory on disk and its manifest that do not
+// reach a run and do not change content. Paths are slash paths below the bundle.
 type Beside struct {
-	Dirs    []string // directories whose names begin with a dot; what they hold is not read
-	Added   []string // executable on disk, and not by the manifest
-	Removed []string // the other way round
+	Dirs    []string // directories whose names begin with a dot; their contents are not read
+	Added   []string // executable on disk, but not in the manifest
+	Removed []string // executable in the manifest, but not on disk
 }
 
-// Beside looks at the names and modes in the bundle's directory. Names of editors and
-// interpreters other than directories are left out.
+// Beside reads the names and modes in the bundle's directory. It omits names that editors and
+// interpreters leave, except directories that begin with a dot.
 func (c *Cover) Beside(l *Layer) (b Beside, err error) {
 	if err := l.load(); err != nil || l.root == nil {
 		return b, err

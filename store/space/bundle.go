@@ -19,35 +19,35 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Cover is the bundle that a directory of a working tree holds. While Err is not
-// nil, nothing in the directory may be used: a file must not escape its manifest
-// because the manifest broke or went away.
+// Cover is the bundle in a directory of a working tree. While Err is not nil, nothing in the
+// directory may be used: a file must not escape its manifest because the manifest is broken or
+// gone.
 type Cover struct {
 	trust.Bundle
 	Dir      string // slash path below .ai
 	Sum      objects.Digest
 	Blob     store.OID // of the manifest
-	Recorded bool      // the space's ref holds this very manifest
+	Recorded bool      // the space's ref holds exactly this manifest
 	State    objects.State
 	Err      error
-	Past     *Past // how the manifest stands behind the record; nil when it does not
+	Past     *Past // how the manifest is behind the record; nil if it is not
 
-	elsewhere *Past // how it stands behind what other directories of the project recorded
+	elsewhere *Past // how it is behind the records of other directories of the project
 }
 
-// Covers remembers the bundles that one verb met, so that each manifest is read
-// and verified once for it. It is safe for concurrent use.
+// Covers caches the bundles of one command, so that each manifest is read and verified once.
+// It is safe for concurrent use.
 type Covers struct {
 	mu    sync.Mutex
-	byDir map[string]*Cover // nil where there is none
-	asOf  *moment           // of the record that manifests are compared with; nil for the newest
+	byDir map[string]*Cover // nil for a directory without a bundle
+	asOf  *moment           // state of the record that manifests are compared with; nil for the newest
 }
 
-// moment is what a layer's record held at one time; a nil tip is nothing.
+// moment is the state of a layer's record at one time; a nil tip is an empty record.
 type moment struct{ tip *store.Commit }
 
-// Cover returns the bundle nearest to the file at p, nil when it lies in none.
-// seen may be nil. The error is a failure to look.
+// Cover returns the bundle nearest to the file at p; nil if the file is in none. seen may be
+// nil. The error is a failure to read.
 func (s *Stack) Cover(ctx context.Context, l *Layer, p string, seen *Covers) (*Cover, error) {
 	for dir := path.Dir(p); strings.Count(dir, "/") >= 2; dir = path.Dir(dir) {
 		c, err := s.coverIn(ctx, l, dir, seen)
@@ -78,8 +78,8 @@ func (s *Stack) coverIn(ctx context.Context, l *Layer, dir string, seen *Covers)
 	return c, nil
 }
 
-// openCover reads and judges the manifest in dir by the rules of Judge; the
-// record counts as much as the file.
+// openCover reads and judges the manifest in dir by the rules of Judge. A recorded manifest
+// counts even if its file is gone.
 func (s *Stack) openCover(ctx context.Context, l *Layer, dir string, asOf *moment) (*Cover, error) {
 	p := dir + "/" + objects.ManifestName
 	raw, err := l.Read(p)
@@ -121,7 +121,7 @@ func (s *Stack) verifyCover(ctx context.Context, l *Layer, c *Cover, raw []byte,
 		c.State = refusedState(m.Item(), err, s.Trust)
 		refused := fault.Wrap(err, "%s/%s", c.Dir, objects.ManifestName)
 		if fault.Is(err, fault.Untrusted) && m.Item().Signature != nil {
-			return refused.With(fault.HintOf(err)) // whose signature counts is not mended by another
+			return refused.With(fault.HintOf(err)) // the signer is not trusted: signing again with another key is no remedy
 		}
 		return refused.Mend("rye sign .ai/%s", c.Dir)
 	}
@@ -166,8 +166,8 @@ func parseManifestItem(_ string, raw []byte) (*objects.Item, error) {
 // rel returns the path of a file below the bundle's directory.
 func (c *Cover) rel(p string) string { return strings.TrimPrefix(p, c.Dir+"/") }
 
-// Check compares the whole directory with the manifest: nothing missing, changed
-// or extra. It is what stands before anything in the directory is executed.
+// Check compares the whole directory with the manifest: no file is missing, changed or extra.
+// It runs before anything in the directory is executed.
 func (c *Cover) Check() error {
 	if c.Err != nil {
 		return c.Err
@@ -175,10 +175,10 @@ func (c *Cover) Check() error {
 	return c.Bundle.Check()
 }
 
-// judgeCovered completes the judgement of a file in a bundle. It must be the file
-// that the manifest lists, and a line of its own must hold as well. Without one,
-// the manifest's signer answers for it, if it is an item at all; parsed is what
-// objects.Parse said about that.
+// judgeCovered completes the judgement of a file in a bundle. The manifest must list exactly
+// this file, and a signature line in the file must hold as well. Without such a line, the
+// signature of the manifest covers the file, provided that it is an item at all; parsed is the
+// error of objects.Parse.
 func (s *Stack) judgeCovered(f *Finding, l *Layer, c *Cover, raw []byte, parsed error) {
 	f.Bundle = c.ID()
 	if f.Err = c.Err; f.Err != nil {
@@ -190,7 +190,7 @@ func (s *Stack) judgeCovered(f *Finding, l *Layer, c *Cover, raw []byte, parsed 
 		return
 	}
 	if f.Item != nil && (f.Item.Signature != nil || f.Item.Legacy != nil) {
-		return // its own line decides
+		return // its own signature line decides
 	}
 	if parsed == nil {
 		if ps := f.Item.Validate(); len(ps) > 0 {
@@ -223,8 +223,8 @@ func (s *Stack) judgeCovered(f *Finding, l *Layer, c *Cover, raw []byte, parsed 
 	}
 }
 
-// behindWith notes that a file, which has no line of its own, stands behind the record with
-// its bundle: it is compared with the file that lay there beside the newest manifest.
+// behindWith marks a file without a signature line of its own as behind the record, like its
+// bundle. It compares the file with the one beside the newest manifest.
 func (f *Finding) behindWith(of *Past) {
 	p := *of
 	p.Wider = []string{"is a file that the newest recorded version of its bundle does not have"}
@@ -244,8 +244,8 @@ func (f *Finding) behindWith(of *Past) {
 	}
 }
 
-// bundleDirs returns the directories of bundles: those with a manifest on disk, or in
-// the record.
+// bundleDirs returns the directories of bundles: those with a manifest on disk or in the
+// record.
 func bundleDirs(folders []folder, recorded map[string]store.OID) map[string]bool {
 	has := map[string]bool{}
 	note := func(p string) {
@@ -270,13 +270,13 @@ func bundleDirs(folders []folder, recorded map[string]store.OID) map[string]bool
 	return has
 }
 
-// bundleFiles is what a look at the tree found in the directories of bundles.
+// bundleFiles are the files of a working tree that are in directories of bundles.
 type bundleFiles struct {
-	dirs  []string // that hold a manifest, or should
+	dirs  []string // directories that hold a manifest, or should
 	files []workFile
 }
 
-// takeBundles moves what lies in directories of bundles out of folders.
+// takeBundles moves the files in directories of bundles out of folders.
 func takeBundles(folders []folder, has map[string]bool) bundleFiles {
 	var b bundleFiles
 	if len(has) == 0 {
@@ -297,7 +297,7 @@ func takeBundles(folders []folder, has map[string]bool) bundleFiles {
 	return b
 }
 
-// within reports whether a path lies in one of the directories.
+// within reports whether a path is in one of the directories.
 func within(p string, dirs map[string]bool) bool {
 	for dir := path.Dir(p); strings.Count(dir, "/") >= 2; dir = path.Dir(dir) {
 		if dirs[dir] {
@@ -307,8 +307,8 @@ func within(p string, dirs map[string]bool) bool {
 	return false
 }
 
-// scanBundles judges each bundle as a whole, and the items in it. A bundle speaks
-// for its own files, so what it has recorded is taken out of the record.
+// scanBundles judges each bundle as a whole, and the items in it. A bundle answers for its own
+// files, so scanBundles removes its files from recorded.
 func (s *Stack) scanBundles(ctx context.Context, l *Layer, b bundleFiles, recorded map[string]store.OID, each func(Finding)) ([]Finding, error) {
 	if len(b.dirs) == 0 {
 		return nil, nil
@@ -341,7 +341,7 @@ func (s *Stack) scanBundles(ctx context.Context, l *Layer, b bundleFiles, record
 	return all, nil
 }
 
-// Finding compares the whole directory and says what the bundle is as a whole.
+// Finding compares the whole directory and returns the finding for the bundle.
 func (c *Cover) Finding(l *Layer) Finding {
 	f := Finding{State: c.State, Err: c.Check(), Bundle: c.ID(), Manifest: true, Cover: c}
 	f.Space, f.Path, f.Blob, f.Recorded = l.Space, c.Dir+"/"+objects.ManifestName, c.Blob, c.Recorded
@@ -360,13 +360,13 @@ func (l *Layer) Bundles(ctx context.Context) ([]string, error) {
 	return BundlesAmong(foreign), err
 }
 
-// BundlesAmong returns the directories whose manifests are among what is no item, as Files
-// returns it.
+// BundlesAmong returns the directories with manifests among foreign, which is a result of
+// Files.
 func BundlesAmong(foreign map[string]error) []string {
 	return slices.Collect(maps.Keys(bundlesAmong(foreign)))
 }
 
-// bundlesAmong returns the directories whose manifests are among what is no item.
+// bundlesAmong is BundlesAmong as a set.
 func bundlesAmong(foreign map[string]error) map[string]bool {
 	dirs := map[string]bool{}
 	for p := range foreign {
@@ -377,8 +377,8 @@ func bundlesAmong(foreign map[string]error) map[string]bool {
 	return dirs
 }
 
-// Foreign returns the paths of the working tree that are no items, sorted: foreign names
-// and links, but for what lies in bundles, whose manifests answer for it.
+// Foreign returns the paths of the working tree that are no items, sorted: foreign names and
+// links. It omits files in bundles, because their manifests cover them.
 func (l *Layer) Foreign(ctx context.Context) ([]string, error) {
 	foreign, err := l.Files(ctx, func(string, objects.Ref) error { return nil })
 	bundles := bundlesAmong(foreign)
@@ -395,9 +395,8 @@ func (l *Layer) IsFolder(p string) bool {
 	return err == nil && st.IsDir()
 }
 
-// Folder returns a directory of the working tree as a file system: without links
-// that lead out of the space, and without what Files passes over too. Files that
-// are passed over are never materialised.
+// Folder returns a directory of the working tree as a file system. It has no links that lead
+// out of the space, and omits the same names as Files. Omitted files are never materialised.
 func (l *Layer) Folder(dir string) fs.FS {
 	if err := l.load(); err != nil || l.root == nil {
 		return nothing{}
@@ -409,8 +408,8 @@ func (l *Layer) Folder(dir string) fs.FS {
 	return WithoutLitter(sub)
 }
 
-// WithoutLitter hides what editors and interpreters leave in directories: names
-// that begin with a dot, and __pycache__. No manifest can list the former.
+// WithoutLitter hides names that editors and interpreters leave in directories: names that
+// begin with a dot, and __pycache__. No manifest can list names that begin with a dot.
 func WithoutLitter(f fs.FS) fs.FS { return tidy{f} }
 
 type tidy struct{ fs.FS }
@@ -434,7 +433,7 @@ func readDirOf(fsys fs.FS, name string) ([]fs.DirEntry, error) {
 	}
 	defer f.Close()
 	dir, ok := f.(fs.ReadDirFile)
-	if !ok { // a tree of a record, which is bounded where it is read
+	if !ok { // a tree of a record, which is bounded when it is read
 		return fs.ReadDir(fsys, name)
 	}
 	list, err := dir.ReadDir(MaxFiles + 1)

@@ -13,25 +13,23 @@ import (
 	"github.com/rye-os/rye/objects/extract"
 )
 
-// Look tells what a space on disk holds, as Scan does, in the same order and with
-// the same words, without reading files that have not changed since they were last
-// read: those are answered from the catalogue below s.Cache. Nothing that it says
-// may decide what runs.
+// Look lists the content of a space on disk, as Scan does, in the same order and with the same
+// messages. It does not read files that are unchanged since the last read: their rows come
+// from the catalogue below s.Cache. Its results must not decide what runs.
 //
-// Rows are under the extractors that the whole stack sees. Where those cannot be
-// used, they are as if there were none: whoever needs them asks Extractors first.
+// Rows use the extractors of the whole stack. If those are unusable, rows are made without
+// extractors; a caller that needs them calls Extractors first.
 //
-// A row is made when it is asked for, because there may be thousands and few are
-// wanted.
+// A row is made on request, because there may be thousands and few are needed.
 func (s *Stack) Look(ctx context.Context, l *Layer) (*Look, error) {
 	u, err := s.update(ctx, l)
 	return &Look{u}, err
 }
 
-// catalogueFile names the catalogue of a layer, and digests what its rows depend on
-// besides the files and the record. Extractors are part of the name as well: what
-// one project wants to see of the user space is another catalogue than what another
-// does, and neither throws the other's away.
+// catalogueFile returns the name of a layer's catalogue, and a digest of everything that its
+// rows depend on besides the files and the record. The extractors are part of the name: two
+// projects may want to see the user space differently, and neither replaces the other's
+// catalogue.
 func (s *Stack) catalogueFile(ctx context.Context, l *Layer, set *extract.Set) (file string, key objects.Digest, err error) {
 	if s.Cache == "" {
 		return "", key, nil
@@ -63,8 +61,8 @@ func (s *Stack) catalogueFile(ctx context.Context, l *Layer, set *extract.Set) (
 	return filepath.Join(s.Cache, "catalogue", hex.EncodeToString(name[:16])+".cat"), key, nil
 }
 
-// readCatalogue returns what the file holds, or an empty catalogue when it is not
-// there, not whole, or about other circumstances.
+// readCatalogue returns the catalogue in the file. It is empty if the file is missing,
+// damaged, or has another key.
 func readCatalogue(file string, sp objects.Space, key objects.Digest) *catalogue {
 	raw, err := place.Read(file, maxCat)
 	if err != nil || len(raw) < catHeader || objects.Digest(raw[24:56]) != key {
@@ -77,12 +75,12 @@ func readCatalogue(file string, sp objects.Space, key objects.Digest) *catalogue
 	return c
 }
 
-// write puts the catalogue in place, whole or not at all. Where that is not
-// possible (a read-only disk, no room) the next look simply reads the files again,
-// so there is nothing to report. It is not synced: a torn file is told by its sum.
+// write writes the catalogue completely or not at all. If that fails (a read-only disk, no
+// space), the next look reads the files again, so there is no error. It is not synced: a
+// checksum detects a torn file.
 //
-// For a row that a file cannot hold, where the record holds something, it says
-// "absent": a file that is there makes that stale.
+// A row that a file cannot hold is written as "absent" if the record has its path. An existing
+// file makes that row stale.
 func (u *update) write(file string, key objects.Digest) {
 	now := &catalogue{key: key, tip: u.tip, when: u.began, bundles: u.bundles}
 	b, n := newCatalogue(len(u.old.raw)+320*len(u.rows)), 0
@@ -107,12 +105,12 @@ func (u *update) write(file string, key objects.Digest) {
 	sweep(filepath.Dir(file))
 }
 
-// maxCatAge is how long a catalogue stays that nobody brought up to date, in the
-// directory of all of them: projects are moved and thrown away.
+// maxCatAge is how long a catalogue without updates stays in the shared directory of
+// catalogues: projects are moved and deleted.
 const maxCatAge = 90 * 24 * time.Hour
 
-// sweep removes what was left behind by projects that are gone and by processes
-// that were killed. It may remove what is in use: that costs one reading.
+// sweep removes catalogues of deleted projects and files of killed processes. It may remove a
+// catalogue in use, which costs one reading of the files.
 func sweep(dir string) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -121,7 +119,7 @@ func sweep(dir string) {
 	for _, e := range list {
 		age := maxCatAge
 		if filepath.Ext(e.Name()) != ".cat" {
-			age = time.Hour // of a writer that never got to its rename
+			age = time.Hour // of a writer that never reached its rename
 		}
 		if st, err := e.Info(); err == nil && time.Since(st.ModTime()) > age {
 			os.Remove(filepath.Join(dir, e.Name()))

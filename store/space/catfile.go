@@ -16,26 +16,26 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// catalogue is the content of a catalogue file: rows in the order of byRef, and in
-// each what its file looked like. docs/format/catalogue.md describes the bytes. Rows
-// stay as they are in the file until somebody wants to see one: most never are.
+// catalogue is the content of a catalogue file: rows in the order of byRef, each with the
+// stamp of its file. docs/format/catalogue.md describes the bytes. Rows stay encoded until
+// they are requested, because most never are.
 type catalogue struct {
 	key     objects.Digest // of everything a verdict depends on besides file and record
 	tip     store.OID      // of the record
-	bundles bool           // the record holds some: it has to be read, whether it moved or not
-	when    int64          // when the look at the files began, nanoseconds since 1970
+	bundles bool           // the record holds bundles: it is always read, even if it did not move
+	when    int64          // start of the look at the files, nanoseconds since 1970
 	space   objects.Space
 
 	raw   []byte
-	at    []uint32  // where in raw each row begins, and where the last one ends
-	flags []byte    // of each row: a copy, for who learns that the record moved
-	kinds [4][2]int // which rows are of the kind objects.Kinds[i]
+	at    []uint32  // offset in raw of each row, and the end of the last one
+	flags []byte    // of each row: a copy, changed when the record moved
+	kinds [4][2]int // range of the rows of the kind objects.Kinds[i]
 }
 
-// seenFile is what a row was made from.
+// seenFile is the state of the file and the record from which a row was made.
 type seenFile struct {
-	stamp stamp // zero for a file that is missing
-	known bool  // the record holds something at this path
+	stamp stamp // zero for a missing file
+	known bool  // the record has an entry at this path
 }
 
 const (
@@ -43,17 +43,17 @@ const (
 	catHeader  = 96
 	catRow     = 148       // bytes of a row before its strings
 	maxCat     = 128 << 20 // bytes of a catalogue; about 400,000 items
-	maxCatRow  = 64 << 10  // bytes of a row; an item that says more about itself is read anew
+	maxCatRow  = 64 << 10  // bytes of a row; an item with more metadata is always read again
 	maxCatTags = 1 << 12
-	maxCatMore = 64 // fields of a row that only an extractor asks for
+	maxCatMore = 64 // fields of a row that only an extractor defines
 )
 
 var catStates = []objects.State{objects.Signed, objects.Modified, objects.Unsigned, objects.Untrusted, objects.Older, objects.Absent, objects.Legacy, objects.Malformed, objects.Revoked, objects.Returned, objects.Denied}
 
 const (
 	flagRecorded = 1 << iota // the record holds these bytes
-	flagKnown                // the record holds something at this path
-	flagSeen                 // there was a file
+	flagKnown                // the record has an entry at this path
+	flagSeen                 // the file existed
 	flagSigned               // it has a native signature line
 	flagsAll     = 1<<iota - 1
 )
@@ -76,13 +76,13 @@ func (c *catalogue) finish(b []byte, n int) []byte {
 }
 
 // storable reports whether a row belongs into the catalogue of a space on disk: its file was
-// read (or is missing), and its verdict is about that file alone.
+// read, or is missing, and its verdict is about that file alone.
 func storable(r *Row) bool {
 	return r.fits() && (!r.Blob.IsZero() || r.State == objects.Absent)
 }
 
-// fits reports whether a catalogue can hold a row: it has a ref, is not too long, and has
-// nothing for which there is no place.
+// fits reports whether a catalogue can hold a row: it has a ref, is not too long, and has no
+// field without a place in the format.
 func (r *Row) fits() bool {
 	n := catRow + 64
 	for _, s := range r.texts() {
@@ -146,9 +146,9 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.LittleEndian.AppendUint32(b, uint32(len(s))), s...)
 }
 
-// parseCatalogue reads what finish wrote, for rows of the space sp. It keeps raw.
-// Anything else is an error: a damaged catalogue is thrown away as a whole, so every
-// row is checked here, and reading one later cannot fail.
+// parseCatalogue reads the output of finish, for rows of the space sp. It keeps raw. Other
+// input is an error. A damaged catalogue is dropped as a whole, so every row is checked here,
+// and reading one later cannot fail.
 func parseCatalogue(raw []byte, sp objects.Space) (*catalogue, error) {
 	bad := func(why string) error { return fault.New(fault.Malformed, "catalogue: %s", why) }
 	n, in, err := table.Open(raw, catMagic, catHeader, maxCat)
@@ -187,7 +187,7 @@ func parseCatalogue(raw []byte, sp objects.Space) (*catalogue, error) {
 	return c, nil
 }
 
-// checkRow reads one row, and reports whether it is one.
+// checkRow reads one row and reports whether it is valid.
 func checkRow(in *table.Cursor) bool {
 	head := in.Rest()
 	size := int(in.Uint32())
@@ -214,32 +214,32 @@ func checkRow(in *table.Cursor) bool {
 	return rest.Done() && checkRef(f)
 }
 
-// countIn reads a number that is at most most.
+// countIn reads a number and requires it to be at most most.
 func countIn(in *table.Cursor, most int) int {
 	n := int(in.Uint32())
 	in.Need(n <= most)
 	return n
 }
 
-// skipTexts passes over n strings.
+// skipTexts skips n strings.
 func skipTexts(in *table.Cursor, n int) {
 	for i := 0; i < n && !in.Bad(); i++ {
 		in.Bytes(int(in.Uint32()))
 	}
 }
 
-// checkRef checks that the path begins with the directory of the kind, and that the
-// id ends in it.
+// checkRef checks that the path begins with the directory of the kind, and that the id ends
+// inside the path.
 func checkRef(f []byte) bool {
 	path, end, dir := rowPath(f), rowID(f), objects.Kinds[f[4]].Dir()
 	return end > len(dir)+1 && end <= len(path) && string(path[:len(dir)]) == dir && path[len(dir)] == '/'
 }
 
-// rowPath returns the path in a row that was checked, and rowID where the id ends in it.
+// rowPath returns the path in a checked row, and rowID the position in it where the id ends.
 func rowPath(f []byte) []byte { return f[catRow+4:][:binary.LittleEndian.Uint32(f[catRow:])] }
 func rowID(f []byte) int      { return int(binary.LittleEndian.Uint32(f[144:])) }
 
-// bytes returns row i as it is in the file.
+// bytes returns row i in its encoded form.
 func (c *catalogue) bytes(i int) []byte { return c.raw[c.at[i]:c.at[i+1]] }
 
 func (c *catalogue) len() int { return len(c.flags) }
@@ -260,7 +260,7 @@ func (c *catalogue) set(i int, flag byte, on bool) {
 	}
 }
 
-// seen returns what row i was made from.
+// seen returns the state from which row i was made.
 func (c *catalogue) seen(i int) seenFile {
 	var w seenFile
 	w.read(c.bytes(i))
@@ -285,19 +285,20 @@ func orderPaths(a []byte, endA int, b []byte, endB int) int {
 	return bytes.Compare(a, b)
 }
 
-// ref returns the ref of row i, and twins whether rows i and j share theirs.
+// ref returns the ref of row i.
 func (c *catalogue) ref(i int) objects.Ref {
 	f := c.bytes(i)
 	k := objects.Kinds[f[4]]
 	return objects.Ref{Kind: k, ID: objects.ID(rowPath(f)[len(k.Dir())+1 : rowID(f)])}
 }
 
+// twins reports whether rows i and j have the same ref.
 func (c *catalogue) twins(i, j int) bool {
 	a, b := c.raw[c.at[i]:], c.raw[c.at[j]:]
 	return a[4] == b[4] && rowID(a) == rowID(b) && bytes.Equal(rowPath(a)[:rowID(a)], rowPath(b)[:rowID(b)])
 }
 
-// row returns row i. It shares nothing with the file.
+// row returns row i. It shares no memory with the file.
 func (c *catalogue) row(i int) Row {
 	f := c.bytes(i)
 	r := Row{Space: c.space, State: catStates[f[5]], Recorded: c.has(i, flagRecorded), Sum: objects.Digest(f[80:112])}
@@ -343,7 +344,7 @@ func (c *catalogue) append(b []byte, i int) []byte {
 	return b
 }
 
-// below returns the rows whose ids lie below a folder, a slash path below .ai.
+// below returns the range of rows with ids below a folder, which is a slash path below .ai.
 func (c *catalogue) below(dir string) (from, to int) {
 	for k, kind := range objects.Kinds {
 		rest, ok := strings.CutPrefix(dir, kind.Dir())
@@ -351,7 +352,7 @@ func (c *catalogue) below(dir string) (from, to int) {
 			continue
 		}
 		from, to = c.kinds[k][0], c.kinds[k][1]
-		after := func(i int, last byte) bool { // does the id stand beyond dir + last
+		after := func(i int, last byte) bool { // the id sorts at or after dir + last
 			f := c.raw[c.at[i]:]
 			p := rowPath(f)[:rowID(f)]
 			n := min(len(p), len(dir))
@@ -366,7 +367,7 @@ func (c *catalogue) below(dir string) (from, to int) {
 	return 0, 0
 }
 
-// find returns the row of a path among those from below, or -1.
+// find returns the row of a path within a range from below, or -1.
 func (c *catalogue) find(path []byte, from, to int) int {
 	end := bytes.LastIndexByte(path, '.')
 	if end < 0 || end < bytes.LastIndexByte(path, '/') {
@@ -407,7 +408,7 @@ func (r *Row) readSigner(f []byte) bool {
 	return !r.SignedAt.IsZero()
 }
 
-// oidIn reads an object id of n bytes out of 32, the rest being zero.
+// oidIn reads an object id of n bytes from a field of 32; the remaining bytes must be zero.
 func oidIn(n byte, b []byte) (store.OID, bool) {
 	if n == 0 {
 		return store.OID{}, allZero(b)

@@ -21,19 +21,18 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// The intent of a change lies in the store. It is there from before the first file or ref
-// changes until after the last; docs/format/record.md describes it.
+// The intent of a change is a file in the store. It exists from before the first change of a
+// file or ref until after the last; docs/format/record.md describes it.
 const (
 	intentName = "rye-change"
-	intentLock = intentName + ".held" // locked by the one process that changes the record
+	intentLock = intentName + ".held" // locked by the process that changes the record
 	maxIntent  = 64 << 20             // bytes: MaxFiles files with long names
 	maxHead    = 32 << 10             // bytes of its first four lines
 )
 
-// Change makes files what they are to be, and commits changes of the record: both, or
-// neither. After an error files and record are as before. After a kill the next Change or
-// Record of the layer finishes what was committed; until then, or until every file changed,
-// the record reads as before.
+// Change changes files and commits changes of the record: both, or neither. After an error
+// files and record are as before. After a kill the next Change or Record of the layer finishes
+// a committed change; until then, or until every file has changed, the record reads as before.
 // The first line of the message names the change for people.
 func (l *Layer) Change(ctx context.Context, files, record []store.Change, o store.CommitOptions) (store.OID, error) {
 	unlock, err := alone(ctx, l)
@@ -62,8 +61,8 @@ func (l *Layer) Change(ctx context.Context, files, record []store.Change, o stor
 	return id, w.end()
 }
 
-// alone makes this the one process that changes the layer's record, until unlock, and
-// finishes what one that was killed left.
+// alone locks the layer's record for this process until unlock. It finishes the change of a
+// killed process first.
 func alone(ctx context.Context, l *Layer) (unlock func(), err error) {
 	if err := l.Create(); err != nil {
 		return nil, err
@@ -78,8 +77,8 @@ func alone(ctx context.Context, l *Layer) (unlock func(), err error) {
 	return unlock, nil
 }
 
-// Finish finishes the change that a killed process left, or drops it where it was not
-// committed. It returns the name of what was finished; "" for nothing.
+// Finish finishes the change of a killed process, or drops it if it was not committed. It
+// returns the name of the finished change; "" for none.
 func Finish(ctx context.Context, l *Layer) (what string, err error) {
 	if what, err := l.Unfinished(); what == "" || err != nil {
 		return "", err
@@ -92,8 +91,8 @@ func Finish(ctx context.Context, l *Layer) (what string, err error) {
 	return finish(l)
 }
 
-// Unfinished returns the name of the change that was begun and has not ended, because its
-// process was killed or is at it; "" for none.
+// Unfinished returns the name of a change that has begun and has not ended, because its
+// process was killed or is still working; "" for none.
 func (l *Layer) Unfinished() (what string, err error) {
 	if err := l.load(); err != nil {
 		return "", err
@@ -105,7 +104,7 @@ func (l *Layer) Unfinished() (what string, err error) {
 	return w.what, nil
 }
 
-// finish is Finish for the process that is alone.
+// finish is Finish for a caller that holds the lock.
 func finish(l *Layer) (what string, err error) {
 	raw, err := place.Read(intentPath(l), maxIntent)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -131,8 +130,8 @@ func finish(l *Layer) (what string, err error) {
 	return what, w.end()
 }
 
-// begun reads the beginning of the intent, with the file that changes last; nil where there
-// is none.
+// begun reads the head of the intent and the file that changes last; nil if there is no
+// intent.
 func (l *Layer) begun() (*work, error) {
 	if l.repo == nil {
 		return nil, nil
@@ -160,8 +159,8 @@ func (l *Layer) begun() (*work, error) {
 	return w, nil
 }
 
-// before returns the commit by which files are to be judged, instead of that of the ref, and
-// whether there is one: that before a change whose files have not all changed.
+// before returns the commit for judging files during an unfinished change: the one before the
+// change, as long as not all files have changed. ok is false if the ref's commit applies.
 func before(l *Layer) (tip store.OID, ok bool, err error) {
 	w, err := l.begun()
 	if w == nil || err != nil {
@@ -178,28 +177,28 @@ func before(l *Layer) (tip store.OID, ok bool, err error) {
 
 func intentPath(l *Layer) string { return filepath.Join(l.Store, intentName) }
 
-// work is one change on its way.
+// work is one change in progress.
 type work struct {
 	l      *Layer
 	what   string
 	tip    store.OID // the commit before it; zero for none
 	files  []changing
 	record []changing // paths of the record: their contents only
-	made   []string   // folders that were missing, each after the one above it
+	made   []string   // created folders, each after its parent
 	begun  bool       // files may have changed
 }
 
-// changing is a path that a change is about.
+// changing is a path that a change affects.
 type changing struct {
 	path          string
 	before, after content
 	mode          fs.FileMode // before
-	was, data     []byte      // the bytes before and after; nil in what was read from an intent
+	was, data     []byte      // the bytes before and after; nil if read from an intent
 	temp          string      // the staged file
 }
 
-// turn orders files: new ones come before old ones go, and a manifest after the files that
-// it lists.
+// turn orders files: new files come before removals, and a manifest after the files that it
+// lists.
 func (f *changing) turn() int {
 	switch {
 	case f.after == vacant:
@@ -210,12 +209,12 @@ func (f *changing) turn() int {
 	return 0
 }
 
-// content is what stands at a path: the id of a blob, vacant or notPlain.
+// content is the content at a path: the id of a blob, vacant or notPlain.
 type content string
 
 const (
 	vacant   content = "-"
-	notPlain content = "?" // a link, or what is too large to be an item
+	notPlain content = "?" // a link, or a file too large to be an item
 )
 
 func contentOf(id store.OID) content {
@@ -225,13 +224,13 @@ func contentOf(id store.OID) content {
 	return content(id.String())
 }
 
-// id is the blob's; zero for vacant.
+// id returns the id of the blob; zero for vacant.
 func (c content) id() store.OID {
 	id, _ := store.ParseOID(string(c))
 	return id
 }
 
-// contentAt returns what stands at p now.
+// contentAt returns the current content at p.
 func contentAt(l *Layer, p string) (content, []byte, error) {
 	raw, err := l.Read(p)
 	switch {
@@ -245,7 +244,7 @@ func contentAt(l *Layer, p string) (content, []byte, error) {
 	return "", nil, err
 }
 
-// recordedAt returns what the layer's ref itself holds at each of the paths, and its commit.
+// recordedAt returns the content that the layer's ref has at each path, and the ref's commit.
 func recordedAt(l *Layer, paths []changing) (all []content, tip store.OID, err error) {
 	all = make([]content, len(paths))
 	tip, err = l.repo.Ref(l.Ref())
@@ -272,7 +271,7 @@ func recordedAt(l *Layer, paths []changing) (all []content, tip store.OID, err e
 	return all, tip, nil
 }
 
-// plan looks at what stands where something is to change.
+// plan reads the current content of all paths that will change.
 func (l *Layer) plan(files, record []store.Change, what string) (*work, error) {
 	w := &work{l: l, what: what}
 	for _, c := range files {
@@ -297,7 +296,7 @@ func (l *Layer) plan(files, record []store.Change, what string) (*work, error) {
 	slices.SortStableFunc(w.files, func(a, b changing) int { return a.turn() - b.turn() })
 	for _, c := range record {
 		if c.Was != nil {
-			continue // may be left out
+			continue // this change may be skipped
 		}
 		f := changing{path: c.Path, after: vacant}
 		if !c.Delete {
@@ -315,7 +314,7 @@ func (l *Layer) plan(files, record []store.Change, what string) (*work, error) {
 	return w, err
 }
 
-// stage writes the new files under temporary names, and tries that others can be removed.
+// stage writes the new files under temporary names, and tests that files can be removed.
 func (w *work) stage(ctx context.Context) error {
 	wait, tried := WaitFor(len(w.files)), map[string]bool{}
 	for i := range w.files {
@@ -347,8 +346,9 @@ func (w *work) stage(ctx context.Context) error {
 	return nil
 }
 
-// stageFile writes one. Its mode is that of the file that it replaces; a new file gets 0644,
-// or 0755 when it begins with "#!", as does a script that replaces what is none.
+// stageFile writes one file. It gets the mode of the file that it replaces. A new file gets
+// 0644, or 0755 if it begins with "#!". A file that becomes a script, or stops being one, gets
+// the mode of a new file.
 func (w *work) stageFile(f *changing, wait Wait) (temp string, err error) {
 	dir := path.Dir(f.path)
 	for up := dir; up != "."; up = path.Dir(up) {
@@ -384,7 +384,7 @@ func (w *work) begin() error {
 	return place.File(intentPath(w.l), raw, 0o600)
 }
 
-// apply puts what was staged in place, and removes what is to go.
+// apply moves the staged files into place and performs the removals.
 func (w *work) apply() error {
 	w.begun = true
 	for i := range w.files {
@@ -411,8 +411,8 @@ func (w *work) syncNames() error {
 	return w.l.SyncNames(names...)
 }
 
-// put brings each file that stands as it was before to what it is to be, or back. One that
-// somebody changed since stays.
+// put changes each file that still has its content from before to the new content; with back,
+// the reverse. It leaves files that were changed since.
 func (w *work) put(back bool) error {
 	for i := range w.files {
 		f := &w.files[i]
@@ -449,7 +449,7 @@ func (w *work) putFile(f *changing, to content, raw []byte, back bool) (err erro
 	return w.l.root.Chmod(f.path, f.mode)
 }
 
-// committed reports whether the record holds what it is to hold.
+// committed reports whether the record holds the new content.
 func (w *work) committed() (bool, error) {
 	held, _, err := recordedAt(w.l, w.record)
 	for i := range held {
@@ -460,8 +460,8 @@ func (w *work) committed() (bool, error) {
 	return err == nil, err
 }
 
-// takeBack makes record and files what they were, and returns the error for which it does.
-// Where that fails, the intent stays, and the next change finishes what was committed.
+// takeBack restores record and files, and returns cause. If that fails, the intent stays, and
+// the next change finishes a committed change.
 func (w *work) takeBack(ctx context.Context, cause error, o store.CommitOptions) error {
 	err := w.revert(ctx, o)
 	if err == nil && w.begun {
@@ -477,7 +477,7 @@ func (w *work) takeBack(ctx context.Context, cause error, o store.CommitOptions)
 	return cause
 }
 
-// revert records again what the record held.
+// revert records the old content again.
 func (w *work) revert(ctx context.Context, o store.CommitOptions) error {
 	held, tip, err := recordedAt(w.l, w.record)
 	if err != nil || tip == w.tip {
@@ -498,16 +498,17 @@ func (w *work) revert(ctx context.Context, o store.CommitOptions) error {
 	return err
 }
 
-// unstage removes what was staged and is not in place, and the folders that were made for it.
+// unstage removes staged files that are not in place, and the folders that were created for
+// them.
 func (w *work) unstage() {
 	for _, f := range w.files {
 		if f.temp != "" {
 			w.l.root.Remove(f.temp)
 		}
 	}
-	slices.SortFunc(w.made, func(a, b string) int { return strings.Compare(b, a) }) // what is below comes first
+	slices.SortFunc(w.made, func(a, b string) int { return strings.Compare(b, a) }) // deeper folders come first
 	for _, dir := range w.made {
-		w.l.root.Remove(dir) // fails, and is meant to, while something is in it
+		w.l.root.Remove(dir) // fails, as intended, if it is not empty
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 type Other struct {
 	Key   string // of its place
 	Path  string // of that directory, for people
-	Index string // the file that holds its names; it may be empty, missing or old
+	Index string // the file that caches its names; it may be empty, missing or outdated
 
 	l     *Layer
 	once  sync.Once
@@ -27,16 +27,16 @@ type Other struct {
 	err   error
 }
 
-// NewOther returns the record in a store.
+// NewOther returns the Other for the store at record.
 func NewOther(key, path, record, index string) *Other {
 	return &Other{Key: key, Path: path, Index: index, l: &Layer{Space: objects.Project, Store: record}}
 }
 
-// Close releases what reading opened.
+// Close closes the record.
 func (o *Other) Close() error { return o.l.Close() }
 
-// read finds the names of the record as it is now: in the index, or where that is old in the
-// record itself. A change there that was interrupted holds as far as it was recorded.
+// read reads the current names of the record from the index, or from the record if the index
+// is outdated. An interrupted change there counts as far as it was recorded.
 func (o *Other) read(ctx context.Context) error {
 	o.once.Do(func() {
 		var tip store.OID
@@ -64,7 +64,7 @@ func (o *Other) read(ctx context.Context) error {
 	return o.err
 }
 
-// of returns what the record ever held under the name of sub; nil for nothing.
+// of returns all versions that the record ever held under the name of sub; nil for none.
 func (o *Other) of(ctx context.Context, sub subject) (*versions, error) {
 	if err := o.read(ctx); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (o *Other) of(ctx context.Context, sub subject) (*versions, error) {
 	return o.names.find(sub.key())
 }
 
-// Keep writes the index anew where it is old. What cannot be written is read again each time.
+// Keep updates an outdated index. Without an index the record is read each time.
 func (o *Other) Keep(ctx context.Context) error {
 	if err := o.read(ctx); err != nil || !o.names.fresh {
 		return err
@@ -80,12 +80,12 @@ func (o *Other) Keep(ctx context.Context) error {
 	return o.names.write(o.Index)
 }
 
-// pastElsewhere returns how a validly signed file of the project stands behind what its user
-// recorded in other directories of the same project: it was removed there, or it is wider than
-// a version that was signed later. nil is for neither. What was recorded by keys that do not
-// count here for the item decides nothing, nor does what was recorded before this directory's
-// record took in what it holds.
-// An older version that may no more is used: another directory is another branch.
+// pastElsewhere returns how a validly signed file of the project is behind the user's records
+// in other directories of the same project: the file was removed there, or it is wider than a
+// version that was signed later. nil means neither. Records by keys that are not trusted here
+// for the item have no effect. Records from before the time when this directory's record took
+// in its version have no effect either. An older version with no more permissions is used:
+// another directory is another branch.
 func pastElsewhere(ctx context.Context, s *Stack, l *Layer, sub subject, recorded bool) (worst *Past, err error) {
 	if l.Space != objects.Project {
 		return nil, nil
@@ -97,7 +97,7 @@ func pastElsewhere(ctx context.Context, s *Stack, l *Layer, sub subject, recorde
 			return nil, err
 		}
 		if h == nil || h.removed.IsZero() && len(h.versions) > 0 && h.versions[0].blob == l.BlobID(sub.item.Raw) {
-			continue // what that record holds now
+			continue // the version that the record holds now
 		}
 		p, err := o.past(s, l, sub, h)
 		if err != nil {
@@ -122,7 +122,7 @@ func pastElsewhere(ctx context.Context, s *Stack, l *Layer, sub subject, recorde
 	return worst, err
 }
 
-// past is pastElsewhere for one record, which holds versions of the name.
+// past is pastElsewhere for one record that has versions of the name.
 func (o *Other) past(s *Stack, l *Layer, sub subject, h *versions) (*Past, error) {
 	newest, err := h.newest(s, o.l, s.Scope(l), sub)
 	if newest == nil || err != nil {
@@ -137,13 +137,13 @@ func (o *Other) past(s *Stack, l *Layer, sub subject, h *versions) (*Past, error
 		p.Removed = h.removed
 	}
 	if p.Removed.IsZero() && len(p.Wider) == 0 && (sub.ref.Kind != "" || !older) {
-		return nil, nil // of a bundle the files say what is wider
+		return nil, nil // for a bundle, its files show which are wider
 	}
 	return p, nil
 }
 
-// recordedAfter reports whether this directory's record took in what it holds under the name
-// of sub after a time.
+// recordedAfter reports whether this directory's record last changed the name of sub after a
+// time.
 func (s *Stack) recordedAfter(ctx context.Context, l *Layer, sub subject, t time.Time) (bool, error) {
 	c, err := l.tip()
 	if c == nil || err != nil {
@@ -153,8 +153,9 @@ func (s *Stack) recordedAfter(ctx context.Context, l *Layer, sub subject, t time
 	return err == nil && h.changed.After(t), l.damaged(err)
 }
 
-// NoEffect calls visit with the item and the key of each item that was removed there by keys
-// that do not count for it here: so that has no effect here. At most someNames are looked at.
+// NoEffect calls visit for each item that was removed there by keys that are not trusted for
+// it here, with the signer's key: such a removal has no effect here. It reads at most
+// someNames names.
 func (o *Other) NoEffect(ctx context.Context, s *Stack, visit func(ref objects.Ref, signer objects.Fingerprint)) error {
 	if err := o.read(ctx); err != nil {
 		return err
@@ -180,8 +181,8 @@ func (o *Other) NoEffect(ctx context.Context, s *Stack, visit func(ref objects.R
 
 const someNames = 1000
 
-// lastSignature returns the signature of the last version that has one; nil for none. They
-// were read.
+// lastSignature returns the newest signature among the versions; nil for none. The versions
+// must have been read.
 func (h *versions) lastSignature() *objects.Signature {
 	for _, v := range h.versions {
 		if _, sig, _, err := objects.Split(v.path, v.raw); err == nil && sig != nil {
@@ -191,9 +192,9 @@ func (h *versions) lastSignature() *objects.Signature {
 	return nil
 }
 
-// Signer returns a key that the record's items of a namespace name as their signer, among
-// those that is accepts; ok is false for none. No signature is verified. At most someNames
-// are looked at.
+// Signer returns a key that signed items of a namespace in the record, according to the items,
+// and that is accepts; ok is false for none. It verifies no signature, and reads at most
+// someNames names.
 func (o *Other) Signer(ctx context.Context, namespace string, is func(objects.Fingerprint) bool) (fp objects.Fingerprint, ok bool, err error) {
 	if err := o.read(ctx); err != nil {
 		return fp, false, err
@@ -230,7 +231,7 @@ func othersOf(s *Stack) ([]*Other, error) {
 	return s.Others()
 }
 
-// sumOfOthers digests what verdicts depend on in other directories of the project.
+// sumOfOthers digests the state of other directories of the project that verdicts depend on.
 func sumOfOthers(ctx context.Context, s *Stack) (sum objects.Digest, err error) {
 	others, err := othersOf(s)
 	var all []string

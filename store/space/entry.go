@@ -2,15 +2,15 @@ package space
 
 import "github.com/rye-os/rye/objects"
 
-// Entry is what tells one version of a row's file from all others. Path must not be changed.
+// Entry identifies one version of a row's file. Path must not be changed.
 type Entry struct {
 	Path   []byte         // below .ai
-	Sum    objects.Digest // zero where nothing was read, or it did not parse
+	Sum    objects.Digest // zero if the file was not read or did not parse
 	Locked bool           // it came through the lock
 	Item   bool           // it has a ref
 }
 
-// EntryOf returns that of row i of k, without making the row.
+// EntryOf returns the entry of row i of k, without making the row.
 func (k *Look) EntryOf(i int) Entry {
 	e := k.u.order[i]
 	if e < 0 {

@@ -10,11 +10,10 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Extractors returns the extractors that stand before those of the standard library,
-// as the space from sees them with those below it; nil when there are none. They are
-// items like any other: verified, and the highest space that holds one decides. One
-// that may not be used, or that says what no extractor may, is an error that names
-// it. What was found is kept for as long as the Stack lives.
+// Extractors returns the extractors that take precedence over the standard library's, for the
+// space from and the spaces below it; nil for none. They are items like any other: verified,
+// and the highest space with one decides. An unusable or invalid extractor is an error that
+// names it. The result is cached for the life of the Stack.
 func (s *Stack) Extractors(ctx context.Context, from objects.Space) (*extract.Set, error) {
 	s.extractors.Lock()
 	defer s.extractors.Unlock()
@@ -32,7 +31,7 @@ func (s *Stack) Extractors(ctx context.Context, from objects.Space) (*extract.Se
 	return set, err
 }
 
-// extractors is what a look for them gave.
+// extractors is a cached result of findExtractors.
 type extractors struct {
 	set *extract.Set
 	err error
@@ -65,7 +64,7 @@ func (s *Stack) findExtractors(ctx context.Context, from objects.Space) (*extrac
 			if !ok {
 				continue
 			}
-			if f.Err == nil { // what is older counts where it may come along; nobody is asked
+			if f.Err == nil { // an older one may be used if the rule allows it as a companion; no question is asked
 				f = admit(ctx, s, f, true)
 			}
 			r, err := rulesOf(f)
@@ -78,7 +77,7 @@ func (s *Stack) findExtractors(ctx context.Context, from objects.Space) (*extrac
 	return extract.NewSet(all...), nil
 }
 
-// keepShipped remembers an extractor that listing the standard library came by.
+// keepShipped caches an extractor that was found while listing the standard library.
 func (s *Stack) keepShipped(f Finding) {
 	k, ok := extract.KindOf(f.Ref)
 	if !ok {
@@ -110,7 +109,7 @@ func (s *Stack) Shipped(k objects.Kind) (*extract.Rules, error) {
 	return rulesOf(f)
 }
 
-// rulesOf reads a candidate that is to decide. There is no other to fall back to.
+// rulesOf reads the extractor that was chosen. There is no other to fall back to.
 func rulesOf(f Finding) (*extract.Rules, error) {
 	err := f.Err
 	if err == nil {
@@ -127,8 +126,8 @@ func rulesOf(f Finding) (*extract.Rules, error) {
 	return nil, e
 }
 
-// mayHold reports whether the working tree or the record has something at dir: the
-// cheap question before the thorough one.
+// mayHold reports whether the working tree or the record has an entry at dir: a cheap test
+// before the full one.
 func (l *Layer) mayHold(dir string) (bool, error) {
 	if err := l.load(); err != nil {
 		return false, err

@@ -13,7 +13,7 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Pin is where a lock says that an item from a registry lies.
+// Pin is the place of a registry item, according to a lock.
 type Pin struct {
 	Registry string // identity
 	Commit   store.OID
@@ -21,39 +21,39 @@ type Pin struct {
 	Sum      objects.Digest
 }
 
-// Stack is the spaces of one project, highest first, with what decides belief.
-// It is safe for concurrent use; it sees changes on disk at once, and changes of
-// the lock or of the trust store only when a new Stack is made.
+// Stack is the spaces of one project, highest first, with everything that decides whether
+// items may be used. It is safe for concurrent use. It sees changes on disk at once, but
+// changes of the lock or of the trust store only after a new Stack is made.
 type Stack struct {
 	Project *Layer                  // nil outside a project
 	User    *Layer                  // nil when there is no user space
 	System  func() (*System, error) // nil when there is none
 	Genesis string                  // the project's id
-	Place   string                  // key of the project's place: what is granted belongs to both
+	Place   string                  // key of the project's place: grants belong to both Genesis and Place
 	Home    string                  // key of the user space's place
 	Trust   *trust.Store
-	// Declared names the others whose signatures may count in the project; nil is nobody.
+	// Declared names the other signers that may be trusted in the project; nil for none.
 	Declared *trust.Declared
 	Locked   func(objects.Ref) (Pin, bool) // nil when there is no lock
-	Taken    *trust.Taken                  // what signers took back; nil for nothing
+	Taken    *trust.Taken                  // items that signers took back; nil for none
 
-	// Others returns the records of other directories of this project, whose restrictions
-	// hold here as well; nil is none. It is called more than once.
+	// Others returns the records of other directories of this project, whose restrictions also
+	// apply here; nil for none. It is called more than once.
 	Others func() ([]*Other, error)
 
-	// Rule says whether an item that stands behind its record (Finding.Past) may be used
-	// by whom the stack works for, and asks where that is for a person to say. beside
-	// is true for a file that the item asked for brings with it. nil refuses each.
+	// Rule returns nil if the caller may use an item that is behind its record (Finding.Past).
+	// It may ask a person. beside is true for a file that comes along with the requested item.
+	// A nil Rule refuses every such item.
 	Rule func(ctx context.Context, f Finding, beside bool) error
 
 	// Lacks reports whether the user's own git, at HEAD, has nothing at a path below the
-	// project's .ai. nil, and an error, mean that nobody knows.
+	// project's .ai. A nil Lacks, or an error, means unknown.
 	Lacks func(p string) (bool, error)
 
-	// What Look needs besides. Without Cache it reads every file.
+	// Additional inputs for Look. Without Cache it reads every file.
 	Cache   string         // directory of caches; may be deleted at any time
-	LockSum objects.Digest // of the lock that Locked speaks for; zero when there is none
-	Program string         // whose rules the verdicts follow
+	LockSum objects.Digest // of the lock behind Locked; zero for none
+	Program string         // the program version whose rules apply
 
 	annals   [objects.Project + 1]annals // of the records of the spaces
 	packages packages                    // that the lock pins
@@ -65,19 +65,19 @@ type Stack struct {
 	}
 }
 
-// Found is an item that may be used, and where it came from.
+// Found is an item that may be used, and its origin.
 type Found struct {
 	trust.Verified
 	Space    objects.Space
 	Path     string    // below .ai
 	Blob     store.OID // of the file; zero in the system space
-	Recorded bool      // the space's ref holds these very bytes
-	Registry string    // identity, when it came through the lock
-	Past     *Past     // how it stands behind the record; nil for what does not
+	Recorded bool      // the space's ref holds exactly these bytes
+	Registry string    // identity, if it came through the lock
+	Past     *Past     // how it is behind the record; nil if it is not
 }
 
-// Finding is one candidate for a ref in one space, believed or not. Err says why
-// it may not be used; then Verified is zero and Item may be nil.
+// Finding is one candidate for a ref in one space, usable or not. Err is the reason why it may
+// not be used; then Verified is zero and Item may be nil.
 type Finding struct {
 	Found
 	Ref   objects.Ref
@@ -85,12 +85,12 @@ type Finding struct {
 	State objects.State
 	Err   error
 
-	Bundle   objects.ID // of the bundle that it lies in, or is; "" for none
-	Asset    bool       // a file of the bundle that is no item; then Err says why not
+	Bundle   objects.ID // of the bundle that it is in, or is; "" for none
+	Asset    bool       // a file of the bundle that is no item; Err is the reason
 	Manifest bool       // the bundle itself: Ref is zero, Path its manifest
 	Cover    *Cover     // of a bundle itself
 
-	held trust.Verified // what Admit may let through
+	held trust.Verified // the verified item that admit may allow
 }
 
 // Layers returns the spaces on disk, highest first.
@@ -104,8 +104,8 @@ func (s *Stack) Layers() []*Layer {
 	return all
 }
 
-// Layer returns a space on disk. The system space, which is none, is fault.Denied, and
-// one that is not here fault.NotFound.
+// Layer returns a space on disk. The system space is not on disk: fault.Denied. A missing
+// space is fault.NotFound.
 func (s *Stack) Layer(sp objects.Space) (*Layer, error) {
 	for _, l := range s.Layers() {
 		if l.Space == sp {
@@ -119,12 +119,12 @@ func (s *Stack) Layer(sp objects.Space) (*Layer, error) {
 	return nil, fault.New(fault.NotFound, "no %s space here", sp).Mend("rye init")
 }
 
-// Find returns the item that ref means here.
+// Find returns the item for ref in this stack.
 func (s *Stack) Find(ctx context.Context, ref objects.Ref) (Found, error) {
 	return s.FindFrom(ctx, objects.Project, ref)
 }
 
-// FindFrom is Find, seeing only the space at and those below it: what a lower
+// FindFrom is Find with only the space at and the spaces below it. So an item that a lower
 // space refers to can never be replaced from above.
 func (s *Stack) FindFrom(ctx context.Context, at objects.Space, ref objects.Ref) (Found, error) {
 	for sp := at; sp >= objects.System; sp-- {
@@ -143,8 +143,8 @@ func (s *Stack) FindFrom(ctx context.Context, at objects.Space, ref objects.Ref)
 	return Found{}, Missing(ctx, s, ref, "not in the "+at.String()+" space or below")
 }
 
-// In returns what one space holds under ref. ok is false when it holds nothing
-// at all; err is a failure to look, not a verdict on the item.
+// In returns the finding for ref in one space. ok is false if the space has nothing under that
+// name. err is a failure to read, and no verdict on the item.
 func (s *Stack) In(ctx context.Context, sp objects.Space, ref objects.Ref) (f Finding, ok bool, err error) {
 	if err := ref.Check(); err != nil {
 		return Finding{}, false, err
@@ -158,7 +158,7 @@ func (s *Stack) In(ctx context.Context, sp objects.Space, ref objects.Ref) (f Fi
 	case ref.Kind == objects.Bundle && sp != objects.Project:
 		return Finding{}, false, nil
 	case sp == objects.Project && s.Project != nil && ref.Kind == objects.Bundle:
-		return s.inLock(ref) // what lies in the working tree is named by its directory
+		return s.inLock(ref) // bundles in the working tree are named by their directory
 	case sp == objects.Project && s.Project != nil:
 		if f, ok, err = s.inLayer(ctx, s.Project, ref); ok || err != nil {
 			return f, ok, err
@@ -170,8 +170,8 @@ func (s *Stack) In(ctx context.Context, sp objects.Space, ref objects.Ref) (f Fi
 	return Finding{}, false, nil
 }
 
-// At is In for one file: two files of one stem are two files to a tool that loads
-// them, although only one of them could be asked for by the ref they share.
+// At is In for one file. A tool may load two files with one stem, although their common ref
+// stands for only one of them.
 func (s *Stack) At(ctx context.Context, sp objects.Space, ref objects.Ref, p string) (f Finding, ok bool, err error) {
 	if sp == objects.System {
 		return s.inSystem(ref)
@@ -204,7 +204,7 @@ func (s *Stack) inSystem(ref objects.Ref) (Finding, bool, error) {
 	f.Verified, f.Err = system.Item(p)
 	if f.Err != nil {
 		f.State = stateOf(f.Err)
-	} else if f.Err = s.Trust.Denied(f.Verified); f.Err != nil { // what the user took back stays so, compiled in or not
+	} else if f.Err = s.Trust.Denied(f.Verified); f.Err != nil { // the user's denial also applies to compiled-in items
 		f.State = objects.Denied
 	}
 	if f.Err != nil {
@@ -215,8 +215,8 @@ func (s *Stack) inSystem(ref objects.Ref) (Finding, bool, error) {
 	return f, true, nil
 }
 
-// FromLock returns the item that a registry published and the lock pins, even when
-// a working file stands in front of it.
+// FromLock returns the item that a registry published and the lock pins, even if a working
+// file takes precedence.
 func (s *Stack) FromLock(ref objects.Ref) (Found, error) {
 	f, ok, err := s.inLock(ref)
 	if err == nil && !ok {
@@ -225,8 +225,8 @@ func (s *Stack) FromLock(ref objects.Ref) (Found, error) {
 	return f.Found, errors.Join(err, f.Err)
 }
 
-// inLock reads an item that a registry published and the lock pinned. The bytes
-// must be the pinned ones, and their author is asked about again.
+// inLock reads an item that a registry published and the lock pinned. It must have the pinned
+// bytes, and its author is verified again.
 func (s *Stack) inLock(ref objects.Ref) (Finding, bool, error) {
 	if s.Locked == nil {
 		return Finding{}, false, nil
@@ -265,7 +265,7 @@ func (s *Stack) inLock(ref objects.Ref) (Finding, bool, error) {
 	return f, true, nil
 }
 
-// inPackage is inLock for what comes with a package.
+// inPackage is inLock for an item that comes with a package.
 func inPackage(s *Stack, ref objects.Ref) (Finding, bool, error) {
 	p, err := PackageOf(s, ref)
 	if p == nil || err != nil {
@@ -279,7 +279,7 @@ func inPackage(s *Stack, ref objects.Ref) (Finding, bool, error) {
 func (l *Layer) pinned(pin Pin) ([]byte, store.OID, error) {
 	missing := func(err error) error {
 		if !errors.Is(err, store.ErrNotExist) {
-			return err // it is there, and not what it should be
+			return err // it exists, but is not as it should be
 		}
 		return fault.New(fault.Offline, "%s: locked, but its content %s is not in this project's store: %w", pin.Path, pin.Commit, err).
 			Mend("rye pull")
@@ -309,15 +309,15 @@ func (l *Layer) pinned(pin Pin) ([]byte, store.OID, error) {
 	return raw, e.ID, nil
 }
 
-// fewRefs is up to how many items are asked for one by one: for more it pays to read
-// the whole record.
+// fewRefs is the most items that are looked up one by one. For more it pays to read the whole
+// record.
 const fewRefs = 64
 
-// OwnAll judges what the working tree of a space on disk holds under each of refs, on all
-// processors: what In would, without what a lock brings. Many are judged by one state of
-// the record, and each bundle is read once. It calls use with each finding and the position
-// of its ref, several at a time and in no order, and keeps none, so that what use does not
-// keep takes no memory. The finding of a ref under which there is nothing has no State.
+// OwnAll judges the working tree of a space on disk for each of refs, on all processors. The
+// findings are as from In, without items from a lock. Many refs are judged by one state of the
+// record, and each bundle is read once. It calls use with each finding and the position of its
+// ref, concurrently and in no order. It keeps no finding, so memory holds only what use keeps.
+// A ref without a file or record gets a finding without a State.
 func (s *Stack) OwnAll(ctx context.Context, l *Layer, refs []objects.Ref, use func(i int, f Finding)) error {
 	judge := func(p string, ref objects.Ref) (Finding, error) { return s.Judge(ctx, l, p, ref) }
 	if len(refs) > fewRefs {
@@ -328,7 +328,7 @@ func (s *Stack) OwnAll(ctx context.Context, l *Layer, refs []objects.Ref, use fu
 		seen := &Covers{}
 		judge = func(p string, ref objects.Ref) (Finding, error) {
 			f, err := s.judge(ctx, l, p, ref, recorded[p], seen)
-			if err == nil && f.Err != nil { // perhaps only because somebody recorded meanwhile
+			if err == nil && f.Err != nil { // perhaps only because of a concurrent commit to the record
 				return s.Judge(ctx, l, p, ref)
 			}
 			return f, err
@@ -348,12 +348,13 @@ func (s *Stack) OwnAll(ctx context.Context, l *Layer, refs []objects.Ref, use fu
 	})
 }
 
-// inLayer judges the working file for ref, or says that a recorded one is missing.
+// inLayer judges the working file for ref, or returns the finding for a missing recorded file.
 func (s *Stack) inLayer(ctx context.Context, l *Layer, ref objects.Ref) (Finding, bool, error) {
 	return s.working(l, ref, l.Locate, func(p string, ref objects.Ref) (Finding, error) { return s.Judge(ctx, l, p, ref) })
 }
 
-// working is inLayer with what finds the working file, the first time, and what judges it.
+// working is inLayer with functions for the first location and for the judgement of the
+// working file.
 func (s *Stack) working(l *Layer, ref objects.Ref, locate func(objects.Ref) (string, error), judge func(string, objects.Ref) (Finding, error)) (Finding, bool, error) {
 	for range 3 {
 		p, err := locate(ref)
@@ -366,7 +367,7 @@ func (s *Stack) working(l *Layer, ref objects.Ref, locate func(objects.Ref) (str
 		f, err := judge(p, ref)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return f, err == nil, err
-		} // removed or renamed between the look and the read: look again
+		} // removed or renamed between locate and judge: locate again
 		locate = l.Locate
 	}
 	gone, err := l.recordedPath(ref)
@@ -376,7 +377,7 @@ func (s *Stack) working(l *Layer, ref objects.Ref, locate func(objects.Ref) (str
 	return absent(l, ref, gone), true, nil
 }
 
-// stateOf names the state that a verdict leaves an item in.
+// stateOf returns the state of an item with this error.
 func stateOf(err error) objects.State {
 	switch fault.CodeOf(err) {
 	case fault.Integrity, fault.Drift:

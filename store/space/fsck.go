@@ -14,23 +14,23 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-const maxDamage = 20 // told one by one; that there is more is one more
+const maxDamage = 20 // reported one by one; further damage is reported once
 
-// Checked is what Fsck found in the store of a layer.
+// Checked is the result of Fsck for the store of a layer.
 type Checked struct {
-	Dir      string // of the store; "" when there is none yet
+	Dir      string // of the store; "" if there is none yet
 	Objects  int    // read, each hashed
-	Commits  int    // of these, on the layer's ref
-	Unsigned int    // of these, without a signature
+	Commits  int    // on the layer's ref
+	Unsigned int    // commits without a signature
 	Signers  map[trust.PublicKey]int
-	Damage   []error // each with a hint; empty when all is well
+	Damage   []error // each with a hint; empty if all is well
 }
 
-// Fsck checks the layer's store: HEAD, every ref and its log, each object that these
-// reach, and on the layer's own ref that the commits are one line and their signatures
-// those of their bytes. Last it reports each limit at which a look at the record or at
-// the working tree ends. It goes on after what is damaged, changes nothing, and fails
-// only with ctx.
+// Fsck checks the layer's store: HEAD, every ref and its log, and each object that these
+// reach. On the layer's own ref it checks that the commits form one line and that their
+// signatures match their bytes. At the end it reports each limit at which a read of the record
+// or the working tree stops. It continues after damage, changes nothing, and fails only with
+// ctx.
 func (l *Layer) Fsck(ctx context.Context) (*Checked, error) {
 	f := &fsck{l: l, types: map[store.OID]store.Type{}}
 	f.Signers = map[trust.PublicKey]int{}
@@ -61,17 +61,17 @@ func (l *Layer) Fsck(ctx context.Context) (*Checked, error) {
 type fsck struct {
 	Checked
 	l     *Layer
-	types map[store.OID]store.Type // of what was read; 0 of what cannot be
+	types map[store.OID]store.Type // of the objects that were read; 0 for unreadable ones
 	todo  []toRead
-	mend  func() fault.Hint // for what is missing or damaged
+	mend  func() fault.Hint // for missing or damaged objects
 }
 
-// toRead is an object that something names.
+// toRead is an object that a ref or another object names.
 type toRead struct {
 	id     store.OID
-	want   store.Type // what it has to be; 0: anything
-	place  string     // what names it, for people
-	folder string     // of a tree: its path, with a slash behind; "" at the top
+	want   store.Type // the required type; 0: any
+	place  string     // the origin of the id, for people
+	folder string     // for a tree: its path, with a slash at the end; "" at the top
 }
 
 func (f *fsck) damage(err error) {
@@ -87,7 +87,7 @@ func (f *fsck) damage(err error) {
 	}
 }
 
-// head checks where HEAD points: git clone and git log take it from there.
+// head checks the target of HEAD: git clone and git log start there.
 func (f *fsck) head() {
 	switch name, err := f.l.repo.Head(); {
 	case err != nil:
@@ -99,7 +99,7 @@ func (f *fsck) head() {
 	}
 }
 
-// refs checks every ref, and has what they and their logs name read.
+// refs checks every ref, and queues the objects that refs and their logs name.
 func (f *fsck) refs() {
 	r := f.l.repo
 	_, broken := f.l.tip()
@@ -107,7 +107,7 @@ func (f *fsck) refs() {
 		f.damage(broken)
 	}
 	refs, err := r.Refs("refs/")
-	if err != nil && broken == nil { // which names the first that cannot be read
+	if err != nil && broken == nil { // broken already names the first unreadable ref
 		f.damage(err)
 	}
 	for _, ref := range refs {
@@ -117,7 +117,7 @@ func (f *fsck) refs() {
 		}
 		f.push(toRead{id: ref.ID, want: want, place: "ref " + ref.Name})
 	}
-	roots, err := r.Roots() // and what the logs name, as far as it is here
+	roots, err := r.Roots() // also the ids in the logs that exist here
 	if err != nil && len(f.Damage) == 0 {
 		f.damage(err)
 	}
@@ -137,8 +137,8 @@ func (f *fsck) push(o toRead) {
 	}
 }
 
-// objects reads what is named until nothing new is, each once, and compares what each is
-// with what all that name it say.
+// objects reads all named objects, each once. It compares the type of each with the type that
+// its users expect.
 func (f *fsck) objects(ctx context.Context) error {
 	for len(f.todo) > 0 {
 		if err := ctx.Err(); err != nil {
@@ -157,8 +157,8 @@ func (f *fsck) objects(ctx context.Context) error {
 	return nil
 }
 
-// read reads one object and has read what it leads to. It returns the type, 0 of what cannot
-// be read.
+// read reads one object and queues its links. It returns the type, or 0 for an unreadable
+// object.
 func (f *fsck) read(o toRead) store.Type {
 	typ, raw, err := f.l.repo.Check(o.id)
 	f.types[o.id] = typ
@@ -173,7 +173,7 @@ func (f *fsck) read(o toRead) store.Type {
 	return typ
 }
 
-// packs reads all packs, for one that is broken may hold nothing that is not elsewhere too.
+// packs reads all packs, because a broken pack may hold only objects that are elsewhere too.
 func (f *fsck) packs(ctx context.Context) error {
 	wrong, err := f.l.repo.BrokenPacks(ctx)
 	if ctx.Err() != nil {
@@ -187,8 +187,8 @@ func (f *fsck) packs(ctx context.Context) error {
 	return nil
 }
 
-// mendPack is what is done about a broken pack: where everything else is whole, it is put
-// aside.
+// mendPack returns the hint for a broken pack: if everything else is intact, move the pack
+// away.
 func (f *fsck) mendPack() fault.Hint {
 	if len(f.Damage) > 0 {
 		return f.mend()
@@ -196,7 +196,7 @@ func (f *fsck) mendPack() fault.Hint {
 	return fault.Advice("all that refs lead to is whole without it: move its .pack and .idx out of %s, then rye fsck", filepath.Join(f.Dir, "objects", "pack"))
 }
 
-// follow has read what an object leads to.
+// follow queues the links of an object.
 func (f *fsck) follow(o toRead, typ store.Type, raw []byte) error {
 	switch typ {
 	case store.TypeCommit:
@@ -236,8 +236,8 @@ func (f *fsck) follow(o toRead, typ store.Type, raw []byte) error {
 	return nil
 }
 
-// badEntry says what is wrong with an entry that no record of rye's can hold: what a
-// checkout would write elsewhere, and what is neither a file nor a directory.
+// badEntry returns the flaw of an entry that a rye record cannot have: a name that a checkout
+// would write elsewhere, or an entry that is neither a file nor a directory.
 func badEntry(e store.Entry) string {
 	switch {
 	case !fs.ValidPath(e.Name) || e.Name == "." || strings.ContainsAny(e.Name, "/\\\x00"):
@@ -252,11 +252,11 @@ func badEntry(e store.Entry) string {
 	return ""
 }
 
-// line checks the layer's own ref: one commit after the other, and who signed them.
+// line checks the layer's own ref: the commits are one line, and their signatures hold.
 func (f *fsck) line(ctx context.Context) error {
 	tip, err := f.l.tip()
 	if err != nil || tip == nil {
-		return nil // told already
+		return nil // reported already
 	}
 	err = f.l.repo.Log(ctx, tip.ID, func(c *store.Commit) error {
 		f.Commits++
@@ -285,8 +285,8 @@ func (f *fsck) line(ctx context.Context) error {
 	return nil
 }
 
-// limits lists the record and the working tree as every look does. A store whose objects are
-// all whole may still name more files than rye reads.
+// limits lists the record and the working tree like every other read. An intact store may
+// still name more files than rye reads.
 func (f *fsck) limits(ctx context.Context) error {
 	record := f.l.Recorded(ctx, func(string, store.OID) error { return nil })
 	_, tree := f.l.list(ctx)
@@ -301,8 +301,8 @@ func (f *fsck) limits(ctx context.Context) error {
 	return nil
 }
 
-// mend is what mends a store of which something is missing or damaged: a way back, where
-// its logs know one.
+// mend returns the hint for a store with missing or damaged objects: a repair, if the logs
+// have an intact position.
 func (l *Layer) mend(ctx context.Context) fault.Hint {
 	all, err := store.BrokenRefs(ctx, l.repo)
 	own := func(b store.BrokenRef) bool { return !strings.HasPrefix(b.Name, "refs/rye/") }
@@ -315,8 +315,8 @@ func (l *Layer) mend(ctx context.Context) fault.Hint {
 	return l.anew()
 }
 
-// anew is what mends a record that cannot be read: what is damaged is kept, and what
-// the working tree holds is looked at and recorded again.
+// anew returns the hint for an unreadable record: keep the damaged store, then review and
+// record the working tree again.
 func (l *Layer) anew() fault.Hint {
 	return fault.Advice("bring %s back from a copy, or begin a new record: mv %[1]s %[1]s.damaged, then rye trust", l.Store)
 }

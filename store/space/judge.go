@@ -10,16 +10,16 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Judge reads the working file at p once and decides whether those bytes may be
-// used. The rules, in order (docs/format/project.md, "Working tree and record"):
+// Judge reads the working file at p once and decides whether those bytes may be used. The
+// rules, in order (docs/format/project.md, "Working tree and record"):
 //
-//   - what does not parse, or whose signature does not hold here, is refused;
-//   - what its signer took back is refused;
+//   - a file that does not parse, or whose signature does not hold here, is refused;
+//   - a file that its signer took back is refused;
 //   - the same bytes as recorded are used;
 //   - newer bytes are used: validly signed, never recorded before, and signed after
-//     everything that is;
-//   - anything else is an older item that is back. It may be used where Rule says so;
-//     one that is wider than the newest, or was removed, is refused otherwise.
+//     everything that is recorded;
+//   - any other file is an older version that came back. It may be used if Rule allows it.
+//     A version that is wider than the newest, or was removed, is refused otherwise.
 func (s *Stack) Judge(ctx context.Context, l *Layer, p string, ref objects.Ref) (Finding, error) {
 	c, err := l.tip()
 	if err != nil {
@@ -33,14 +33,13 @@ func (s *Stack) Judge(ctx context.Context, l *Layer, p string, ref objects.Ref) 
 	return s.judge(ctx, l, p, ref, recorded, &Covers{asOf: now})
 }
 
-// judge is Judge for a caller that already knows the blob recorded at p, and
-// which bundles there are.
+// judge is Judge for a caller that already knows the blob recorded at p, and the bundles.
 func (s *Stack) judge(ctx context.Context, l *Layer, p string, ref objects.Ref, recorded store.OID, seen *Covers) (Finding, error) {
 	raw, err := l.Read(p)
 	return s.judgeRead(ctx, l, p, ref, raw, err, recorded, seen)
 }
 
-// judgeRead is judge for a caller that has read the file already, or tried to.
+// judgeRead is judge for a caller that has already read the file, or tried to.
 func (s *Stack) judgeRead(ctx context.Context, l *Layer, p string, ref objects.Ref, raw []byte, err error, recorded store.OID, seen *Covers) (Finding, error) {
 	if err == nil {
 		return s.judgeBytes(ctx, l, p, ref, raw, recorded, seen)
@@ -54,8 +53,8 @@ func (s *Stack) judgeRead(ctx context.Context, l *Layer, p string, ref objects.R
 	return f, nil
 }
 
-// JudgeBytes decides about bytes that are, or are to be, the working file at p,
-// where the record holds the blob recorded (zero for none).
+// JudgeBytes decides about bytes of a present or future working file at p. recorded is the
+// blob in the record, zero for none.
 func (s *Stack) JudgeBytes(ctx context.Context, l *Layer, p string, ref objects.Ref, raw []byte, recorded store.OID) (Finding, error) {
 	return s.judgeBytes(ctx, l, p, ref, raw, recorded, nil)
 }
@@ -96,14 +95,13 @@ func (s *Stack) judgeBytes(ctx context.Context, l *Layer, p string, ref objects.
 		f.Verified, f.State = trust.Verified{}, stateOf(f.Err)
 		return f, nil
 	}
-	if f.Level() == trust.Legacy { // allowed, and still not what signed means
+	if f.Level() == trust.Legacy { // allowed, but not the same as signed
 		f.State = objects.Legacy
 	}
 	return f, standing(ctx, s, l, &f, cover)
 }
 
-// standing notes how what was verified stands behind the record: by itself, or with the
-// bundle that it lies in.
+// standing sets how a verified file is behind the record: by itself, or with its bundle.
 func standing(ctx context.Context, s *Stack, l *Layer, f *Finding, cover *Cover) (err error) {
 	sub := subject{name: f.Ref.String(), ref: f.Ref, path: f.Path, item: f.Item, parse: objects.Parse}
 	if !f.Recorded {
@@ -128,7 +126,7 @@ func standing(ctx context.Context, s *Stack, l *Layer, f *Finding, cover *Cover)
 	return nil
 }
 
-// Scope returns where items of the layer are used: what they are signed and verified for.
+// Scope returns the scope for which items of the layer are signed and verified.
 func (s *Stack) Scope(l *Layer) trust.Scope {
 	if l.Space == objects.Project {
 		return trust.Scope{Space: objects.Project, Project: s.Genesis, Place: s.Place, Declared: s.Declared}
@@ -136,12 +134,12 @@ func (s *Stack) Scope(l *Layer) trust.Scope {
 	return trust.Scope{Space: l.Space, Place: s.Home}
 }
 
-// scope returns where what a lock pins is used.
+// scope returns the scope in which a pinned item is used.
 func (p Pin) scope(s *Stack) trust.Scope {
 	return trust.Scope{Space: objects.Project, Project: s.Genesis, Place: s.Place, Registry: p.Registry, Pinned: p.Sum}
 }
 
-// refusedState tells the states apart that share the code "untrusted".
+// refusedState distinguishes the states that share the code "untrusted".
 func refusedState(it *objects.Item, err error, st *trust.Store) objects.State {
 	switch {
 	case fault.CodeOf(err) == fault.Revoked && st.DeniedByUser(it):
@@ -156,7 +154,7 @@ func refusedState(it *objects.Item, err error, st *trust.Store) objects.State {
 	return objects.Unsigned
 }
 
-// OwnedByLock refuses a working file for an id that the lock brings from a registry.
+// OwnedByLock refuses a working file with an id that the lock brings from a registry.
 func (s *Stack) OwnedByLock(l *Layer, ref objects.Ref) error {
 	if l.Space != objects.Project || s.Locked == nil {
 		return nil
@@ -175,7 +173,7 @@ func (s *Stack) OwnedByLock(l *Layer, ref objects.Ref) error {
 // RecordedBlob returns the blob that the record holds at p, or zero.
 func (l *Layer) RecordedBlob(p string) (store.OID, error) { return l.recordedAt(nil, p) }
 
-// recordedAt is RecordedBlob for the record as it was at a moment, now if that is nil.
+// recordedAt is RecordedBlob for the record at a moment; nil is now.
 func (l *Layer) recordedAt(at *moment, p string) (store.OID, error) {
 	if at == nil {
 		c, err := l.tip()
@@ -194,8 +192,8 @@ func (l *Layer) recordedAt(at *moment, p string) (store.OID, error) {
 	return e.ID, l.damaged(err)
 }
 
-// HistoryOf is store.Reader.History for an item: entries are the files that the
-// record held under ref after the commit, usually one, none where it held none.
+// HistoryOf is store.Reader.History for an item. held are the files under ref in the record
+// after the commit, usually one, none if there were none.
 func (l *Layer) HistoryOf(ctx context.Context, from store.OID, ref objects.Ref, visit func(c *store.Commit, held []store.Entry) error) error {
 	dir := l.FolderOf(ref)
 	return l.repo.Histories(ctx, from, dir, holds(dir, ref), visit)

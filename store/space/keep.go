@@ -11,13 +11,13 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// SystemRefs is where a store keeps standard libraries that a lock has used, by
-// the digest of their manifest, so that a newer rye still has the older bytes.
+// SystemRefs begins the refs under which a store keeps standard libraries that a lock has
+// used. The digest of the manifest follows. So a newer rye still has the older bytes.
 const SystemRefs = "refs/rye/system/"
 
-// Keep records the standard library in the layer's store as a root commit and
-// returns its id. The commit depends on the release alone: every machine that
-// records a release gets the same id.
+// Keep records the standard library in the layer's store as a root commit and returns its id.
+// The commit depends only on the release: every machine that records a release gets the same
+// id.
 func (l *Layer) Keep(ctx context.Context, s *System) (store.OID, error) {
 	return l.keepRelease(ctx, s, stdlib.Manifest())
 }
@@ -28,7 +28,7 @@ func (l *Layer) keepRelease(ctx context.Context, s *System, raw []byte) (store.O
 	}
 	ref := SystemRefs + s.Digest().Hex()
 	switch id, err := l.repo.Ref(ref); {
-	case err == nil && l.repo.Has(id): // else what it names is made anew, and has the same id
+	case err == nil && l.repo.Has(id): // otherwise the object is written again, with the same id
 		return id, nil
 	case err != nil && !errors.Is(err, store.ErrNotExist):
 		return id, err
@@ -64,14 +64,14 @@ func (l *Layer) keepRelease(ctx context.Context, s *System, raw []byte) (store.O
 	}
 	err = l.repo.Swap(ctx, ref, store.OID{}, id, "keep the standard library")
 	if have, rerr := l.repo.Ref(ref); rerr == nil && have == id {
-		err = nil // another process kept it meanwhile: the same commit
+		err = nil // another process has just kept the same commit
 	}
 	return id, err
 }
 
-// Kept opens the released standard library with this manifest, from the program
-// itself or from a store of this machine that keeps it. A manifest that this
-// program does not know as a release is Untrusted, one that is nowhere Offline.
+// Kept opens the released standard library with this manifest, from the program itself or from
+// a store on this machine. A manifest of no release that this program knows is Untrusted; one
+// that is stored nowhere is Offline.
 func (s *Stack) Kept(manifest objects.Digest) (*System, error) {
 	now, err := s.System()
 	if err != nil || now.Digest() == manifest {

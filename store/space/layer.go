@@ -37,33 +37,32 @@ const MaxItem = 8 << 20
 // HeadRefs begins the names of the refs that record layers.
 const HeadRefs = "refs/heads/spaces/"
 
-// OldRecord is where a record lay below an .ai directory before anything was released.
-// Nothing there is read, and nothing is written: a clone may have brought it.
+// OldRecord is the former place of a record below an .ai directory, from before the first
+// release. rye reads and writes nothing there: a clone may have brought it.
 const OldRecord = ".rye"
 
-// Layer is one space on disk: its working tree and its store. It is safe for
-// concurrent use.
+// Layer is one space on disk: its working tree and its store. It is safe for concurrent use.
 type Layer struct {
 	Space objects.Space
 	Dir   string       // the .ai directory; "" for a record that is only read
-	Store string       // where its store is, or will be, outside of Dir; "" for none, ever
-	Ready func() error // called before the store is made or written to; may be nil
+	Store string       // path of its store, now or later, outside of Dir; "" for a layer that never has one
+	Ready func() error // called before the store is created or written; may be nil
 
 	open   sync.Once
-	making sync.Mutex // held while Create opens what it made
+	making sync.Mutex // held while Create opens new files
 	root   *os.Root
-	at     *beneath // root; nil as long as that is
+	at     *beneath // root; nil as long as root is nil
 	repo   *store.Repo
 	err    error
-	ahead  atomic.Pointer[listing]      // begun, and asked for by nobody yet
-	last   atomic.Pointer[store.Commit] // that tip read
+	ahead  atomic.Pointer[listing]      // started and not yet used
+	last   atomic.Pointer[store.Commit] // last result of tip
 }
 
 // Ref returns the name of the git ref that records the layer.
 func (l *Layer) Ref() string { return HeadRefs + l.Space.String() }
 
-// load opens the working tree and, where there is one, the store. A missing
-// directory is an empty layer; a missing store is a layer without a record.
+// load opens the working tree and the store, if it exists. A missing directory is an empty
+// layer; a missing store is a layer without a record.
 func (l *Layer) load() error {
 	l.open.Do(func() {
 		if l.Dir == "" {
@@ -88,8 +87,8 @@ func (l *Layer) load() error {
 	return l.err
 }
 
-// openTop opens the working tree. That of a project may come from anywhere and must be no
-// link; where the user keeps the user space is the user's choice.
+// openTop opens the working tree. For a project, which may come from anywhere, it must be no
+// link. For the user space, the user may choose any place.
 func (l *Layer) openTop() (*os.Root, error) {
 	if l.Space == objects.Project {
 		return place.Tree(l.Dir)
@@ -97,9 +96,9 @@ func (l *Layer) openTop() (*os.Root, error) {
 	return os.OpenRoot(l.Dir)
 }
 
-// openStore opens the store that is there; nil where there is none yet. A store comes
-// into being whole, so one without HEAD is damaged: taken for none, it would be
-// written to and not read, and nothing would be older any more.
+// openStore opens the store; nil if there is none yet. A store is created as a whole, so one
+// without HEAD is damaged. If it counted as missing, rye would write to it and not read it,
+// and no file would be older any more.
 func (l *Layer) openStore() (*store.Repo, error) {
 	if l.Store == "" {
 		return nil, nil
@@ -128,7 +127,7 @@ func (l *Layer) openStore() (*store.Repo, error) {
 	return r, err
 }
 
-// Close releases what reading opened, and with it what any Look at l reads.
+// Close closes the files of l. A Look at l cannot read after it.
 func (l *Layer) Close() error {
 	if n := l.ahead.Swap(nil); n != nil {
 		<-n.done
@@ -143,8 +142,9 @@ func (l *Layer) Close() error {
 	return errors.Join(errs...)
 }
 
-// tip returns the layer's recorded commit, or nil when nothing is recorded yet: as long as a
-// change is not finished, that before it. The ref is read each time, the commit once; nobody may change it.
+// tip returns the layer's recorded commit, or nil if nothing is recorded yet. During an
+// unfinished change it is the commit before the change. It reads the ref each time and the
+// commit once; callers must not change it.
 func (l *Layer) tip() (*store.Commit, error) {
 	if err := l.load(); err != nil || l.repo == nil {
 		return nil, err
@@ -173,8 +173,8 @@ func (l *Layer) tip() (*store.Commit, error) {
 	return c, l.damaged(err)
 }
 
-// lost is the error for a ref that is not there although its log says that it moved:
-// who deletes a ref removes its log, so here a file went missing.
+// lost returns the error for a missing ref whose log shows moves: deleting a ref also removes
+// its log, so here a file went missing.
 func (l *Layer) lost() error {
 	moves, err := l.repo.RefLog(l.Ref())
 	if err != nil || len(moves) == 0 {
@@ -182,13 +182,13 @@ func (l *Layer) lost() error {
 	}
 	last := moves[len(moves)-1]
 	if last.Old.IsZero() || last.New.IsZero() {
-		return nil // being made, or never was
+		return nil // being created, or never created
 	}
 	return fault.New(fault.Integrity, "the record of the %s space is damaged: %s is gone, and its log says that it was at %s", l.Space, l.Ref(), last.New).
 		With(l.mendRef())
 }
 
-// mendRef is how the layer's ref comes back to where its log says that it was last.
+// mendRef returns the hint for restoring the layer's ref to its last position in the log.
 func (l *Layer) mendRef() fault.Hint {
 	moves, err := l.repo.RefLog(l.Ref())
 	if err == nil && slices.ContainsFunc(moves, func(m store.Move) bool { return l.repo.Has(m.New) }) {
@@ -197,11 +197,11 @@ func (l *Layer) mendRef() fault.Hint {
 	return l.anew()
 }
 
-// repair is what mends a record that leads to something missing or damaged.
+// repair returns the hint for a record that leads to missing or damaged objects.
 func repair() fault.Hint { return fault.Command("rye fsck --repair") }
 
-// damaged turns "no such object" into damage: what a ref reaches has to be there,
-// and an item whose record cannot be read is not an item that nobody recorded.
+// damaged turns "no such object" into damage: everything that a ref reaches must exist, and an
+// item with an unreadable record is not an unrecorded item.
 func (l *Layer) damaged(err error) error {
 	if fault.Is(err, fault.Limit) {
 		return fault.New(fault.Limit, "the record of the %s space holds more than can be looked at: %v", l.Space, err).With(l.anew())
@@ -209,12 +209,12 @@ func (l *Layer) damaged(err error) error {
 	if c := fault.CodeOf(err); !errors.Is(err, fs.ErrNotExist) && c != fault.Integrity && c != fault.Malformed {
 		return err
 	}
-	// Not wrapped: callers ask for fs.ErrNotExist to learn that a file is gone.
+	// Not wrapped: callers test for fs.ErrNotExist to learn that a file is gone.
 	return fault.New(fault.Integrity, "the record of the %s space is damaged: %v", l.Space, err).With(repair())
 }
 
-// extensions are probed in this order before the directory is listed, so that
-// finding one item does not cost more as its folder grows.
+// extensions are tried in this order before the directory is listed, so that finding one item
+// costs no more as its folder grows.
 var extensions = map[objects.Kind][]string{
 	objects.Directive: {".md"},
 	objects.Knowledge: {".md", ".yaml", ".yml"},
@@ -222,8 +222,8 @@ var extensions = map[objects.Kind][]string{
 	objects.Tool:      {".py", ".sh", ".yaml", ".yml", ".js", ".ts", ".json", ".toml"},
 }
 
-// Locate returns the path below .ai of the working file that holds ref, "" when there
-// is none. Two files for one ref are a conflict: which one runs must never be a guess.
+// Locate returns the path below .ai of the working file for ref, "" if there is none. Two
+// files for one ref are a conflict: rye must never guess which one runs.
 func (l *Layer) Locate(ref objects.Ref) (string, error) {
 	if err := l.load(); err != nil || l.root == nil {
 		return "", err
@@ -234,7 +234,7 @@ func (l *Layer) Locate(ref objects.Ref) (string, error) {
 		if !sure {
 			_, err := l.root.Lstat(p)
 			if err != nil && !nothingThere(err) {
-				unsure = unreadable(p, err) // what may be there must not fall through
+				unsure = unreadable(p, err) // the item may exist, so no weaker space may answer
 			}
 			yes = err == nil
 		}
@@ -252,7 +252,7 @@ func (l *Layer) Locate(ref objects.Ref) (string, error) {
 	return onlyOne(ref, found)
 }
 
-// candidates returns the paths with a known extension that has says are there.
+// candidates returns the paths with a known extension that exist according to has.
 func (l *Layer) candidates(ref objects.Ref, has func(p string) bool) (found []string) {
 	inBundle := ref.MemberFolder() != "" && has(ref.MemberFolder())
 	for _, ext := range extensions[ref.Kind] {
@@ -277,8 +277,8 @@ func onlyOne(ref objects.Ref, found []string) (string, error) {
 		Advise("keep one of them: rye rm .ai/%s, or rye rm .ai/%s", found[0], found[1])
 }
 
-// Locations returns a Locate for many refs, which lists each folder once and may be
-// called on all processors. What it does not find there it looks for as Locate does.
+// Locations returns a Locate for many refs. It lists each folder once and is safe for
+// concurrent use. Refs that are not in the lists go to Locate.
 func (l *Layer) Locations(refs []objects.Ref) func(objects.Ref) (string, error) {
 	if len(refs) <= fewRefs || l.load() != nil || l.root == nil {
 		return l.Locate
@@ -293,7 +293,7 @@ func (l *Layer) Locations(refs []objects.Ref) func(objects.Ref) (string, error) 
 			listed[dir] = true
 			list, err := l.names(dir)
 			if err != nil {
-				continue // locate says what is wrong
+				continue // Locate reports the error
 			}
 			there[dir] = len(list) > 0
 			for _, e := range list {
@@ -309,7 +309,7 @@ func (l *Layer) Locations(refs []objects.Ref) func(objects.Ref) (string, error) 
 	}
 }
 
-// siblings lists the folder for a tool in a language that rye does not know.
+// siblings lists the folder for a tool in an unknown language.
 func (l *Layer) siblings(ref objects.Ref) ([]string, error) {
 	var found []string
 	for _, dir := range foldersOf(ref) {
@@ -326,8 +326,8 @@ func (l *Layer) siblings(ref objects.Ref) ([]string, error) {
 	return found, nil
 }
 
-// foldersOf returns the folders that can hold the file of an item: that of its kind, and
-// that in the package that its id would be a member of.
+// foldersOf returns the folders that can hold the file of an item: the folder of its kind, and
+// the folder in the package that its id could belong to.
 func foldersOf(ref objects.Ref) []string {
 	folders := []string{path.Dir(ref.Path(""))}
 	if dir := ref.MemberFolder(); dir != "" {
@@ -342,8 +342,8 @@ type named struct {
 	typ  fs.FileMode
 }
 
-// names lists a folder, sorted, less the names that are left out; a missing one is
-// empty. Unlike readDir it asks the system about no single file.
+// names lists a folder, sorted, without the names that rye ignores; a missing folder is empty.
+// Unlike readDir it makes no system call per file.
 func (l *Layer) names(dir string) (all []named, err error) {
 	room := newRoom(context.Background(), l.Space)
 	done, err := l.at.names(dir, func(name []byte, typ fs.FileMode) bool {
@@ -389,8 +389,8 @@ func (l *Layer) readDir(dir string) ([]fs.DirEntry, error) {
 	return list, err
 }
 
-// Read returns the bytes of a working file, read once. Links and anything but
-// regular files are refused: what is checked must be what is there.
+// Read returns the bytes of a working file, read once. It refuses links and everything else
+// that is no regular file: the checked bytes must be the ones in the tree.
 func (l *Layer) Read(p string) ([]byte, error) {
 	if err := l.load(); err != nil {
 		return nil, err
@@ -413,8 +413,8 @@ func (l *Layer) Read(p string) ([]byte, error) {
 	return raw, err
 }
 
-// openPlain opens a regular file that no link leads to, and nothing else: what has been
-// put there since it was looked at is not taken for it.
+// openPlain opens a regular file without links on its path, and nothing else. It detects a
+// file that was put there after the check.
 func openPlain(root *os.Root, p string) (*os.File, error) {
 	if err := noLinks(root, path.Dir(p)); err != nil {
 		return nil, err
@@ -437,19 +437,19 @@ func openPlain(root *os.Root, p string) (*os.File, error) {
 	return f, nil
 }
 
-// nothingThere reports whether err says that a path leads to nothing, because of its
-// end or of what stands on the way.
+// nothingThere reports whether err means that nothing exists at a path, because of its last
+// name or of a file on the way.
 func nothingThere(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// irregular refuses a link, a folder, a pipe or a device in the place of a file.
+// irregular returns the error for a link, a folder, a pipe or a device in place of a file.
 func irregular(p string) error {
 	return fault.New(fault.Malformed, "%s: not a regular file", p).Advise("put a plain file in the place of .ai/%s", p)
 }
 
-// unreadable says why the system does not let us read what is at p. What is not there
-// stays fs.ErrNotExist.
+// unreadable returns the reason why the file at p cannot be read. A missing file stays
+// fs.ErrNotExist.
 func unreadable(p string, err error) error {
 	if nothingThere(err) {
 		return &fs.PathError{Op: "open", Path: p, Err: fs.ErrNotExist}
@@ -458,11 +458,11 @@ func unreadable(p string, err error) error {
 	var said *fault.Error
 	switch {
 	case errors.As(err, &said):
-		return err // it has been told already
+		return err // it already has a message
 	case errors.As(err, &pe):
 		err = pe.Err
 	}
-	if err.Error() == "path escapes from parent" { // as os.Root says it
+	if err.Error() == "path escapes from parent" { // the text of os.Root
 		return fault.New(fault.Malformed, "%s: cannot be read: a link on the way leads out of .ai", p).
 			Advise("put what it leads to in the place of the link")
 	}

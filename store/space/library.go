@@ -11,8 +11,8 @@ import (
 	"github.com/rye-os/rye/objects/extract"
 )
 
-// LookSystem is Look at the standard library. That changes with the program alone, so its
-// catalogue holds as long as the trust store and the extractors stay as they are.
+// LookSystem is Look at the standard library. Only a new program changes the library, so its
+// catalogue is valid as long as the trust store and the extractors stay the same.
 func LookSystem(ctx context.Context, s *Stack) (*Look, error) {
 	if s.System == nil {
 		return noLook, nil
@@ -21,7 +21,7 @@ func LookSystem(ctx context.Context, s *Stack) (*Look, error) {
 	if err != nil {
 		return nil, err
 	}
-	set, err := s.Extractors(ctx, objects.Project) // none where they cannot be used, as in Look
+	set, err := s.Extractors(ctx, objects.Project) // without unusable extractors, as in Look
 	if err != nil && ctx.Err() != nil {
 		return nil, err
 	}
@@ -45,7 +45,8 @@ func LookSystem(ctx context.Context, s *Stack) (*Look, error) {
 	return LookAt(rows), nil
 }
 
-// libraryFile names the catalogue of the library, and digests what its rows depend on.
+// libraryFile returns the name of the library's catalogue, and a digest of everything that its
+// rows depend on.
 func libraryFile(s *Stack, system *System, set *extract.Set) (file string, key objects.Digest, err error) {
 	if s.Cache == "" {
 		return "", key, nil
@@ -59,7 +60,7 @@ func libraryFile(s *Stack, system *System, set *extract.Set) (file string, key o
 	return filepath.Join(s.Cache, "catalogue", hex.EncodeToString(name[:16])+".cat"), key, nil
 }
 
-// writeLibrary puts the library's catalogue in place, or nothing: see update.write.
+// writeLibrary writes the library's catalogue, or nothing: see update.write.
 func writeLibrary(file string, key objects.Digest, rows []Row) {
 	b := newCatalogue(320 * len(rows))
 	for i := range rows {
@@ -72,7 +73,7 @@ func writeLibrary(file string, key objects.Digest, rows []Row) {
 	_ = place.Cache(file, c.finish(b, len(rows)), 0o600)
 }
 
-// look is a look at what a catalogue holds, all of it.
+// look returns a look at all rows of a catalogue.
 func (c *catalogue) look() *Look {
 	u := &update{old: c, order: make([]int, c.len())}
 	for i := range u.order {

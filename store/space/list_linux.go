@@ -13,10 +13,10 @@ import (
 	"github.com/rye-os/rye/internal/place"
 )
 
-// beneath does for paths below a root what os.Root does, in one system call where
-// that walks from folder to folder: openat2 resolves a path without leaving the
-// root, and without following a link. What it does not answer plainly (an old kernel, a
-// filter, a race, a link) is asked of os.Root, which then says. It is safe for concurrent use.
+// beneath does for paths below a root what os.Root does, but in one system call instead of one
+// per folder: openat2 resolves a path without leaving the root and without following a link.
+// In all doubtful cases (an old kernel, a filter, a race, a link) os.Root decides. It is safe
+// for concurrent use.
 type beneath struct {
 	root *os.Root
 	top  *os.File
@@ -30,7 +30,7 @@ func newBeneath(root *os.Root) (*beneath, error) {
 		if err == nil && terr == nil && os.SameFile(here, there) {
 			return &beneath{root, top}, nil
 		}
-		top.Close() // another folder has taken its name meanwhile
+		top.Close() // another folder has this name now
 	}
 	if top, err = root.Open("."); err != nil {
 		return nil, err
@@ -45,8 +45,7 @@ func (x *beneath) open(p string, flags uint64) (int, error) {
 	return place.Retry(func() (int, error) { return unix.Openat2(int(x.top.Fd()), p, &how) })
 }
 
-// has reports whether there is something at p, be it a link; sure is false where
-// somebody else has to look.
+// has reports whether p exists, even as a link; sure is false if the caller must ask os.Root.
 func (x *beneath) has(p string) (yes, sure bool) {
 	fd, err := x.open(p, unix.O_PATH|unix.O_NOFOLLOW)
 	if err == nil {
@@ -55,10 +54,10 @@ func (x *beneath) has(p string) (yes, sure bool) {
 	return err == nil, err == nil || err == unix.ENOENT
 }
 
-// read returns the bytes of a regular file of at most limit bytes; done is false
-// where somebody else has to look.
+// read returns the bytes of a regular file of at most limit bytes; done is false if the caller
+// must use os.Root.
 func (x *beneath) read(p string, limit int64) (raw []byte, done bool, err error) {
-	// Whatever else may stand there is opened without waiting for it, and left alone.
+	// Opening never blocks, and another kind of file at p is left alone.
 	fd, err := x.open(p, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err == unix.ENOENT {
 		return nil, true, &fs.PathError{Op: "open", Path: p, Err: err}
@@ -69,14 +68,14 @@ func (x *beneath) read(p string, limit int64) (raw []byte, done bool, err error)
 	defer unix.Close(fd)
 	raw, err = place.ReadFd(fd, p, limit, func(fs.FileMode) error { return nil })
 	if c := fault.CodeOf(err); c == fault.Malformed || c == fault.Limit {
-		return nil, false, nil // os.Root's way says what is there
+		return nil, false, nil // the way over os.Root reports the kind of file
 	}
 	return raw, true, err
 }
 
-// list calls visit for each name in the folder dir, which is visit's until it returns.
-// Regular files come with their stamp, zero for one that was gone at once. The list ends
-// when visit has seen enough.
+// list calls visit for each name in the folder dir. The name is valid until visit returns.
+// Regular files come with their stamp, which is zero for a file that was just removed. The
+// list ends when visit returns false.
 func (x *beneath) list(dir string, visit func(name []byte, typ fs.FileMode, st stamp) (more bool)) error {
 	done, err := x.records(dir, func(fd int, b []byte) bool { return eachName(fd, b, true, visit) })
 	if !done {
@@ -85,20 +84,20 @@ func (x *beneath) list(dir string, visit func(name []byte, typ fs.FileMode, st s
 	return err
 }
 
-// names calls visit for each name in the folder dir, but for those that are left out;
-// done is false where somebody else has to look. The list ends when visit has seen enough.
+// names calls visit for each name in the folder dir, without ignored names; done is false if
+// the caller must use os.Root. The list ends when visit returns false.
 func (x *beneath) names(dir string, visit func(name []byte, typ fs.FileMode) (more bool)) (done bool, err error) {
 	return x.records(dir, func(fd int, b []byte) bool {
 		return eachName(fd, b, false, func(name []byte, typ fs.FileMode, _ stamp) bool { return visit(name, typ) })
 	})
 }
 
-// recordBuffers hold what records reads: memory that nobody touched before costs more
-// than a folder's names.
+// recordBuffers hold the data that records reads: touching new memory costs more than reading
+// a folder's names.
 var recordBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// records calls visit for what the system says of the folder dir, a piece at a time, as
-// long as it wants more.
+// records calls visit for each piece of directory data of the folder dir, until visit returns
+// false.
 func (x *beneath) records(dir string, visit func(fd int, b []byte) (more bool)) (done bool, err error) {
 	fd, err := x.open(dir, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err == unix.ENOENT {
@@ -121,11 +120,11 @@ func (x *beneath) records(dir string, visit func(fd int, b []byte) (more bool)) 
 	}
 }
 
-// eachName reads what getdents64(2) wrote: inode and offset of eight bytes each,
-// length of the record in two, type in one, and the name up to a zero byte. Files have
-// stamps when they are asked for. It returns whether visit wants more.
+// eachName decodes the output of getdents64(2): inode and offset of eight bytes each, length
+// of the record in two, type in one, and the name up to a zero byte. With stamps, files get
+// their stamp. The result is false if visit returned false.
 func eachName(fd int, b []byte, stamps bool, visit func(name []byte, typ fs.FileMode, st stamp) (more bool)) bool {
-	var space unix.Stat_t // it lies on the heap: once for all
+	var space unix.Stat_t // it is on the heap: one for all
 	for len(b) > 19 {
 		size := int(binary.NativeEndian.Uint16(b[16:]))
 		if size <= 19 || size > len(b) {
@@ -135,7 +134,7 @@ func eachName(fd int, b []byte, stamps bool, visit func(name []byte, typ fs.File
 		b = b[size:]
 		end := bytes.IndexByte(raw, 0)
 		if end < 0 {
-			return false // nor does this
+			return false // never comes from the kernel
 		}
 		whole := raw[:end+1]
 		if raw = raw[:end]; gone || leftOut(raw) {
@@ -154,7 +153,7 @@ func eachName(fd int, b []byte, stamps bool, visit func(name []byte, typ fs.File
 	return true
 }
 
-// typeOf reads the type that a folder keeps beside a name.
+// typeOf decodes the type that a directory stores with a name.
 func typeOf(kind byte) fs.FileMode {
 	switch kind {
 	case unix.DT_REG, unix.DT_UNKNOWN:
@@ -167,8 +166,8 @@ func typeOf(kind byte) fs.FileMode {
 	return fs.ModeIrregular
 }
 
-// stampAt asks about one name in an open folder, never following a link. The name
-// ends in a zero byte; st is room for the answer.
+// stampAt returns type and stamp of one name in an open folder. It never follows a link. The
+// name ends in a zero byte; st is memory for the result.
 func stampAt(fd int, name []byte, st *unix.Stat_t) (fs.FileMode, stamp) {
 	err := error(unix.EINTR)
 	for err == unix.EINTR {

@@ -12,20 +12,20 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// listing is a working tree as it was found, with the moment when that began. Where
-// Files stops at a folder that cannot be read, a listing has it among the foreign.
+// listing is the list of a working tree, with the moment of its start. Where Files stops at an
+// unreadable folder, a listing has the folder among the foreign names.
 type listing struct {
 	began   int64 // nanoseconds since 1970
 	folders []folder
 	err     error
-	done    chan struct{} // closed when the others are there
+	done    chan struct{} // closed when folders and err are set
 }
 
 // folder is one directory of the working tree.
 type folder struct {
 	path    string
 	found   []foundFile
-	names   []byte // of found, one after another: most of them are never needed alone
+	names   []byte // of found, one after another: most are never needed as separate strings
 	files   []workFile
 	dirs    []string
 	foreign []foreignName
@@ -34,7 +34,7 @@ type folder struct {
 // foundFile is a regular file that was found in a folder.
 type foundFile struct {
 	end   int   // of its name
-	stamp stamp // zero when it was gone at once
+	stamp stamp // zero for a file that was just removed
 }
 
 // workFile is a regular file with a name that rye looks at.
@@ -42,17 +42,17 @@ type workFile struct {
 	path  string
 	stamp stamp
 	ref   objects.Ref
-	row   int // of the catalogue that knows the path; -1 for none
+	row   int // of the catalogue row with this path; -1 for none
 }
 
-// foreignName is what cannot be an item, with the reason.
+// foreignName is a name that cannot be an item, with the reason.
 type foreignName struct {
 	path string
 	why  error
 }
 
-// Begin starts to list the working tree for the next look at it: who looks reads
-// settings meanwhile. Close waits for it.
+// Begin starts to list the working tree for the next look, while the caller reads settings.
+// Close waits for it.
 func (l *Layer) Begin(ctx context.Context) {
 	n := &listing{began: time.Now().UnixNano(), done: make(chan struct{})}
 	if l.ahead.CompareAndSwap(nil, n) {
@@ -63,7 +63,7 @@ func (l *Layer) Begin(ctx context.Context) {
 	}
 }
 
-// listed returns the listing that was begun, or a new one. Nobody gets it twice.
+// listed returns the listing that Begin started, or a new one. Each listing is returned once.
 func (l *Layer) listed(ctx context.Context) *listing {
 	for {
 		l.Begin(ctx)
@@ -100,7 +100,7 @@ func (l *Layer) list(ctx context.Context) ([]folder, error) {
 	return all, nil
 }
 
-// readFolder lists one folder, as far as there is room. A missing one is empty.
+// readFolder lists one folder, within the limits of room. A missing folder is empty.
 func (x *beneath) readFolder(dir string, depth int, room *room) folder {
 	fd := folder{path: dir}
 	err := x.list(dir, func(name []byte, typ fs.FileMode, st stamp) bool {
@@ -126,8 +126,8 @@ func (x *beneath) readFolder(dir string, depth int, room *room) folder {
 	return fd
 }
 
-// pick makes files of what was found and is not known as it is. A nil known knows
-// nothing.
+// pick fills files with the found files that are not known with this stamp. With a nil known,
+// all files are new.
 func (fd *folder) pick(known func(path []byte, st stamp) bool) {
 	fd.files = nil
 	path := append([]byte(fd.path), '/')
@@ -140,8 +140,8 @@ func (fd *folder) pick(known func(path []byte, st stamp) bool) {
 	}
 }
 
-// name gives each file its ref, and moves those that have none to the foreign
-// names. Files that a catalogue knows need none.
+// name gives each file its ref, and moves files without a ref to the foreign names. Files in
+// the catalogue need none.
 func (fd *folder) name() {
 	kept := fd.files[:0]
 	for _, f := range fd.files {
@@ -157,7 +157,7 @@ func (fd *folder) name() {
 	fd.files = kept
 }
 
-// listSlowly is beneath.list with nothing but the standard library.
+// listSlowly is beneath.list with only the standard library.
 func listSlowly(root *os.Root, dir string, visit func(name []byte, typ fs.FileMode, st stamp) (more bool)) error {
 	f, err := openFolder(root, dir)
 	if err != nil {

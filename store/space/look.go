@@ -10,11 +10,11 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Files calls visit for every item file of the working tree, sorted by path,
-// and returns the paths that are no items (foreign names, links) with the reason.
+// Files calls visit for every item file of the working tree, sorted by path. It returns the
+// paths that are no items (foreign names, links) with the reason.
 func (l *Layer) Files(ctx context.Context, visit func(p string, ref objects.Ref) error) (foreign map[string]error, err error) {
 	w := newWalk(ctx, l, visit)
-	w.weigh = true // who asks for everything reads it, too
+	w.weigh = true // callers of Files read the files too
 	for _, dir := range topFolders() {
 		if err := w.folder(dir, 1); err != nil {
 			return w.foreign, err
@@ -23,7 +23,7 @@ func (l *Layer) Files(ctx context.Context, visit func(p string, ref objects.Ref)
 	return w.foreign, nil
 }
 
-// topFolders are the directories below .ai that hold items.
+// topFolders returns the directories below .ai that hold items.
 func topFolders() []string {
 	var all []string
 	for _, k := range objects.Kinds {
@@ -38,7 +38,7 @@ type walk struct {
 	room    *room
 	foreign map[string]error // the paths that are no items, with the reason
 	visit   func(p string, ref objects.Ref) error
-	weigh   bool // files have to fit together into what is read at most
+	weigh   bool // the sizes of files count against MaxBytes
 }
 
 func newWalk(ctx context.Context, l *Layer, visit func(p string, ref objects.Ref) error) *walk {
@@ -81,14 +81,14 @@ func (w *walk) folder(dir string, depth int) error {
 	return nil
 }
 
-// leftOut reports whether a name is none of rye's business: editors and
-// interpreters leave these, and no id can name them.
+// leftOut reports whether rye ignores a name: editors and interpreters leave such files, and
+// no id can name them.
 func leftOut[T string | []byte](name T) bool {
 	return len(name) > 0 && (name[0] == '.' || name[len(name)-1] == '~') || string(name) == "__pycache__"
 }
 
-// itemAt returns the ref of a file found at p, the zero Ref for a folder to look
-// into, or why neither will do. depth is the number of folders above it.
+// itemAt returns the ref of a file at p, the zero Ref for a folder, or the reason why p is
+// neither. depth is the number of folders above p.
 func itemAt(p string, typ fs.FileMode, depth int) (objects.Ref, error) {
 	if typ.IsDir() {
 		if depth >= objects.MaxIDSegments {

@@ -11,10 +11,10 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Named returns the one item that a name without its kind, or without the beginning of its
-// id, can mean: "fetcher" or "acme/fetcher" for tool:acme/fetcher. Items of the system are
-// asked only where the project, what it locked and the user have none, so that a new standard library
-// takes nobody's short name away. What two items could be meant by is refused.
+// Named returns the only item that a name can stand for, if the name lacks the kind or the
+// beginning of the id: "fetcher" or "acme/fetcher" for tool:acme/fetcher. Items of the system
+// count only if no item of the project, the lock or the user fits, so that a new standard
+// library takes no short name away. A name that fits two items is refused.
 func Named(ctx context.Context, s *Stack, locked []objects.Ref, name string) (objects.Ref, error) {
 	m := &meant{name: name, suffix: "/" + name, refs: map[objects.Ref]bool{}, left: maxNearest}
 	for _, l := range s.Layers() {
@@ -39,13 +39,13 @@ func Named(ctx context.Context, s *Stack, locked []objects.Ref, name string) (ob
 	return m.only()
 }
 
-// meant gathers the items that a short name fits.
+// meant gathers the items that fit a short name.
 type meant struct {
 	name, suffix string
 	refs         map[objects.Ref]bool
-	near         objects.Ref // whose name is the fewest typing mistakes away
+	near         objects.Ref // the item with the fewest typing mistakes in its name
 	mistakes     int
-	left         int // items that are looked at
+	left         int // items that may still be examined
 }
 
 func (m *meant) see(_ string, ref objects.Ref) error {
@@ -68,7 +68,7 @@ func (m *meant) look(ref objects.Ref) {
 	}
 }
 
-// only returns what was meant, if that is one.
+// only returns the item, if exactly one fits.
 func (m *meant) only() (objects.Ref, error) {
 	var all []string
 	for ref := range m.refs {
@@ -87,7 +87,7 @@ func (m *meant) only() (objects.Ref, error) {
 	return objects.Ref{}, fault.New(fault.NotFound, "%q: no item has this name", words.Brief(m.name)).Advise("rye search %s", m.name)
 }
 
-// someOf lists a few of many.
+// someOf lists a few of many names.
 func someOf(all []string) string {
 	const few = 4
 	if len(all) <= few {

@@ -14,14 +14,15 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// names is what a record ever held under each name: its annals, or the index of them that was
-// kept (docs/format/record.md, "What other directories recorded"). It does not change.
+// names holds all versions that a record ever had under each name: its annals, or a stored
+// index of them (docs/format/record.md, "What other directories recorded"). It does not
+// change.
 type names struct {
 	file  string // of the index
 	tip   store.OID
 	all   map[string]*versions // of annals
 	lines []byte               // of an index, sorted by name
-	fresh bool                 // the annals were read because there is no index of this commit
+	fresh bool                 // the annals were read because this commit has no index
 }
 
 const (
@@ -29,7 +30,7 @@ const (
 	maxNames   = 16 << 20 // bytes of an index
 )
 
-// readNames reads an index; nil where it is missing, of another commit, or damaged.
+// readNames reads an index; nil if it is missing, damaged, or for another commit.
 func readNames(file string, tip store.OID) *names {
 	raw, err := place.Read(file, maxNames)
 	head, lines, ok := bytes.Cut(raw, []byte("\n"))
@@ -39,7 +40,7 @@ func readNames(file string, tip store.OID) *names {
 	return &names{file: file, tip: tip, lines: lines}
 }
 
-// find returns what the record ever held under a name; nil for nothing.
+// find returns all versions that the record ever had under a name; nil for none.
 func (n *names) find(name string) (*versions, error) {
 	if n.all != nil {
 		return n.all[name].copy(), nil
@@ -48,7 +49,7 @@ func (n *names) find(name string) (*versions, error) {
 	low, high := 0, len(n.lines)
 	for low < high {
 		begin := bytes.LastIndexByte(n.lines[low:low+(high-low)/2], '\n') + 1 + low
-		end := begin + bytes.IndexByte(n.lines[begin:], '\n') // the last line ends, too
+		end := begin + bytes.IndexByte(n.lines[begin:], '\n') // the last line also has a line feed
 		if bytes.Compare(n.lines[begin:end], key) < 0 {
 			low = end + 1
 		} else {
@@ -97,7 +98,7 @@ func (n *names) write(file string) error {
 		b = fmt.Appendf(b, "%s\t%d\t%d", name, unixOf(h.changed), unixOf(h.removed))
 		for _, v := range h.versions {
 			if strings.ContainsAny(v.path, "\t\n") {
-				return nil // no name of an item: the record is read each time
+				return nil // no item has such a path: without an index the record is read each time
 			}
 			b = fmt.Appendf(b, "\t%s %s %s", v.blob, v.tree, v.path)
 		}
@@ -109,7 +110,7 @@ func (n *names) write(file string) error {
 	return place.File(file, b, 0o600)
 }
 
-// unixOf is a time in seconds, 0 for none.
+// unixOf returns a time in seconds, 0 for the zero time.
 func unixOf(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -117,7 +118,7 @@ func unixOf(t time.Time) int64 {
 	return t.Unix()
 }
 
-// parseVersions reads one line of an index; nil for one that is none.
+// parseVersions reads one line of an index; nil if it is invalid.
 func parseVersions(line string) (name string, h *versions) {
 	fields := strings.Split(line, "\t")
 	if len(fields) < 3 {

@@ -9,11 +9,11 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// maxNearest is how many items are looked at for one that may have been meant.
+// maxNearest is the most items that are examined for a suggestion.
 const maxNearest = 20_000
 
-// Missing is the error for a ref under which nothing was found where says; it names the
-// item that may have been meant.
+// Missing returns the error for a ref that was not found; where describes the place. It
+// suggests the item with the most similar name.
 func Missing(ctx context.Context, s *Stack, ref objects.Ref, where string) error {
 	err := fault.New(fault.NotFound, "%s: %s", ref, where)
 	if near, ok := nearest(ctx, s, ref); ok {
@@ -22,8 +22,8 @@ func Missing(ctx context.Context, s *Stack, ref objects.Ref, where string) error
 	return err.Advise("rye list")
 }
 
-// nearest returns the item whose name is a typing mistake away, of the same kind, or has
-// the very name in another namespace.
+// nearest returns the item of the same kind with the most similar name: a typing mistake away,
+// or the same name in another namespace.
 func nearest(ctx context.Context, s *Stack, ref objects.Ref) (best objects.Ref, found bool) {
 	least, left := 0, maxNearest
 	see := func(_ string, r objects.Ref) error {

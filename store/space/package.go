@@ -11,10 +11,10 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Package is a package that the lock pins: its manifest, verified, and the files that this
-// lists, in the project's store. They lie in no working tree, so nothing can be changed in
-// them, and a file is compared with the manifest whenever it is read. Where Err is not nil,
-// nothing of the package may be used.
+// Package is a package that the lock pins: its verified manifest, and the listed files in the
+// project's store. They are in no working tree, so they cannot be changed, and a file is
+// compared with the manifest at each read. While Err is not nil, nothing of the package may be
+// used.
 type Package struct {
 	trust.Bundle
 	Ref   objects.Ref
@@ -22,21 +22,21 @@ type Package struct {
 	Err   error
 	State objects.State
 
-	item  *objects.Item // the manifest; nil where it could not be read
+	item  *objects.Item // the manifest; nil if it could not be read
 	m     *objects.Manifest
 	blob  store.OID
 	proof trust.Verified
 	repo  *store.Repo
 }
 
-// packages remembers what a stack opened.
+// packages caches the packages that a stack has opened.
 type packages struct {
 	sync.Mutex
 	opened map[objects.Ref]*Package
 }
 
-// LockedPackage returns the package that the lock pins by a ref like bundle:acme/kit; nil
-// where it pins none.
+// LockedPackage returns the package that the lock pins by a ref like bundle:acme/kit; nil if
+// it pins none.
 func (s *Stack) LockedPackage(ref objects.Ref) *Package {
 	if s.Locked == nil || ref.Kind != objects.Bundle {
 		return nil
@@ -58,9 +58,9 @@ func (s *Stack) LockedPackage(ref objects.Ref) *Package {
 	return p
 }
 
-// PackageOf returns the package that the lock pins and that has the member ref; nil where
-// there is none. One that cannot be opened is returned for every ref that it could have: what
-// answers must not depend on what is broken.
+// PackageOf returns the locked package with the member ref; nil if there is none. A package
+// that cannot be opened is returned for every ref that it could have: damage must not change
+// which item answers.
 func PackageOf(s *Stack, ref objects.Ref) (*Package, error) {
 	of, in := ref.Package()
 	if !in {
@@ -77,7 +77,7 @@ func PackageOf(s *Stack, ref objects.Ref) (*Package, error) {
 	return p, err
 }
 
-// openPinned opens a package out of the project's store.
+// openPinned opens a package from the project's store.
 func openPinned(s *Stack, ref objects.Ref, pin Pin) *Package {
 	raw, blob, err := s.Project.pinned(pin)
 	if err != nil {
@@ -92,8 +92,8 @@ func openPinned(s *Stack, ref objects.Ref, pin Pin) *Package {
 	return p
 }
 
-// OpenPackage verifies the manifest of a published package, as a use of it does. Its files
-// lie below tree at their paths below .ai. Err says why it may not be used.
+// OpenPackage verifies the manifest of a published package, as every use does. Its files are
+// below tree at their paths below .ai. Err is the reason why the package may not be used.
 func OpenPackage(s *Stack, ref objects.Ref, pin Pin, raw []byte, repo *store.Repo, tree store.OID) *Package {
 	p := &Package{Ref: ref, Pin: pin, State: objects.Signed, repo: repo}
 	if p.Err = p.open(s, raw, tree); p.Err != nil {
@@ -131,10 +131,10 @@ func (p *Package) open(s *Stack, raw []byte, tree store.OID) (err error) {
 	return err
 }
 
-// Proof returns the verified manifest; zero where Err is not nil.
+// Proof returns the verified manifest; zero if Err is not nil.
 func (p *Package) Proof() trust.Verified { return p.proof }
 
-// VerifyMembers verifies every item of the package as a use of it does.
+// VerifyMembers verifies every item of the package, as every use does.
 func (p *Package) VerifyMembers(s *Stack) error {
 	for _, it := range p.Members() {
 		if _, _, err := p.verified(s, strings.TrimPrefix(it.Path, p.Dir()+"/"), it.Raw); err != nil {
@@ -144,26 +144,27 @@ func (p *Package) VerifyMembers(s *Stack) error {
 	return p.Err
 }
 
-// Dir returns the directory below .ai that the package's paths are below.
+// Dir returns the directory below .ai for the package's paths.
 func (p *Package) Dir() string { return p.Ref.PackageDir() }
 
-// Manifest returns what the package lists; nil where it could not be read.
+// Manifest returns the parsed manifest; nil if it could not be read.
 func (p *Package) Manifest() *objects.Manifest { return p.m }
 
-// Members returns the package's items as they are read, sorted by path. What is no valid item
-// is data, and not among them.
+// Members returns the package's items, sorted by path. A file that is no valid item is data,
+// and not among them.
 func (p *Package) Members() []*objects.Item {
 	if p.Err != nil {
 		return nil
 	}
 	items, err := p.m.Members(p.File)
 	if err != nil {
-		return nil // a file is not what the manifest lists, which Check says
+		return nil // a file differs from the manifest, which Check reports
 	}
 	return items
 }
 
-// Finding returns the package itself, as lists show it. Its files are compared when Check is.
+// Finding returns the finding for the package itself, for lists. Its files are compared when
+// Check is called.
 func (p *Package) Finding() Finding {
 	f := Finding{State: p.State, Err: p.Err, Bundle: p.id(), Manifest: true}
 	f.Space, f.Path, f.Blob, f.Registry, f.Recorded = objects.Project, p.Pin.Path, p.blob, p.Pin.Registry, true
@@ -174,7 +175,7 @@ func (p *Package) Finding() Finding {
 	return f
 }
 
-// name is the published name, of nil too.
+// name returns the published name; it accepts a nil package.
 func (p *Package) name() string {
 	if p == nil {
 		return "that nobody can tell"
@@ -184,7 +185,7 @@ func (p *Package) name() string {
 
 func (p *Package) id() objects.ID { return objects.ID(p.Ref.Published()) }
 
-// member judges the file that is the member ref.
+// member judges the file of the member ref.
 func (p *Package) member(s *Stack, ref objects.Ref) (f Finding, ok bool) {
 	f = Finding{Ref: ref, State: p.State, Err: p.Err, Bundle: p.id()}
 	f.Space, f.Path, f.Registry, f.Recorded = objects.Project, p.Pin.Path, p.Pin.Registry, true
@@ -214,8 +215,8 @@ func (p *Package) member(s *Stack, ref objects.Ref) (f Finding, ok bool) {
 	return f, true
 }
 
-// verified verifies a file as an item: by the manifest, and by a line of its own where it has
-// one.
+// verified verifies a file as an item: by the manifest, and by its own signature line if it
+// has one.
 func (p *Package) verified(s *Stack, rel string, raw []byte) (*objects.Item, trust.Verified, error) {
 	v, err := p.Cover(rel, raw)
 	if err != nil {
@@ -232,15 +233,16 @@ func (p *Package) verified(s *Stack, rel string, raw []byte) (*objects.Item, tru
 	return it, v, err
 }
 
-// lines is the scope of what carries a line of its own: the pin is of the manifest.
+// lines is the scope for files with a signature line of their own. It has no pinned digest,
+// because the pin is for the manifest.
 func (p *Package) lines(s *Stack) trust.Scope {
 	in := p.Pin.scope(s)
 	in.Pinned = objects.Digest{}
 	return in
 }
 
-// PackageTree is the files of a locked package, for the rule that says which of them a tool
-// can load (chain.Around). All of them lie in one bundle.
+// PackageTree is the files of a locked package, for the rule about files that a tool can load
+// (chain.Around). All of them are in one bundle.
 type PackageTree struct {
 	s *Stack
 	p *Package
@@ -249,7 +251,7 @@ type PackageTree struct {
 // Tree returns the files of the package.
 func (p *Package) Tree(s *Stack) PackageTree { return PackageTree{s, p} }
 
-// Bundle returns the package, whose directory every file lies in.
+// Bundle returns the package. Every file is in its directory.
 func (t PackageTree) Bundle(context.Context, string) (trust.Bundle, string, error) {
 	return t.p.Bundle, t.p.Dir(), t.p.Err
 }
@@ -285,14 +287,14 @@ func (t PackageTree) Read(p string) ([]byte, error) {
 func (t PackageTree) CheckLine(_ context.Context, p string, data []byte) error {
 	it, err := objects.Parse(p, data)
 	if err != nil {
-		return nil // data, whatever it looks like
+		return nil // data, even if it resembles an item
 	}
 	_, err = trust.Verify(it, t.p.lines(t.s), t.s.Trust)
 	return err
 }
 
-// pinnedTwice is the refusal of a ref that the lock brings by itself and with a package, as a
-// merge of two locks can leave it: which one answers must never be a guess.
+// pinnedTwice returns the error for a ref that the lock brings both alone and with a package,
+// as after a merge of two locks: rye must never guess which one answers.
 func pinnedTwice(ref objects.Ref, p *Package, err error) error {
 	if err != nil {
 		return err
@@ -301,8 +303,8 @@ func pinnedTwice(ref objects.Ref, p *Package, err error) error {
 		Advise("rye rm %s, or take %s out of .ai/rye.yaml and rye.lock", p.Ref, ref.Published())
 }
 
-// Occupied returns what answers to a ref that a package would bring: a file of the project,
-// or another item that the lock pins; "" for nothing. No two packages have one ref.
+// Occupied returns what answers to a ref that a package would bring: a file of the project, or
+// another item that the lock pins; "" for none. Two packages never have the same ref.
 func (s *Stack) Occupied(ctx context.Context, ref objects.Ref) (string, error) {
 	if s.Project == nil {
 		return "", nil

@@ -17,24 +17,24 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Past is how a validly signed file that the record does not hold now stands behind it: a
-// branch, a bisection or a checkout brought it back. These are facts; who may use it all
-// the same is for Stack.Rule to say.
+// Past is how a validly signed file that the record does not hold now is behind the record: a
+// branch, a bisection or a checkout brought it back. It holds only facts; Stack.Rule decides
+// who may use the file.
 type Past struct {
 	Name    string    // of the item or the bundle, for people
-	Path    string    // below .ai: of the file itself, or of the manifest that answers for it
-	Raw     []byte    // what stands there
-	Newest  time.Time // when the newest recorded version was signed
-	Removed time.Time // when it was removed; zero unless it is back after that
-	Wider   []string  // what it may and the newest recorded version may not, in words
-	Where   string    // the other directory of the project that recorded so; "" for this one
+	Path    string    // below .ai: of the file itself, or of the manifest that covers it
+	Raw     []byte    // the bytes of that file
+	Newest  time.Time // time of the signature of the newest recorded version
+	Removed time.Time // time of its removal; zero unless it came back afterwards
+	Wider   []string  // permissions that it has and the newest recorded version lacks, in words
+	Where   string    // the other directory of the project with this record; "" for this one
 
 	tree  store.OID   // of the record, when it first held the newest version
 	repo  *store.Repo // that has it
 	space objects.Space
 }
 
-// Refusal is the error for who may not use it.
+// Refusal returns the error for a caller that may not use the file.
 func (p *Past) Refusal(why string, args ...any) *fault.Error {
 	e := fault.New(fault.Rollback, "%s: "+why, append([]any{p.Name}, args...)...)
 	if dir := path.Dir(p.Path); path.Base(p.Path) == objects.ManifestName {
@@ -46,7 +46,7 @@ func (p *Past) Refusal(why string, args ...any) *fault.Error {
 	return e.Mend("rye sign %s", p.Name)
 }
 
-// verdict is the refusal of what only a person can let through; nil for what is merely older.
+// verdict returns the error for a file that only a person can allow; nil if it is just older.
 func (p *Past) verdict() error {
 	switch {
 	case !p.Removed.IsZero() && p.Where != "":
@@ -61,8 +61,8 @@ func (p *Past) verdict() error {
 	return nil
 }
 
-// After returns now, or the first second that is after everything that p stands behind: with
-// a signature of then it is the newest.
+// After returns now, or the first second after everything that p is behind: a signature with
+// that time is the newest.
 func (p *Past) After(now time.Time) time.Time {
 	if first := p.since().Truncate(time.Second).Add(time.Second); first.After(now) && first.Sub(now) < maxAhead {
 		return first
@@ -70,10 +70,10 @@ func (p *Past) After(now time.Time) time.Time {
 	return now
 }
 
-// maxAhead is how far in the future the record may say that something was removed or signed.
+// maxAhead is how far in the future a recorded removal or signature may be.
 const maxAhead = 24 * time.Hour
 
-// since is when what p stands behind was recorded: it was signed, or removed.
+// since returns the time of the newest signature or removal that p is behind.
 func (p *Past) since() time.Time {
 	if p.Removed.After(p.Newest) {
 		return p.Removed
@@ -81,10 +81,10 @@ func (p *Past) since() time.Time {
 	return p.Newest
 }
 
-// Says lists what is wider.
+// Says lists the entries of Wider.
 func (p *Past) Says() string { return strings.Join(p.Wider, ", ") }
 
-// state names what it is.
+// state returns the state for lists.
 func (p *Past) state() objects.State {
 	if !p.Removed.IsZero() {
 		return objects.Returned
@@ -92,8 +92,8 @@ func (p *Past) state() objects.State {
 	return objects.Older
 }
 
-// Admit decides, by the rule of the stack, about a finding that stands behind the record.
-// Others stay as they are. It must be called before what In found is used.
+// Admit decides, by the rule of the stack, about a finding that is behind the record. It
+// returns others unchanged. Call it before using a finding of In.
 func Admit(ctx context.Context, s *Stack, f Finding) Finding { return admit(ctx, s, f, false) }
 
 func admit(ctx context.Context, s *Stack, f Finding, beside bool) Finding {
@@ -107,7 +107,7 @@ func admit(ctx context.Context, s *Stack, f Finding, beside bool) Finding {
 	return f
 }
 
-// decide asks the rule. Where there is none, nobody knows whom the stack works for.
+// decide calls the rule. Without a rule it refuses, because the caller is unknown.
 func decide(ctx context.Context, s *Stack, f Finding, beside bool) error {
 	if s.Rule == nil {
 		return f.Past.Refusal("older than what was recorded, and nobody decides here")
@@ -115,23 +115,22 @@ func decide(ctx context.Context, s *Stack, f Finding, beside bool) error {
 	return s.Rule(ctx, f, beside)
 }
 
-// subject is what the record is asked about: a file with a signature, and how its kind of
-// file is read.
+// subject is a signed file to look up in the record, with the parser for its kind of file.
 type subject struct {
 	name, path string
-	ref        objects.Ref // zero for a manifest, whose name is its path
+	ref        objects.Ref // zero for a manifest, which is named by its path
 	item       *objects.Item
 	parse      func(path string, raw []byte) (*objects.Item, error)
 }
 
-// signedAfter reports whether it was signed after a time. A line of RYE OS binds none.
+// signedAfter reports whether it was signed after a time. A RYE OS line proves no time.
 func (s subject) signedAfter(t time.Time) bool {
 	return s.item.Signature != nil && s.item.Signature.SignedAt.After(t)
 }
 
-// pastOf returns how a validly signed file stands behind the record, nil when it does not:
-// it was never recorded, and it was signed after all that is. Only signed_at orders; what
-// a version calls itself counts for nothing.
+// pastOf returns how a validly signed file is behind the record. It returns nil for a file
+// that was never recorded and was signed after everything recorded. Only signed_at decides the
+// order; version numbers do not.
 func (s *Stack) pastOf(ctx context.Context, l *Layer, sub subject) (*Past, error) {
 	c, err := l.tip()
 	if c == nil || err != nil {
@@ -161,7 +160,7 @@ func (s *Stack) pastOf(ctx context.Context, l *Layer, sub subject) (*Past, error
 	return nil, nil
 }
 
-// widerThan is policy.Wider, and knows what a line of RYE OS does not cover.
+// widerThan is policy.Wider, and adds that a RYE OS line does not cover the whole file.
 func widerThan(now, was *objects.Item) []string {
 	wider := policy.Wider(now, was)
 	if now.Signature == nil && was.Signature != nil {
@@ -174,14 +173,15 @@ func widerThan(now, was *objects.Item) []string {
 type version struct {
 	path     string
 	blob     store.OID
-	tree     store.OID // of the commit that brought it
+	tree     store.OID // of the commit that added it
 	signedAt time.Time // as its line claims; zero without a native line
 	raw      []byte
-	item     *objects.Item // of the newest
+	item     *objects.Item // set for the result of newest
 }
 
-// aheadOf reports whether the version was signed after an item. A line of RYE OS binds no
-// time: it never replaces one that covers the whole file, and has no order among its like.
+// aheadOf reports whether the version was signed after an item. A RYE OS line proves no time:
+// it never replaces a line that covers the whole file, and has no order among other RYE OS
+// lines.
 func (v *version) aheadOf(it *objects.Item) bool {
 	if it.Signature == nil {
 		return v.item.Signature != nil
@@ -189,14 +189,14 @@ func (v *version) aheadOf(it *objects.Item) bool {
 	return it.Signature.SignedAt.Before(v.signedAt)
 }
 
-// versions is what the record ever held under a name, the last first.
+// versions is everything that the record ever held under a name, the newest first.
 type versions struct {
 	versions []version
-	removed  time.Time // when it was taken out; zero while it is recorded
-	changed  time.Time // when the record last took something in or out
+	removed  time.Time // time of its removal; zero while it is recorded
+	changed  time.Time // time when the record last added or removed it
 }
 
-// copy returns versions whose bytes may be read into them; nil stays nil.
+// copy returns a copy whose versions can be filled with bytes; nil for nil.
 func (h *versions) copy() *versions {
 	if h == nil {
 		return nil
@@ -210,7 +210,7 @@ func (h *versions) holds(blob store.OID) bool {
 	return slices.ContainsFunc(h.versions, func(v version) bool { return v.blob == blob })
 }
 
-// versionsOf reads which contents the record held under the name of sub.
+// versionsOf reads all versions that the record held under the name of sub.
 func versionsOf(ctx context.Context, l *Layer, from store.OID, sub subject) (*versions, error) {
 	h, first := &versions{}, true
 	err := l.heldAs(ctx, from, sub, func(c *store.Commit, held []store.Entry) error {
@@ -231,9 +231,9 @@ func versionsOf(ctx context.Context, l *Layer, from store.OID, sub subject) (*ve
 	return h, err
 }
 
-// heldAs calls visit for each commit, newest first, after which the record held something
-// else under the name of sub than it did before, with what it then held: the files of an
-// item, whatever their extensions, or the one manifest.
+// heldAs calls visit for each commit, newest first, that changed the files under the name of
+// sub, with the files after the commit: the files of an item, whatever their extensions, or
+// the one manifest.
 func (l *Layer) heldAs(ctx context.Context, from store.OID, sub subject, visit func(*store.Commit, []store.Entry) error) error {
 	if sub.ref.Kind != "" {
 		return l.HistoryOf(ctx, from, sub.ref, visit)
@@ -262,9 +262,9 @@ func (h *versions) readAll(l *Layer) error {
 	return nil
 }
 
-// newest returns the version that was signed last, of those in the record of a layer whose
-// signatures hold in a scope: the record also keeps what was replaced, signed or not. nil
-// when none does.
+// newest returns the last signed version in the record of a layer whose signature holds in a
+// scope: the record also keeps replaced versions, signed or not. It returns nil if there is
+// none.
 func (h *versions) newest(s *Stack, l *Layer, in trust.Scope, sub subject) (*version, error) {
 	if err := h.readAll(l); err != nil {
 		return nil, err

@@ -16,8 +16,8 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Create makes the store of a layer where there is none. It changes nothing that
-// is there. A layer that has no place for a store is fault.NotFound.
+// Create creates the store of a layer if it is missing. It changes no existing file. For a
+// layer without a place for a store the error is fault.NotFound.
 func (l *Layer) Create() error {
 	if l.Store == "" {
 		return fault.New(fault.NotFound, "the %s space has no record: there is no data directory for it", l.Space).Advise("rye where")
@@ -36,8 +36,8 @@ func (l *Layer) Create() error {
 		if err == nil {
 			err = r.Close()
 		}
-		// A store comes into being whole: what is there now, another process made, or
-		// load says what is wrong with it.
+		// A store is created as a whole. If one exists now, another process created it, or
+		// load reports its damage.
 		if err != nil && !errors.Is(err, store.ErrExist) {
 			return fmt.Errorf("make the store of the %s space: %w", l.Space, err)
 		}
@@ -48,7 +48,7 @@ func (l *Layer) Create() error {
 	return l.reopen()
 }
 
-// reopen opens what was not there when the layer was first looked at.
+// reopen opens the files that did not exist when the layer was first loaded.
 func (l *Layer) reopen() (err error) {
 	l.making.Lock()
 	defer l.making.Unlock()
@@ -78,8 +78,8 @@ func (l *Layer) Repo() (*store.Repo, error) {
 	return l.repo, err
 }
 
-// Record commits changes of item files to the layer's ref and returns the commit.
-// It is durable when it returns. Where files change with it, Change is for that.
+// Record commits changes of item files to the layer's ref and returns the commit. It is
+// durable on return. To change files as well, use Change.
 func (l *Layer) Record(ctx context.Context, changes []store.Change, o store.CommitOptions) (store.OID, error) {
 	unlock, err := alone(ctx, l)
 	if err != nil {
@@ -89,9 +89,9 @@ func (l *Layer) Record(ctx context.Context, changes []store.Change, o store.Comm
 	return l.repo.Edit(ctx, l.Ref(), changes, o)
 }
 
-// WithoutOld adds to changes the removal of each file that they replace by one with
-// another extension: the record holds it for the same item, and it is gone. Without
-// that the item would be there and missing at once.
+// WithoutOld adds to changes the removal of each recorded file that they replace by one with
+// another extension, if that file is gone from the working tree. Otherwise the item would
+// exist and be missing at once.
 func (l *Layer) WithoutOld(changes []store.Change) ([]store.Change, error) {
 	tip, err := l.tip()
 	if tip == nil || err != nil {
@@ -124,8 +124,8 @@ func (l *Layer) WithoutOld(changes []store.Change) ([]store.Change, error) {
 	return changes, nil
 }
 
-// stems returns the names of the files that a recorded tree holds in a folder, by what
-// they are without their extension.
+// stems returns the names of the files in a folder of a recorded tree, by their names without
+// extension.
 func (l *Layer) stems(tree store.OID, dir string) (map[string][]string, error) {
 	all := map[string][]string{}
 	e, err := l.repo.Lookup(tree, strings.Trim(dir, "/"))
@@ -144,7 +144,7 @@ func (l *Layer) stems(tree store.OID, dir string) (map[string][]string, error) {
 	return all, l.damaged(err)
 }
 
-// Recorded calls visit for every file that the layer's ref holds.
+// Recorded calls visit for every file in the tree of the layer's ref.
 func (l *Layer) Recorded(ctx context.Context, visit func(p string, blob store.OID) error) error {
 	c, err := l.tip()
 	if c == nil || err != nil {
@@ -158,8 +158,8 @@ func (l *Layer) Recorded(ctx context.Context, visit func(p string, blob store.OI
 	}))
 }
 
-// Ever calls visit for every file that the layer's ref holds or ever held: once for
-// each path and content, newest first.
+// Ever calls visit for every file that the layer's ref holds or ever held: once for each path
+// and content, newest first.
 func (l *Layer) Ever(ctx context.Context, visit func(p string, blob store.OID) error) error {
 	c, err := l.tip()
 	if c == nil || err != nil {
@@ -193,7 +193,7 @@ func (l *Layer) Ever(ctx context.Context, visit func(p string, blob store.OID) e
 	return l.damaged(err)
 }
 
-// Tip returns the recorded commit's id, zero when nothing is recorded.
+// Tip returns the recorded commit's id, zero if nothing is recorded.
 func (l *Layer) Tip() (store.OID, error) {
 	c, err := l.tip()
 	if c == nil || err != nil {
@@ -202,7 +202,7 @@ func (l *Layer) Tip() (store.OID, error) {
 	return c.ID, nil
 }
 
-// BlobID returns the id that git gives to a file with these bytes.
+// BlobID returns git's id for a file with these bytes.
 func (l *Layer) BlobID(raw []byte) store.OID {
 	if l.repo != nil {
 		return l.repo.Format().Hash(store.TypeBlob, raw)
@@ -210,8 +210,8 @@ func (l *Layer) BlobID(raw []byte) store.OID {
 	return store.SHA1.Hash(store.TypeBlob, raw)
 }
 
-// recordedPath returns the path that the record holds for ref, or "". The known
-// extensions are asked for first, as Locate does.
+// recordedPath returns the path of ref in the record, or "". It tries the known extensions
+// first, as Locate does.
 func (l *Layer) recordedPath(ref objects.Ref) (string, error) {
 	c, err := l.tip()
 	if c == nil || err != nil {
@@ -247,7 +247,7 @@ func (l *Layer) pathIn(tree store.OID, ref objects.Ref) (string, error) {
 	return "", nil
 }
 
-// toolIn returns the path that a recorded tree holds in a folder for a tool in any language.
+// toolIn returns the path of a tool, in any language, in a folder of a recorded tree.
 func (l *Layer) toolIn(tree store.OID, dir string, ref objects.Ref) (string, error) {
 	e, err := l.repo.Lookup(tree, dir)
 	if errors.Is(err, store.ErrNotExist) || err == nil && !e.IsDir() {
@@ -263,11 +263,11 @@ func (l *Layer) toolIn(tree store.OID, dir string, ref objects.Ref) (string, err
 	return dir + "/" + held[0].Name, nil
 }
 
-// holds returns what tells the names of the files that hold ref in a folder.
+// holds returns a function that recognises the names of the files for ref in a folder.
 func holds(dir string, ref objects.Ref) func(name []byte) bool {
 	stem := path.Base(ref.Path("."))
 	if dir != path.Dir(ref.Path("")) {
-		stem = "" // a member of a bundle, whose name may be another
+		stem = "" // a member of a bundle, whose name may differ
 	}
 	return func(name []byte) bool {
 		if !bytes.HasPrefix(name, []byte(stem)) {
@@ -278,8 +278,8 @@ func holds(dir string, ref objects.Ref) func(name []byte) bool {
 	}
 }
 
-// FolderOf returns the folder whose history is that of ref: that of its kind, unless the
-// newest tree or the working tree holds it as a member of a bundle.
+// FolderOf returns the folder with the history of ref: the folder of its kind, unless the
+// newest tree or the working tree has it as a member of a bundle.
 func (l *Layer) FolderOf(ref objects.Ref) string {
 	dir := path.Dir(ref.Path(""))
 	if ref.MemberFolder() == "" {
@@ -294,8 +294,8 @@ func (l *Layer) FolderOf(ref objects.Ref) string {
 	return dir
 }
 
-// LastRecorded returns the path and the bytes that the record last held for ref,
-// even when it has been removed since; "" when it never held any.
+// LastRecorded returns the path and the bytes that the record last held for ref, even if it
+// was removed since; "" if it never held any.
 func (l *Layer) LastRecorded(ctx context.Context, ref objects.Ref) (string, []byte, error) {
 	c, err := l.tip()
 	if c == nil || err != nil {
@@ -304,7 +304,7 @@ func (l *Layer) LastRecorded(ctx context.Context, ref objects.Ref) (string, []by
 	return l.lastBefore(ctx, c.ID, ref)
 }
 
-// lastBefore is LastRecorded as seen from a commit of the record.
+// lastBefore is LastRecorded as of a commit of the record.
 func (l *Layer) lastBefore(ctx context.Context, from store.OID, ref objects.Ref) (p string, raw []byte, err error) {
 	var tree store.OID
 	err = l.repo.Log(ctx, from, func(c *store.Commit) error {
@@ -329,14 +329,14 @@ func (l *Layer) lastBefore(ctx context.Context, from store.OID, ref objects.Ref)
 	return p, raw, l.damaged(err)
 }
 
-// Holds reports whether the record holds these very bytes at p.
+// Holds reports whether the record holds exactly these bytes at p.
 func (l *Layer) Holds(p string, raw []byte) (bool, error) {
 	was, err := l.RecordedBlob(p)
 	return err == nil && !was.IsZero() && was == l.BlobID(raw), err
 }
 
-// LastFolder returns the files below dir in the newest commit that held the file
-// mark, as changes that would record them again; none when no commit did.
+// LastFolder returns the files below dir in the newest commit with the file mark, as changes
+// that would record them again; none if there is no such commit.
 func (l *Layer) LastFolder(ctx context.Context, dir, mark string) ([]store.Change, error) {
 	tip, err := l.Tip()
 	if err != nil || tip.IsZero() {
@@ -356,7 +356,7 @@ func (l *Layer) LastFolder(ctx context.Context, dir, mark string) ([]store.Chang
 	if now, err := l.RecordedBlob(mark); err != nil {
 		return nil, err
 	} else if !now.IsZero() {
-		if last, err = l.tip(); err != nil { // its files may have been recorded later than it
+		if last, err = l.tip(); err != nil { // other files may have been recorded after mark
 			return nil, err
 		}
 	}
@@ -376,8 +376,8 @@ func (l *Layer) LastFolder(ctx context.Context, dir, mark string) ([]store.Chang
 	return all, err
 }
 
-// Version returns the item as the record held it after the commit that at names by
-// at least four digits of its id; the path is "" when it held none then.
+// Version returns the item as of a commit of the record. at is at least four digits of the
+// commit's id. The path is "" if the record held no such item then.
 func (l *Layer) Version(ctx context.Context, ref objects.Ref, at string) (id store.OID, p string, raw []byte, err error) {
 	c, err := l.commitAt(ctx, at)
 	if err != nil {

@@ -12,14 +12,14 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// What a look at a working tree bears, whoever made the tree: beyond that it ends with
-// fault.Limit, in bounded time and memory. Names that are left out do not count.
+// Limits for reading a working tree, whatever its origin. Beyond them reading ends with
+// fault.Limit, in bounded time and memory. Ignored names do not count.
 const (
-	MaxFiles = 1 << 17 // files and folders that items may lie in
+	MaxFiles = 1 << 17 // files and folders that items may be in
 	MaxBytes = 1 << 29 // of files that are small enough to be items
 )
 
-// room is what is left of that for one look. It is safe for concurrent use.
+// room counts against these limits for one read of a tree. It is safe for concurrent use.
 type room struct {
 	ctx   context.Context
 	space objects.Space
@@ -29,17 +29,17 @@ type room struct {
 
 func newRoom(ctx context.Context, s objects.Space) *room { return &room{ctx: ctx, space: s} }
 
-// take makes room for one more name, of a file with so many bytes. It returns false when
-// there is none, or when the look was told to end.
+// take counts one more name, of a file with size bytes. It returns false beyond the limits, or
+// when ctx has ended.
 func (r *room) take(size int64) bool {
 	if size > MaxItem {
-		size = 0 // refused by its size, before anything of it is read
+		size = 0 // refused by its size, before it is read
 	}
 	n, bytes := r.names.Add(1), r.bytes.Add(size)
 	return n <= MaxFiles && bytes <= MaxBytes && (n%256 != 0 || r.ctx.Err() == nil)
 }
 
-// full says why there is no more room, nil while there is.
+// full returns the error once take has returned false; nil before.
 func (r *room) full() error {
 	switch {
 	case r.ctx.Err() != nil:
@@ -54,8 +54,8 @@ func (r *room) full() error {
 	return nil
 }
 
-// openFolder opens a folder that no link leads to, without waiting for a pipe that stands
-// in its place.
+// openFolder opens a folder without links on its path. It does not block on a pipe in its
+// place.
 func openFolder(root *os.Root, dir string) (*os.File, error) {
 	if err := noLinks(root, dir); err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func openFolder(root *os.Root, dir string) (*os.File, error) {
 	return f, nil
 }
 
-// noLinks refuses a path below root on which a link stands: what a link leads to is not
-// what was asked for, be it within the root. What is not there is no link.
+// noLinks refuses a path below root with a link in it: the target of a link is not the
+// requested file, even within the root. A missing component is no link.
 func noLinks(root *os.Root, p string) error {
 	for at := p; at != "." && at != "/"; at = path.Dir(at) {
 		if st, err := root.Lstat(at); err == nil && st.Mode()&os.ModeSymlink != 0 {

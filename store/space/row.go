@@ -10,36 +10,35 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Row is what lists tell about one candidate. It may come from a cache, so it is
-// for looking at and never for using: it holds no trust.Verified, and nothing can
-// make one from it.
+// Row is the information about one candidate for lists. It may come from a cache, so it must
+// not decide any use: it holds no trust.Verified, and none can be made from it.
 type Row struct {
 	Ref      objects.Ref // zero for a file that cannot be an item
 	Space    objects.Space
 	Path     string // below .ai
 	State    objects.State
-	Code     fault.Code // of Why; "" when the item may be used
+	Code     fault.Code // of Why; "" if the item may be used
 	Why      string
-	Hint     string // as fault.Hint.Encode writes it
+	Hint     string // in the form of fault.Hint.Encode
 	Recorded bool
-	Registry string // identity, when it came through the lock
+	Registry string // identity, if it came through the lock
 
 	Blob     store.OID
-	Sum      objects.Digest // zero when the file did not parse
+	Sum      objects.Digest // zero if the file did not parse
 	Signer   objects.Fingerprint
-	SignedAt time.Time // zero when there is no native signature line
+	SignedAt time.Time // zero without a native signature line
 
 	Name, Title, Version, Description, Category string
 	Tags                                        []string
-	More                                        []extract.Text // what only an extractor asks for
+	More                                        []extract.Text // fields that only an extractor defines
 
-	// These are never kept in a cache: a row that has one is made anew each time.
-	Bundle   objects.ID // of the bundle that it lies in, or is
+	// These are never cached: a row with one of them is made again each time.
+	Bundle   objects.ID // of the bundle that it is in, or is
 	Manifest bool       // it is the bundle itself
-	Covers   string     // what a line of RYE OS covers
+	Covers   string     // the parts that a RYE OS line covers
 }
 
-// Row returns what lists tell about f, under the extractors of set.
+// Row returns the row for f, with the extractors of set.
 func (f Finding) Row(set *extract.Set) Row {
 	r := Row{Ref: f.Ref, Space: f.Space, Path: f.Path, State: f.State, Recorded: f.Recorded, Registry: f.Registry, Blob: f.Blob}
 	if f.Err != nil {
@@ -68,7 +67,7 @@ func (f Finding) Row(set *extract.Set) Row {
 	return r
 }
 
-// RowsOf returns what lists tell about findings, under the extractors of set.
+// RowsOf returns the rows for findings, with the extractors of set.
 func RowsOf(found []Finding, set *extract.Set) []Row {
 	rows := make([]Row, 0, len(found))
 	for _, f := range found {

@@ -12,14 +12,14 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Scan judges everything that a space on disk holds, reading and verifying every
-// file: working files, and recorded files that are missing. The findings are
-// sorted by ref. A file that cannot be an item is a Malformed finding whose Ref is
-// zero; one that cannot be read is Malformed too, with its ref.
+// Scan judges everything in a space on disk, reading and verifying every file: working files,
+// and recorded files that are missing. The findings are sorted by ref. A file that cannot be
+// an item is a Malformed finding with a zero Ref; an unreadable file is Malformed too, with
+// its ref.
 //
-// each, where it is not nil, is called with every finding of a file that was read, by
-// several goroutines at once. The findings that are returned hold the bytes of items that
-// may be used only: a stranger's may be more than there is memory.
+// each, if not nil, is called with the finding of every file that was read, by several
+// goroutines at once. In the returned findings only usable items have their bytes: the files
+// of a stranger may not fit into memory.
 func (s *Stack) Scan(ctx context.Context, l *Layer, each func(Finding)) ([]Finding, error) {
 	recorded, err := l.recordedAll(ctx)
 	if err != nil {
@@ -60,8 +60,8 @@ func (s *Stack) Scan(ctx context.Context, l *Layer, each func(Finding)) ([]Findi
 	return all, nil
 }
 
-// judgeFiles judges working files, on all processors. Those that are gone
-// meanwhile are left out.
+// judgeFiles judges working files, on all processors. It omits files that are removed
+// meanwhile.
 func (s *Stack) judgeFiles(ctx context.Context, l *Layer, files []workFile, recorded map[string]store.OID, seen *Covers, each func(Finding)) ([]Finding, error) {
 	found := make([]Finding, len(files))
 	err := parallel.Chunks(ctx, len(files), 4, func(i int) (err error) {
@@ -95,7 +95,7 @@ func (f Finding) light() Finding {
 	return f
 }
 
-// recordedAll returns the blob that the record holds at each path.
+// recordedAll returns the recorded blob of each path.
 func (l *Layer) recordedAll(ctx context.Context) (map[string]store.OID, error) {
 	all := map[string]store.OID{}
 	err := l.Recorded(ctx, func(p string, blob store.OID) error { all[p] = blob; return nil })
@@ -112,7 +112,7 @@ func foreignFindings(l *Layer, foreign []foreignName) []Finding {
 	return all
 }
 
-// keptFromUs is the finding for a file that the system will not let us read.
+// keptFromUs returns the finding for a file that the system does not let us read.
 func keptFromUs(l *Layer, w workFile, err error) Finding {
 	f := Finding{Ref: w.ref, State: objects.Malformed, Err: unreadable(w.path, err)}
 	f.Space, f.Path = l.Space, w.path

@@ -16,17 +16,17 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Snapshot is a working tree as one commit of its record holds it. What it gives
-// was verified as if it were in the working tree now, except that it may be older
-// than what the record holds since: the caller knows which bytes it wants.
+// Snapshot is a working tree as recorded in one commit. Its items are verified as if they were
+// in the working tree now, except that they may be older than the current record: the caller
+// knows which bytes it wants.
 type Snapshot struct {
 	s    *Stack
 	l    *Layer
 	tree store.OID
 }
 
-// Snapshots calls visit, newest first, for the trees of the record in which the
-// file at p is blob, each tree once. fs.SkipAll from visit ends it.
+// Snapshots calls visit, newest first, for the trees of the record that have blob at p, each
+// tree once. fs.SkipAll from visit ends it.
 func (s *Stack) Snapshots(ctx context.Context, l *Layer, p string, blob store.OID, visit func(*Snapshot) error) error {
 	tip, err := l.tip()
 	if tip == nil || err != nil {
@@ -49,8 +49,8 @@ func (s *Stack) Snapshots(ctx context.Context, l *Layer, p string, blob store.OI
 	})
 }
 
-// Below lists the files below dir, without those that a working tree leaves out, too: the
-// paths of items, and others with the reason why they cannot be items.
+// Below lists the files below dir, without ignored names: the paths of items, and others with
+// the reason why they cannot be items.
 func (sn *Snapshot) Below(ctx context.Context, dir string) (items []string, others map[string]error, err error) {
 	top, err := sn.l.repo.Lookup(sn.tree, dir)
 	if err != nil {
@@ -73,8 +73,8 @@ func (sn *Snapshot) Below(ctx context.Context, dir string) (items []string, othe
 	return items, others, err
 }
 
-// Bundle returns the bundle nearest to the file at p, and its directory; "" when the file
-// lies in none.
+// Bundle returns the bundle nearest to the file at p, and its directory; "" if the file is in
+// none.
 func (sn *Snapshot) Bundle(_ context.Context, p string) (b trust.Bundle, dir string, err error) {
 	for dir = path.Dir(p); strings.Count(dir, "/") >= 2; dir = path.Dir(dir) {
 		raw, err := sn.Read(dir + "/" + objects.ManifestName)
@@ -92,8 +92,8 @@ func (sn *Snapshot) Bundle(_ context.Context, p string) (b trust.Bundle, dir str
 	return trust.Bundle{}, "", nil
 }
 
-// Item returns the verified item at p: by its own line, or by the manifest of the
-// bundle that it lies in.
+// Item returns the verified item at p: by its own signature line, or by the manifest of its
+// bundle.
 func (sn *Snapshot) Item(ctx context.Context, p string) (trust.Verified, error) {
 	raw, err := sn.Read(p)
 	if err != nil {
@@ -118,8 +118,8 @@ func (sn *Snapshot) Read(p string) ([]byte, error) {
 	return sn.l.repo.Blob(e.ID, MaxItem)
 }
 
-// CheckLine verifies the signature line of data, the file of a bundle at p. It returns nil
-// when data is no item.
+// CheckLine verifies the signature line of data, the file of a bundle at p. It returns nil if
+// data is no item.
 func (sn *Snapshot) CheckLine(_ context.Context, p string, data []byte) error {
 	it, err := objects.Parse(p, data)
 	if err != nil {
@@ -129,7 +129,7 @@ func (sn *Snapshot) CheckLine(_ context.Context, p string, data []byte) error {
 	return err
 }
 
-// verifyBytes verifies bytes for a place in a layer, whatever the record holds.
+// verifyBytes verifies bytes for a place in a layer, without regard to the record.
 func (s *Stack) verifyBytes(l *Layer, p string, raw []byte) (trust.Verified, error) {
 	it, err := objects.Parse(p, raw)
 	if err != nil {
@@ -145,10 +145,9 @@ func (s *Stack) verifyBytes(l *Layer, p string, raw []byte) (trust.Verified, err
 	return v, nil
 }
 
-// Exactly returns the item of a space on disk that has the bytes sum, from
-// wherever they are: the file at p, a store of this machine that has blob, or a
-// bundle as it was recorded. The signature must hold in that space now; that the
-// record holds something newer is no objection. Bytes that are nowhere are
+// Exactly returns the item of a space on disk with the digest sum, from any source: the file
+// at p, a store on this machine with blob, or a recorded bundle. The signature must hold in
+// that space now; a newer recorded version is no objection. Bytes that are stored nowhere are
 // fault.Offline.
 func (s *Stack) Exactly(ctx context.Context, sp objects.Space, p string, blob store.OID, sum objects.Digest) (Found, error) {
 	l, err := s.Layer(sp)
@@ -172,7 +171,7 @@ func (s *Stack) Exactly(ctx context.Context, sp objects.Space, p string, blob st
 		f.Verified, err = s.verifyBytes(l, p, raw)
 		return f, err
 	}
-	// A manifest vouches for it: today's, or the one of its time.
+	// A manifest covers it: the current one, or a recorded one.
 	cover, err := s.Cover(ctx, l, p, nil)
 	if err != nil {
 		return f, err
@@ -194,13 +193,13 @@ func (s *Stack) Exactly(ctx context.Context, sp objects.Space, p string, blob st
 	return f, errors.Join(err, unsigned)
 }
 
-// hasLine reports whether a file carries a signature line, whatever it is worth.
+// hasLine reports whether a file has a signature line, valid or not.
 func hasLine(p string, raw []byte) bool {
 	_, sig, legacy, err := objects.Split(p, raw)
 	return err != nil || sig != nil || legacy != nil
 }
 
-// anywhere looks for bytes by their git id in every store; nil when none has them.
+// anywhere looks for bytes by their git id in every store; nil if no store has them.
 func (s *Stack) anywhere(blob store.OID, sum objects.Digest) ([]byte, error) {
 	if blob.IsZero() {
 		return nil, nil
@@ -230,7 +229,7 @@ type treeFS struct {
 	prefix string // "" or a slash path with a slash at its end
 }
 
-// lookup returns the entry that an operation of a file system is about.
+// lookup returns the entry for a file system operation.
 func (t treeFS) lookup(op, name string) (e store.Entry, err error) {
 	if !fs.ValidPath(name) {
 		return e, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
@@ -280,7 +279,7 @@ func (t treeFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	return list, nil
 }
 
-// treeFile is an entry of a tree: its own description, and its bytes when it was opened.
+// treeFile is an entry of a tree: its own description, and its bytes if it is open.
 type treeFile struct {
 	entry store.Entry
 	*bytes.Reader

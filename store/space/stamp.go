@@ -2,14 +2,14 @@ package space
 
 import "io/fs"
 
-// stamp is what the system says about a file without reading it. Two equal stamps
-// of one path mean the same bytes, unless the file was written within one tick of
-// its file system's clock after it was read; see racy.
+// stamp is the system's information about a file without reading it. Two equal stamps of one
+// path mean the same bytes, unless the file was written within one tick of its file system's
+// clock after it was read; see racy.
 type stamp struct {
 	size   int64
 	mtime  int64  // nanoseconds since 1970
-	ctime  int64  // likewise, of the last change of the inode; 0 where there is none
-	inode  uint64 // 0 where there is none
+	ctime  int64  // the same, for the last change of the inode; 0 if unavailable
+	inode  uint64 // 0 if unavailable
 	isFile bool
 }
 
@@ -19,16 +19,15 @@ func stampOf(st fs.FileInfo) stamp {
 	return s
 }
 
-// Ticks of file systems' clocks: those that keep whole seconds only (FAT keeps
-// even ones), and those that keep nanoseconds but look at the clock with the
-// system's timer.
+// Ticks of file systems' clocks: some keep only whole seconds (FAT keeps even ones). Others
+// keep nanoseconds, but read the clock at the system's timer.
 const (
 	coarseTick = 2e9
 	fineTick   = 5e7
 )
 
-// racy reports whether a file could have been changed, at this stamp, after a
-// reading that began at when (nanoseconds since 1970): git's rule for its index.
+// racy reports whether a file could have changed without a new stamp after a read that began
+// at when (nanoseconds since 1970). This is git's rule for its index.
 func (s stamp) racy(when int64) bool {
 	last := max(s.mtime, s.ctime)
 	tick := int64(fineTick)

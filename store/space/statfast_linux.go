@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fstatat is unix.Fstatat for a name that ends in a zero byte, which getdents64
-// gives us: that would copy the name twice, for each file of a project.
+// fstatat is unix.Fstatat for a name that ends in a zero byte, as in the output of getdents64.
+// unix.Fstatat would copy the name twice for each file of a project.
 func fstatat(fd int, name []byte, st *unix.Stat_t) error {
 	_, _, e := unix.Syscall6(unix.SYS_NEWFSTATAT, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(name))),
 		uintptr(unsafe.Pointer(st)), unix.AT_SYMLINK_NOFOLLOW, 0, 0)

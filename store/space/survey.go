@@ -7,18 +7,18 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Look is what one look at a space found: its rows, numbered from 0, in the order of
-// Scan. It is safe for concurrent use.
+// Look is the result of one look at a space: its rows, numbered from 0, in the order of Scan.
+// It is safe for concurrent use.
 type Look struct{ u *update }
 
-// LookAt returns a Look of rows that come from elsewhere, and keeps them.
+// LookAt returns a Look at the given rows, and keeps them.
 func LookAt(rows []Row) *Look {
 	u := &update{rows: rows, old: &catalogue{}}
 	u.merge()
 	return &Look{u}
 }
 
-// With returns k with rows between the others. k stays as it is.
+// With returns k with rows merged in. k does not change.
 func (k *Look) With(rows []Row) *Look {
 	if len(rows) == 0 {
 		return k
@@ -52,8 +52,8 @@ func (k *Look) Row(i int) Row {
 // Ref returns the ref of row i.
 func (k *Look) Ref(i int) objects.Ref { return k.u.ref(k.u.order[i]) }
 
-// Clean reports whether there is nothing to do about row i: it is signed and
-// recorded, no line of RYE OS is what covers it, and no other file has its ref.
+// Clean reports whether row i needs no action: it is signed and recorded, not only by a RYE OS
+// line, and no other file has its ref.
 func (k *Look) Clean(i int) bool {
 	clean := false
 	if e := k.u.order[i]; e >= 0 {
@@ -65,7 +65,7 @@ func (k *Look) Clean(i int) bool {
 	return clean && !k.twins(i-1, i) && !k.twins(i, i+1)
 }
 
-// twins reports whether rows i and j are of one ref.
+// twins reports whether rows i and j have the same ref.
 func (k *Look) twins(i, j int) bool {
 	if i < 0 || j >= k.Len() {
 		return false
@@ -77,13 +77,13 @@ func (k *Look) twins(i, j int) bool {
 	return k.u.ref(a) == k.u.ref(b) && k.u.ref(a).Kind != ""
 }
 
-// Holds reports whether there is a row of the ref.
+// Holds reports whether a row has the ref.
 func (k *Look) Holds(ref objects.Ref) bool {
 	_, ok := k.Find(ref)
 	return ok
 }
 
-// Find returns the first row of the ref.
+// Find returns the first row with the ref.
 func (k *Look) Find(ref objects.Ref) (i int, ok bool) {
 	i = sort.Search(k.Len(), func(i int) bool { return byRef(k.Ref(i), ref, "", "") >= 0 })
 	return i, i < k.Len() && k.Ref(i) == ref

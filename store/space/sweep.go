@@ -14,13 +14,13 @@ import (
 	"github.com/rye-os/rye/internal/place"
 )
 
-// tempAge is how old a temporary file has to be for a sweep. No change is staged meanwhile,
-// so what is younger belongs at most to one single file that is written now.
+// tempAge is the least age of a temporary file for a sweep. No change is staged during a
+// sweep, so a younger file can only be a single file that is being written now.
 const tempAge = time.Minute
 
-// SweepTemps removes the working files that were being written when their process died:
-// regular files whose names begin with TempPrefix. It waits for a change of the layer that
-// another process makes. It returns how many, and with dryRun only counts them.
+// SweepTemps removes the temporary working files of dead processes: regular files whose names
+// begin with TempPrefix. It waits for a change of the layer by another process. It returns
+// their number; with dryRun it only counts.
 func (l *Layer) SweepTemps(ctx context.Context, now time.Time, dryRun bool) (n int, err error) {
 	if err := l.load(); err != nil {
 		return 0, err
@@ -44,7 +44,7 @@ func (l *Layer) SweepTemps(ctx context.Context, now time.Time, dryRun bool) (n i
 	return n, err
 }
 
-// temps lists those files of before a moment.
+// temps lists the temporary files that are older than a moment.
 func (l *Layer) temps(ctx context.Context, before time.Time) (all []string, err error) {
 	folders, err := l.list(ctx)
 	if err != nil || l.root == nil {
@@ -68,11 +68,11 @@ func (l *Layer) temps(ctx context.Context, before time.Time) (all []string, err 
 	return all, nil
 }
 
-// eachTemp calls visit for the temporary files right in a folder.
+// eachTemp calls visit for the temporary files directly in a folder.
 func eachTemp(root *os.Root, dir string, room *room, visit func(fs.DirEntry)) error {
 	f, err := openFolder(root, dir)
 	if err != nil {
-		return nil // what cannot be listed is not rye's to clear
+		return nil // rye need not clean a folder that it cannot list
 	}
 	defer f.Close()
 	for {

@@ -13,20 +13,20 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Wait says how much of a working file is on the disk when Write returns.
+// Wait is how much of a working file must be on the disk when Write returns.
 type Wait uint8
 
 const (
-	WaitNone Wait = iota // nothing: the record gets the same bytes right after, and Restore brings them back
-	WaitFile             // the bytes; their name is for SyncNames to wait for, together with others
+	WaitNone Wait = iota // nothing: the same bytes are recorded right after, and Restore brings them back
+	WaitFile             // the bytes; SyncNames waits for the names of several files together
 	WaitAll              // the bytes and the name
 )
 
-// manyFiles is how many files one commit may hold before their own syncs are left to the
-// commit's: the record then carries the bytes, and Restore brings them back.
+// manyFiles is the most files in one commit that are synced one by one. With more, the commit
+// alone makes the bytes durable, and Restore brings them back.
 const manyFiles = 64
 
-// WaitFor is how one of n files is written that are recorded right after.
+// WaitFor returns the Wait for each of n files that are recorded right after.
 func WaitFor(n int) Wait {
 	if n > manyFiles {
 		return WaitNone
@@ -34,10 +34,11 @@ func WaitFor(n int) Wait {
 	return WaitFile
 }
 
-// testOnlySynced, set by a test, is told each file and folder that was synced.
+// testOnlySynced, set by a test, is called for each file and folder that was synced.
 var testOnlySynced func(p string)
 
-// SyncNames makes names durable: that the files of changes were written, or are gone.
+// SyncNames makes the names of changed files durable, whether the files were written or
+// removed.
 func (l *Layer) SyncNames(changes ...store.Change) error {
 	if err := l.load(); err != nil || l.root == nil {
 		return err
@@ -52,11 +53,11 @@ func (l *Layer) SyncNames(changes ...store.Change) error {
 	return parallel.Each(context.Background(), len(dirs), func(i int) error { return syncFolder(l.root, dirs[i]) })
 }
 
-// syncFolder waits until the names in a folder are on the disk. One that is gone is a name
-// less in the folder above.
+// syncFolder waits until the names in a folder are on the disk. For a missing folder, it syncs
+// the folder above.
 func syncFolder(root *os.Root, dir string) error {
 	if runtime.GOOS == "windows" {
-		return nil // it has no way to sync a folder
+		return nil // Windows cannot sync a folder
 	}
 	f, err := openFolder(root, dir)
 	if err != nil && nothingThere(err) && dir != "." {
@@ -69,8 +70,8 @@ func syncFolder(root *os.Root, dir string) error {
 	return synced(f, dir)
 }
 
-// synced waits until a file or a folder is on the disk. Some file systems cannot sync a
-// folder and say EINVAL: there is nothing to be done about that.
+// synced waits until a file or a folder is on the disk. Some file systems cannot sync a folder
+// and return EINVAL, which is ignored.
 func synced(f *os.File, p string) error {
 	err := f.Sync()
 	if err == nil && testOnlySynced != nil {
@@ -82,7 +83,7 @@ func synced(f *os.File, p string) error {
 	return err
 }
 
-// makeFolders makes a folder and what is missing above it, and their names durable.
+// makeFolders creates a folder and its missing parents, and makes their names durable.
 func makeFolders(root *os.Root, dir string) error {
 	if _, err := root.Lstat(dir); err == nil || dir == "." {
 		return nil

@@ -17,8 +17,8 @@ type System struct {
 	paths   map[objects.Ref]string
 }
 
-// OpenSystem verifies the manifest of the standard library against the list of
-// releases that the program carries. Files are verified when they are asked for.
+// OpenSystem verifies the manifest of the standard library against the list of releases in the
+// program. Files are verified when they are read.
 func OpenSystem() (*System, error) {
 	all := stdlib.Releases()
 	if len(all) == 0 {
@@ -27,7 +27,7 @@ func OpenSystem() (*System, error) {
 	return openRelease(all[len(all)-1], stdlib.Manifest(), stdlib.Files())
 }
 
-// openRelease verifies a manifest against what the program knows of its release.
+// openRelease verifies a manifest against the program's entry for its release.
 func openRelease(rel stdlib.Release, manifest []byte, files fs.FS) (*System, error) {
 	key, err := trust.ParsePublicKey(rel.Key)
 	if err != nil {

@@ -8,9 +8,8 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 )
 
-// WorkingTree is the files of a layer as they are now, for the rule that says which of
-// them a tool can load (chain.Around). The manifest of each bundle is read and verified
-// once.
+// WorkingTree is the current files of a layer, for the rule about files that a tool can load
+// (chain.Around). The manifest of each bundle is read and verified once.
 type WorkingTree struct {
 	s    *Stack
 	l    *Layer
@@ -20,8 +19,8 @@ type WorkingTree struct {
 // Working returns the working tree of a layer.
 func Working(s *Stack, l *Layer) *WorkingTree { return &WorkingTree{s: s, l: l} }
 
-// Bundle returns the bundle nearest to the file at p, and its directory; "" when the file
-// lies in none.
+// Bundle returns the bundle nearest to the file at p, and its directory; "" if the file is in
+// none.
 func (t *WorkingTree) Bundle(ctx context.Context, p string) (trust.Bundle, string, error) {
 	c, err := t.s.Cover(ctx, t.l, p, &t.seen)
 	if c == nil || err != nil {
@@ -46,7 +45,7 @@ func (t *WorkingTree) Below(ctx context.Context, dir string) (items []string, ot
 	return items, w.foreign, err
 }
 
-// Item returns the verified item at p; zero when the file is gone.
+// Item returns the verified item at p; zero if the file is gone.
 func (t *WorkingTree) Item(ctx context.Context, p string) (trust.Verified, error) {
 	ref, _, err := objects.RefOfPath(p)
 	if err != nil {
@@ -63,8 +62,8 @@ func (t *WorkingTree) Item(ctx context.Context, p string) (trust.Verified, error
 // Read returns the bytes of the file at p.
 func (t *WorkingTree) Read(p string) ([]byte, error) { return t.l.Read(p) }
 
-// CheckLine judges the signature line of data, the file of a bundle at p. It returns nil
-// when data is no item.
+// CheckLine judges the signature line of data, the file of a bundle at p. It returns nil if
+// data is no item.
 func (t *WorkingTree) CheckLine(ctx context.Context, p string, data []byte) error {
 	ref, _, err := objects.RefOfPath(p)
 	if err != nil {
@@ -81,15 +80,15 @@ func (t *WorkingTree) CheckLine(ctx context.Context, p string, data []byte) erro
 	return err
 }
 
-// SystemTree is the files of the standard library, for the rule that says which of them a
-// tool can load (chain.Around). It holds no bundles: it is one, and a tool of it does not
-// load the whole.
+// SystemTree is the files of the standard library, for the rule about files that a tool can
+// load (chain.Around). It has no bundles: it is one itself, and its tools do not load all of
+// it.
 type SystemTree struct {
 	system *System
 	trust  *trust.Store
 }
 
-// Released returns the files of the standard library that the stack sees.
+// Released returns the files of the stack's standard library.
 func Released(s *Stack) (SystemTree, error) {
 	system, err := s.System()
 	return SystemTree{system, s.Trust}, err
@@ -124,10 +123,10 @@ func (t SystemTree) Item(_ context.Context, p string) (trust.Verified, error) {
 // Read returns the verified bytes of the file at p.
 func (t SystemTree) Read(p string) ([]byte, error) { return t.system.File(p) }
 
-// CheckLine returns nil: the manifest of the standard library answers for every file.
+// CheckLine returns nil: the manifest of the standard library covers every file.
 func (t SystemTree) CheckLine(context.Context, string, []byte) error { return nil }
 
-// sortOut tells paths of items from others, with the reason why those cannot be items.
+// sortOut separates paths of items from others, with the reason why those cannot be items.
 func sortOut(paths []string) (items []string, others map[string]error) {
 	others = map[string]error{}
 	for _, p := range paths {

@@ -13,40 +13,40 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// fate is what became of a row of the old catalogue.
+// fate is the result for a row of the old catalogue.
 type fate uint8
 
 const (
-	unseen   fate = iota // no file: where the record holds something, it is missing
-	kept                 // still true
-	replaced             // another row stands for its file
+	unseen   fate = iota // no file; if the record has the path, the file is missing
+	kept                 // still valid
+	replaced             // another row replaces it
 )
 
-// update is one way from an old catalogue to what is true now.
+// update brings an old catalogue up to date.
 type update struct {
 	s        *Stack
 	l        *Layer
 	set      *extract.Set
 	began    int64
-	key      objects.Digest // of all that it depends on besides files and record; zero where no catalogue is kept
+	key      objects.Digest // digest of its inputs besides files and record; zero without a catalogue
 	old      *catalogue
-	fate     []fate // of old's rows
+	fate     []fate // of the rows in old
 	folders  []folder
 	tip      store.OID
-	recorded map[string]store.OID // nil when the record is the one that old knows
+	recorded map[string]store.OID // nil if the record is the one that old was made from
 
-	bundles   bool  // the record holds some
-	inBundles []Row // of what lies in bundles
+	bundles   bool  // the record has bundles
+	inBundles []Row // rows of files in bundles
 
-	rows  []Row // new ones
+	rows  []Row // new rows
 	seen  []seenFile
-	order []int // all rows in order: old ones by their number, new ones by -1 - theirs
+	order []int // all rows in order: an old row by its number, a new row i as -1-i
 	worth bool  // a new file would save work
 }
 
-// update finds out what is true now, and writes it down where that saves work.
+// update reads the current state, and writes the catalogue if that saves work.
 func (s *Stack) update(ctx context.Context, l *Layer) (u *update, err error) {
-	l.Begin(ctx) // the files, and what was known of them, side by side
+	l.Begin(ctx) // lists the files while the catalogue is read
 	set, err := s.Extractors(ctx, objects.Project)
 	if err != nil && ctx.Err() != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (s *Stack) update(ctx context.Context, l *Layer) (u *update, err error) {
 	return u, nil
 }
 
-// prepare reads what was known, and the record where that says something else.
+// prepare reads the catalogue, and the record if it differs from the catalogue's.
 func (u *update) prepare(ctx context.Context, file string, key objects.Digest) (err error) {
 	u.old = readCatalogue(file, u.l.Space, key)
 	u.fate = make([]fate, u.old.len())
@@ -97,7 +97,7 @@ func (u *update) prepare(ctx context.Context, file string, key objects.Digest) (
 	return err
 }
 
-// pick leaves the files that are not as they were known.
+// pick selects the files that differ from their rows.
 func (u *update) pick(ctx context.Context) error {
 	return parallel.Chunks(ctx, len(u.folders), 8, func(i int) error {
 		u.folders[i].pick(u.known(u.folders[i].path))
@@ -105,8 +105,8 @@ func (u *update) pick(ctx context.Context) error {
 	})
 }
 
-// known says of the files of a folder whether they are what the old rows say, and
-// keeps the rows of which that is true.
+// known returns a function that reports whether a file of a folder matches its old row. The
+// function marks a matching row as kept.
 func (u *update) known(dir string) func([]byte, stamp) bool {
 	from, to := u.old.below(dir)
 	return func(path []byte, st stamp) bool {
@@ -119,11 +119,11 @@ func (u *update) known(dir string) func([]byte, stamp) bool {
 	}
 }
 
-// takeBundles judges what lies in bundles apart from the rest: a verdict on a file
-// there depends on others, so it is never kept.
+// takeBundles judges files in bundles separately: a verdict on such a file depends on other
+// files, so it is never kept.
 func (u *update) takeBundles(ctx context.Context) error {
 	dirs := bundleDirs(u.folders, u.recorded)
-	if u.keptIn(dirs) { // there was no bundle then: nothing is known of what lies there
+	if u.keptIn(dirs) { // the bundle is new: no row of a file in it is valid
 		clear(u.fate)
 		for i := range u.folders {
 			u.folders[i].pick(nil)
@@ -132,7 +132,7 @@ func (u *update) takeBundles(ctx context.Context) error {
 	b := takeBundles(u.folders, dirs)
 	for p := range u.recorded {
 		if path.Base(p) == objects.ManifestName {
-			u.bundles = true // and they have to be looked for next time
+			u.bundles = true // they must be looked for next time
 		}
 	}
 	if u.bundles != u.old.bundles {
@@ -143,7 +143,7 @@ func (u *update) takeBundles(ctx context.Context) error {
 		return err
 	}
 	u.inBundles = RowsOf(found, u.set)
-	for _, dir := range b.dirs { // what there was before the bundle is not missing
+	for _, dir := range b.dirs { // rows from before the bundle are not missing
 		for i, to := u.old.below(dir); i < to; i++ {
 			u.fate[i] = replaced
 		}
@@ -161,7 +161,7 @@ func (u *update) keptIn(dirs map[string]bool) bool {
 	return false
 }
 
-// run compares every file that is left with its row and reads those that changed.
+// run compares every remaining file with its row and reads the changed ones.
 func (u *update) run(ctx context.Context) error {
 	var stale []workFile
 	for i := range u.folders {
@@ -189,8 +189,8 @@ func (u *update) run(ctx context.Context) error {
 	return err
 }
 
-// addForeign adds what no catalogue keeps: rows of names that are no items, of
-// bundles and of what lies in them.
+// addForeign adds the rows that no catalogue keeps: for names that are no items, for bundles,
+// and for files in bundles.
 func (u *update) addForeign() {
 	n := len(u.rows)
 	for i := range u.folders {
@@ -200,8 +200,8 @@ func (u *update) addForeign() {
 	u.mergeIn(n)
 }
 
-// settled reports whether the old row's verdict still holds now that the record
-// may have moved, and brings the row up to date with it.
+// settled reports whether the old row's verdict is still valid for the current record, and
+// updates the row's flags.
 func (u *update) settled(i int) bool {
 	if u.recorded == nil {
 		return true
@@ -211,14 +211,14 @@ func (u *update) settled(i int) bool {
 	blob, _ := oidIn(f[7], f[48:80])
 	same := !was.IsZero() && was == blob
 	if st := u.old.state(i); st == objects.Older || st == objects.Returned || (st == objects.Signed || st == objects.Legacy) && !same {
-		return false // the verdicts that depend on what else was recorded
+		return false // these verdicts depend on other records
 	}
 	u.old.set(i, flagRecorded, same)
 	u.old.set(i, flagKnown, !was.IsZero())
 	return true
 }
 
-// readAll judges files anew.
+// readAll judges files again.
 func (u *update) readAll(ctx context.Context, files []workFile) error {
 	rows := make([]Row, len(files))
 	seen := make([]seenFile, len(files))
@@ -226,7 +226,7 @@ func (u *update) readAll(ctx context.Context, files []workFile) error {
 		rows[i], seen[i], err = u.read(ctx, files[i])
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			rows[i].Ref = objects.Ref{} // gone again
+			rows[i].Ref = objects.Ref{} // removed meanwhile
 			return nil
 		case errors.Is(err, fs.ErrPermission):
 			rows[i] = keptFromUs(u.l, files[i], err).Row(nil)
@@ -252,8 +252,8 @@ func (u *update) readAll(ctx context.Context, files []workFile) error {
 	return nil
 }
 
-// read judges one file. Its stamp was taken before, so a change in between shows
-// at the next look. Bytes that the old row knows keep its verdict.
+// read judges one file. Its stamp is from before the read, so the next look detects a change
+// in between. If the bytes are the same as in the old row, its verdict stays.
 func (u *update) read(ctx context.Context, f workFile) (Row, seenFile, error) {
 	raw, err := u.l.Read(f.path)
 	if f.row >= 0 && err == nil {
@@ -274,7 +274,7 @@ func (u *update) read(ctx context.Context, f workFile) (Row, seenFile, error) {
 	return found.Row(u.set), seenFile{f.stamp, !was.IsZero()}, err
 }
 
-// addMissing adds a row for each recorded path that has no file.
+// addMissing adds a row for each recorded path without a file.
 func (u *update) addMissing() {
 	add := func(r Row) {
 		u.rows, u.seen = append(u.rows, r), append(u.seen, seenFile{known: true})
@@ -296,7 +296,7 @@ func (u *update) addMissing() {
 	for i, f := range u.fate {
 		if f == kept {
 			delete(u.recorded, string(u.old.path(i)))
-			u.worth = u.worth || u.tip != u.old.tip // worth moving to the new record
+			u.worth = u.worth || u.tip != u.old.tip // worth writing for the new record
 		}
 	}
 	for i := range u.rows {
@@ -309,20 +309,20 @@ func (u *update) addMissing() {
 	}
 }
 
-// merge puts what was kept and what is new in order.
+// merge puts the kept rows and the new rows in order.
 func (u *update) merge() {
 	u.order = make([]int, 0, len(u.fate)+len(u.rows))
 	for i, f := range u.fate {
 		if f == kept {
 			u.order = append(u.order, i)
 		} else if f == unseen && u.old.has(i, flagSeen) {
-			u.worth = true // a file that is gone
+			u.worth = true // a removed file
 		}
 	}
 	u.mergeIn(0)
 }
 
-// mergeIn puts the new rows from number n on between the others.
+// mergeIn inserts the new rows from number n on into the order.
 func (u *update) mergeIn(n int) {
 	fresh := make([]int, len(u.rows)-n)
 	for i := range fresh {

@@ -9,35 +9,35 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Watch looks at one working tree again and again, for a program that stays. Where the
-// system can tell that nothing happened there since the last look, it gives the same one
-// again: not one file is asked about. It is safe for concurrent use.
+// Watch looks at one working tree repeatedly, for a long-running program. If the system
+// reports no change since the last look, Watch returns the same one again without a system
+// call per file. It is safe for concurrent use.
 //
-// The system tells of a change before the call that makes it returns, so a look never lacks
-// what was written before it began. It is not told what is mounted over a folder, what is
-// written to a file by a name that it has elsewhere, or through a map while that stays: so
-// after maxQuiet every file is asked about. What other machines may write is not watched.
+// The system reports a change before the call that makes it returns. So a look never misses a
+// write that ended before it began. The system does not report mounts over a folder, writes
+// through another name of a file, or writes through a memory map. So after maxQuiet every file
+// is checked again. Writes by other machines are not watched.
 type Watch struct {
 	mu   sync.Mutex
 	used bool
-	seen *Look // nil where it has to be looked again
+	seen *Look // nil if the next look must read again
 	key  objects.Digest
 	tip  store.OID
-	when time.Time // of the look
+	when time.Time // time of the look
 	tree *treeWatch
 }
 
-// maxQuiet is how long nothing has to happen until all files are asked about nevertheless.
+// maxQuiet is how long a quiet tree is trusted before all files are checked again.
 const maxQuiet = 2 * time.Second
 
-// maxWatched is how many folders are watched: a user has a bounded number of watches.
+// maxWatched is the most watched folders: the system limits the watches of a user.
 const maxWatched = 4096
 
-// Look is s.Look(ctx, l). The layer is the same each time, if not the same value.
+// Look is s.Look(ctx, l). The layer must be the same each time, but may be another value.
 func (w *Watch) Look(ctx context.Context, s *Stack, l *Layer) (*Look, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	quiet := w.tree.quiet(l) // asked first: what happens from here on is told to the next look
+	quiet := w.tree.quiet(l) // asked first: later changes are reported to the next look
 	if quiet && w.seen != nil && time.Since(w.when) < maxQuiet {
 		if same, err := w.same(ctx, s, l); same || err != nil {
 			return w.seen, err
@@ -55,12 +55,12 @@ func (w *Watch) Look(ctx context.Context, s *Stack, l *Layer) (*Look, error) {
 	switch {
 	case len(u.order) == 0:
 		return noLook, nil
-	case u.key == (objects.Digest{}): // there is no catalogue, so nothing tells what it depends on
-	case !w.used: // maybe it stays the only one
+	case u.key == (objects.Digest{}): // without a catalogue, there is no digest of its inputs
+	case !w.used: // perhaps the only look
 	case !w.tree.holds(folders):
 		w.tree.close()
-		w.tree = l.watchTree(folders) // for the next look: this one began without
-	case u.began >= began.UnixNano(): // not a listing that was begun before the system was asked
+		w.tree = l.watchTree(folders) // for the next look: this one began without it
+	case u.began >= began.UnixNano(): // not a listing that began before the system was asked
 		w.seen, w.key, w.tip, w.when = k, u.key, u.tip, began
 	}
 	return k, nil
@@ -69,7 +69,7 @@ func (w *Watch) Look(ctx context.Context, s *Stack, l *Layer) (*Look, error) {
 // noLook is a look at an empty space.
 var noLook = LookAt(nil)
 
-// same reports whether what a look depends on, besides files, is as it was.
+// same reports whether the other inputs of a look, besides files, are unchanged.
 func (w *Watch) same(ctx context.Context, s *Stack, l *Layer) (bool, error) {
 	set, err := s.Extractors(ctx, objects.Project)
 	if err != nil && ctx.Err() != nil {
@@ -83,7 +83,7 @@ func (w *Watch) same(ctx context.Context, s *Stack, l *Layer) (bool, error) {
 	return tip == w.tip, err
 }
 
-// Close forgets everything. A later look begins anew.
+// Close drops all state. A later look starts again.
 func (w *Watch) Close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,20 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// treeWatch is told by the system (inotify(7)) what happens in the folders of a working tree.
-// It is not safe for concurrent use; nil is one that knows nothing.
+// treeWatch receives the system's reports (inotify(7)) about the folders of a working tree. It
+// is not safe for concurrent use; a nil treeWatch reports nothing.
 type treeWatch struct {
 	fd      int
 	top     os.FileInfo // the .ai directory
 	folders map[string]bool
-	torn    bool // folders came, went or moved, or more happened than the system keeps
+	torn    bool // folders were created, removed or moved, or the system's queue overflowed
 }
 
-// told is what may change what a look says. Folders are watched, and tell of their files.
+// told are the events that may change a look. A watched folder reports events of its files.
 const told = unix.IN_MODIFY | unix.IN_ATTRIB | unix.IN_CLOSE_WRITE | unix.IN_CREATE | unix.IN_DELETE |
 	unix.IN_MOVED_FROM | unix.IN_MOVED_TO | unix.IN_DELETE_SELF | unix.IN_MOVE_SELF | unix.IN_ONLYDIR
 
-// watchTree watches the .ai directory of a layer and folders in it; nil where that cannot be.
+// watchTree watches the .ai directory of a layer and folders in it; nil if it cannot.
 func (l *Layer) watchTree(folders []folder) *treeWatch {
 	if l.root == nil || len(folders) > maxWatched || !l.tells() {
 		return nil
@@ -39,7 +39,7 @@ func (l *Layer) watchTree(folders []folder) *treeWatch {
 	if err = t.add(l, "."); err == nil {
 		for i := range folders {
 			if err = t.add(l, folders[i].path); err == unix.ENOENT {
-				err = nil // its parent will tell when it is made
+				err = nil // its parent reports its creation
 			}
 			if err != nil {
 				break
@@ -54,7 +54,7 @@ func (l *Layer) watchTree(folders []folder) *treeWatch {
 	return t
 }
 
-// tells reports whether all changes of the file system are made by this machine.
+// tells reports whether only this machine changes the file system.
 func (l *Layer) tells() bool {
 	var st unix.Statfs_t
 	if unix.Fstatfs(int(l.at.top.Fd()), &st) != nil {
@@ -68,7 +68,7 @@ func (l *Layer) tells() bool {
 	return false
 }
 
-// add watches one folder. It is opened below the root, and watched as what was opened.
+// add watches one folder. It opens the folder below the root and watches the opened one.
 func (t *treeWatch) add(l *Layer, dir string) error {
 	fd, err := l.at.open(dir, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
@@ -79,7 +79,7 @@ func (t *treeWatch) add(l *Layer, dir string) error {
 	return err
 }
 
-// holds reports whether what is watched is where files were listed.
+// holds reports whether exactly the listed folders are watched.
 func (t *treeWatch) holds(list []folder) bool {
 	if t == nil || t.torn || len(list) != len(t.folders) {
 		return false
@@ -92,7 +92,7 @@ func (t *treeWatch) holds(list []folder) bool {
 	return true
 }
 
-// quiet reports whether nothing happened since it was asked last.
+// quiet reports whether nothing happened since the last call.
 func (t *treeWatch) quiet(l *Layer) bool {
 	if t == nil || t.torn || l.load() != nil || l.root == nil {
 		return false
@@ -117,8 +117,8 @@ func (t *treeWatch) quiet(l *Layer) bool {
 	}
 }
 
-// read reads events: watch, what happened, cookie and length of four bytes each, and a name
-// that zero bytes follow. It reports whether none of them matters.
+// read decodes events: watch, mask, cookie and length of four bytes each, then a name padded
+// with zero bytes. It reports whether no event matters.
 func (t *treeWatch) read(b []byte) (quiet bool) {
 	quiet = true
 	for len(b) >= unix.SizeofInotifyEvent {

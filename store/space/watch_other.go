@@ -2,7 +2,7 @@
 
 package space
 
-// treeWatch is nothing here: every look asks about every file.
+// treeWatch does nothing on these systems: every look checks every file.
 type treeWatch struct{}
 
 func (*Layer) watchTree([]folder) *treeWatch  { return nil }

@@ -14,8 +14,8 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Write replaces a working file: temporary name, rename. The file's mode is kept;
-// a new file gets 0644, or 0755 when it begins with "#!".
+// Write replaces a working file by way of a temporary name and a rename. It keeps the file's
+// mode; a new file gets 0644, or 0755 if it begins with "#!".
 func (l *Layer) Write(p string, raw []byte, wait Wait) error {
 	if err := l.load(); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (l *Layer) Write(p string, raw []byte, wait Wait) error {
 	return nil
 }
 
-// freshMode is the mode of a new file.
+// freshMode returns the mode of a new file.
 func freshMode(raw []byte) fs.FileMode {
 	if len(raw) > 2 && raw[0] == '#' && raw[1] == '!' {
 		return 0o755
@@ -65,12 +65,12 @@ func freshMode(raw []byte) fs.FileMode {
 	return 0o644
 }
 
-// TempPrefix begins the names of working files that are being written. The project's
-// .gitignore knows it. One that is old was left by a process that was killed.
+// TempPrefix begins the names of unfinished working files. The project's .gitignore lists it.
+// An old one belongs to a process that was killed.
 const TempPrefix = ".rye-tmp-"
 
-// createTemp makes a file that is to be renamed. Its name is random: what a killed
-// process left behind must not be in the way of one that has the same pid.
+// createTemp creates a file for a later rename. Its name is random, so that it never collides
+// with a file of a killed process that had the same pid.
 func createTemp(root *os.Root, dir string, mode fs.FileMode) (f *os.File, name string, err error) {
 	for range 100 {
 		name = path.Join(dir, TempPrefix+rand.Text())
@@ -82,8 +82,8 @@ func createTemp(root *os.Root, dir string, mode fs.FileMode) (f *os.File, name s
 	return nil, "", err
 }
 
-// Free returns a fault.Conflict error when no file can be written at p: a folder is in
-// its place, or a file in that of a folder above.
+// Free returns a fault.Conflict error if no file can be written at p: p is a folder, or a
+// component above p is a file.
 func (l *Layer) Free(p string) error {
 	if err := l.load(); err != nil || l.root == nil {
 		return err
@@ -105,8 +105,8 @@ func (l *Layer) Free(p string) error {
 	return nil
 }
 
-// Remove deletes a working file. A folder that came into its place stays. Whoever says that
-// it is gone calls SyncNames first.
+// Remove deletes a working file. It leaves a folder that is there now. A caller that needs a
+// durable removal calls SyncNames.
 func (l *Layer) Remove(p string) error {
 	if err := l.load(); err != nil {
 		return err
@@ -121,11 +121,11 @@ func (l *Layer) Remove(p string) error {
 	return l.root.Remove(p)
 }
 
-// Draft returns the working item for ref as it is, verified by nobody: the one
-// way to look at an item that cannot be used, so that it can be signed.
+// Draft returns the working item for ref without any verification. It is the only way to read
+// an unusable item, in order to sign it.
 func (l *Layer) Draft(ref objects.Ref) (*objects.Item, error) { return l.draft(ref, l.Locate) }
 
-// Drafts returns a Draft for many refs, which may be called on all processors.
+// Drafts returns a Draft for many refs. It is safe for concurrent use.
 func (l *Layer) Drafts(refs []objects.Ref) func(objects.Ref) (*objects.Item, error) {
 	locate := l.Locations(refs)
 	return func(ref objects.Ref) (*objects.Item, error) {
@@ -152,8 +152,8 @@ func (l *Layer) draft(ref objects.Ref, locate func(objects.Ref) (string, error))
 	return objects.Parse(p, raw)
 }
 
-// There returns the item that the working tree holds under the ref of it: nil
-// with fs.ErrNotExist for none, and it itself when the file has the same bytes.
+// There returns the working tree's item with the ref of it. Without a file it returns
+// fs.ErrNotExist. If the file has the same bytes, it returns it.
 func (l *Layer) There(it *objects.Item) (*objects.Item, error) {
 	if p, err := l.Locate(it.Ref); err == nil && p == it.Path {
 		if raw, err := l.Read(p); err == nil && bytes.Equal(raw, it.Raw) {
@@ -163,8 +163,8 @@ func (l *Layer) There(it *objects.Item) (*objects.Item, error) {
 	return l.Draft(it.Ref)
 }
 
-// Contents reads every regular file below a directory of the working tree, as
-// changes that would record them. A missing directory holds none.
+// Contents reads every regular file below a directory of the working tree, as changes that
+// would record them. A missing directory is empty.
 func (l *Layer) Contents(ctx context.Context, dir string) ([]store.Change, error) {
 	var all []store.Change
 	room := newRoom(ctx, l.Space)
@@ -188,7 +188,7 @@ func (l *Layer) Contents(ctx context.Context, dir string) ([]store.Change, error
 	return all, err
 }
 
-// Prune removes the directories below dir, and dir, that are empty.
+// Prune removes all empty directories below dir, and dir itself if it is empty.
 func (l *Layer) Prune(dir string) {
 	list, err := l.readDir(dir)
 	if err != nil {
@@ -199,5 +199,5 @@ func (l *Layer) Prune(dir string) {
 			l.Prune(dir + "/" + e.Name())
 		}
 	}
-	l.root.Remove(dir) // fails, and is meant to, while something is in it
+	l.root.Remove(dir) // fails, as intended, if it is not empty
 }
