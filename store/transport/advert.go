@@ -9,7 +9,7 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// agent is how both sides of this package introduce themselves.
+// agent is the name by which both sides of this package introduce themselves.
 const agent = "rye/1"
 
 // The two services of a git server.
@@ -18,8 +18,8 @@ const (
 	receivePack = "git-receive-pack"
 )
 
-// caps are the capabilities that a server offers: name to value, "" for none.
-// Of a name given more than once the last value counts.
+// caps are the capabilities that a server offers: name to value, "" for none. If a name is
+// repeated, the last value is used.
 type caps map[string]string
 
 func (c caps) has(name string) bool { _, ok := c[name]; return ok }
@@ -28,7 +28,7 @@ func (c caps) has(name string) bool { _, ok := c[name]; return ok }
 // "fetch=shallow filter".
 func (c caps) feature(name, word string) bool { return slices.Contains(strings.Fields(c[name]), word) }
 
-// ours are the capabilities that a request names where the server does, too.
+// ours returns the capabilities of a request that the server also offers.
 func (c caps) ours() (list []string) {
 	if c.has("agent") {
 		list = append(list, "agent="+agent)
@@ -46,7 +46,7 @@ func (c caps) add(s string) {
 	}
 }
 
-// checkFormat refuses a repository whose object ids we cannot read.
+// checkFormat refuses a repository with an unknown object format.
 func (c caps) checkFormat() error {
 	if f := c["object-format"]; f != "" && f != "sha1" && f != "sha256" {
 		return fault.New(fault.Usage, "remote keeps objects in format %q; want sha1 or sha256", cleanText(f))
@@ -54,19 +54,19 @@ func (c caps) checkFormat() error {
 	return nil
 }
 
-// advert is what a server says first.
+// advert is the first message of a server.
 type advert struct {
 	version int // 0, 1 or 2
 	caps    caps
-	refs    map[string]store.OID // versions 0 and 1 only; by names that validRef accepts, and HEAD
-	head    string               // the branch that HEAD points at, when the server tells
+	refs    map[string]store.OID // versions 0 and 1 only; HEAD, and names that validRef accepts
+	head    string               // the branch that HEAD points at, if the server names it
 }
 
 // advertLimit bounds an advertisement, in refs.
 const advertLimit = 1 << 20
 
-// readAdvert reads the advertisement of service. Refs whose name is not under
-// one of the prefixes are dropped while reading; no prefix keeps all.
+// readAdvert reads the advertisement of service. It drops refs whose name is not under one of
+// the prefixes; without prefixes it keeps all.
 func (p *pktReader) readAdvert(service string, prefixes []string) (*advert, error) {
 	kind, line, err := p.line()
 	if err != nil {
@@ -119,8 +119,8 @@ func malformedAdvert(why string, err error) error {
 		Advise("check that the address is that of a git repository")
 }
 
-// readRefs reads lines "<id> <name>" up to the flush; the first, which has been read,
-// also holds the capabilities, behind a NUL.
+// readRefs reads lines "<id> <name>" up to the flush. The first line, which is already read,
+// also holds the capabilities, after a NUL.
 func (a *advert) readRefs(p *pktReader, kind pktKind, line string, prefixes []string) error {
 	if kind == pktFlush {
 		return nil
@@ -158,9 +158,8 @@ func (a *advert) addRef(line string, prefixes []string) error {
 	return putRef(a.refs, name, oid, prefixes)
 }
 
-// putRef keeps a ref that was asked for and whose name is sound; others are
-// ignored, since a host may keep refs that are no concern of ours. One name
-// with two values is a lie.
+// putRef keeps a requested ref with a valid name. It ignores others, since a host may keep
+// refs that do not concern us. One name with two values is an error.
 func putRef(refs map[string]store.OID, name string, id store.OID, prefixes []string) error {
 	if name != "HEAD" && !validRef(name) || !underAny(name, prefixes) || id.IsZero() {
 		return nil
@@ -176,5 +175,6 @@ func underAny(name string, prefixes []string) bool {
 	return len(prefixes) == 0 || slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// validRef reports whether a name may travel: one grammar for all of rye.
+// validRef reports whether a ref name may be sent or received. All of rye has the same
+// grammar.
 func validRef(name string) bool { return store.CheckRefName(name) == nil }

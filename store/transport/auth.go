@@ -17,27 +17,27 @@ type secret string
 func (secret) String() string   { return "[redacted]" }
 func (secret) GoString() string { return "[redacted]" }
 
-// credential is a user name and a secret, good for one host only.
+// credential is a user name and a secret, for one host only.
 type credential struct {
 	user   string
 	secret secret
 	source string // "address", "token", "netrc" or "git"; for messages
 }
 
-// authState looks credentials up, one source after the other, for the host it
-// was made for and no other, and remembers the one that worked.
+// authState looks up credentials for its own host, one source after the other, and keeps the
+// one that worked.
 type authState struct {
 	t     target
 	o     *Options
-	tried int // sources used up
+	tried int // sources already tried
 	now   *credential
-	given *credential // in the address that git's insteadOf leads to; asked first
+	given *credential // from the address after git's insteadOf; the first source
 	extra []header    // git's http.extraHeader
-	seen  []secret    // everything that must never be printed
+	seen  []secret    // all values that must never be printed
 }
 
-// header sets the request's Authorization, when a credential is known and the
-// request goes to the host it is bound to.
+// header sets the request's Authorization, if a credential is known and the request goes to
+// the credential's host.
 func (a *authState) header(req *http.Request) {
 	if !a.bound(req) {
 		return
@@ -56,8 +56,8 @@ func (a *authState) bound(req *http.Request) bool {
 	return to.scheme == a.t.scheme && strings.EqualFold(to.hostPort(), a.t.hostPort())
 }
 
-// next moves on to the next source that knows a credential. A source whose
-// credential was refused is not asked again; git is told of the refusal.
+// next moves on to the next source with a credential. A source with a refused credential is
+// not asked again. A refused credential from git is reported to git.
 func (a *authState) next(ctx context.Context) bool {
 	a.reject(ctx)
 	sources := []func(context.Context) *credential{a.fromAddress, a.fromToken, a.fromNetrc, a.fromGit}
@@ -74,7 +74,7 @@ func (a *authState) next(ctx context.Context) bool {
 	return false
 }
 
-// hasToken reports whether a token was handed in that has not been used yet.
+// hasToken reports whether an unused token is available.
 func (a *authState) hasToken() bool {
 	return a.tried == 0 && a.given != nil || a.tried <= 1 && a.fromToken(context.Background()) != nil
 }
@@ -91,13 +91,13 @@ func (a *authState) fromToken(context.Context) *credential {
 	}
 	user := a.t.user
 	if user == "" {
-		user = "x-access-token" // forges look at the password only
+		user = "x-access-token" // forges only check the password
 	}
 	return &credential{user, secret(tok), "token"}
 }
 
-// fromNetrc reads the netrc file for the host, or for host:port. A "default"
-// entry is not used: it is bound to no host.
+// fromNetrc reads the netrc file for the host, or for host:port. It does not use a "default"
+// entry, which belongs to no host.
 func (a *authState) fromNetrc(context.Context) *credential {
 	if a.o.Netrc == "" {
 		return nil
@@ -122,7 +122,7 @@ func (a *authState) fromNetrc(context.Context) *credential {
 // findNetrc returns the first entry for machine host, and user unless "".
 func findNetrc(text, host, user string) *credential {
 	var c *credential
-	words := append(netrcWords(text), "", "default", "") // an argument that is missing, and the end of the last entry
+	words := append(netrcWords(text), "", "default", "") // a missing argument, and the end of the last entry
 	for i := 0; i+1 < len(words); i++ {
 		word, arg := words[i], words[i+1]
 		switch word {
@@ -153,8 +153,8 @@ func findNetrc(text, host, user string) *credential {
 	return nil
 }
 
-// netrcWords splits a netrc file into words. Lines beginning with # and macro
-// definitions, which run to an empty line, are left out.
+// netrcWords splits a netrc file into words. It skips lines that begin with #, and macro
+// definitions, which end at an empty line.
 func netrcWords(text string) []string {
 	var words []string
 	macro := false
@@ -177,8 +177,8 @@ func netrcWords(text string) []string {
 	return words
 }
 
-// fromGit asks `git credential fill`, which asks the user's helpers. It runs
-// outside any repository, without prompts, with the environment handed in.
+// fromGit calls `git credential fill`, which asks the user's helpers. It runs outside any
+// repository, without prompts, with the environment in the options.
 func (a *authState) fromGit(ctx context.Context) *credential {
 	out, err := a.git(ctx, "fill", a.describe(nil))
 	if err != nil {
@@ -201,7 +201,7 @@ func (a *authState) fromGit(ctx context.Context) *credential {
 	return c
 }
 
-// approve tells git's helpers that the credential worked, so that they keep it.
+// approve reports to git's helpers that the credential worked, so that they keep it.
 func (a *authState) approve(ctx context.Context) {
 	if a.now != nil && a.now.source == "git" {
 		a.git(ctx, "approve", a.describe(a.now))
@@ -215,8 +215,8 @@ func (a *authState) reject(ctx context.Context) {
 	a.now = nil
 }
 
-// describe is the text that git credential reads. No value holds a line end:
-// parseTarget refused them, next refuses them in credentials.
+// describe returns the input for git credential. No value holds a line end: parseTarget
+// refuses them in addresses, and next in credentials.
 func (a *authState) describe(c *credential) string {
 	s := "protocol=" + a.t.scheme + "\nhost=" + a.t.hostPort() + "\npath=" + strings.TrimPrefix(a.t.path, "/") + "\n"
 	switch {
@@ -232,8 +232,7 @@ func (a *authState) git(ctx context.Context, verb, input string) (string, error)
 	return runGit(ctx, a.o, time.Minute, input, "credential", verb)
 }
 
-// redact cuts every secret out of a text, also in the forms in which requests
-// carry it.
+// redact removes every secret from a text, also in the encoded form of requests.
 func (a *authState) redact(text string) string {
 	for _, h := range a.extra {
 		if len(h.value) > 3 {
@@ -271,9 +270,9 @@ func (l *limitedBuffer) String() string {
 	return string(l.text)
 }
 
-// CleanEnv returns the variables of environ that ssh and git's credential
-// helpers need to find the user's configuration, agent and desktop. Nothing
-// that would redirect git (GIT_*) or load code (LD_*) is among them.
+// CleanEnv returns the variables of environ that ssh and git's credential helpers need to find
+// the user's configuration, agent and desktop. It omits everything that would redirect git
+// (GIT_*) or load code (LD_*).
 func CleanEnv(environ []string) []string {
 	var out []string
 	for _, kv := range environ {

@@ -11,11 +11,11 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// textMax bounds what is shown of a text from outside, in bytes.
+// textMax is the most bytes that are shown of a text from outside.
 const textMax = 300
 
-// cleanText makes a text from a remote fit to be shown: no control, format or
-// invalid characters (a terminal would obey them), at most textMax bytes.
+// cleanText makes a text from a remote safe to show: no control, format or invalid characters,
+// which a terminal would obey, and at most textMax bytes.
 func cleanText(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -34,7 +34,7 @@ func cleanText(s string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// remoteError is the error for a refusal in a remote's own words.
+// remoteError is the error for a refusal, with the remote's own text.
 func remoteError(text string) error {
 	text = cleanText(text)
 	low := strings.ToLower(text)
@@ -53,8 +53,8 @@ func hasAny(s string, parts ...string) bool {
 
 var errStalled = errors.New("no data for too long")
 
-// wrap gives err the operation and the address it happened to, and a code when
-// it has none. Secrets known to the remote are cut out of the text.
+// wrap adds the operation and the address to err, and a code if it has none. It removes the
+// remote's secrets from the text.
 func (r *Remote) wrap(ctx context.Context, op string, err error) error {
 	if err == nil {
 		return nil

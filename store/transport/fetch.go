@@ -14,21 +14,21 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// FetchOptions narrow a fetch. The zero value fetches everything reachable.
+// FetchOptions narrow a fetch. The zero value fetches everything that is reachable.
 type FetchOptions struct {
-	// Filter leaves objects out: "blob:none", "tree:0" or "blob:limit=<bytes>";
-	// "" none. A remote that cannot filter sends more than was asked; see Stats.
+	// Filter omits objects: "blob:none", "tree:0" or "blob:limit=<bytes>"; "" omits none. A
+	// remote without filters sends more than requested; see Stats.
 	Filter string
-	// NoThin asks for no deltas of what have names: then that need not be at hand, and only
-	// says what not to send.
+	// NoThin requests no deltas against objects in have. The objects in have need not exist
+	// locally then; they only state what not to send.
 	NoThin bool
-	// Depth is the number of commits below each other that are sent; 0 = all.
+	// Depth is the number of commits in a line that are sent; 0 = all.
 	Depth int
-	// Limits bound the pack; zero fields are those of store.DefaultLimits.
+	// Limits bound the pack; zero fields mean the values in store.DefaultLimits.
 	Limits store.Limits
 }
 
-// Stats tell what a fetch cost and got.
+// Stats are the cost and the result of a fetch.
 type Stats struct {
 	Bytes    int64       // received from the remote, as packets
 	Filtered bool        // the remote applied FetchOptions.Filter
@@ -38,12 +38,11 @@ type Stats struct {
 // wantMax bounds the ids of one fetch.
 const wantMax = 100_000
 
-// Fetch gets the objects want, and what is reachable from them but not from
-// have, into a quarantine of the repository into. Every id in want is in the
-// quarantine or in the repository afterwards, else the error is Integrity and
-// nothing is kept. What is reachable from want is not checked here: see
-// store.Quarantine.Connected. have should name objects of into; without want
-// nothing is asked and the error is Usage.
+// Fetch gets the objects want, and everything reachable from them but not from have, into a
+// quarantine of the repository into. After it every id in want is in the quarantine or in the
+// repository. Otherwise the error is Integrity and no object is kept. Fetch does not check the
+// objects that are reachable from want: see store.Quarantine.Connected. have should name
+// objects of into. Without want no request is sent, and the error is Usage.
 func (r *Remote) Fetch(ctx context.Context, into *store.Repo, want, have []store.OID, o FetchOptions) (*store.Quarantine, Stats, error) {
 	var q *store.Quarantine
 	var st Stats
@@ -92,7 +91,7 @@ func (r *Remote) fetch(ctx context.Context, into *store.Repo, want, have []store
 	return q, nil
 }
 
-// fetching is one fetch under way.
+// fetching is one fetch in progress.
 type fetching struct {
 	r          *Remote
 	s          session
@@ -151,8 +150,8 @@ func (a *advert) sameFormat(f store.Format) error {
 	return nil
 }
 
-// encode writes the fetch command of version 2. It asks for everything in one
-// round: what the caller has is known, so there is nothing to negotiate.
+// encode writes the fetch command of version 2. It requests everything in one round: the
+// caller states all that it has, so there is nothing to negotiate.
 func (f *fetching) encode(w *pktWriter) {
 	w.encodeCommand("fetch", f.a.caps)
 	w.linef("ofs-delta")
@@ -205,11 +204,11 @@ func (f *fetching) sections(p *pktReader) error {
 
 var errShallow error = fault.New(fault.Network, "the answer holds a malformed shallow section")
 
-// shallow notes a line of the shallow section, the same in all versions.
+// shallow handles a line of the shallow section, which is the same in all versions.
 func (f *fetching) shallow(line string) error {
 	id, ok := strings.CutPrefix(line, "shallow ")
 	if !ok {
-		return nil // unshallow: we never say that we are
+		return nil // unshallow: we never declare shallow commits
 	}
 	oid, err := store.ParseOID(id)
 	if err != nil || len(f.st.Shallow) >= wantMax {
@@ -219,16 +218,16 @@ func (f *fetching) shallow(line string) error {
 	return nil
 }
 
-// take reads the pack into a quarantine and checks that it holds what was asked.
+// take reads the pack into a quarantine and checks that it has the requested objects.
 func (f *fetching) take(ctx context.Context, p *pktReader, limit int64) (*store.Quarantine, error) {
 	d := &demux{p: p, progress: f.r.o.Progress, limit: limit}
 	q, refused, err := f.importPack(ctx, d)
 	f.st.Bytes = d.total
 	if d.err != nil && d.err != io.EOF && !refused {
-		err = d.err // the cause, when reading failed; not what Import made of it
+		err = d.err // the cause, if reading failed; not Import's error
 	}
 	if err == nil {
-		_, err = io.Copy(io.Discard, d) // the flush, or an error in the last words
+		_, err = io.Copy(io.Discard, d) // the flush, or an error in the last packets
 	}
 	if err == nil {
 		err = holds(q, f.want)
@@ -242,16 +241,16 @@ func (f *fetching) take(ctx context.Context, p *pktReader, limit int64) (*store.
 	return q, nil
 }
 
-// apartFrom is the work from which on a pack is worth a process of its own, in
-// bytes that it may inflate to: a single item is not.
+// apartFrom is the inflated size, in bytes, above which a pack is worth a separate process. A
+// single item is not.
 const apartFrom = 32 << 20
 
-// smallPack is up to which size a pack is taken into memory first, in bytes: one that inflates
-// to little is read here then, which costs less than starting a process.
+// smallPack is the largest pack, in bytes, that is read into memory first. If it inflates to
+// little, it is imported in this process, which costs less than starting another.
 const smallPack = 256 << 10
 
-// importPack reads the pack here or, when it may be much, apart. refused says that
-// it was refused before its end, and the conversation was ended for that.
+// importPack reads the pack in this process or, if it may be large, in a separate one. refused
+// means that it was refused before its end, and that the connection was ended because of that.
 func (f *fetching) importPack(ctx context.Context, d *demux) (q *store.Quarantine, refused bool, err error) {
 	lim := f.o.Limits
 	if len(f.r.o.Importer) == 0 || lim.Total > 0 && lim.Total <= apartFrom {
@@ -289,8 +288,8 @@ func holds(q *store.Quarantine, want []store.OID) error {
 	return nil
 }
 
-// encode0 writes the request of versions 0 and 1: wants with capabilities, then
-// what we have. Without multi_ack the server answers with a single line.
+// encode0 writes the request of versions 0 and 1: wants with capabilities, then our objects.
+// Without multi_ack the server answers with a single line.
 func (f *fetching) encode0(w *pktWriter) error {
 	c := f.a.caps
 	if err := f.served0(); err != nil {
@@ -329,11 +328,12 @@ func (f *fetching) encode0(w *pktWriter) error {
 	return nil
 }
 
-// ErrNamedOnly says that a remote serves only what a ref names, and something else was asked.
+// ErrNamedOnly means that a remote serves only the targets of refs, and another object was
+// requested.
 var ErrNamedOnly = errors.New("the remote serves only what a ref names")
 
-// served0 refuses what a server of versions 0 and 1 would: one that does not say that it
-// serves other objects serves those that a ref names. Over a stream it would only hang up.
+// served0 refuses requests that a server of versions 0 and 1 would refuse. Unless it offers
+// more, it serves only the targets of refs. Over a stream it would just close the connection.
 func (f *fetching) served0() error {
 	if f.a.caps.has("allow-tip-sha1-in-want") || f.a.caps.has("allow-reachable-sha1-in-want") {
 		return nil
@@ -350,8 +350,8 @@ func (f *fetching) served0() error {
 	return nil
 }
 
-// acks0 reads the answer of versions 0 and 1 up to the pack: the shallow
-// section when a depth was asked for, then one ACK or NAK.
+// acks0 reads the answer of versions 0 and 1 up to the pack: the shallow section if a depth
+// was requested, then one ACK or NAK.
 func (f *fetching) acks0(p *pktReader) error {
 	if f.o.Depth > 0 && f.a.caps.has("shallow") {
 		if err := p.list(pktFlush, wantMax, errShallow, f.shallow); err != nil {
@@ -374,7 +374,7 @@ type filter struct {
 	blobLimit        int64
 }
 
-// parseFilter reads the filters that are understood here.
+// parseFilter reads the filters that this package supports.
 func parseFilter(s string) (filter, error) {
 	switch s {
 	case "blob:none":

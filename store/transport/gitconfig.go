@@ -22,14 +22,14 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// gitSettings are what the user's own git was told about reaching other machines: in the
-// configuration of the user and the system, and in the environment. What a repository says,
-// the one of the working directory too, is never read: it came with a clone.
+// gitSettings are the settings of the user's own git for reaching other machines: from the
+// configuration of the user and the system, and from the environment. The configuration of a
+// repository, even of the working directory, is never read: it may have come with a clone.
 type gitSettings struct {
 	o       *Options
 	rewrite []rewrite
-	http    map[string][]string // by the name behind "http.", in lower case; "" resets a list
-	ssh     string              // a command line for the shell; "" none
+	http    map[string][]string // by the name after "http.", in lower case; "" resets a list
+	ssh     string              // a command line for the shell; "" for none
 	variant string              // ssh.variant
 }
 
@@ -39,7 +39,7 @@ type rewrite struct {
 	push     bool
 }
 
-// Bounds of what is read of git's configuration.
+// Bounds for reading git's configuration.
 const (
 	gitConfigMax  = 1 << 20
 	gitConfigWait = 10 * time.Second
@@ -47,7 +47,7 @@ const (
 )
 
 // runGit runs git outside of any repository, with the user's configuration and without
-// prompts, and returns what it prints.
+// prompts, and returns its output.
 func runGit(ctx context.Context, o *Options, wait time.Duration, input string, args ...string) (string, error) {
 	if o.Git == "" {
 		return "", exec.ErrNotFound
@@ -58,7 +58,7 @@ func runGit(ctx context.Context, o *Options, wait time.Duration, input string, a
 	cmd.Dir = filepath.VolumeName(os.TempDir()) + string(filepath.Separator)
 	cmd.Env = append(CleanEnv(o.Env), "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GCM_INTERACTIVE=never")
 	cmd.Env = append(cmd.Env, ownConfiguration(o.Env)...)
-	if args[0] == "config" { // not even the root directory's, should it be a repository
+	if args[0] == "config" { // not even from the root directory, if it is a repository
 		cmd.Env = append(cmd.Env, "GIT_DIR="+os.DevNull)
 	}
 	cmd.Stdin = strings.NewReader(input)
@@ -69,7 +69,8 @@ func runGit(ctx context.Context, o *Options, wait time.Duration, input string, a
 	return out.String(), err
 }
 
-// ownConfiguration returns the variables by which a user, or a build machine, configures git.
+// ownConfiguration returns the variables with which a user, or a build machine, configures
+// git.
 func ownConfiguration(environ []string) (list []string) {
 	for _, kv := range environ {
 		name, _, _ := strings.Cut(kv, "=")
@@ -82,8 +83,8 @@ func ownConfiguration(environ []string) (list []string) {
 	return list
 }
 
-// GitUser returns the name and the address that the user's git puts into commits; "" what
-// it was not told.
+// GitUser returns the name and the email address that the user's git writes into commits; ""
+// if not set.
 func GitUser(o Options) (name, email string) {
 	out, _ := runGit(context.Background(), &o, gitConfigWait, "", "config", "-z", "--includes", "--list")
 	for entry := range strings.SplitSeq(out, "\x00") {
@@ -97,18 +98,17 @@ func GitUser(o Options) (name, email string) {
 	return name, email
 }
 
-// variable is the value of a variable of the user's environment.
+// variable returns the value of a variable in the user's environment.
 func (o *Options) variable(name string) (value string) {
 	for _, kv := range o.Env {
 		if v, ok := strings.CutPrefix(kv, name+"="); ok {
-			value = v // the last counts, as it does for programs
+			value = v // the last value is used, as in programs
 		}
 	}
 	return value
 }
 
-// readGitSettings asks git what the user told it. Without git there is only what the
-// environment says.
+// readGitSettings reads the settings from git. Without git it reads only the environment.
 func (o *Options) readGitSettings() *gitSettings {
 	g := &gitSettings{o: o, http: map[string][]string{}}
 	out := ""
@@ -128,7 +128,7 @@ func (o *Options) readGitSettings() *gitSettings {
 		case key == "ssh.variant":
 			g.variant = value
 		case section == "http":
-			g.http[""] = nil // there is something to ask for
+			g.http[""] = nil // there are http settings to read
 		}
 	}
 	if v := o.variable("GIT_SSH_COMMAND"); v != "" {
@@ -140,13 +140,13 @@ func (o *Options) readGitSettings() *gitSettings {
 	return g
 }
 
-// spoken are words, in lower case, of which a file of git's configuration holds one wherever it
-// says something that readGitSettings looks for, or names another file.
+// spoken are words, in lower case. A file of git's configuration holds one of them if it has a
+// setting for readGitSettings, or includes another file.
 var spoken = [][]byte{[]byte("[url"), []byte("[http"), []byte("sshcommand"), []byte("[ssh"), []byte("[include")}
 
-// silent reports whether no file that git would read can say anything of what is looked for:
-// then git, which takes two milliseconds to say so, need not be asked. Where git is not the
-// system's own, its first file may be anywhere, and it is asked.
+// silent reports whether no file of git's configuration can have a needed setting. Then git,
+// which takes two milliseconds, need not run. If git is not the system's own, its first file
+// may be anywhere, so git must run.
 func (o *Options) silent() bool {
 	if o.Git == "" {
 		return true
@@ -173,8 +173,8 @@ func (o *Options) silent() bool {
 	return true
 }
 
-// instead is the address that the user's git would use, by the longest beginning that is
-// rewritten; for a push pushInsteadOf comes first.
+// instead returns the address that the user's git would use, by the longest rewritten prefix.
+// For a push, pushInsteadOf comes first.
 func (g *gitSettings) instead(address string, push bool) string {
 	for _, wanted := range []bool{true, false} {
 		if wanted && !push {
@@ -193,8 +193,8 @@ func (g *gitSettings) instead(address string, push bool) string {
 	return address
 }
 
-// about reads the settings http.* and http.<url>.* that git takes for an address, by git's
-// own rules of which is the nearest.
+// about reads the settings http.* and http.<url>.* that apply to an address, by git's own
+// rules of precedence.
 func (g *gitSettings) about(address string) {
 	_, asked := g.http[""]
 	g.http = map[string][]string{}
@@ -214,7 +214,7 @@ func (g *gitSettings) about(address string) {
 	}
 }
 
-// last is the value that counts of a setting that has one.
+// last returns the last value of a setting, which is the one that applies.
 func (g *gitSettings) last(name string) string {
 	if list := g.http[name]; len(list) > 0 {
 		return list[len(list)-1]
@@ -222,7 +222,7 @@ func (g *gitSettings) last(name string) string {
 	return ""
 }
 
-// file is the value of a setting that names a file.
+// file returns the value of a setting that names a file.
 func (g *gitSettings) file(name string) string {
 	v := g.last(name)
 	if rest, ok := strings.CutPrefix(v, "~/"); ok {
@@ -231,8 +231,8 @@ func (g *gitSettings) file(name string) string {
 	return v
 }
 
-// tls adds the user's authorities to the system's, and the user's own certificate. That
-// certificates are not to be checked (sslVerify=false) is not followed.
+// tls adds the user's certificate authorities to the system's, and the user's own certificate.
+// It ignores sslVerify=false.
 func (g *gitSettings) tls(base *tls.Config) (*tls.Config, error) {
 	info, dir, cert := g.file("sslcainfo"), g.file("sslcapath"), g.file("sslcert")
 	if info == "" && dir == "" && cert == "" {
@@ -291,7 +291,7 @@ func readBounded(name string, most int64) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// proxy chooses what git's http.proxy says; where it says nothing, what the environment does.
+// proxy returns the proxy from git's http.proxy, or the environment's if that is not set.
 func (g *gitSettings) proxy(otherwise func(*http.Request) (*url.URL, error)) (func(*http.Request) (*url.URL, error), error) {
 	list, ok := g.http["proxy"]
 	if !ok {
@@ -299,7 +299,7 @@ func (g *gitSettings) proxy(otherwise func(*http.Request) (*url.URL, error)) (fu
 	}
 	at := list[len(list)-1]
 	if at == "" {
-		return nil, nil // git: an empty value is no proxy
+		return nil, nil // in git, an empty value means no proxy
 	}
 	if !strings.Contains(at, "://") {
 		at = "http://" + at
@@ -311,8 +311,8 @@ func (g *gitSettings) proxy(otherwise func(*http.Request) (*url.URL, error)) (fu
 	return http.ProxyURL(u), nil
 }
 
-// headers are git's http.extraHeader, which are sent to the host of the address only. Their
-// values may be secrets.
+// headers returns git's http.extraHeader lines, which are sent only to the host of the
+// address. Their values may be secrets.
 func (g *gitSettings) headers() (list []header) {
 	for _, line := range g.http["extraheader"] {
 		if line == "" {
@@ -328,18 +328,18 @@ func (g *gitSettings) headers() (list []header) {
 	return list
 }
 
-// header is a line of a request that the user wants sent.
+// header is a request header that the user added.
 type header struct {
 	name  string
 	value secret
 }
 
-// ours are the headers that belong to the protocol.
+// ours are the headers that the protocol sets.
 var ours = map[string]bool{"Content-Length": true, "Transfer-Encoding": true, "Host": true, "Content-Type": true, "Git-Protocol": true, "Connection": true}
 
-// sshCommand is how ssh is started: a program, with what its own arguments follow. A
-// command line of the user is the shell's to read, as git has it. It gets the user's whole
-// environment, which it may be about.
+// sshCommand returns the command for starting ssh: a program, and arguments before its own. As
+// in git, the shell reads a command line of the user. It gets the user's whole environment,
+// which it may use.
 func (g *gitSettings) sshCommand(o *Options) (program string, before, environ []string) {
 	switch {
 	case g != nil && g.ssh != "":

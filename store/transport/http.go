@@ -19,22 +19,21 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// redirectMax is how many redirects are followed, and only by the first request.
+// redirectMax is the most redirects that are followed, and only by the first request.
 const redirectMax = 5
 
-// httpDialer speaks smart HTTP. Redirects are followed by hand: on the first
-// request only, never from https to http, and to another host without
-// credentials.
+// httpDialer speaks smart HTTP. It follows redirects itself: only on the first request, never
+// from https to http, and to another host without credentials.
 type httpDialer struct {
 	r      *Remote
 	client *http.Client
 	base   string // address of the repository, after redirects
-	away   bool   // base is on another host than the address given
-	known  []byte // version 2 advertisement of upload-pack; nil = not asked yet
-	told   bool   // known is what an earlier process was told
-	thanks bool   // git's helpers were told that the credential works
+	away   bool   // base is on another host than the given address
+	known  []byte // version 2 advertisement of upload-pack; nil = not requested yet
+	told   bool   // known is from the cache of an earlier process
+	thanks bool   // git's helpers already know that the credential works
 
-	lengths bool // the server takes no body of unknown size
+	lengths bool // the server accepts no body of unknown size
 }
 
 func (r *Remote) newHTTPDialer() *httpDialer {
@@ -46,7 +45,7 @@ func (r *Remote) newHTTPDialer() *httpDialer {
 			DialContext:            d.DialContext,
 			TLSHandshakeTimeout:    r.o.Connect,
 			TLSClientConfig:        r.o.TLS.Clone(),
-			ForceAttemptHTTP2:      r.t.scheme == "https", // preparing for it takes a while
+			ForceAttemptHTTP2:      r.t.scheme == "https", // HTTP/2 takes a while to prepare
 			MaxResponseHeaderBytes: 64 << 10,
 			MaxIdleConnsPerHost:    1,
 		},
@@ -68,7 +67,8 @@ func (s *httpSession) Close() error {
 	if s.body == nil {
 		return nil
 	}
-	// Read to its end, the connection can be used again; a slow one is not worth the wait.
+	// Once it is read to its end, the connection can be reused; a slow body is not worth the
+	// wait.
 	body := s.body
 	s.body = nil
 	t := time.AfterFunc(100*time.Millisecond, func() { body.Close() })
@@ -77,11 +77,11 @@ func (s *httpSession) Close() error {
 	return body.Close()
 }
 
-// serviceLine is what the advertisement of upload-pack begins with before version 2.
+// serviceLine is the beginning of upload-pack's advertisement before version 2.
 const serviceLine = "001e# service=git-upload-pack\n0000"
 
-// open asks for the advertisement. That of upload-pack in version 2 holds
-// nothing but capabilities and is asked for once.
+// open requests the advertisement. In version 2, upload-pack's advertisement holds only
+// capabilities, so it is requested once.
 func (d *httpDialer) open(ctx context.Context, service string, version int) (session, error) {
 	if service == uploadPack && version == 2 && d.known == nil {
 		d.known = d.recall()
@@ -98,7 +98,7 @@ func (d *httpDialer) open(ctx context.Context, service string, version int) (ses
 	in := &boundedReader{ctx, resp.Body, d.r.o.MaxAdvert}
 	p := newPktReader(in)
 	if head, _ := p.r.Peek(len(serviceLine)); string(head) == serviceLine {
-		p.r.Discard(len(serviceLine)) // some hosts begin with it in version 2, too
+		p.r.Discard(len(serviceLine)) // some hosts send it in version 2, too
 	}
 	if head, _ := p.r.Peek(13); string(head) == "000eversion 2" {
 		all, err := io.ReadAll(io.LimitReader(p.r, 64<<10))
@@ -159,7 +159,7 @@ func (d *httpDialer) get(ctx context.Context, service string, version int) (*htt
 	}
 }
 
-// redirect checks where an answer points and makes it the repository's base.
+// redirect checks the target of a redirect and makes it the repository's base.
 func (d *httpDialer) redirect(resp *http.Response, suffix string) (string, error) {
 	loc, err := resp.Location()
 	if err != nil {
@@ -184,7 +184,7 @@ func (d *httpDialer) redirect(resp *http.Response, suffix string) (string, error
 	return base + suffix, nil
 }
 
-// secure prepares TLS for where a redirect leads.
+// secure prepares TLS for the target of a redirect.
 func (d *httpDialer) secure(scheme string) (err error) {
 	tr, ok := d.client.Transport.(*http.Transport)
 	if !ok || scheme != "https" {
@@ -192,28 +192,28 @@ func (d *httpDialer) secure(scheme string) (err error) {
 	}
 	tr = tr.Clone()
 	tr.ForceAttemptHTTP2 = true
-	if d.r.t.scheme != "https" && d.r.git != nil { // the user's authorities were not needed so far
+	if d.r.t.scheme != "https" && d.r.git != nil { // the user's authorities were not needed until now
 		if tr.TLSClientConfig, err = d.r.git.tls(d.r.o.TLS); err != nil {
 			return err
 		}
 	}
 	if d.away && tr.TLSClientConfig != nil {
 		tr.TLSClientConfig = tr.TLSClientConfig.Clone()
-		tr.TLSClientConfig.Certificates = nil // who the user is, is for the host that was named
+		tr.TLSClientConfig.Certificates = nil // client certificates are only for the given host
 	}
 	d.client.Transport = tr
 	return nil
 }
 
-// send performs one request with the credential that is known for its host.
-// Its stall limit runs from the last piece of the body that was taken.
+// send performs one request with the credential for its host. Its stall limit restarts with
+// each piece of the body that is sent.
 func (d *httpDialer) send(ctx context.Context, req *http.Request, body io.Reader) (*http.Response, error) {
 	req.Header.Set("User-Agent", "git/"+agent) // forges route on the word git
 	if !d.away {
 		d.r.auth.header(req)
 	}
 	if st, _ := ctx.Value(stallKey{}).(*stall); st != nil {
-		var answered atomic.Bool // a body may still be read then
+		var answered atomic.Bool // the body may still be read after the answer
 		t := time.AfterFunc(st.after, func() {
 			if !answered.Load() {
 				st.abort(errStalled)
@@ -236,7 +236,7 @@ func (d *httpDialer) send(ctx context.Context, req *http.Request, body io.Reader
 	return resp, certificateHint(err, d.r.t)
 }
 
-// certificateHint says what mends a certificate that is not believed.
+// certificateHint adds advice to the error for an untrusted certificate.
 func certificateHint(err error, t target) error {
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
@@ -257,8 +257,8 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// challenge looks at the status. It reports true when a further credential is
-// at hand and the request is worth repeating; any other refusal is an error.
+// challenge checks the status. It returns true if another credential is available and the
+// request should be repeated. Any other refusal is an error.
 func (d *httpDialer) challenge(ctx context.Context, resp *http.Response) (retry bool, err error) {
 	code := resp.StatusCode
 	if code == http.StatusOK {
@@ -291,9 +291,8 @@ func (d *httpDialer) challenge(ctx context.Context, resp *http.Response) (retry 
 	return false, fault.New(fault.Network, "the host answered HTTP %d%s", code, said)
 }
 
-// round posts a request. A large pack is sent while it is made, in chunks, as
-// git does; a server that takes no chunks (a CGI one, for instance) gets it
-// again with its length.
+// round posts a request. A large pack is sent in chunks while it is made, as in git. A server
+// that accepts no chunks, such as a CGI program, gets it again with its length.
 func (s *httpSession) round(ctx context.Context, q *request) (*pktReader, error) {
 	s.Close()
 	make := q.stream
@@ -324,7 +323,7 @@ func (s *httpSession) round(ctx context.Context, q *request) (*pktReader, error)
 		} else if retry {
 			continue
 		}
-		if s.d.told && !s.d.thanks { // there was no first request, after which they are told
+		if s.d.told && !s.d.thanks { // there was no first request, after which the helpers would be notified
 			s.d.thanks = true
 			s.d.r.auth.approve(ctx)
 		}
@@ -332,18 +331,18 @@ func (s *httpSession) round(ctx context.Context, q *request) (*pktReader, error)
 	}
 }
 
-// refusesChunks reports whether a body of unknown size was turned down. A server that
-// answered, or hung up, before it had the whole body cannot have acted on it. One that took
-// it, but handed nothing on to its program, answers with nothing, or that it failed: should
-// it have acted after all, then the second push is refused, for the refs are not any more
-// where it wants them.
+// refusesChunks reports whether the server refused a body of unknown size. A server that
+// answered or closed the connection before it had the whole body cannot have acted on it. A
+// server that took the body but did not pass it to its program answers with nothing, or with a
+// failure. If it acted after all, the second push is refused, because the refs are no longer
+// at their old values.
 func (b *body) refusesChunks(ctx context.Context, resp *http.Response, err error) bool {
 	if err != nil {
 		return !b.whole.Load()
 	}
 	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusRequestEntityTooLarge:
-		return false // says something else, whatever the form of the body
+		return false // not about the form of the body
 	case http.StatusBadRequest, http.StatusLengthRequired, http.StatusInternalServerError, http.StatusNotImplemented:
 	case http.StatusOK:
 		in := bufio.NewReader(resp.Body)
@@ -361,7 +360,7 @@ func (b *body) refusesChunks(ctx context.Context, resp *http.Response, err error
 	return true
 }
 
-// peeked is a body of which the beginning was looked at.
+// peeked is a body whose beginning was peeked at.
 type peeked struct {
 	io.Reader
 	io.Closer
@@ -398,7 +397,7 @@ func (s *httpSession) post(ctx context.Context, b *body) (*http.Response, error)
 	return s.d.send(ctx, req, data)
 }
 
-// gzipped packs many ids, which halves them.
+// gzipped compresses a request with many ids to half its size.
 func gzipped(r io.Reader) (io.Reader, int64) {
 	var buf bytes.Buffer
 	z := gzip.NewWriter(&buf)

@@ -8,8 +8,8 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// stall ends an operation when one wait for the remote takes too long. Time
-// that we spend ourselves between reads does not count.
+// stall ends an operation when one wait for the remote takes too long. The time between reads
+// is ours and does not count.
 type stall struct {
 	after time.Duration
 	abort context.CancelCauseFunc
@@ -53,7 +53,7 @@ type watchedWriter struct {
 
 func (w *watchedWriter) Write(p []byte) (int, error) {
 	n := 0
-	for n < len(p) { // in pieces: a slow line is not a dead one
+	for n < len(p) { // in pieces, so that a slow connection is not a dead one
 		part := p[n:min(len(p), n+32<<10)]
 		m, err := watch(w.ctx, func() (int, error) { return w.w.Write(part) })
 		n += m

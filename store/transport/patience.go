@@ -13,28 +13,28 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// A host with many callers hangs up on some of them: git daemon has 32 children, sshd lets
-// few begin at a time, a web server answers 503. Whoever was told nothing yet asks again,
-// after a random time that grows, so that all who were sent away do not come back at once.
+// A host with many callers closes some connections: git daemon has 32 children, sshd limits
+// unauthenticated connections, a web server answers 503. A client without any answer yet tries
+// again after a random time that grows, so that the refused clients do not all return at once.
 const (
 	openTries = 10
-	openPause = 80 * time.Millisecond // the first pause is at most that, each further twice as much
-	openGrow  = 5                     // up to so many doublings
-	busyMost  = 10 * time.Second      // of what a host may ask to wait
+	openPause = 80 * time.Millisecond // the first pause is at most this long; each further one doubles
+	openGrow  = 5                     // most doublings
+	busyMost  = 10 * time.Second      // longest wait that a host may request
 )
 
-// errSilence: the remote went away before it said anything.
+// errSilence means that the remote closed the connection before it sent anything.
 var errSilence = errors.New("remote closed the connection without an answer")
 
-// busyError is the answer of a web server that wants to be asked later.
+// busyError is the answer of a web server that is temporarily busy.
 type busyError struct {
 	status int
-	after  time.Duration // 0: it does not say when
+	after  time.Duration // 0: not stated
 }
 
 func (e *busyError) Error() string { return "the host is busy (HTTP " + strconv.Itoa(e.status) + ")" }
 
-// busy returns the error of a status that passes, or nil.
+// busy returns the error for a temporary status, or nil.
 func busy(resp *http.Response) error {
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -48,7 +48,7 @@ func busy(resp *http.Response) error {
 	return fault.New(fault.Network, "%w", e).Advise("try again later")
 }
 
-// passes reports whether an error of opening a conversation may be gone the next time.
+// passes reports whether an error of opening a connection may not occur the next time.
 func passes(err error) bool {
 	var op *net.OpError
 	var b *busyError
@@ -56,7 +56,7 @@ func passes(err error) bool {
 		errors.As(err, &op) && op.Op != "dial" && !op.Timeout()
 }
 
-// begin opens a conversation and reads what the server says first.
+// begin opens a session and reads the server's advertisement.
 func (r *Remote) begin(ctx context.Context, service string, version int, prefixes []string) (session, *advert, error) {
 	for try := range r.o.Tries {
 		s, a, err := r.beginOnce(ctx, service, version, prefixes)

@@ -10,10 +10,9 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// The framing of git's wire protocol: four hexadecimal digits that count
-// themselves and the payload, or one of three marks. go-git's pktline refuses
-// the delimiter that version 2 needs and prints packets when GIT_TRACE_PACKET
-// is set, so these few lines are ours.
+// The framing of git's wire protocol: four hexadecimal digits with the length of themselves
+// and the payload, or one of three marks. go-git's pktline refuses the delimiter that version
+// 2 needs, and prints packets if GIT_TRACE_PACKET is set, so these few lines are ours.
 const (
 	pktMax     = 65520 // longest packet, its four length digits included ("LARGE_PACKET_MAX" in git)
 	pktPayload = pktMax - 4
@@ -28,11 +27,11 @@ const (
 	pktEnd                  // 0002: the end of a response on a stateless connection
 )
 
-// errPktLength is the refusal of a packet whose length cannot be right.
+// errPktLength is the error for a packet with an invalid length.
 var errPktLength = errors.New("packet length is not four lower-case hexadecimal digits within the bounds")
 
-// pktReader reads packets from r. It never reads past the packet it returns,
-// except into the buffer of r, so that what follows can be read from r itself.
+// pktReader reads packets from r. It reads no further than the packet that it returns, except
+// into the buffer of r, so that later data can be read from r itself.
 type pktReader struct {
 	r   *bufio.Reader
 	buf []byte
@@ -73,7 +72,7 @@ func (p *pktReader) next() (pktKind, []byte, error) {
 	return pktData, p.buf, nil
 }
 
-// pktLength decodes the digits: 0, 1, 2 for the marks, else the whole length.
+// pktLength decodes the digits: 0, 1, 2 for the marks, otherwise the whole length.
 func pktLength(head [4]byte) (int, error) {
 	n := 0
 	for _, c := range head {
@@ -92,8 +91,8 @@ func pktLength(head [4]byte) (int, error) {
 	return n, nil
 }
 
-// line returns the next packet as a line of text, without its final LF. An
-// "ERR " line, by which a server refuses, becomes an error.
+// line returns the next packet as a line of text, without its final LF. An "ERR " line, with
+// which a server refuses, becomes an error.
 func (p *pktReader) line() (pktKind, string, error) {
 	kind, data, err := p.next()
 	if err != nil || kind != pktData {
@@ -106,8 +105,8 @@ func (p *pktReader) line() (pktKind, string, error) {
 	return pktData, string(data), nil
 }
 
-// list hands the lines of a list to take, up to the packet that ends it. More than most
-// lines, or another packet, are the error malformed.
+// list passes the lines of a list to take, up to the packet end. More than most lines, or
+// another packet, give the error malformed.
 func (p *pktReader) list(end pktKind, most int, malformed error, take func(line string) error) error {
 	for n := 0; ; n++ {
 		kind, line, err := p.line()

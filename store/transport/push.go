@@ -10,26 +10,25 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Update is one move of a ref of the remote: from Old, where the caller believes
-// it to be (zero: it must not exist), to New (zero: delete it).
+// Update is one move of a ref of the remote: from Old, which the caller expects (zero: it must
+// not exist), to New (zero: delete it).
 type Update = store.Update
 
 // updateMax bounds the refs of one push.
 const updateMax = 10_000
 
-// Push moves refs of the remote in one request, all or none when the remote
-// offers that, and sends the objects it lacks. from must hold every New. A ref
-// that is not at its Old, or that the remote refuses to move, gives a
-// *RejectedError (Conflict, or Denied when the remote's rules refuse).
+// Push moves refs of the remote in one request, all or none if the remote offers that, and
+// sends the missing objects. from must hold every New. A ref that is not at its Old, or that
+// the remote refuses to move, gives a *RejectedError (Conflict; or Denied or Limit if the
+// remote's rules refuse).
 func (r *Remote) Push(ctx context.Context, from *store.Repo, updates []Update) error {
 	return r.push(ctx, &pushing{r: r, from: from, updates: updates})
 }
 
-// PushObjects is Push for a caller who knows which objects the remote lacks,
-// having just made them: exactly those are sent, each once, and nothing is read to find
-// them out. A remote that lacks others refuses the push, and nothing is changed there.
-// One that cannot move all refs or none is given them one after the other, in their
-// order, until it refuses one.
+// PushObjects is Push for a caller that has just made all objects that the remote lacks.
+// Exactly those are sent, each once, without reading anything to find them. A remote that
+// lacks other objects refuses the push and changes nothing. To a remote without atomic pushes,
+// the refs are pushed one by one in their order, until it refuses one.
 func (r *Remote) PushObjects(ctx context.Context, from *store.Repo, updates []Update, objects []store.OID) error {
 	err := r.push(ctx, &pushing{r: r, from: from, updates: updates, objects: objects, ordered: true})
 	if !errors.Is(err, errNotAtomic) {
@@ -43,16 +42,16 @@ func (r *Remote) PushObjects(ctx context.Context, from *store.Repo, updates []Up
 	return nil
 }
 
-// PushNames moves refs of the remote to objects that it has already, as many as it will: what
-// it refuses is an error, and the rest may have moved.
+// PushNames moves refs of the remote to objects that the remote already has. A refused ref is
+// an error, but other refs may have moved.
 func (r *Remote) PushNames(ctx context.Context, from *store.Repo, updates []Update) error {
 	return r.push(ctx, &pushing{r: r, from: from, updates: updates, objects: []store.OID{}})
 }
 
 var errNotAtomic = errors.New("the remote cannot move several refs at once")
 
-// DryRun reports what Push would, as far as the remote tells without being
-// sent anything: access, and where its refs are.
+// DryRun reports the result of Push as far as it is known without sending anything: access,
+// and the positions of the remote's refs.
 func (r *Remote) DryRun(ctx context.Context, from *store.Repo, updates []Update) error {
 	return r.push(ctx, &pushing{r: r, from: from, updates: updates, dry: true})
 }
@@ -79,12 +78,12 @@ func (r *Remote) push(ctx context.Context, p *pushing) error {
 	})
 }
 
-// receive returns a conversation with receive-pack, and what the server said first: the one
-// that RefsToPush began, unless another operation ended it.
+// receive returns a session with receive-pack and its advertisement. It uses the session that
+// RefsToPush began, unless another operation ended it.
 func (r *Remote) receive(ctx context.Context) (session, *advert, error) {
 	k := r.ready
 	r.ready = nil
-	r.drop() // a host may serve few at a time, and counts both
+	r.drop() // a host may serve few connections at a time, and counts both
 	if k == nil {
 		return r.begin(ctx, receivePack, 0, nil)
 	}
@@ -115,14 +114,14 @@ func checkUpdates(from *store.Repo, updates []Update) error {
 	return nil
 }
 
-// pushing is one push under way.
+// pushing is one push in progress.
 type pushing struct {
 	r       *Remote
 	s       session
 	from    *store.Repo
 	updates []Update
 	objects []store.OID // to send; nil: find out
-	ordered bool        // several updates together, or errNotAtomic
+	ordered bool        // several updates atomically, or errNotAtomic
 	dry     bool
 	caps    caps
 	words   hostWords
@@ -161,8 +160,8 @@ func (p *pushing) run(ctx context.Context, a *advert) error {
 	return p.report(in)
 }
 
-// fits compares the remote's refs with what the caller expects, before a byte
-// of the pack is made.
+// fits compares the remote's refs with the caller's expectation, before any byte of the pack
+// is made.
 func (p *pushing) fits(a *advert) error {
 	if err := a.sameFormat(p.from.Format()); err != nil {
 		return err
@@ -181,7 +180,7 @@ func (p *pushing) fits(a *advert) error {
 	return nil
 }
 
-// whereabouts says where a ref is.
+// whereabouts describes the position of a ref.
 func whereabouts(at store.OID) string {
 	if at.IsZero() {
 		return "not there"
@@ -189,7 +188,7 @@ func whereabouts(at store.OID) string {
 	return "at " + at.String()
 }
 
-// encode writes the commands and reports whether a pack has to follow.
+// encode writes the commands and reports whether a pack must follow.
 func (p *pushing) encode(w *pktWriter) (packs bool) {
 	ask := []string{"report-status"}
 	for _, c := range []string{"side-band-64k", "quiet", "atomic", "ofs-delta"} {
@@ -211,7 +210,7 @@ func (p *pushing) encode(w *pktWriter) (packs bool) {
 	return packs
 }
 
-// hexOID is an id as the format writes it, zero included.
+// hexOID returns an id in the format's digits, also for the zero id.
 func hexOID(id store.OID, f store.Format) string {
 	if id.IsZero() {
 		return strings.Repeat("0", 2*int(f))
@@ -219,7 +218,7 @@ func hexOID(id store.OID, f store.Format) string {
 	return id.String()
 }
 
-// common are the objects that both sides have, as far as the remote's refs tell.
+// common returns the objects that both sides have, according to the remote's refs.
 func (p *pushing) common(a *advert) []store.OID {
 	var ids []store.OID
 	seen := map[store.OID]bool{}
@@ -232,7 +231,7 @@ func (p *pushing) common(a *advert) []store.OID {
 	return ids
 }
 
-// report reads what the remote did: "unpack ok", then ok or ng for each ref.
+// report reads the remote's result: "unpack ok", then ok or ng for each ref.
 func (p *pushing) report(in *pktReader) error {
 	if !p.caps.has("side-band-64k") {
 		return p.judge(in.readReport())
@@ -246,11 +245,11 @@ func (p *pushing) report(in *pktReader) error {
 	return p.judge(rep, err)
 }
 
-// An outcome is what the remote did, in its own words.
+// An outcome is the remote's result, in its own words.
 type outcome struct {
 	unpack string
-	done   map[string]bool // refs that it says it moved
-	ref    string          // the first that it did not move, "" for none
+	done   map[string]bool // refs that it reports as moved
+	ref    string          // the first ref that it did not move; "" for none
 	why    string
 }
 
@@ -279,9 +278,9 @@ func (p *pktReader) readReport() (rep outcome, err error) {
 	return rep, err
 }
 
-// judge makes of the report, and of what the host's hooks and rules printed, the error of
-// the push. A pack that the host refuses for a reason that it gives is refused for good;
-// one that it could not take for none may be taken the next time.
+// judge makes the push's error from the report and from the output of the host's hooks and
+// rules. A pack that the host refuses with a reason is refused for good. Without a reason,
+// another try may succeed.
 func (p *pushing) judge(rep outcome, err error) error {
 	said := p.words.said()
 	switch {

@@ -9,8 +9,7 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// list returns the refs under prefixes, and the branch of HEAD when HEAD is
-// among them.
+// list returns the refs under prefixes, and the branch of HEAD if HEAD is among them.
 func (r *Remote) list(ctx context.Context, prefixes []string) (refs map[string]store.OID, head string, err error) {
 	err = r.do(ctx, "list refs of", func(ctx context.Context) error {
 		return r.reading(ctx, func() error {
@@ -46,18 +45,17 @@ func (r *Remote) listOnce(ctx context.Context, prefixes []string) (map[string]st
 	return refs, head, nil
 }
 
-// kept is a session between two operations: of upload-pack in version 2, or of receive-pack
-// before a push.
+// kept is a session between two operations: with upload-pack in version 2, or with
+// receive-pack before a push.
 type kept struct {
 	session
 	a *advert
 }
 
-// keep holds a session for the next operation. Setting one up costs a TLS or
-// ssh handshake.
+// keep keeps a session for the next operation, because a new one costs a TLS or ssh handshake.
 func (r *Remote) keep(s session, a *advert) {
 	if st, ok := s.(*stream); ok && !st.pause() {
-		return // the operation's end has closed it
+		return // the end of the operation closed it
 	}
 	if r.idle != nil {
 		r.idle.Close()
@@ -65,12 +63,12 @@ func (r *Remote) keep(s session, a *advert) {
 	r.idle = &kept{s, a}
 }
 
-// uploadKept is upload with a session that was kept, when there is one.
+// uploadKept is upload with a kept session, if there is one.
 func (r *Remote) uploadKept(ctx context.Context, prefixes []string) (session, *advert, error) {
 	k := r.idle
 	r.idle = nil
 	if k == nil {
-		if r.ready != nil && isStream(r.ready.session) { // a host may serve few at a time
+		if r.ready != nil && isStream(r.ready.session) { // a host may serve few connections at a time
 			r.drop()
 		}
 		return r.upload(ctx, prefixes)

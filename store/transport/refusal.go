@@ -9,13 +9,13 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// A RejectedError says that the remote refused to move a ref. Its code is Conflict when the
-// ref is not where the caller expected it, Limit when what was sent is too large for the
-// host, else Denied.
+// A RejectedError means that the remote refused to move a ref. Its code is Conflict if the ref
+// is not where the caller expected it, and Limit if the push is too large for the host. It is
+// Network if the remote does not report that the ref moved, and otherwise Denied.
 type RejectedError struct {
 	Name   string // full name of the ref
 	Reason string // in the remote's words, cleaned of control characters, or ours
-	Said   string // what the host's rules printed meanwhile, cleaned and bounded; "" nothing
+	Said   string // the output of the host's rules, cleaned and bounded; "" for none
 	code   fault.Code
 }
 
@@ -26,8 +26,8 @@ func (e *RejectedError) Error() string {
 	return fmt.Sprintf("push %s: rejected: %s (the host says: %s)", e.Name, e.Reason, e.Said)
 }
 
-// rejected tells a lost race from a refusal by rule, in the words that git
-// and forges use.
+// rejected distinguishes a lost race from a refusal by a rule, by the words that git and
+// forges use.
 func rejected(name, why, said string) *RejectedError {
 	low := strings.ToLower(why)
 	if hasAny(low, "fetch first", "non-fast-forward", "fast-forward", "already exists", "cannot lock ref", "failed to lock",
@@ -37,7 +37,7 @@ func rejected(name, why, said string) *RejectedError {
 	return &RejectedError{name, why, said, ruleCode(why + " " + said)}
 }
 
-// ruleCode is Limit for a rule about sizes, Denied for any other.
+// ruleCode returns Limit for a rule about sizes, otherwise Denied.
 func ruleCode(text string) fault.Code {
 	if hasAny(strings.ToLower(text), "too large", "exceeds", "maximum allowed size", "size limit", "file size", "quota") {
 		return fault.Limit
@@ -45,8 +45,8 @@ func ruleCode(text string) fault.Code {
 	return fault.Denied
 }
 
-// hint is what a publisher can do about the refusal. Who keeps the host's rules has to
-// change them: no hint leads around them.
+// hint is the publisher's remedy for the refusal. Only the host's administrator can change its
+// rules: no hint leads around them.
 func (e *RejectedError) hint() fault.Hint {
 	low := strings.ToLower(e.Reason + " " + e.Said)
 	branch := strings.TrimPrefix(e.Name, "refs/heads/")
@@ -67,15 +67,15 @@ func (e *RejectedError) hint() fault.Hint {
 	return fault.Advice("ask whoever runs the host: it refused by a rule of its own")
 }
 
-// hostWords gathers what a host prints while it works, up to a bound. A line may come in
+// hostWords collects a host's output during an operation, up to a bound. A line may arrive in
 // several packets.
 type hostWords struct {
 	raw strings.Builder
-	to  func(string) // gets each piece as it comes; nil: nobody
+	to  func(string) // receives each piece as it arrives; may be nil
 }
 
 const (
-	wordsMax = 16 << 10 // gathered, in bytes; what follows is dropped
+	wordsMax = 16 << 10 // collected, in bytes; the rest is dropped
 	saidMax  = 1000     // shown, in bytes
 )
 
@@ -86,21 +86,21 @@ func (w *hostWords) add(text string) {
 	}
 }
 
-// pattern is compiled when a host has something to say, and not at every start.
+// pattern compiles a regular expression on first use, and not at every start.
 func pattern(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
 
-// counting is what git itself prints of its progress.
+// counting matches git's own progress lines.
 var counting = pattern(`^(remote: )?(Enumerating|Counting|Compressing|Receiving|Resolving|Unpacking|Checking|Updating|Writing|Processing|Total|Delta compression)\b[^:]*(:|$|\()`)
 
-// banner is a line that only draws a frame, as forges do around their words.
+// banner matches a line that only draws a frame, as forges do around their messages.
 var banner = pattern(`^(error:|fatal:)?[\s=*#+_~-]*$`)
 
-// escapes are what colours a terminal.
+// escapes matches terminal colour sequences.
 var escapes = pattern("\x1b\\[[0-9;?]*[A-Za-z]")
 
-// said returns what a person can use of the words, on one line.
+// said returns the useful part of the output, on one line.
 func (w *hostWords) said() string {
 	var parts []string
 	size := 0

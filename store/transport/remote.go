@@ -15,22 +15,22 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Options say how remotes are reached. The zero value reaches public
-// repositories and knows no credentials.
+// Options are the settings for reaching remotes. The zero value reaches public repositories
+// and has no credentials.
 type Options struct {
-	// Token returns the value of TokenVariable for a host ("git.example.org", or with a
-	// port that is not https's), or "". It is sent to that host and port only, and only
-	// after the host asked for it.
+	// Token returns the value of TokenVariable for a host ("git.example.org", or with a port
+	// that is not https's), or "". It is sent only to that host and port, and only after the
+	// host requested credentials.
 	Token func(host string) string
-	// Netrc is the path of the user's netrc file; "" = none. Asked after Token.
+	// Netrc is the path of the user's netrc file; "" = none. It is asked after Token.
 	Netrc string
-	// Git is the path of git: for the user's settings of it, and for its credential
-	// helpers, asked last; "" = none.
+	// Git is the path of git, for the user's git settings, and for its credential helpers,
+	// which are asked last; "" = none.
 	Git string
 	// SSH is the path of the ssh program; "" = "ssh", looked up in PATH.
 	SSH string
-	// Env is the user's environment; CleanEnv of it goes to ssh and git. Its variables for
-	// git (GIT_SSH_COMMAND, GIT_SSL_CAINFO, GIT_CONFIG_GLOBAL, …) count.
+	// Env is the user's environment; CleanEnv of it goes to ssh and git. Its variables for git
+	// (GIT_SSH_COMMAND, GIT_SSL_CAINFO, GIT_CONFIG_GLOBAL, …) have effect.
 	Env []string
 	// Proxy chooses an HTTP proxy, as http.ProxyFromEnvironment does; nil = none.
 	Proxy func(*http.Request) (*url.URL, error)
@@ -38,29 +38,31 @@ type Options struct {
 	TLS *tls.Config
 	// Insecure allows http:// to hosts other than this machine.
 	Insecure bool
-	// Plain are hosts (host, or host:port) that may be spoken to over http://.
+	// Plain are hosts (host, or host:port) that may be reached over http://.
 	Plain []string
 	// ReadOnly refuses to push.
 	ReadOnly bool
 
-	// Cache is a directory, which may be emptied at any time, where it is kept what hosts
-	// said that they can do, so that the next process need not ask; "" keeps nothing.
+	// Cache is a directory for the capabilities of hosts, so that the next process need not
+	// ask for them. It may be emptied at any time; "" keeps nothing.
 	Cache string
 
-	// Importer starts a program that serves store.ServeImport with the arguments that
-	// follow it: packs that may be large are read there. nil reads them here.
+	// Importer is the command line of a program that calls store.ServeImport with the
+	// arguments after it. Packs that may be large are read there; nil reads them in this
+	// process.
 	Importer []string
 
-	// Timeout bounds each operation; 0 = 15 minutes. A shorter deadline of its
-	// context counts too.
+	// Timeout bounds each operation; 0 = 15 minutes. A shorter deadline in the context also
+	// applies.
 	Timeout time.Duration
 	// Connect bounds setting up a connection; 0 = 15 seconds.
 	Connect time.Duration
-	// Stall bounds each wait for the remote to send or take something; 0 = 60 seconds.
+	// Stall bounds each wait for the remote to send or receive data; 0 = 60 seconds.
 	Stall time.Duration
-	// Tries is how often a host is asked that hangs up before it says anything; 0 = 10.
+	// Tries is how often a host is tried that closes the connection before it sends anything;
+	// 0 = 10.
 	Tries int
-	// MaxAdvert bounds what a remote may say about its refs, in bytes; 0 = 64 MiB.
+	// MaxAdvert bounds the remote's data about its refs, in bytes; 0 = 64 MiB.
 	MaxAdvert int64
 	// Progress gets the remote's progress texts, cleaned of control characters;
 	// nil asks the remote to be quiet.
@@ -88,44 +90,44 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Remote is a repository somewhere else. It is safe for concurrent use; its
-// operations run one after the other.
+// Remote is a repository somewhere else. It is safe for concurrent use; its operations run one
+// after the other.
 type Remote struct {
 	t    target
 	o    Options
 	auth *authState
 	dial dialer
-	git  *gitSettings // nil: none were asked for
+	git  *gitSettings // nil: no settings were requested
 
-	pusher *Remote // where pushes go, when git's pushInsteadOf names another address; nil: here
+	pusher *Remote // target of pushes, if git's pushInsteadOf names another address; nil: the same
 
 	mu    sync.Mutex
 	idle  *kept // nil = none
-	ready *kept // a conversation about a push that has yet to come; nil = none
+	ready *kept // a session for a push that is expected; nil = none
 }
 
-// dialer begins a conversation with a service of a remote.
+// dialer opens sessions with a service of a remote.
 type dialer interface {
-	// open returns a session whose advertisement is still to be read.
-	// version is what the client would like to speak.
+	// open returns a session with an unread advertisement. version is the client's preferred
+	// version.
 	open(ctx context.Context, service string, version int) (session, error)
 }
 
-// session is one conversation: an advertisement, then requests and answers.
-// Over HTTP each request is a POST; over the others there is one stream.
+// session is one exchange with a service: an advertisement, then requests and answers. Over
+// HTTP each request is a POST; the others use one stream.
 type session interface {
 	// advert returns the stream of the advertisement.
 	advert() *pktReader
-	// round sends a request and returns the stream of the answer, which is to be
-	// read to its end before the next round. With an error there may be an answer too, to
-	// a pack that was not taken completely.
+	// round sends a request and returns the stream of the answer. Read it to its end before
+	// the next round. With an error there may also be an answer, to a pack that was not
+	// received completely.
 	round(ctx context.Context, q *request) (*pktReader, error)
 	Close() error
 }
 
-// Dial checks an address and returns the remote behind it. Nothing is sent
-// before the first operation. Its errors are of code Usage. What the user's git was told
-// about the address (insteadOf, http.*, core.sshCommand) counts here, too.
+// Dial checks an address and returns the remote for it. It sends nothing before the first
+// operation. Its errors are of code Usage. The user's git settings for the address (insteadOf,
+// http.*, core.sshCommand) apply here, too.
 func Dial(address string, o Options) (*Remote, error) {
 	r, err := dialFor(address, o, false)
 	if err != nil || o.ReadOnly || r.git == nil || r.git.instead(address, true) == r.git.instead(address, false) {
@@ -135,7 +137,7 @@ func Dial(address string, o Options) (*Remote, error) {
 	return r, err
 }
 
-// dialFor is Dial for reading, or for what git's pushInsteadOf makes of an address.
+// dialFor is Dial for reading, or for the address after git's pushInsteadOf.
 func dialFor(address string, o Options, push bool) (*Remote, error) {
 	t, err := parseTarget(address)
 	if err != nil {
@@ -166,12 +168,12 @@ func dialFor(address string, o Options, push bool) (*Remote, error) {
 	return r, nil
 }
 
-// mayBePlain reports whether a host may be spoken to over http.
+// mayBePlain reports whether a host may be reached over http.
 func mayBePlain(t target, o Options) bool {
 	return o.Insecure || isLoopback(t.host) || slices.ContainsFunc(o.Plain, func(host string) bool { return strings.EqualFold(host, t.hostPort()) })
 }
 
-// heed applies what the user's git was told. A path of this machine is not looked up.
+// heed applies the user's git settings. It skips local paths.
 func (r *Remote) heed(address string, push bool) error {
 	if r.t.scheme == "file" {
 		return nil
@@ -183,7 +185,7 @@ func (r *Remote) heed(address string, push bool) error {
 		if err != nil {
 			return fault.New(fault.CodeOf(err), "address %q, by git's insteadOf: %w", address, err)
 		}
-		t.text = r.t.text // what the user wrote
+		t.text = r.t.text // the user's own text
 		if given != nil {
 			r.auth.given, r.auth.seen = given, append(r.auth.seen, given.secret)
 		}
@@ -195,7 +197,7 @@ func (r *Remote) heed(address string, push bool) error {
 	}
 	g.about(address)
 	var err error
-	if r.t.scheme == "https" { // reading the system's authorities takes milliseconds
+	if r.t.scheme == "https" { // only for https: loading the system's authorities takes milliseconds
 		if r.o.TLS, err = g.tls(r.o.TLS); err != nil {
 			return err
 		}
@@ -205,8 +207,8 @@ func (r *Remote) heed(address string, push bool) error {
 	return err
 }
 
-// cutCredential takes a password out of an address: whoever rewrites addresses on a build
-// machine often puts a token there.
+// cutCredential removes a password from an address: on build machines, rewritten addresses
+// often hold a token.
 func cutCredential(address string) (string, *credential) {
 	u, err := url.Parse(address)
 	if err != nil || u.User == nil {
@@ -221,10 +223,10 @@ func cutCredential(address string) (string, *credential) {
 	return u.String(), c
 }
 
-// String returns the address as it was given. It never holds a password.
+// String returns the given address. It never holds a password.
 func (r *Remote) String() string { return r.t.text }
 
-// Close ends connections that are kept for a further operation.
+// Close ends connections that were kept for another operation.
 func (r *Remote) Close() error {
 	if r.pusher != nil {
 		r.pusher.Close()
@@ -237,7 +239,7 @@ func (r *Remote) Close() error {
 	return r.drop()
 }
 
-// drop ends the conversations that are kept.
+// drop ends the kept sessions.
 func (r *Remote) drop() error {
 	var errs []error
 	for _, k := range []**kept{&r.idle, &r.ready} {
@@ -249,8 +251,8 @@ func (r *Remote) drop() error {
 	return errors.Join(errs...)
 }
 
-// do runs one operation under the remote's lock and deadline and makes its
-// error presentable.
+// do runs one operation under the remote's lock and deadline. It adds operation and address to
+// the error.
 func (r *Remote) do(ctx context.Context, op string, f func(ctx context.Context) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -260,14 +262,13 @@ func (r *Remote) do(ctx context.Context, op string, f func(ctx context.Context) 
 	defer abort(nil)
 	err := f(context.WithValue(ctx, stallKey{}, &stall{r.o.Stall, abort}))
 	if err != nil {
-		r.drop() // its stream may be in the middle of something
+		r.drop() // its stream may be in the middle of an answer
 	}
 	return r.wrap(ctx, op, err)
 }
 
-// reading runs f, which asks and changes nothing, and runs it again on a new
-// connection when a kept one turns out to be dead, or when the host may not be any more what
-// it said that it is.
+// reading runs f, which only reads. It runs f again on a new connection if a kept one turns
+// out to be dead, or if the host's cached capabilities may be outdated.
 func (r *Remote) reading(ctx context.Context, f func() error) error {
 	kept := r.idle != nil
 	err := f()
@@ -285,21 +286,21 @@ func (r *Remote) reading(ctx context.Context, f func() error) error {
 	return f()
 }
 
-// upload returns a session of upload-pack and what the server said first.
+// upload returns a session with upload-pack and its advertisement.
 func (r *Remote) upload(ctx context.Context, prefixes []string) (session, *advert, error) {
 	return r.begin(ctx, uploadPack, 2, prefixes)
 }
 
-// Head returns the branch that the remote's HEAD points at, or "" when the
-// remote does not tell or the repository is empty.
+// Head returns the branch that the remote's HEAD points at. It returns "" if the remote does
+// not name it or the repository is empty.
 func (r *Remote) Head(ctx context.Context) (string, error) {
 	_, head, err := r.list(ctx, []string{"HEAD"})
 	return head, err
 }
 
-// RefsToPush is Refs for a caller who is about to push to what it returns: it asks where pushes
-// go, and the push that comes next need not ask again. What keeps a caller from pushing, such
-// as a credential that may only read, is an error.
+// RefsToPush is Refs for a caller that will push to the returned refs. It asks the push
+// address, and the next push need not ask again. Everything that prevents a push, such as a
+// read-only credential, is an error.
 func (r *Remote) RefsToPush(ctx context.Context, prefixes ...string) (refs map[string]store.OID, err error) {
 	if r.pusher != nil {
 		return r.pusher.RefsToPush(ctx, prefixes...)
@@ -322,10 +323,10 @@ func (r *Remote) RefsToPush(ctx context.Context, prefixes ...string) (refs map[s
 		switch s := s.(type) {
 		case *stream:
 			if !s.pause() {
-				return nil // the operation's end has closed it
+				return nil // the end of the operation closed it
 			}
 		case *httpSession:
-			s.Close() // what was read; a request opens it again
+			s.Close() // it is read completely; a request opens it again
 		}
 		r.ready = &kept{s, a}
 		return nil
@@ -333,9 +334,9 @@ func (r *Remote) RefsToPush(ctx context.Context, prefixes ...string) (refs map[s
 	return refs, err
 }
 
-// Refs returns the remote's refs whose full names begin with one of the
-// prefixes, all of them without prefixes; "HEAD" is listed under its own name.
-// Names outside the grammar of rye's refs are left out.
+// Refs returns the remote's refs whose full names begin with one of the prefixes, or all refs
+// without prefixes; "HEAD" is listed under its own name. It omits names outside the grammar of
+// rye's refs.
 func (r *Remote) Refs(ctx context.Context, prefixes ...string) (map[string]store.OID, error) {
 	for _, p := range prefixes {
 		if !validPrefix(p) {

@@ -10,25 +10,25 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// request is what one round sends: packets, and behind them perhaps a pack.
+// request is the data of one round: packets, perhaps followed by a pack.
 type request struct {
 	head  bytes.Buffer
 	pack  func(io.Writer) error // writes the same objects each time; nil = none
-	limit int64                 // bytes that the answer may have; 0 = the session's own
+	limit int64                 // most bytes of the answer; 0 = the session's own limit
 }
 
 func (q *request) packets() *pktWriter { return &pktWriter{w: &q.head} }
 
-// bodyMemory is the size up to which a body is sent with its length from
-// memory, in bytes: git's http.postBuffer.
+// bodyMemory is the largest body, in bytes, that is sent from memory with its length: the
+// default of git's http.postBuffer.
 const bodyMemory = 1 << 20
 
-// body is what one POST sends. size is -1 while it is still being made.
+// body is the body of one POST. size is -1 while it is still being made.
 type body struct {
 	io.Reader
 	size  int64
 	whole atomic.Bool  // it was read to its end
-	end   func() error // stops making it and returns the error of doing so
+	end   func() error // stops making it and returns the error of making it
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -39,11 +39,11 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// errBodyUnused stops making a body that nobody reads further.
+// errBodyUnused stops making a body that is not read any further.
 var errBodyUnused = errors.New("body is not read further")
 
-// stream returns the body while the pack is being made. A small one is made
-// completely first, so that its size is known.
+// stream returns the body while the pack is being made. A small pack is made completely first,
+// so that its size is known.
 func (q *request) stream() (*body, error) {
 	if q.pack == nil {
 		return q.inMemory(nil), nil
@@ -77,8 +77,8 @@ func (q *request) inMemory(pack []byte) *body {
 	}
 }
 
-// spool returns the body with its size, through a temporary file, for servers
-// that take no body of unknown size.
+// spool returns the body with its size, by way of a temporary file, for servers that accept no
+// body of unknown size.
 func (q *request) spool() (*body, error) {
 	f, err := os.CreateTemp("", "rye-push-*.pack")
 	if err != nil {

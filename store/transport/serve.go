@@ -12,14 +12,14 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// conversation is the server's side of one session, or over HTTP of one request.
+// conversation is the server's side of one session, or of one HTTP request.
 type conversation struct {
 	s    *Server
 	repo *store.Repo
 	in   *pktReader
 	out  *bufio.Writer
 	w    *pktWriter
-	once bool // HTTP: the client repeats itself with each request
+	once bool // HTTP: the client repeats its state in each request
 }
 
 func (s *Server) converse(repo *store.Repo, in io.Reader, out io.Writer) *conversation {
@@ -27,7 +27,7 @@ func (s *Server) converse(repo *store.Repo, in io.Reader, out io.Writer) *conver
 	return &conversation{s: s, repo: repo, in: newPktReader(in), out: b, w: &pktWriter{w: b}}
 }
 
-// serve speaks with one client over a stream until it has had enough.
+// serve serves one client over a stream until the client ends.
 func (s *Server) serve(ctx context.Context, repo *store.Repo, service string, version int, in io.Reader, out io.Writer) error {
 	c := s.converse(repo, in, out)
 	err := c.advertise(service, version)
@@ -37,7 +37,7 @@ func (s *Server) serve(ctx context.Context, repo *store.Repo, service string, ve
 	return c.end(err)
 }
 
-// answer takes requests of a service until the client has had enough.
+// answer answers requests to a service until the client ends.
 func (c *conversation) answer(ctx context.Context, service string, version int) error {
 	switch {
 	case service == receivePack:
@@ -48,7 +48,7 @@ func (c *conversation) answer(ctx context.Context, service string, version int) 
 	return c.upload0(ctx)
 }
 
-// end sends what is left, and a refusal in the form that clients understand.
+// end sends the remaining output, and an error in the form that clients understand.
 func (c *conversation) end(err error) error {
 	if err == io.EOF {
 		err = nil // the client left between requests
@@ -59,8 +59,8 @@ func (c *conversation) end(err error) error {
 	return errors.Join(err, c.w.err, c.out.Flush())
 }
 
-// refusal is the text of an error as the other side may see it: without paths
-// of this machine, which only unexpected errors hold.
+// refusal is the text of an error for the other side: without paths of this machine, which
+// only unexpected errors hold.
 func refusal(err error) string {
 	if fault.CodeOf(err) == fault.Failed {
 		return "the server could not do it"
@@ -68,7 +68,7 @@ func refusal(err error) string {
 	return cleanText(err.Error())
 }
 
-// advertise writes what a server says first.
+// advertise writes the server's advertisement.
 func (c *conversation) advertise(service string, version int) error {
 	format := "object-format=" + c.repo.Format().String()
 	if version == 2 && service == uploadPack {
@@ -111,8 +111,8 @@ func (c *conversation) advertise(service string, version int) error {
 	return errors.Join(c.w.err, c.out.Flush())
 }
 
-// refs returns the refs that are served, and the branch of HEAD with its id,
-// zero when the branch is not born yet.
+// refs returns the served refs, and the branch of HEAD with its id, zero if the branch has no
+// commit yet.
 func (c *conversation) refs() ([]store.Ref, store.Ref, error) {
 	all, err := c.repo.Refs("refs/")
 	if err != nil {
@@ -134,7 +134,7 @@ func (c *conversation) refs() ([]store.Ref, store.Ref, error) {
 	return refs, head, nil
 }
 
-// peel returns what an annotated tag names in the end, zero for anything else.
+// peel returns the final target of an annotated tag, zero for anything else.
 func (c *conversation) peel(r store.Ref) store.OID {
 	if !strings.HasPrefix(r.Name, "refs/tags/") {
 		return store.OID{}
@@ -167,7 +167,7 @@ type command struct {
 // argMax bounds the lines of one request.
 const argMax = 2*wantMax + 1000
 
-// readCommand reads a request of version 2; io.EOF when the client has left.
+// readCommand reads a request of version 2; io.EOF if the client has left.
 func (p *pktReader) readCommand() (*command, error) {
 	cmd := &command{}
 	inArgs := false
@@ -243,7 +243,7 @@ func (c *conversation) lsRefs(args []string) error {
 		}
 	}
 	if len(prefixes) > 1000 {
-		prefixes = nil // a prefix is a hint, and a client with that many wants most of them
+		prefixes = nil // prefixes are hints, and a client with so many wants most refs
 	}
 	refs, head, err := c.refs()
 	if err != nil {

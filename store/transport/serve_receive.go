@@ -9,7 +9,7 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// orders are what a client tells receive-pack to do.
+// orders are a client's commands to receive-pack.
 type orders struct {
 	updates []Update
 	status  bool // report-status
@@ -18,7 +18,7 @@ type orders struct {
 	packs   bool
 }
 
-// news are the ids that refs are to move to.
+// news returns the new ids of the refs.
 func (o *orders) news() (ids []store.OID) {
 	for _, u := range o.updates {
 		if !u.New.IsZero() {
@@ -28,8 +28,8 @@ func (o *orders) news() (ids []store.OID) {
 	return ids
 }
 
-// readOrders reads commands "<old> <new> <name>", with capabilities behind the
-// first, up to the flush. It returns nil when the client wants nothing.
+// readOrders reads commands "<old> <new> <name>", with capabilities after the first, up to the
+// flush. It returns nil if the client has no commands.
 func (p *pktReader) readOrders(f store.Format) (*orders, error) {
 	o := &orders{}
 	malformed := fault.New(fault.Malformed, "request is not a list of commands")
@@ -88,16 +88,16 @@ func parseOrder(line string, f store.Format) (u Update, err error) {
 	return u, nil
 }
 
-// receive takes a push: commands, then a pack unless all of them delete.
+// receive receives a push: commands, then a pack unless all of them delete.
 func (c *conversation) receive(ctx context.Context) error {
 	o, err := c.in.readOrders(c.repo.Format())
 	if err != nil || o == nil {
 		return err
 	}
-	refused := make([]string, len(o.updates)) // why, by position; "" = moved
+	refused := make([]string, len(o.updates)) // the reason, by position; "" = moved
 	unpack := c.obey(ctx, o, refused)
 	if unpack != nil && !c.once {
-		io.Copy(io.Discard, c.in.r) // the client reads our report when it has sent its pack
+		io.Copy(io.Discard, c.in.r) // the client reads our report only after it has sent its pack
 	}
 	if !o.status {
 		return nil
@@ -130,8 +130,8 @@ func (p *pktWriter) report(o *orders, unpack error, refused []string) error {
 	return p.err
 }
 
-// obey takes the objects into quarantine, checks them and every command, and
-// only then lets the objects in and moves refs.
+// obey receives the objects into a quarantine and checks them and every command. Only then it
+// accepts the objects and moves refs.
 func (c *conversation) obey(ctx context.Context, o *orders, refused []string) error {
 	r := &c.repo.Reader
 	var q *store.Quarantine
@@ -143,7 +143,7 @@ func (c *conversation) obey(ctx context.Context, o *orders, refused []string) er
 		}
 		defer q.Discard()
 		r = &q.Reader
-		whole = q.Connected(ctx, o.news()...) == nil // else find out for which ref
+		whole = q.Connected(ctx, o.news()...) == nil // if not, find the refs concerned
 	}
 	var good []Update
 	var tips []store.OID
@@ -176,9 +176,9 @@ func (c *conversation) obey(ctx context.Context, o *orders, refused []string) er
 	return nil
 }
 
-// adoptHead lets HEAD of a repository without a checkout name the first branch that was
-// pushed, main before others, as forges do: else nobody can clone it. That it fails is no
-// failure of the push.
+// adoptHead points HEAD of a repository without a checkout at the first pushed branch, main
+// before others, as forges do. Otherwise the repository could not be cloned. Its failure does
+// not fail the push.
 func (c *conversation) adoptHead(ctx context.Context, o *orders, refused []string) {
 	branch := ""
 	for i, u := range o.updates {
@@ -199,7 +199,7 @@ func fill(refused []string, why string) {
 	}
 }
 
-// move moves the refs that were allowed: together, or each for itself.
+// move moves the allowed refs: atomically, or one by one.
 func (c *conversation) move(ctx context.Context, o *orders, good []Update, refused []string) {
 	if o.atomic {
 		if err := c.repo.SwapAll(ctx, good, "push"); err != nil {
@@ -217,7 +217,7 @@ func (c *conversation) move(ctx context.Context, o *orders, good []Update, refus
 	}
 }
 
-// lost is the refusal of a move that came too late, in git's words.
+// lost returns the reason for a move that lost a race, in git's words.
 func lost(err error) string {
 	if fault.Is(err, fault.Conflict) {
 		return "cannot lock ref: " + refusal(err)
@@ -225,8 +225,7 @@ func lost(err error) string {
 	return refusal(err)
 }
 
-// allowed checks one command against the server's rules. r sees the pushed
-// objects, too.
+// allowed checks one command against the server's rules. r also reads the pushed objects.
 func (c *conversation) allowed(ctx context.Context, r *store.Reader, u Update) error {
 	if !validRef(u.Name) {
 		return fault.New(fault.Usage, "invalid ref name")

@@ -11,7 +11,7 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// needs is what a client asks upload-pack for, in any version.
+// needs is a client's request to upload-pack, in any version.
 type needs struct {
 	want, have, shallow []store.OID
 	depth               int
@@ -21,7 +21,7 @@ type needs struct {
 	band                int  // versions 0 and 1: longest sideband packet, 0 = none
 }
 
-// arg takes one line of a request that all versions share.
+// arg reads one line of a request, in the form that all versions share.
 func (n *needs) arg(line string) error {
 	word, rest, _ := strings.Cut(line, " ")
 	switch word {
@@ -50,14 +50,14 @@ func (n *needs) arg(line string) error {
 	case "done":
 		n.done = true
 	case "thin-pack", "no-progress", "include-tag", "ofs-delta", "wait-for-done":
-		// permissions that we need not use
+		// options that we need not use
 	default:
 		return fault.New(fault.Usage, "%q is not supported", cleanText(word))
 	}
 	return nil
 }
 
-// narrowed reports whether the answer is less than everything reachable.
+// narrowed reports whether the answer has fewer objects than all reachable ones.
 func (n *needs) narrowed() bool {
 	return n.depth > 0 || len(n.shallow) > 0 || n.filter != filter{}
 }
@@ -67,8 +67,8 @@ func (n *needs) reach() store.ReachOptions {
 		NoBlobs: n.filter.noBlobs, NoTrees: n.filter.noTrees, BlobLimit: n.filter.blobLimit}
 }
 
-// known checks that the repository has what is wanted. Any object may be
-// wanted, advertised or not: whoever may read a repository may read all of it.
+// known checks that the repository has the wanted objects. Any object may be wanted,
+// advertised or not: a client that may read a repository may read all of it.
 func (c *conversation) known(want []store.OID) error {
 	if len(want) == 0 {
 		return fault.New(fault.Malformed, "nothing is wanted")
@@ -81,7 +81,7 @@ func (c *conversation) known(want []store.OID) error {
 	return nil
 }
 
-// common returns those of ids that the repository has.
+// common returns the ids that the repository has.
 func (c *conversation) common(ids []store.OID) []store.OID {
 	return slices.DeleteFunc(slices.Clone(ids), func(id store.OID) bool { return !c.repo.Has(id) })
 }
@@ -126,7 +126,7 @@ func (c *conversation) fetch2(ctx context.Context, args []string) error {
 	return c.sendPack(ctx, n, both, plan)
 }
 
-// plan lists what to send when that is not simply everything.
+// plan lists the objects to send for a narrowed request; nil means everything.
 func (c *conversation) plan(ctx context.Context, n *needs, both []store.OID) (*store.Reached, error) {
 	if !n.narrowed() {
 		return nil, nil
@@ -143,7 +143,7 @@ func (c *conversation) shallow(plan *store.Reached) {
 	}
 }
 
-// sendPack writes the pack, in the data band unless the client knows no bands.
+// sendPack writes the pack, in the data band unless the client has no sidebands.
 func (c *conversation) sendPack(ctx context.Context, n *needs, both []store.OID, plan *store.Reached) error {
 	var w io.Writer = c.out
 	if n.band > 0 {
@@ -159,14 +159,14 @@ func (c *conversation) sendPack(ctx context.Context, n *needs, both []store.OID,
 		return err
 	}
 	if err != nil {
-		// The pack has begun: only the error band is left to say so.
+		// The pack has begun, so only the error band can report this.
 		io.WriteString(&bandWriter{p: c.w, band: bandError, size: n.band}, refusal(err))
 	}
 	c.w.flush()
 	return nil
 }
 
-// walkMax bounds the commits looked at to see whether negotiation can stop.
+// walkMax bounds the commits that are read to decide whether negotiation can stop.
 const walkMax = 20_000
 
 // enough reports whether every wanted commit has an ancestor in both, so that
@@ -189,8 +189,8 @@ func (c *conversation) enough(ctx context.Context, want, both []store.OID) bool 
 	return true
 }
 
-// walkBack visits from and its ancestors until stop says so, and reports
-// whether it did. steps counts on across calls, up to walkMax.
+// walkBack visits from and its ancestors until stop returns true, and reports whether it did.
+// steps counts across calls, up to walkMax.
 func walkBack(ctx context.Context, r *store.Reader, from store.OID, steps *int, stop func(store.OID) bool) (bool, error) {
 	queue, seen := []store.OID{from}, map[store.OID]bool{from: true}
 	for len(queue) > 0 {
@@ -219,8 +219,8 @@ func walkBack(ctx context.Context, r *store.Reader, from store.OID, steps *int, 
 	return false, nil
 }
 
-// parentsOf reads a commit's parents without judging the rest of it; what is
-// no commit has none.
+// parentsOf reads a commit's parents without checking the rest of it. Other objects have no
+// parents.
 func parentsOf(r *store.Reader, id store.OID) (parents []store.OID, err error) {
 	t, raw, err := r.Object(id, 0)
 	if err != nil || t != store.TypeCommit {

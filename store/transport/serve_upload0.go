@@ -10,8 +10,8 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// upload0 answers one request of protocol versions 0 and 1: wants, then haves in
-// rounds until "done".
+// upload0 answers one request of protocol versions 0 and 1: wants, then haves in rounds until
+// "done".
 func (c *conversation) upload0(ctx context.Context) error {
 	n, err := c.in.readNeeds0()
 	if err != nil || n == nil {
@@ -22,7 +22,7 @@ func (c *conversation) upload0(ctx context.Context) error {
 	}
 	if n.depth > 0 {
 		o := n.reach()
-		o.NoBlobs, o.NoTrees = true, true // only the boundary is needed yet
+		o.NoBlobs, o.NoTrees = true, true // only the boundary is needed now
 		edge, err := c.repo.Reach(ctx, n.want, nil, o)
 		if err != nil {
 			return err
@@ -44,8 +44,8 @@ func (c *conversation) upload0(ctx context.Context) error {
 	return c.sendPack(ctx, n, both, plan)
 }
 
-// readNeeds0 reads the wants of versions 0 and 1, with capabilities behind the
-// first, up to the flush. It returns nil when the client wants nothing.
+// readNeeds0 reads the wants of versions 0 and 1, with capabilities after the first, up to the
+// flush. It returns nil if the client wants nothing.
 func (p *pktReader) readNeeds0() (*needs, error) {
 	n, first := &needs{}, true
 	malformed := fault.New(fault.Malformed, "request is not a list of lines")
@@ -67,7 +67,7 @@ func (p *pktReader) readNeeds0() (*needs, error) {
 	return n, nil
 }
 
-// caps0 notes the capabilities behind the first want and returns the want.
+// caps0 stores the capabilities after the first want and returns the want.
 func (n *needs) caps0(line string) string {
 	fields := strings.Fields(line)
 	if len(fields) < 2 {
@@ -86,14 +86,14 @@ func (n *needs) caps0(line string) string {
 	return fields[0] + " " + fields[1]
 }
 
-// negotiate0 reads haves until the client is done. Over HTTP each round is a
-// request of its own, which ends with its flush: done is false then.
+// negotiate0 reads haves until the client is done. Over HTTP each round is a separate request
+// and ends with its flush; then done is false.
 func (c *conversation) negotiate0(ctx context.Context, n *needs) (both []store.OID, done bool, err error) {
 	ready := false
 	for lines := 0; ; lines++ {
 		kind, data, err := c.in.next()
 		if err == io.EOF && c.once {
-			return nil, false, nil // only asked for the shallow section
+			return nil, false, nil // it only requested the shallow section
 		}
 		if err != nil || lines > argMax {
 			return nil, false, errors.Join(err, fault.New(fault.Malformed, "negotiation is cut short"))

@@ -16,29 +16,29 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Server serves the bare repositories below a directory over smart HTTP, and to
-// this process for local addresses. git and this package's Remote can clone,
-// fetch and push. It runs no hooks, reads no configuration of the repositories
-// and follows no path out of Root.
+// Server serves the bare repositories below a directory over smart HTTP, and to this process
+// for local addresses. git and this package's Remote can clone, fetch and push. It runs no
+// hooks, reads no settings of the repositories except their format and logging, and follows no
+// path out of Root.
 //
-// Any object of a repository may be fetched by id, whether a ref reaches it or
-// not: what must stay private belongs into a repository of its own.
+// Any object of a repository may be fetched by id, whether a ref reaches it or not: keep
+// private objects in a separate repository.
 type Server struct {
 	// Root is the directory of the repositories: /a/b.git is Root/a/b.git.
 	Root string
 	// AllowPush lets clients move refs. Combine it with Authorize unless only
 	// this machine can connect.
 	AllowPush bool
-	// FastForwardOnly refuses to move a ref to what does not contain its old value.
+	// FastForwardOnly refuses to move a ref to a commit that does not contain its old value.
 	FastForwardOnly bool
 	// DenyDeletes refuses to delete refs.
 	DenyDeletes bool
-	// Limits bound pushed packs; zero fields are those of store.DefaultLimits.
+	// Limits bound pushed packs; zero fields mean the values in store.DefaultLimits.
 	Limits store.Limits
-	// MaxRequest bounds the body of a request, less its pack; 0 = 16 MiB.
+	// MaxRequest bounds the body of a request, without its pack; 0 = 16 MiB.
 	MaxRequest int64
-	// Authorize says whether a request may read or push; nil allows all. What it
-	// refuses is answered with 401.
+	// Authorize reports whether a request may read or push; nil allows all. A refused request
+	// gets status 401.
 	Authorize func(r *http.Request, repo string, push bool) bool
 
 	keep string // the branch that pushes must not move; "" = none
@@ -93,8 +93,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// splitPath splits the path of a request into a repository's name and what is
-// asked of it; "" when it is neither.
+// splitPath splits the path of a request into a repository's name and a verb; "" if it is no
+// such path.
 func splitPath(path string) (name, verb string) {
 	for _, v := range []string{"info/refs", uploadPack, receivePack} {
 		if n, ok := strings.CutSuffix(path, "/"+v); ok {
@@ -104,8 +104,7 @@ func splitPath(path string) (name, verb string) {
 	return "", ""
 }
 
-// cleanName returns name when each of its segments is harmless as a file name,
-// else "".
+// cleanName returns name if each of its segments is a safe file name, otherwise "".
 func cleanName(name string) string {
 	for seg := range strings.SplitSeq(name, "/") {
 		if store.CheckName(seg) != nil {
@@ -115,7 +114,7 @@ func cleanName(name string) string {
 	return name
 }
 
-// open opens a repository below Root. Links that lead out of it are refused.
+// open opens a repository below Root. It refuses links that lead out of Root.
 func (s *Server) open(name string) (*store.Repo, error) {
 	root, err := os.OpenRoot(s.Root)
 	if err != nil {
@@ -171,10 +170,10 @@ func (s *Server) serveRequest(w http.ResponseWriter, r *http.Request, repo *stor
 	c := s.converse(repo, body, w)
 	c.once = true
 	c.end(c.answer(r.Context(), service, version(r)))
-	io.Copy(io.Discard, body) // bounded; a client still sending gets to read the answer
+	io.Copy(io.Discard, body) // bounded; a client that is still sending can then read the answer
 }
 
-// bodyOf returns the request's body, unpacked, of at most limit bytes in both forms.
+// bodyOf returns the request's body, decompressed, of at most limit bytes in both forms.
 func bodyOf(w http.ResponseWriter, r *http.Request, limit int64) (io.Reader, error) {
 	var body io.Reader = http.MaxBytesReader(w, r.Body, limit)
 	switch r.Header.Get("Content-Encoding") {
@@ -191,9 +190,9 @@ func bodyOf(w http.ResponseWriter, r *http.Request, limit int64) (io.Reader, err
 	return &boundedReader{ctx: context.Background(), r: body, left: limit}, nil
 }
 
-// openLocal opens the repository at a local path: a bare one, or the one of a
-// working tree, whose current branch must not be moved under its owner's feet. As with
-// git, neither may belong to another user, unless the user's git says that path is safe.
+// openLocal opens the repository at a local path: a bare one, or the one of a working tree,
+// whose current branch must not be moved. As in git, neither may belong to another user,
+// unless the user's git lists the path as safe.
 func openLocal(path string, safe func(path string) bool) (*Server, *store.Repo, error) {
 	s := &Server{AllowPush: true}
 	dir := path
@@ -225,15 +224,14 @@ func openLocal(path string, safe func(path string) bool) (*Server, *store.Repo, 
 	return s, repo, nil
 }
 
-// othersRepository refuses a repository of another user, in the words that git has.
+// othersRepository returns the error for a repository of another user, in git's words.
 func othersRepository(err *store.OwnerError) error {
 	return fault.New(fault.Denied, "%w", err).
 		Advise("use it over ssh or https; if user %d may change what you read there, tell git so: git config --global --add safe.directory %s", err.UID, err.Dir)
 }
 
-// safeDirectory reports whether the user's git was told that the repository at path is safe
-// though it belongs to another user: in the configuration of the user or the system, never
-// in the repository's own.
+// safeDirectory reports whether the user's git lists path as safe although it belongs to
+// another user: in the configuration of the user or the system, never in the repository's own.
 func safeDirectory(o *Options, path string) (safe bool) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -247,7 +245,7 @@ func safeDirectory(o *Options, path string) (safe bool) {
 		below, all := strings.CutSuffix(value, "/*")
 		switch {
 		case value == "":
-			safe = false // what was said before does not count
+			safe = false // resets the list
 		case value == "*", value == path, value == real, all && strings.HasPrefix(real, below+"/"):
 			safe = true
 		}

@@ -7,22 +7,22 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// The bands that a server multiplexes into the packets that carry a pack.
+// The bands that a server multiplexes into the packets of a pack.
 const (
 	bandData     = 1
 	bandProgress = 2
 	bandError    = 3
 )
 
-// demux reads the data band of a multiplexed stream up to its flush packet,
-// hands progress texts to a callback and turns the error band into an error.
+// demux reads the data band of a multiplexed stream up to its flush packet. It passes progress
+// texts to a callback and turns the error band into an error.
 type demux struct {
 	p        *pktReader
-	progress func(string) // gets texts cleaned
-	words    func(string) // gets them as they came, instead
-	rest     []byte       // of the packet read last
+	progress func(string) // receives cleaned texts
+	words    func(string) // if not nil, receives the raw texts instead
+	rest     []byte       // unread part of the last packet
 	total    int64        // bytes of all bands so far
-	limit    int64        // on total; keeps a server that only chats from chatting for ever
+	limit    int64        // on total; a server must not send progress for ever
 	err      error        // sticky
 }
 
@@ -76,7 +76,7 @@ func (d *demux) fill() error {
 	return nil
 }
 
-// bandWriter multiplexes what is written to it into one band.
+// bandWriter multiplexes its data into one band.
 type bandWriter struct {
 	p    *pktWriter
 	band byte

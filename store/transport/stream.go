@@ -16,8 +16,8 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// stream is a session over one connection: TCP, the pipes of ssh, or those of
-// a server in this process.
+// stream is a session over one connection: TCP, the pipes of ssh, or the pipes to a server in
+// this process.
 type stream struct {
 	r      *Remote
 	p      *pktReader
@@ -29,8 +29,8 @@ type stream struct {
 	once   sync.Once
 }
 
-// newStream ties a connection to ctx: when the operation ends early, closing
-// the connection wakes whoever waits for it.
+// newStream binds a connection to ctx: when the operation ends early, closing the connection
+// wakes every waiting reader and writer.
 func (r *Remote) newStream(ctx context.Context, in io.Reader, w io.Writer, closer func() error) *stream {
 	s := &stream{r: r, in: &boundedReader{ctx: ctx, r: in, left: r.o.MaxAdvert}, w: &watchedWriter{ctx, w}, closer: closer}
 	s.p = newPktReader(s.in)
@@ -38,14 +38,14 @@ func (r *Remote) newStream(ctx context.Context, in io.Reader, w io.Writer, close
 	return s
 }
 
-// resume hands the stream to the operation of ctx.
+// resume binds the stream to the operation of ctx.
 func (s *stream) resume(ctx context.Context) {
 	s.in.ctx, s.w.ctx = ctx, ctx
 	s.stop = context.AfterFunc(ctx, func() { s.shut() })
 }
 
-// pause takes the stream from the operation that is over. It reports false when
-// that operation's end has closed it.
+// pause unbinds the stream from a finished operation. It returns false if the end of that
+// operation closed the stream.
 func (s *stream) pause() bool {
 	ok := s.stop()
 	s.stop = func() bool { return ok }
@@ -71,7 +71,7 @@ func (s *stream) round(ctx context.Context, q *request) (*pktReader, error) {
 	if err == nil || context.Cause(s.in.ctx) != nil {
 		return s.p, err
 	}
-	// A server that refuses may stop listening; what it said is the better error.
+	// A server that refuses may stop reading; its message is the better error.
 	if q.pack != nil {
 		return s.p, err
 	}
@@ -81,10 +81,10 @@ func (s *stream) round(ctx context.Context, q *request) (*pktReader, error) {
 	return nil, err
 }
 
-// Close says goodbye with a flush, as the protocol wants, and ends the connection.
+// Close sends a flush, as the protocol requires at the end, and closes the connection.
 func (s *stream) Close() error {
 	if !s.stop() {
-		return nil // the context has closed it
+		return nil // the context closed it
 	}
 	s.w.ctx = context.Background()
 	done := make(chan struct{})
@@ -98,7 +98,7 @@ func (s *stream) Close() error {
 	return err
 }
 
-// tcpDialer speaks git://, which has neither secrecy nor users.
+// tcpDialer speaks git://, which has neither encryption nor users.
 type tcpDialer struct{ r *Remote }
 
 func (d *tcpDialer) open(ctx context.Context, service string, version int) (session, error) {
@@ -121,12 +121,12 @@ func (d *tcpDialer) open(ctx context.Context, service string, version int) (sess
 	return s, nil
 }
 
-// sshDialer runs the user's ssh, which knows their keys, agent and hosts.
+// sshDialer runs the user's ssh, which has their keys, agent and hosts.
 type sshDialer struct{ r *Remote }
 
 func (d *sshDialer) args(service string) []string {
 	t := d.r.t
-	if g := d.r.git; g != nil && g.variant == "simple" { // git: takes a host and a command
+	if g := d.r.git; g != nil && g.variant == "simple" { // as in git: only a host and a command
 		return []string{t.at(), service + " " + shellQuote(t.path)}
 	}
 	args := []string{"-o", "BatchMode=yes", "-o", "SendEnv=GIT_PROTOCOL", "-o", "ForwardAgent=no", "-o", "ForwardX11=no",
@@ -141,7 +141,7 @@ func (d *sshDialer) args(service string) []string {
 	return append(args, "--", t.host, service+" "+shellQuote(t.path))
 }
 
-// at is user@host.
+// at returns user@host.
 func (t target) at() string {
 	if t.user == "" {
 		return t.host
@@ -149,7 +149,7 @@ func (t target) at() string {
 	return t.user + "@" + t.host
 }
 
-// shellQuote makes one word of s for the shell at the other end.
+// shellQuote quotes s as one word for the shell at the other end.
 func shellQuote(s string) string {
 	return "'" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(s) + "'"
 }
@@ -182,7 +182,7 @@ func (d *sshDialer) open(ctx context.Context, service string, version int) (sess
 	return d.r.newStream(ctx, &sshReader{in: in, p: p, said: said}, out, p.end), nil
 }
 
-// sshProcess ends its program once: politely first, then by killing it.
+// sshProcess ends its program once: first by closing its input, then by killing it.
 type sshProcess struct {
 	cmd  *exec.Cmd
 	out  io.Closer
@@ -200,8 +200,8 @@ func (p *sshProcess) end() error {
 	return p.err
 }
 
-// sshReader reads what the remote command prints. When it ends, ssh's own words
-// (unknown host key, permission denied) become the error.
+// sshReader reads the output of the remote command. At its end, ssh's own message (unknown
+// host key, permission denied) becomes the error.
 type sshReader struct {
 	in   io.Reader
 	p    *sshProcess

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// TokenVariable returns the name of the environment variable that holds the token for a
-// host, with :<port> where it is not that of https: "git.example.org" gives
-// RYE_TOKEN_GIT_EXAMPLE_ORG. A dot becomes one underscore, a hyphen two, the colon three,
-// so no two hosts share a variable and a token reaches the one that it is named for. It
-// is "" for what is no host name, and for IPv6 addresses: netrc holds their tokens.
+// TokenVariable returns the name of the environment variable with the token for a host, with
+// :<port> if it is not https's: "git.example.org" gives RYE_TOKEN_GIT_EXAMPLE_ORG. A dot
+// becomes one underscore, a hyphen two, the colon three. So no two hosts share a variable, and
+// a token reaches only its own host. It is "" for an invalid host name, and for IPv6
+// addresses: netrc holds their tokens.
 func TokenVariable(host string) string {
 	name, port, hasPort := strings.Cut(strings.ToUpper(host), ":")
 	for label := range strings.SplitSeq(name, ".") {
@@ -28,8 +28,8 @@ func TokenVariable(host string) string {
 	return v + "___" + port
 }
 
-// tokenHost is what a token is named for: the host, with the port unless that is https's.
-// A token of https is not one of http.
+// tokenHost returns the host in the name of its token, with the port unless it is https's. A
+// token for https is not used for http.
 func (t target) tokenHost() string {
 	if t.scheme == "http" {
 		port := t.port
@@ -41,7 +41,7 @@ func (t target) tokenHost() string {
 	return t.hostPort()
 }
 
-// tokenHint words the variable for a hint; "" where there is none.
+// tokenHint names the variable in a hint; "" if the host has none.
 func (t target) tokenHint(format string) string {
 	v := TokenVariable(t.tokenHost())
 	if v == "" {

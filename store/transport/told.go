@@ -10,16 +10,16 @@ import (
 	"github.com/rye-os/rye/internal/place"
 )
 
-// What a host says first over HTTP in version 2 is what it can do, and nothing about its
-// repository. It is kept from one process to the next: so the first request can be the
-// question itself, and a question is one request. It is a hint. Where anything fails that was
-// asked by it, it is forgotten and the host is asked anew.
+// In version 2 over HTTP, a host's advertisement holds its capabilities and nothing about its
+// repository. It is cached for the next process, which can then begin with its real request
+// and needs only one. The cache is a hint: if a request based on it fails, it is dropped and
+// the host is asked again.
 
-// toldMax bounds what is kept of one host, in bytes.
+// toldMax bounds the cached bytes of one host.
 const toldMax = 64 << 10
 
-// toldPath is the file of a repository; "" where nothing is kept: also for one that was
-// redirected, for where a redirect leads is the host's to say each time.
+// toldPath returns the cache file of a repository. It returns "" without a cache, and after a
+// redirect to another host, because the host chooses the target of a redirect each time.
 func (d *httpDialer) toldPath() string {
 	if d.r.o.Cache == "" || d.away {
 		return ""
@@ -28,7 +28,7 @@ func (d *httpDialer) toldPath() string {
 	return filepath.Join(d.r.o.Cache, hex.EncodeToString(sum[:16])+".v2")
 }
 
-// recall returns what the host told an earlier process, nil for nothing.
+// recall returns the advertisement that an earlier process cached; nil for none.
 func (d *httpDialer) recall() []byte {
 	path := d.toldPath()
 	if path == "" {
@@ -41,14 +41,14 @@ func (d *httpDialer) recall() []byte {
 	return raw
 }
 
-// keep keeps what the host told. What cannot be kept is asked again.
+// keep caches the advertisement. If that fails, the next process asks again.
 func (d *httpDialer) keep(told []byte) {
 	if path := d.toldPath(); path != "" && !bytes.Equal(told, d.recall()) {
 		_ = place.Cache(path, told, 0o600)
 	}
 }
 
-// forget drops what an earlier process was told, and reports whether there was something.
+// forget drops a cached advertisement, and reports whether there was one.
 func (d *httpDialer) forget() bool {
 	if !d.told {
 		return false

@@ -17,14 +17,14 @@ type target struct {
 	user   string // "" = none
 	host   string // without port; an IPv6 address without brackets
 	port   string // "" = the scheme's own
-	path   string // as the remote is to see it; for file, a local path
-	text   string // what is shown; holds no password
+	path   string // for the remote; for file, a local path
+	text   string // for messages; holds no password
 }
 
 const urlMax = 2048
 
-// hostPort is what credentials are bound to: the host, with the port unless it
-// is the scheme's own.
+// hostPort returns the identity for credentials: the host, with the port unless it is the
+// scheme's own.
 func (t target) hostPort() string {
 	if t.port == "" || t.scheme == "https" && t.port == "443" || t.scheme == "http" && t.port == "80" {
 		if strings.Contains(t.host, ":") {
@@ -42,8 +42,8 @@ func refuse(raw, why string, args ...any) *fault.Error {
 	return fault.New(fault.Usage, "address %q: "+why, append([]any{raw}, args...)...)
 }
 
-// parseTarget checks an address as a person or a rye.yaml gives it. It refuses
-// everything that another program could take for an option or a command.
+// parseTarget checks an address from a person or a rye.yaml. It refuses everything that
+// another program could read as an option or a command.
 func parseTarget(raw string) (target, error) {
 	if raw == "" || len(raw) > urlMax {
 		return target{}, refuse(raw, "want 1 to %d bytes", urlMax)
@@ -75,8 +75,8 @@ func isScheme(s string) bool {
 	return s != ""
 }
 
-// isLocal tells a path from host:path as git does: a colon before any slash
-// makes it a host, except for a drive letter on Windows.
+// isLocal distinguishes a path from host:path as git does: a colon before any slash makes it a
+// host, except for a drive letter on Windows.
 func isLocal(s string) bool {
 	colon := strings.IndexByte(s, ':')
 	if colon < 0 {
@@ -137,7 +137,7 @@ func parseFile(t target, raw string) (target, error) {
 	return t, nil
 }
 
-// parseSCP reads the short form of ssh: [user@]host:path.
+// parseSCP reads the short form for ssh: [user@]host:path.
 func parseSCP(raw string) (target, error) {
 	at, path, _ := strings.Cut(raw, ":")
 	if strings.HasPrefix(raw, "[") || strings.Contains(raw, "@[") { // [user@host:port] is for ssh://
@@ -150,8 +150,7 @@ func parseSCP(raw string) (target, error) {
 	return t, checkRemote(t, raw)
 }
 
-// checkRemote refuses parts of a remote address that ssh, a proxy or a server
-// could read as something else.
+// checkRemote refuses parts of a remote address that ssh, a proxy or a server could misread.
 func checkRemote(t target, raw string) error {
 	if t.host == "" || len(t.host) > 253 {
 		return refuse(raw, "no host")
@@ -178,7 +177,7 @@ func checkRemote(t target, raw string) error {
 	return checkDecoded(t.user+t.path, raw)
 }
 
-// checkDecoded looks again at what percent-decoding brought to light.
+// checkDecoded checks the text again after percent-decoding.
 func checkDecoded(s, raw string) error {
 	if strings.ContainsFunc(s, isControl) {
 		return refuse(raw, "control character after decoding")
@@ -201,8 +200,8 @@ func isLoopback(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// LocalPath returns the path that an address names on this machine, written as a path or as
-// file://, and false for any other.
+// LocalPath returns the local path of an address, written as a path or as file://, and false
+// for any other address.
 func LocalPath(address string) (string, bool) {
 	t, err := parseTarget(address)
 	return t.path, err == nil && t.scheme == "file"
