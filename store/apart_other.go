@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// confine limits this process. Go cannot work with the limits of address space on these
-// systems, so a goroutine ends the process when it takes too much memory or time.
+// confine limits this process. Go cannot work under a limit of address space on these systems.
+// So a goroutine ends the process when it takes too much memory or time.
 func confine(Limits) error {
 	begun := time.Now()
 	go func() {

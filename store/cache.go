@@ -15,9 +15,9 @@ import (
 // A cache is a repository that may be deleted at any time. So no write to it waits for the
 // disk; such waits are most of the time of a small change. A killed process loses nothing by
 // this. A machine that goes down may leave files cut off or full of zeros. So a cache notes
-// the run of the machine under which it was last found intact, and under another run all of it
-// is checked before use. Where the system does not identify its runs, a cache is written like
-// any repository.
+// the run of the machine under which it was last found intact. Under another run all of it is
+// checked before use. Where the system does not identify its runs, a cache is written like any
+// repository.
 
 // bootName is the file that holds the run of the machine, a bootID.
 const bootName = "rye.boot"

@@ -15,7 +15,7 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// With more loose objects from edits, or more packs, than this, an Edit compacts after its
+// Above these numbers of loose objects from edits, or of packs, an Edit compacts after its
 // commit. Measured: up to here git and rye need the same time to read one object.
 const (
 	maxLooseFiles = 256
@@ -49,9 +49,9 @@ type Compacted struct {
 // days from the logs of refs, as git gc does. It loses no object, reachable or not, even if it
 // is interrupted: it removes the old files only after the new pack was synced, read back from
 // disk, and every object hashed. It holds the write lock, so other rye processes wait; plain
-// git can work at the same time. Packs with a .keep file stay, because another process is
-// still writing. Loose objects that no ref reaches stay, because another process may be about
-// to move a ref to them; from a pack, git repack would drop them at once. Compact refuses a
+// git can work at the same time. Packs with a .keep file stay, because another process still
+// needs them. Loose objects that no ref reaches stay, because another process may be about to
+// move a ref to them. From a pack, git repack would drop them at once. Compact refuses a
 // damaged repository (Integrity) and changes nothing in it.
 func (r *Repo) Compact(ctx context.Context, o CompactOptions) (Compacted, error) {
 	if !o.DryRun {
@@ -122,8 +122,8 @@ func (r *Repo) Tidy(ctx context.Context, o CompactOptions) {
 }
 
 // growing returns the first of packs, which are sorted by size. It takes a pack that is at
-// most twice the size of everything before it, and as many more as are needed to keep the
-// number low.
+// most twice the size of everything before it. It takes more of them as long as too many would
+// remain.
 func growing(packs []oldPack, size int64) []oldPack {
 	for i, p := range packs {
 		if p.size > 2*size && len(packs)-i <= maxPackFiles/2 {
@@ -366,7 +366,7 @@ func (r *Repo) toCompact(ctx context.Context, c *Compacted, packsOnly, recent bo
 // loose objects; then objects below older packed commits are left out where that is cheap.
 func (r *Repo) reachable(ctx context.Context, lately map[OID]bool) (map[OID]bool, error) {
 	here := r.Has
-	if lately != nil { // packs of a packed object hold its links too
+	if lately != nil { // the links of a packed object are packed too
 		here = func(id OID) bool { return lately[id] }
 	}
 	tips, err := r.roots(here)

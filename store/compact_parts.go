@@ -104,7 +104,7 @@ func (s *parts) addPack(ctx context.Context, p *pack) error {
 }
 
 // entries lists the objects of a pack in pack order, and for each the position of its base in
-// that list; -1 for a whole object. The types of deltas are not known yet.
+// the list. The position is -1 for a whole object. The types of deltas are not known yet.
 func (p *pack) entries(ctx context.Context) ([]*part, []int, error) {
 	if err := p.open(true); err != nil {
 		return nil, nil, err

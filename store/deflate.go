@@ -22,8 +22,8 @@ import (
 //	up to maxTried    level 1, or stored where that saves less than a third
 //	above             level 1
 //
-// Two kinds of objects save less than a third: wide trees, which consist of ids for two
-// thirds, and data that is already compressed. Inflating one tree of a thousand entries takes
+// Two kinds of objects save less than a third: wide trees, in which two thirds of the bytes
+// are ids, and data that is already compressed. Inflating one tree of a thousand entries takes
 // 0.15 ms, as long as all the other reads from the record that find one item.
 const (
 	maxStored = 96

@@ -40,7 +40,7 @@ const maxScans = 5
 // errSkip means that a place does not have the object.
 var errSkip = errors.New("not here")
 
-// lookup runs loose for a loose object and inPack for a packed one, in the order of finding.
+// lookup runs loose for a loose object, or inPack for a packed one, whichever it finds first.
 // When both fail, it reads the list of packs again until the list stops changing.
 func (d *diskObjects) lookup(id OID, loose func() error, inPack func(p *pack, i int64) error) error {
 	if int(id.n) != d.format.size() {

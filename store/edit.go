@@ -32,7 +32,8 @@ func (o CommitOptions) commit(ctx context.Context, tree OID, parents []OID) ([]b
 	return signCommit(ctx, Commit{Tree: tree, Parents: parents, Author: at, Committer: at, Message: o.Message}, o.Signer)
 }
 
-// maxLooseEdit is the most objects that one Edit writes as loose files; more go into a pack.
+// maxLooseEdit is the largest number of objects that one Edit writes as loose files; more go
+// into a pack.
 const maxLooseEdit = 64
 
 // Edit applies changes to the tree at the tip of ref and commits the result. It creates a
@@ -74,7 +75,7 @@ func (r *Repo) Edit(ctx context.Context, ref string, changes []Change, o CommitO
 	return id, nil
 }
 
-// maxEdits is the most attempts at an edit while plain git interferes.
+// maxEdits bounds the attempts at an edit while plain git interferes.
 const maxEdits = 100
 
 // again reports whether plain git interfered: it moved the ref, so the changes belong on its

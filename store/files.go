@@ -89,8 +89,8 @@ func (f *files) fail(op, name string, err error) error {
 		Advise("put what it leads to in its place, or clone the repository with git and use the clone")
 }
 
-// irregular returns the error for an entry that is no regular file, or no directory, as
-// needed.
+// irregular returns the error for an entry of another kind, where a file or a directory
+// belongs.
 func (f *files) irregular(name string) error {
 	return fault.New(fault.Malformed, "open %s: neither a regular file nor a directory as it should be", f.path(name)).
 		Advise("clone the repository with git and use the clone")
@@ -192,8 +192,8 @@ func (f *files) remove(name string) error {
 	return f.unlink(name)
 }
 
-// removeAll removes a directory and its contents, as far as it can. It follows no links, and
-// removes them.
+// removeAll removes a directory and its contents, as far as it can. It removes links and does
+// not follow them.
 func (f *files) removeAll(dir string) error {
 	list, err := f.readDir(dir)
 	if isMissing(err) {
@@ -226,8 +226,8 @@ func (f *files) removeEmpty(dir string) {
 	f.removeDir(dir)
 }
 
-// removeFile removes a file. The file may be gone, or be a directory of former refs; both stay
-// so without an error.
+// removeFile removes a file. It is no error if the file is gone, or is a directory of former
+// refs.
 func (f *files) removeFile(name string) error {
 	if f.isDir(name) {
 		return nil

@@ -152,7 +152,7 @@ func (f *files) openFile(name string, flags int, perm fs.FileMode) (*os.File, er
 		}
 		return nil, f.irregular(name)
 	}
-	// Without O_NONBLOCK, Go does not wait for the file in its poller.
+	// With O_NONBLOCK, Go would wait for the file in its poller.
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags&unix.O_APPEND); err != nil {
 		unix.Close(fd)
 		return nil, f.fail("open", name, err)

@@ -31,8 +31,8 @@ func (r *Repo) AdoptHead(ctx context.Context, branch string) (moved bool, err er
 	return moved && err == nil, err
 }
 
-// writeHead replaces HEAD by way of git's lock file, which the list of our lock files names:
-// so it does not stay behind when this process dies. The caller holds the write lock.
+// writeHead replaces HEAD by way of git's lock file. rye.lock records it, so the next writer
+// removes it if this process dies. The caller holds the write lock.
 func writeHead(r *Repo, branch string) (err error) {
 	tx := &refTx{r: r}
 	defer tx.end(&err)

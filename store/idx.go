@@ -72,8 +72,8 @@ func (in *files) openIdx(name string, f Format) (*idxFile, error) {
 	return x, nil
 }
 
-// whole returns the file's bytes if they are in memory. It reads them into memory when many
-// ids were looked up, or with many will be. Otherwise it returns nil.
+// whole returns the file's bytes if they are in memory, otherwise nil. It first reads them
+// into memory when many ids were looked up, or when many says that they will be.
 func (x *idxFile) whole(many bool) []byte {
 	if b := x.mem.Load(); b != nil {
 		return *b

@@ -181,7 +181,7 @@ func (r *Repo) cleanNests() (n int, err error) {
 	}
 	for _, f := range files {
 		if r.files.remove(f) == nil {
-			n = 1 // all count as one process: how many left files is unknown
+			n = 1 // counted as one process: the files do not show how many died
 		}
 	}
 	if len(dead) == 0 {

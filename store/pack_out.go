@@ -74,15 +74,15 @@ func (r *Repo) writeObject(w *bufio.Writer, id OID) error {
 }
 
 const (
-	// manyRaw is the number of objects above which it pays to hold a pack's index in memory
-	// and to sort its offsets, to know where each entry ends. For fewer objects, entries are
-	// inflated to find their end.
+	// manyRaw is the number of objects above which sorting the offsets in a pack's index pays.
+	// They show where each entry ends. For fewer objects, entries are inflated to find their
+	// end.
 	manyRaw = 256
 	maxRaw  = 64 << 20 // bytes of one entry copied through memory
 )
 
-// raw returns the entry of an object that a pack holds whole; nil if no pack does. After an
-// error no object can be read.
+// raw returns the entry of an object that a pack holds whole; nil if no pack does, or if it
+// cannot be read. err is always nil.
 func (d *diskObjects) raw(id OID) (entry []byte, err error) {
 	if d.hasLoose(id) {
 		return nil, nil

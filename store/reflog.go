@@ -133,7 +133,7 @@ func (r *Repo) RefLogs() (names []string, err error) {
 }
 
 // Roots returns the ids that keep objects alive: the targets of refs, and the ids in logs that
-// exist here. git has dropped the objects of the others.
+// exist here. git has dropped the others.
 func (r *Repo) Roots() ([]OID, error) { return r.roots(r.Has) }
 
 // roots is Roots with only those ids from logs for which here is true.

@@ -145,7 +145,7 @@ type refTx struct {
 	temps    []string   // the prepared files, parallel to locks; some have several names
 	files    []*os.File // the prepared files, open until they are synced
 	logFiles []*os.File // logs that were appended to, until they are synced
-	held     int        // locks taken so far; a renamed or removed one is ""
+	held     int        // number of locks taken; a renamed or removed one has no path
 	gone     []string   // removed locks
 	dirs     []string   // directories to sync
 	header   []byte     // of packed-refs

@@ -10,8 +10,9 @@ import (
 )
 
 // prepareLock writes the file that becomes a lock. A lock without content is never renamed to
-// a ref. So it is another name of the first file: creating and removing a file costs more than
-// all names. As the first one it gets random content, by which it is recognised.
+// a ref. So it is just another name of the first file: creating and removing a file costs more
+// than all names. If it is the first itself, it gets random content, by which it is
+// recognised.
 func (tx *refTx) prepareLock(path, content string) error {
 	if content == "" && len(tx.locks) > 0 {
 		first := tx.locks[0]

@@ -9,9 +9,8 @@ import (
 
 // Between the moment when an object gets its name and the moment when a ref leads to it, the
 // object is garbage for git: `git gc --prune=now` may remove it. So the new value of a ref is
-// looked up under the ref's lock, and the objects of an edit are looked up once more after the
-// ref moved. A prune that began earlier and removes them even later causes a loss: see
-// BrokenRefs.
+// looked up under the ref's lock. The objects of an edit are looked up once more after the ref
+// moved. A prune that began earlier and removes them even later causes a loss: see BrokenRefs.
 
 // vanishedError means that the new object of a ref is not in the repository.
 type vanishedError struct {

@@ -186,7 +186,8 @@ func (k *Denied) dropOld(drop func(objects.Taken) bool) error {
 	return place.File(k.old, objects.EncodeTakenKept(rest), 0o600)
 }
 
-// sameTaken is the object of a line: for each, one genuine line of a signer is enough.
+// sameTaken is the item and digest that a line takes back. For each, one genuine line of a
+// signer is enough.
 type sameTaken struct {
 	ref objects.Ref
 	sum objects.Digest
@@ -194,7 +195,7 @@ type sameTaken struct {
 
 // Keep adds new lines of each signer, and returns how many did not fit. old reports whether a
 // line of Older is among them; Keep removes those from the old file. genuine verifies a
-// signature: Keep calls it only if two lines take the same back, or if there is no space. This
+// signature: Keep calls it only if two lines take back the same, or if there is no space. This
 // Denied still returns lines that it read before Keep.
 func (k *Denied) Keep(ctx context.Context, lines map[objects.Fingerprint][]objects.Taken, old func(objects.Taken) bool, genuine func(objects.Taken) bool) (left int, err error) {
 	unlock, err := k.lock(ctx)
@@ -271,7 +272,8 @@ func (k *Denied) lock(ctx context.Context) (unlock func(), err error) {
 	return place.Lock(ctx, filepath.Join(k.dir, "lock"))
 }
 
-// Full reports whether a line is not kept because its signer already has the most lines.
+// Full reports whether a line is not kept because its signer already has the maximum number of
+// lines.
 func (k *Denied) Full(l objects.Taken) (bool, error) {
 	if k == nil {
 		return false, nil

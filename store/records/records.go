@@ -150,8 +150,8 @@ func (p Place) Store() string { return p.in("store.git") }
 // Lock returns the path of the file that is locked by the process that changes the project.
 func (p Place) Lock() string { return p.in("project.lock") }
 
-// Shared returns the directory for data that all of this user's directories of the same
-// project share; "" without a data directory, and for a user space.
+// Shared returns the directory for data of the project, shared by all of this user's
+// directories of it. It is "" without a data directory, and for a user space.
 func (p Place) Shared() string {
 	if p.Dir == "" || p.Project == "" {
 		return ""

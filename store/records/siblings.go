@@ -11,7 +11,7 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// MaxSiblings is the most other directories of one project that are read.
+// MaxSiblings is the largest number of other directories of one project that are read.
 const MaxSiblings = 256
 
 // places is the directory below Shared with one file for each directory of the project.
@@ -35,7 +35,7 @@ func (p Place) Siblings() (all []Known, more int, err error) {
 	}
 	entries, err := os.ReadDir(filepath.Join(p.Shared(), places))
 	if errors.Is(err, fs.ErrNotExist) {
-		entries, err = os.ReadDir(filepath.Dir(p.Dir)) // no command has written since the list exists
+		entries, err = os.ReadDir(filepath.Dir(p.Dir)) // no command has written a list yet
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, nil

@@ -177,8 +177,8 @@ func (c *Cover) Check() error {
 
 // judgeCovered completes the judgement of a file in a bundle. The manifest must list exactly
 // this file, and a signature line in the file must hold as well. Without such a line, the
-// signature of the manifest covers the file, provided that it is an item at all; parsed is the
-// error of objects.Parse.
+// signature of the manifest covers the file if it is an item. parsed is the error of
+// objects.Parse.
 func (s *Stack) judgeCovered(f *Finding, l *Layer, c *Cover, raw []byte, parsed error) {
 	f.Bundle = c.ID()
 	if f.Err = c.Err; f.Err != nil {

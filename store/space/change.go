@@ -32,7 +32,7 @@ const (
 
 // Change changes files and commits changes of the record: both, or neither. After an error
 // files and record are as before. After a kill the next Change or Record of the layer finishes
-// a committed change; until then, or until every file has changed, the record reads as before.
+// a committed change. Until then, or until every file has changed, the record reads as before.
 // The first line of the message names the change for people.
 func (l *Layer) Change(ctx context.Context, files, record []store.Change, o store.CommitOptions) (store.OID, error) {
 	unlock, err := alone(ctx, l)
@@ -91,8 +91,8 @@ func Finish(ctx context.Context, l *Layer) (what string, err error) {
 	return finish(l)
 }
 
-// Unfinished returns the name of a change that has begun and has not ended, because its
-// process was killed or is still working; "" for none.
+// Unfinished returns the name of a change that has begun and not ended; "" for none. Its
+// process was killed, or is still working.
 func (l *Layer) Unfinished() (what string, err error) {
 	if err := l.load(); err != nil {
 		return "", err

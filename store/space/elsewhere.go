@@ -137,7 +137,7 @@ func (o *Other) past(s *Stack, l *Layer, sub subject, h *versions) (*Past, error
 		p.Removed = h.removed
 	}
 	if p.Removed.IsZero() && len(p.Wider) == 0 && (sub.ref.Kind != "" || !older) {
-		return nil, nil // for a bundle, its files show which are wider
+		return nil, nil // behindWith compares the files of a bundle
 	}
 	return p, nil
 }
@@ -192,9 +192,8 @@ func (h *versions) lastSignature() *objects.Signature {
 	return nil
 }
 
-// Signer returns a key that signed items of a namespace in the record, according to the items,
-// and that is accepts; ok is false for none. It verifies no signature, and reads at most
-// someNames names.
+// Signer returns a key that is accepts, from the signature lines of a namespace's items in the
+// record; ok is false for none. It verifies no signature, and reads at most someNames names.
 func (o *Other) Signer(ctx context.Context, namespace string, is func(objects.Fingerprint) bool) (fp objects.Fingerprint, ok bool, err error) {
 	if err := o.read(ctx); err != nil {
 		return fp, false, err

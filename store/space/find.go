@@ -309,8 +309,8 @@ func (l *Layer) pinned(pin Pin) ([]byte, store.OID, error) {
 	return raw, e.ID, nil
 }
 
-// fewRefs is the most items that are looked up one by one. For more it pays to read the whole
-// record.
+// fewRefs is the largest number of items that are looked up one by one. For more it pays to
+// read the whole record.
 const fewRefs = 64
 
 // OwnAll judges the working tree of a space on disk for each of refs, on all processors. The
@@ -353,8 +353,8 @@ func (s *Stack) inLayer(ctx context.Context, l *Layer, ref objects.Ref) (Finding
 	return s.working(l, ref, l.Locate, func(p string, ref objects.Ref) (Finding, error) { return s.Judge(ctx, l, p, ref) })
 }
 
-// working is inLayer with functions for the first location and for the judgement of the
-// working file.
+// working is inLayer with other functions: locate finds the working file at first, and judge
+// judges it.
 func (s *Stack) working(l *Layer, ref objects.Ref, locate func(objects.Ref) (string, error), judge func(string, objects.Ref) (Finding, error)) (Finding, bool, error) {
 	for range 3 {
 		p, err := locate(ref)

@@ -21,7 +21,7 @@ func LookSystem(ctx context.Context, s *Stack) (*Look, error) {
 	if err != nil {
 		return nil, err
 	}
-	set, err := s.Extractors(ctx, objects.Project) // without unusable extractors, as in Look
+	set, err := s.Extractors(ctx, objects.Project) // no extractors if one is unusable, as in Look
 	if err != nil && ctx.Err() != nil {
 		return nil, err
 	}

@@ -13,8 +13,8 @@ import (
 
 // Named returns the only item that a name can stand for, if the name lacks the kind or the
 // beginning of the id: "fetcher" or "acme/fetcher" for tool:acme/fetcher. Items of the system
-// count only if no item of the project, the lock or the user fits, so that a new standard
-// library takes no short name away. A name that fits two items is refused.
+// count only if no item of the project, the lock or the user fits. So a new standard library
+// takes over no short name that is in use. A name that fits two items is refused.
 func Named(ctx context.Context, s *Stack, locked []objects.Ref, name string) (objects.Ref, error) {
 	m := &meant{name: name, suffix: "/" + name, refs: map[objects.Ref]bool{}, left: maxNearest}
 	for _, l := range s.Layers() {

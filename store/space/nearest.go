@@ -9,7 +9,7 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// maxNearest is the most items that are examined for a suggestion.
+// maxNearest is the largest number of items that are examined for a suggestion.
 const maxNearest = 20_000
 
 // Missing returns the error for a ref that was not found; where describes the place. It

@@ -303,8 +303,8 @@ func pinnedTwice(ref objects.Ref, p *Package, err error) error {
 		Advise("rye rm %s, or take %s out of .ai/rye.yaml and rye.lock", p.Ref, ref.Published())
 }
 
-// Occupied returns what answers to a ref that a package would bring: a file of the project, or
-// another item that the lock pins; "" for none. Two packages never have the same ref.
+// Occupied describes the item that already has a ref of a new package: a file of the project,
+// or another item that the lock pins; "" for none. Two packages never have the same ref.
 func (s *Stack) Occupied(ctx context.Context, ref objects.Ref) (string, error) {
 	if s.Project == nil {
 		return "", nil

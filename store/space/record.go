@@ -89,9 +89,9 @@ func (l *Layer) Record(ctx context.Context, changes []store.Change, o store.Comm
 	return l.repo.Edit(ctx, l.Ref(), changes, o)
 }
 
-// WithoutOld adds to changes the removal of each recorded file that they replace by one with
-// another extension, if that file is gone from the working tree. Otherwise the item would
-// exist and be missing at once.
+// WithoutOld adds removals to changes: of each recorded file that they replace by one with
+// another extension, and that is gone from the working tree. Otherwise the item would exist
+// and be missing at once.
 func (l *Layer) WithoutOld(changes []store.Change) ([]store.Change, error) {
 	tip, err := l.tip()
 	if tip == nil || err != nil {
@@ -294,8 +294,8 @@ func (l *Layer) FolderOf(ref objects.Ref) string {
 	return dir
 }
 
-// LastRecorded returns the path and the bytes that the record last held for ref, even if it
-// was removed since; "" if it never held any.
+// LastRecorded returns the path and the bytes that the record last held for ref, even if they
+// were removed since. The path is "" if it never held any.
 func (l *Layer) LastRecorded(ctx context.Context, ref objects.Ref) (string, []byte, error) {
 	c, err := l.tip()
 	if c == nil || err != nil {
@@ -335,8 +335,8 @@ func (l *Layer) Holds(p string, raw []byte) (bool, error) {
 	return err == nil && !was.IsZero() && was == l.BlobID(raw), err
 }
 
-// LastFolder returns the files below dir in the newest commit with the file mark, as changes
-// that would record them again; none if there is no such commit.
+// LastFolder returns the files below dir in the newest commit with the file mark; none without
+// such a commit. They are changes that would record the files again.
 func (l *Layer) LastFolder(ctx context.Context, dir, mark string) ([]store.Change, error) {
 	tip, err := l.Tip()
 	if err != nil || tip.IsZero() {

@@ -3,8 +3,8 @@ package space
 import "io/fs"
 
 // stamp is the system's information about a file without reading it. Two equal stamps of one
-// path mean the same bytes, unless the file was written within one tick of its file system's
-// clock after it was read; see racy.
+// path mean the same bytes. The exception is a write within one tick of the file system's
+// clock after the read; see racy.
 type stamp struct {
 	size   int64
 	mtime  int64  // nanoseconds since 1970

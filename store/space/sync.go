@@ -22,8 +22,8 @@ const (
 	WaitAll              // the bytes and the name
 )
 
-// manyFiles is the most files in one commit that are synced one by one. With more, the commit
-// alone makes the bytes durable, and Restore brings them back.
+// manyFiles is the largest number of files in one commit that are synced one by one. With
+// more, the commit alone makes the bytes durable, and Restore brings them back.
 const manyFiles = 64
 
 // WaitFor returns the Wait for each of n files that are recorded right after.

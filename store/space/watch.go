@@ -30,7 +30,8 @@ type Watch struct {
 // maxQuiet is how long a quiet tree is trusted before all files are checked again.
 const maxQuiet = 2 * time.Second
 
-// maxWatched is the most watched folders: the system limits the watches of a user.
+// maxWatched is the largest number of watched folders: the system limits the watches of a
+// user.
 const maxWatched = 4096
 
 // Look is s.Look(ctx, l). The layer must be the same each time, but may be another value.

@@ -153,7 +153,7 @@ func (l *Layer) draft(ref objects.Ref, locate func(objects.Ref) (string, error))
 }
 
 // There returns the working tree's item with the ref of it. Without a file it returns
-// fs.ErrNotExist. If the file has the same bytes, it returns it.
+// fs.ErrNotExist. If the file has the same bytes, the result is the argument.
 func (l *Layer) There(it *objects.Item) (*objects.Item, error) {
 	if p, err := l.Locate(it.Ref); err == nil && p == it.Path {
 		if raw, err := l.Read(p); err == nil && bytes.Equal(raw, it.Raw) {

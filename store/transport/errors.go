@@ -11,7 +11,7 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// textMax is the most bytes that are shown of a text from outside.
+// textMax is the largest number of bytes shown of a text from outside.
 const textMax = 300
 
 // cleanText makes a text from a remote safe to show: no control, format or invalid characters,

@@ -19,7 +19,7 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// redirectMax is the most redirects that are followed, and only by the first request.
+// redirectMax bounds the redirects that the first request follows. Later requests follow none.
 const redirectMax = 5
 
 // httpDialer speaks smart HTTP. It follows redirects itself: only on the first request, never

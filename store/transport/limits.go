@@ -53,7 +53,7 @@ type watchedWriter struct {
 
 func (w *watchedWriter) Write(p []byte) (int, error) {
 	n := 0
-	for n < len(p) { // in pieces, so that a slow connection is not a dead one
+	for n < len(p) { // in pieces, so that a slow connection does not stall
 		part := p[n:min(len(p), n+32<<10)]
 		m, err := watch(w.ctx, func() (int, error) { return w.w.Write(part) })
 		n += m

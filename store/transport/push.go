@@ -19,8 +19,8 @@ const updateMax = 10_000
 
 // Push moves refs of the remote in one request, all or none if the remote offers that, and
 // sends the missing objects. from must hold every New. A ref that is not at its Old, or that
-// the remote refuses to move, gives a *RejectedError (Conflict; or Denied or Limit if the
-// remote's rules refuse).
+// the remote refuses to move, gives a *RejectedError (Conflict, or Denied or Limit by the
+// remote's rules).
 func (r *Remote) Push(ctx context.Context, from *store.Repo, updates []Update) error {
 	return r.push(ctx, &pushing{r: r, from: from, updates: updates})
 }

@@ -267,8 +267,8 @@ func (r *Remote) do(ctx context.Context, op string, f func(ctx context.Context) 
 	return r.wrap(ctx, op, err)
 }
 
-// reading runs f, which only reads. It runs f again on a new connection if a kept one turns
-// out to be dead, or if the host's cached capabilities may be outdated.
+// reading runs f, which only reads. It runs f again on a new connection if a kept one is dead,
+// or if the host's cached capabilities may be outdated.
 func (r *Remote) reading(ctx context.Context, f func() error) error {
 	kept := r.idle != nil
 	err := f()

@@ -130,8 +130,8 @@ func (p *pktWriter) report(o *orders, unpack error, refused []string) error {
 	return p.err
 }
 
-// obey receives the objects into a quarantine and checks them and every command. Only then it
-// accepts the objects and moves refs.
+// obey receives the objects into a quarantine and checks them and every command. Only then
+// does it accept the objects and move refs.
 func (c *conversation) obey(ctx context.Context, o *orders, refused []string) error {
 	r := &c.repo.Reader
 	var q *store.Quarantine

@@ -11,9 +11,9 @@ import (
 )
 
 // In version 2 over HTTP, a host's advertisement holds its capabilities and nothing about its
-// repository. It is cached for the next process, which can then begin with its real request
-// and needs only one. The cache is a hint: if a request based on it fails, it is dropped and
-// the host is asked again.
+// repository. It is cached for the next process, which can then send its real request first.
+// The cache is a hint: if a request based on it fails, it is dropped and the host is asked
+// again.
 
 // toldMax bounds the cached bytes of one host.
 const toldMax = 64 << 10
