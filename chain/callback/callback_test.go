@@ -161,13 +161,17 @@ func TestClient(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestClientIsNotHeld: who ends a call that nobody answers goes on.
+// TestClientIsNotHeld: a call whose context ends returns without an answer. The client refuses
+// further calls, since the answer may still come.
 func TestClientIsNotHeld(t *testing.T) {
 	c := talk(t, func(Request) string { return "" })
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	if _, err := c.Search(ctx, rye.Caller{}, rye.SearchRequest{}); !fault.Is(err, fault.Interrupt) {
 		t.Errorf("%v", err)
+	}
+	if _, err := c.Search(t.Context(), rye.Caller{}, rye.SearchRequest{}); !fault.Is(err, fault.Interrupt) {
+		t.Errorf("a further call: %v", err)
 	}
 }
 

@@ -21,6 +21,7 @@ type Client struct {
 	mu   sync.Mutex
 	conn io.ReadWriter
 	in   *bufio.Reader
+	over bool // a call was abandoned: its goroutine still reads from in
 
 	// alone keeps out other processes with the same descriptor until done is called.
 	alone func() (done func(), err error)
@@ -84,19 +85,17 @@ func (c *Client) Sign(ctx context.Context, _ rye.Caller, q rye.SignRequest) (*ry
 }
 
 // call makes one call. The line begins with a newline, because another process may have died
-// within a line. call skips Hello and the answers to others. After a call whose context ended,
-// the client cannot be used again: an abandoned goroutine still reads from the connection.
+// within a line. call skips Hello and the answers to others. After a call whose context ended, the
+// client refuses further ones, and other processes wait until that answer was read.
 func (c *Client) call(ctx context.Context, verb string, params, result any, piece func(*Answer)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	done, err := c.alone()
-	if err != nil {
-		return fault.New(fault.Failed, "call rye: %w", err)
+	if c.over {
+		return fault.New(fault.Interrupt, "%s: the call before was abandoned", verb)
 	}
-	defer done()
 	raw, err := json.Marshal(params)
 	if err != nil {
 		return err
@@ -111,15 +110,24 @@ func (c *Client) call(ctx context.Context, verb string, params, result any, piec
 	if len(msg) >= MaxRequest {
 		return fault.New(fault.Limit, "%s: the call has %d bytes, at most %d are taken", verb, len(msg), MaxRequest-1)
 	}
+	done, err := c.alone()
+	if err != nil {
+		return fault.New(fault.Failed, "call rye: %w", err)
+	}
 	if _, err := c.conn.Write(append(append([]byte{'\n'}, msg...), '\n')); err != nil {
+		done()
 		return gone(err)
 	}
 	got := make(chan error, 1)
-	go func() { got <- c.answer(id, result, piece) }()
+	go func() {
+		defer done()
+		got <- c.answer(id, result, piece)
+	}()
 	select {
 	case err := <-got:
 		return err
 	case <-ctx.Done(): // the goroutine still reads, and drops, the answer
+		c.over = true
 		return fault.New(fault.Interrupt, "%s: %w", verb, context.Cause(ctx))
 	}
 }
