@@ -14,6 +14,7 @@ import (
 
 func FuzzParseCommit(f *testing.F) {
 	f.Add([]byte(commitText("tree "+oidA, "parent "+oidB, "author "+stamp, "committer "+stamp, "gpgsig a\n b", "", "msg")))
+	f.Add([]byte(commitText("tree "+oidA, "author A\rB <> 0 -0000", "committer "+stamp, "", "msg")))
 	f.Add([]byte(commitText("tree "+oidA+oidA[:24], "author A <> 0 -0000", "committer "+stamp, "gpgsig-sha256 x", "", "")))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		c, err := ParseCommit(raw)
@@ -21,6 +22,9 @@ func FuzzParseCommit(f *testing.F) {
 			return
 		}
 		back, err := EncodeCommit(c)
+		if err != nil && strings.Contains(c.Author.Name+c.Author.Email+c.Committer.Name+c.Committer.Email, "\r") {
+			return // git may write it, and we do not
+		}
 		if err != nil || !bytes.Equal(back, raw) {
 			t.Fatalf("%q encodes to %q, %v", raw, back, err)
 		}
