@@ -9,21 +9,21 @@ import (
 type InitRequest struct {
 	Dir       string // "" is the current directory
 	Namespace string // "" is "local"
-	Project   string // the id that a project here had before its rye.yaml was lost; "" makes another
+	Project   string // the id of the project whose rye.yaml was lost; "" makes a new id
 }
 
-// InitReport says what Init made and what it found.
+// InitReport lists what Init made and found.
 type InitReport struct {
 	Dir       string   `json:"dir"`
 	Project   string   `json:"project"`
 	Namespace string   `json:"namespace"`
 	Key       string   `json:"key"`
-	NewKey    bool     `json:"new_key"`          // Init made it
-	Record    string   `json:"record,omitempty"` // the git repository that remembers its items; "" when there is none
+	NewKey    bool     `json:"new_key"`          // Init made the key
+	Record    string   `json:"record,omitempty"` // the git repository with the history of its items; "" when there is none
 	Created   []string `json:"created"`
-	Completed []string `json:"completed,omitempty"` // files from elsewhere that got what they lacked
+	Completed []string `json:"completed,omitempty"` // files of git that Init found and completed
 	Legacy    []string `json:"legacy,omitempty"`    // refs of items with RYE OS's signature
-	// Next is rye trust where what lies there asks for something that Init does not grant.
+	// Next is rye trust when the directory asks for something that Init does not grant.
 	Next fault.Hint `json:"next,omitzero"`
 }
 
@@ -39,25 +39,25 @@ type NewRequest struct {
 type NewReport struct {
 	Ref  string     `json:"ref"`
 	Path string     `json:"path"`
-	Next fault.Hint `json:"next"` // what to do with it
+	Next fault.Hint `json:"next"` // the command for the new file
 }
 
-// AddRequest takes items into the project: a path below .ai is recorded where it
-// is, another is copied in under As and Kind, and of a git repository every item
-// below its .ai comes in. Either Path or URL is set.
+// AddRequest takes items into the project. A path below .ai is recorded in place; any other
+// path is copied in under As and Kind; from a git repository every item below its .ai is
+// added. Either Path or URL is set.
 type AddRequest struct {
 	Path   string // a file, a folder or an archive
-	Text   []byte // of a file that lies nowhere yet, and for which Path is a name; nil reads Path
-	URL    string // instead of Path: of a git repository, and #<branch or tag>; without it what HEAD names there
-	Kind   string // of a file from elsewhere; "" where its extension tells
-	As     string // id of one thing from elsewhere, or a namespace for many; "" derives it from the project's namespace and the name
-	Entry  string // of a folder of programs: the file that is executed, below the folder; "" is the one called main
+	Text   []byte // the content of a file that is not on disk, with Path as its name; nil reads Path
+	URL    string // a git repository instead of Path, with an optional #<branch or tag>; without it, its HEAD
+	Kind   string // for a file from outside .ai; "" derives it from the extension
+	As     string // the id for one thing from outside .ai, or the namespace for many; "" derives it from the project's namespace and the name
+	Entry  string // for a folder of programs: the file to execute, below the folder; "" is the one called main
 	Space  string // "project" or "user", for a path; "" is project
 	DryRun bool
-	Force  bool // replace what is there, which the history keeps
+	Force  bool // replace existing files, which the history keeps
 }
 
-// AddReport says what was added, removed or restored.
+// AddReport describes one item that was added, removed or restored.
 type AddReport struct {
 	Ref      string            `json:"ref"`
 	Path     string            `json:"path"`
@@ -66,10 +66,10 @@ type AddReport struct {
 	Commit   string            `json:"commit,omitempty"`
 	Next     fault.Hint        `json:"next,omitzero"`
 	Problems []objects.Problem `json:"problems,omitempty"`
-	Signer   string            `json:"signer,omitempty"` // that its own line names
-	What     string            `json:"what,omitempty"`   // it was, before it came: "Agent Skill"
-	Lost     []string          `json:"lost,omitempty"`   // of it, on the way
-	Why      string            `json:"why,omitempty"`    // Path was passed over; then there is no Ref
+	Signer   string            `json:"signer,omitempty"` // as the item's own line names it
+	What     string            `json:"what,omitempty"`   // the form before the import: "Agent Skill"
+	Lost     []string          `json:"lost,omitempty"`   // the parts that the import dropped
+	Why      string            `json:"why,omitempty"`    // why Path was skipped; Ref is then ""
 }
 
 // RemoveRequest takes a working item, a bundle or a dependency out of the project.
@@ -87,7 +87,7 @@ type RestoreRequest struct {
 	DryRun bool
 }
 
-// SignRequest signs working items, recorded in one commit.
+// SignRequest signs working items and records them in one commit.
 type SignRequest struct {
 	Targets []Target // "*" is all
 	All     bool     // the same as the target "*"
@@ -96,46 +96,44 @@ type SignRequest struct {
 	DryRun  bool
 	Space   string // "project" or "user"; "" is project
 
-	// Content is the whole text of the one target, which is written below .ai when all is
-	// agreed to; a signature line in it counts for nothing. Ext is the extension of its file,
-	// such as .sh, where neither the file that it replaces nor its text tells. "" signs what
-	// is there.
+	// Content is the whole text of the only target. It is written below .ai once everything is
+	// agreed to, and a signature line in it is ignored. Ext is the extension of its file, such
+	// as .sh, when neither the replaced file nor the text shows it. "" signs the file on disk.
 	Content string
 	Ext     string
 }
 
-// SignReport is the outcome of Sign. It is returned beside an error when items failed.
+// SignReport is the outcome of Sign. Sign returns it beside an error when items failed.
 type SignReport struct {
 	Results []SignResult `json:"results"`
 	Signed  int          `json:"signed"`
 	Failed  int          `json:"failed"`
-	Commit  string       `json:"commit,omitempty"` // that holds what was signed, or was signed already
-	// PassedOver are files that cannot be items, because of their name or because they are
-	// links. They are listed when every item was to be signed.
+	Commit  string       `json:"commit,omitempty"` // holds the items that were signed, now or before
+	// PassedOver lists files that cannot be items, because of their names or because they are
+	// links. It is set when every item was to be signed.
 	PassedOver []string `json:"passed_over,omitempty"`
 }
 
 // SignResult is one item's outcome. Error is set when it failed. An item with the status
-// "passed over" carries a signature that is not the user's, and is signed when it is the
-// one target of a request.
+// "passed over" carries another key's signature; a request signs it only as its one target.
 type SignResult struct {
 	Ref      string                 `json:"ref"`
 	Status   string                 `json:"status"`              // signed, unchanged, would-sign, passed over, failed; older or returned: left as it is
 	SignedBy string                 `json:"signed_by,omitempty"` // the other key whose signature it carries, or carried
 	Path     string                 `json:"path"`
 	SHA256   string                 `json:"sha256,omitempty"`
-	Digest   string                 `json:"digest,omitempty"` // SHA256 without the signature line: what is signed, and a question shows
+	Digest   string                 `json:"digest,omitempty"` // SHA256 without the signature line: the signed digest, which a question shows
 	Key      string                 `json:"key,omitempty"`
 	SignedAt string                 `json:"signed_at,omitempty"`
 	Error    string                 `json:"error,omitempty"`
 	Code     fault.Code             `json:"code,omitempty"`
 	Hint     fault.Hint             `json:"hint,omitzero"`
 	Issues   []string               `json:"issues,omitempty"`
-	Mistakes []Mistake              `json:"mistakes,omitempty"` // what has to be mended in the file
-	Paste    string                 `json:"paste,omitempty"`    // metadata to begin with, when the file has none
-	Replaces *Replaced              `json:"replaces,omitempty"` // RYE OS's line that went
-	Members  []objects.MemberChange `json:"members,omitempty"`  // of a bundle: the files that are not as they were signed before
-	Why      string                 `json:"why,omitempty"`      // it was passed over, where its signer is not the reason
+	Mistakes []Mistake              `json:"mistakes,omitempty"` // errors to fix in the file
+	Paste    string                 `json:"paste,omitempty"`    // metadata to start with, when the file has none
+	Replaces *Replaced              `json:"replaces,omitempty"` // the line of RYE OS that was replaced
+	Members  []objects.MemberChange `json:"members,omitempty"`  // for a bundle: the files that differ from the last signature
+	Why      string                 `json:"why,omitempty"`      // why it was passed over, if not because of its signer
 }
 
 // Mistake is one thing wrong with a file, for the person who wrote it.
@@ -149,15 +147,14 @@ type Mistake struct {
 	Text   string `json:"text,omitempty"` // the line itself
 }
 
-// Replaced tells what a signature of RYE OS was worth that was replaced by one that covers
-// every byte.
+// Replaced describes a signature of RYE OS that was replaced by one over every byte.
 type Replaced struct {
 	Key       string   `json:"key,omitempty"`       // 16 hexadecimal digits; "" when the line was no signature
 	SignedAt  string   `json:"signed_at,omitempty"` // a claim: that signature does not cover it
 	Covers    string   `json:"covers"`
-	Held      bool     `json:"held"`                // genuine, by a key that is known here
+	Held      bool     `json:"held"`                // valid, by a key that is known here
 	Why       string   `json:"why,omitempty"`       // why it did not hold
-	Uncovered []string `json:"uncovered,omitempty"` // lines of the file that it did not cover, numbered
+	Uncovered []string `json:"uncovered,omitempty"` // numbered lines of the file outside that signature
 }
 
 // MoveRequest gives an item of the project another id.
@@ -168,12 +165,12 @@ type MoveRequest struct {
 	DryRun bool
 }
 
-// MoveReport says where an item's file went, and what is left to do.
+// MoveReport says where an item's file went, with the next command.
 type MoveReport struct {
 	From     string            `json:"from"`
 	Ref      string            `json:"ref"`
 	Path     string            `json:"path"`
-	Problems []objects.Problem `json:"problems,omitempty"` // what its new name makes wrong in its text
+	Problems []objects.Problem `json:"problems,omitempty"` // errors that the new name causes in the text
 	Commit   string            `json:"commit,omitempty"`
 	Next     fault.Hint        `json:"next"`
 	DryRun   bool              `json:"dry_run,omitempty"`
@@ -183,11 +180,11 @@ type MoveReport struct {
 type CopyRequest struct {
 	Ref    Ref
 	To     string // project or user
-	As     string // id; "" keeps it, and with it the signature
+	As     string // the new id; "" keeps the id, and so the signature
 	DryRun bool
 }
 
-// CopyReport says what the copy is worth where it lies.
+// CopyReport describes the copy and its state in the new space.
 type CopyReport struct {
 	From      string     `json:"from"`
 	FromSpace string     `json:"from_space"`
@@ -200,16 +197,16 @@ type CopyReport struct {
 	Commit    string     `json:"commit,omitempty"`
 	Next      fault.Hint `json:"next,omitzero"`
 	DryRun    bool       `json:"dry_run,omitempty"`
-	Replaces  bool       `json:"replaces,omitempty"` // another item of this ref
+	Replaces  bool       `json:"replaces,omitempty"` // another item with this ref
 }
 
-// SkillExport asks for the files of a skill in a folder that does not exist yet.
+// SkillExport asks for the files of a skill in a new folder.
 type SkillExport struct {
 	Ref Ref
-	Dir string // of the host; "" is refused
+	Dir string // a path of the operating system; "" is refused
 }
 
-// SkillExported says what was written.
+// SkillExported lists the written files.
 type SkillExported struct {
 	Ref   string   `json:"ref"`
 	Dir   string   `json:"dir"`
@@ -251,5 +248,5 @@ type BundleFile struct {
 	Size       int64  `json:"size"` // bytes
 	SHA256     string `json:"sha256"`
 	Executable bool   `json:"executable,omitempty"`
-	Signed     bool   `json:"signed"` // it also carries a signature line of its own
+	Signed     bool   `json:"signed"` // the file also has its own signature line
 }

@@ -9,27 +9,27 @@ import (
 type ExecuteRequest struct {
 	Ref    Ref
 	Params json.RawMessage // a JSON object; nil is {}
-	Texts  bool            // values of Params are texts, each to be read as a value of its input's type; of a directive only
+	Texts  bool            // values of Params are texts, each read as a value of its input's type; for directives only
 	DryRun bool            // pass every gate but the last, and run nothing
-	Locked bool            // refuse what differs from the lock (fault.Drift)
+	Locked bool            // refuse differences from the lock (fault.Drift)
 	Frozen bool            // Locked, and never use the network
-	Pinned bool            // run the bytes that the lock pins, whatever is in the working tree
-	Pins   Pins            // refuse what differs from these (fault.Drift); nil demands nothing
+	Pinned bool            // run the bytes that the lock pins, even if the working tree differs
+	Pins   Pins            // refuse differences from these digests (fault.Drift); nil has no effect
 
-	// Begin is called once every gate has let a tool pass and before it runs, with what is
-	// known by then; an error ends it without a run. nil is told nothing.
+	// Begin is called after every gate has let a tool pass and before the run, with the facts
+	// known by then. An error cancels the run. nil is not called.
 	Begin func(*ExecuteResult) error
 
-	// Callback holds what the tool asks of rye while it runs. nil lets it ask as the caller
-	// narrowed to what it needs; an agent thread without one lets it ask nothing.
+	// Callback controls the calls that the tool makes to rye while it runs. With nil the tool
+	// calls as the caller, narrowed to its needs; an agent thread's tool then may not call.
 	Callback Callback
 
-	Stdout func([]byte) // gets output as it comes; nil only collects it
+	Stdout func([]byte) // gets output as it arrives; nil only collects it
 	Stderr func([]byte) // the same for standard error
 }
 
-// ParamError is why parameters do not fit (fault.Usage), with all that the item takes: who
-// called it does not have to ask for that.
+// ParamError explains why parameters do not fit (fault.Usage), and lists all parameters of
+// the item, so that the caller need not ask for them.
 type ParamError struct {
 	Params []ParamInfo
 	Err    error
@@ -38,8 +38,8 @@ type ParamError struct {
 func (e *ParamError) Error() string { return e.Err.Error() }
 func (e *ParamError) Unwrap() error { return e.Err }
 
-// Pins are the digests (SHA256) that items have to have, by ref. An item that is not among
-// them is refused, too.
+// Pins are the required digests (SHA256) of items, by ref. An item without an entry is
+// refused, too.
 type Pins map[string]string
 
 // ExecuteResult has the shape that RYE OS's clients know.
@@ -64,60 +64,60 @@ type ChainLink struct {
 	Executor  string `json:"executor_id,omitempty"`
 	Integrity string `json:"integrity"` // SHA256 of the file
 	Signer    string `json:"signer,omitempty"`
-	State     State  `json:"state,omitempty"` // "older" or "returned" for what stands behind its record, "legacy" for a signature of RYE OS that the policy allows; else ""
+	State     State  `json:"state,omitempty"` // "older" or "returned" for a link behind its record, "legacy" for a signature of RYE OS that the policy allows; else ""
 }
 
-// ExecuteMeta says how it ran. Limits that did not bind are named in Unbound.
+// ExecuteMeta describes the run. Unbound names limits that were not enforced.
 type ExecuteMeta struct {
 	DurationMS float64  `json:"duration_ms"`
 	Timings    *Timings `json:"timings,omitempty"`
 	Sandbox    string   `json:"sandbox,omitempty"`
-	Limits     string   `json:"limits,omitempty"` // that the items of the chain state together
+	Limits     string   `json:"limits,omitempty"` // the combined limits of the chain's items
 	Unbound    []string `json:"unbound,omitempty"`
-	Denied     []Denial `json:"denied,omitempty"` // what the sandbox seems to have refused
-	Reach      *Reach   `json:"reach,omitempty"`  // of a dry run
+	Denied     []Denial `json:"denied,omitempty"` // accesses that the sandbox seems to have refused
+	Reach      *Reach   `json:"reach,omitempty"`  // set in a dry run
 
-	// Taken is what the run made in the project that other programs would run by themselves:
-	// it was moved away, and nothing is lost.
+	// Taken lists things that the run made in the project and that other programs would run on
+	// their own. They were moved away, and nothing is lost.
 	Taken     []TakenInfo `json:"taken,omitempty"`
-	Warnings  []string    `json:"warnings,omitempty"` // what registries say against versions that ran
+	Warnings  []string    `json:"warnings,omitempty"` // from registries, about versions that ran
 	Locked    bool        `json:"locked"`
-	Drift     string      `json:"drift,omitempty"` // what the lock pins otherwise; it ran because nothing demanded the lock
+	Drift     string      `json:"drift,omitempty"` // the difference from the lock's pins; it ran because nothing required the lock
 	Truncated bool        `json:"truncated,omitempty"`
-	Verdict   *Verdict    `json:"verdict,omitempty"` // of the policy; nil for what does not execute
-	Reads     bool        `json:"-"`                 // a function of rye's that only reads: it may be done again
+	Verdict   *Verdict    `json:"verdict,omitempty"` // of the policy; nil when nothing is executed
+	Reads     bool        `json:"-"`                 // a function of rye that only reads, and may be repeated
 }
 
 // TakenInfo is one thing that was moved out of the project after a run.
 type TakenInfo struct {
-	Path  string `json:"path"`            // it had in the project
-	Kind  string `json:"kind"`            // what runs it: "git directory", "VS Code"
+	Path  string `json:"path"`            // its former path in the project
+	Kind  string `json:"kind"`            // the program that runs it: "git directory", "VS Code"
 	How   string `json:"how"`             // "new", "moved" or "changed"
-	Where string `json:"where,omitempty"` // it is now; "" for what held nothing
-	Need  string `json:"need,omitempty"`  // of needs.write, which allows it; "" where nothing does
+	Where string `json:"where,omitempty"` // its present path; "" for something empty
+	Need  string `json:"need,omitempty"`  // the entry of needs.write that allows it; "" where none does
 }
 
-// Denial is one thing that the sandbox seems to have refused to a run, by the words in which
-// the run complained of it. Both are texts to read; nothing is decided by them.
+// Denial is one access that the sandbox seems to have refused, derived from the run's own
+// error messages. Both fields are for people; no decision depends on them.
 type Denial struct {
 	What string `json:"what"`           // "writing build/a.o: read-only for this tool"
-	Need string `json:"need,omitempty"` // what the item would have to state: "needs: {read: [.], write: [build]}"
+	Need string `json:"need,omitempty"` // the declaration that the item lacks: "needs: {read: [.], write: [build]}"
 }
 
 // Timings are the parts of ExecuteMeta.DurationMS, in milliseconds. None is negative, and
-// their sum is the whole up to rounding. The start of rye itself is not counted.
+// their sum is the total up to rounding. They exclude the start of rye itself.
 type Timings struct {
 	Verify      float64 `json:"verify"`      // open the spaces, find the item, verify its chain
 	Gate        float64 `json:"gate"`        // parameters, lock, policy, consent
-	Materialise float64 `json:"materialise"` // clear what killed runs left, write the verified bytes
-	Sandbox     float64 `json:"sandbox"`     // make the rules and put them on
+	Materialise float64 `json:"materialise"` // remove leftovers of killed runs, write the verified bytes
+	Sandbox     float64 `json:"sandbox"`     // make and apply the rules
 	Spawn       float64 `json:"spawn"`       // start the program
-	Run         float64 `json:"run"`         // the program, until all that it started is gone; the exchange of an HTTP tool
-	Rest        float64 `json:"rest"`        // wait for a turn, prepare the call, read the answer, clear up
+	Run         float64 `json:"run"`         // the program, until every process that it started is gone; for an HTTP tool, the exchange
+	Rest        float64 `json:"rest"`        // wait for a turn, prepare the call, read the answer, clean up
 }
 
-// Verdict is one decision of the policy, as an event. It does not hold parameters and
-// commands, which may be secret.
+// Verdict is one decision of the policy, as an event. It holds no parameters and no commands,
+// which may be secret.
 type Verdict struct {
 	Time     string   `json:"time"` // RFC 3339, UTC
 	Caller   string   `json:"caller"`
@@ -127,16 +127,16 @@ type Verdict struct {
 	SHA256   string   `json:"sha256,omitempty"`   // of the item's file; "" when the capability alone decided
 	Verdict  string   `json:"verdict"`            // allow or deny
 	Tier     string   `json:"tier,omitempty"`     // t0 to t4
-	Rule     string   `json:"rule"`               // that decided
-	Findings []string `json:"findings,omitempty"` // labels of what command analysis found
-	Asked    bool     `json:"asked,omitempty"`    // a person decided, or a flag that stands for one
+	Rule     string   `json:"rule"`               // the rule that decided
+	Findings []string `json:"findings,omitempty"` // labels from the command analysis
+	Asked    bool     `json:"asked,omitempty"`    // a person decided, or a flag in a person's place
 	Project  string   `json:"project,omitempty"`
 }
 
-// PolicyReport is what the policy says about running an item.
+// PolicyReport is the policy's decision about running an item.
 //
-// For what is no tool only Ref, Rule, Reason, Verdict and Client are set: executing it
-// returns its text.
+// For items other than tools only Ref, Rule, Reason, Verdict and Client are set: executing
+// one returns its text.
 type PolicyReport struct {
 	Ref     string `json:"ref"`
 	SHA256  string `json:"sha256"`
@@ -148,17 +148,17 @@ type PolicyReport struct {
 	Reach
 }
 
-// Reach is what a run may reach and use up on this machine, as far as that is known before
-// it.
+// Reach is what a run may read, write, contact and use up on this machine, as far as rye knows
+// before the run.
 type Reach struct {
 	Needs   string   `json:"needs,omitempty"`       // "read .; write build; net nothing"
 	Limits  string   `json:"limits,omitempty"`      // "memory 512MiB, time 30s"
 	Sandbox string   `json:"sandbox,omitempty"`     // S0 to S3; "" where nothing is started
-	Unbound []string `json:"not_limited,omitempty"` // what will not bind, in words
+	Unbound []string `json:"not_limited,omitempty"` // limits that will not be enforced, in words
 }
 
-// ElicitationRequest names an MCP client, by the name with which it introduces itself, that
-// shows the questions of servers to a person; Forget takes it off the list of those.
+// ElicitationRequest names an MCP client, by its own name for itself, that shows questions
+// from servers to a person. Forget removes it from the list of such clients.
 type ElicitationRequest struct {
 	Client string
 	Forget bool
@@ -171,7 +171,7 @@ type ElicitationReport struct {
 	Changed bool   `json:"changed"`
 }
 
-// AllowRequest names a tool and the parameters with which it may run without being asked.
+// AllowRequest names a tool and the parameters with which it may run without a question.
 type AllowRequest struct {
 	Ref    Ref
 	Params json.RawMessage // exactly these; nil is {}
@@ -181,7 +181,7 @@ type AllowRequest struct {
 // ForgetRequest names the approvals to take back.
 type ForgetRequest struct {
 	Ref        Ref
-	Everywhere bool // not only those of this project
+	Everywhere bool // not only the approvals of this project
 }
 
 // ApprovalInfo is one approval that the policy remembers.
@@ -189,20 +189,20 @@ type ApprovalInfo struct {
 	Ref       string   `json:"ref"`
 	Plan      string   `json:"plan"`   // digest of everything that runs
 	Params    string   `json:"params"` // digest of the parameters, or any
-	Tier      string   `json:"tier"`   // up to which it holds
+	Tier      string   `json:"tier"`   // the highest tier that it covers
 	Directory string   `json:"directory,omitempty"`
-	Status    string   `json:"status"`                // allowed, forgotten, lapsed (the directory is another one), or elsewhere
-	Uncovered []string `json:"not_covered,omitempty"` // what it does not cover
+	Status    string   `json:"status"`                // allowed, forgotten, elsewhere, or lapsed (another directory has this path now)
+	Uncovered []string `json:"not_covered,omitempty"` // cases that the approval does not cover
 }
 
-// PolicyConsentRequest names a tool and which of the unsigned things that it would
-// use are meant.
+// PolicyConsentRequest names a tool and selects the unsigned things in its use that the
+// request is about.
 type PolicyConsentRequest struct {
 	Ref         Ref
 	Env         bool     // .env files
 	Interpreter bool     // an interpreter in the project
 	Secrets     bool     // variables of the environment, for a tool that another person signed
-	Hosts       []string // that requests of this project may go to: a name, with or without port
+	Hosts       []string // hosts that requests of this project may contact: a name, with or without port
 	Forget      bool     // take the agreement back
 }
 
@@ -215,52 +215,52 @@ type ConsentReport struct {
 	SHA256  string   `json:"sha256"`
 	Status  string   `json:"status"`            // allowed or forgotten
 	Names   []string `json:"names"`             // variables, files of the interpreter, or variables and items
-	Changed []string `json:"changed,omitempty"` // names whose content is not what was agreed to before
+	Changed []string `json:"changed,omitempty"` // names whose content differs from the last agreement
 }
 
 // LockRequest names what to pin.
 type LockRequest struct {
-	Targets []Target // none is every item that may be used
+	Targets []Target // empty is every item that may be used
 }
 
 // LockReport says what the lock holds after the call.
 type LockReport struct {
 	Path  string   `json:"path"`
-	Items int      `json:"items"` // that it pins
+	Items int      `json:"items"` // number of pinned items
 	Added []string `json:"added,omitempty"`
-	Drift []string `json:"drift,omitempty"` // what is not as the lock pins it
+	Drift []string `json:"drift,omitempty"` // items that differ from their pins
 
-	Changed []LockChange `json:"changed,omitempty"` // pinned otherwise than before
-	Removed []string     `json:"removed,omitempty"` // pinned before
-	Kept    []LockKept   `json:"kept,omitempty"`    // refused, so their old pins stay
+	Changed []LockChange `json:"changed,omitempty"` // items with a new pin
+	Removed []string     `json:"removed,omitempty"` // items that lost their pin
+	Kept    []LockKept   `json:"kept,omitempty"`    // refused items, which keep their old pins
 
-	Warnings []string `json:"warnings,omitempty"` // what registries say against versions that it pins
+	Warnings []string `json:"warnings,omitempty"` // from registries, about pinned versions
 }
 
-// LockChange is an item that a lock pins otherwise than before.
+// LockChange is an item whose pin changed.
 type LockChange struct {
 	Ref  string `json:"ref"`
 	From string `json:"from,omitempty"` // version
 	To   string `json:"to,omitempty"`
-	Why  string `json:"why"` // from, version, path, content, chain, or files around it
+	Why  string `json:"why"` // the changed part: from, version, path, content, chain, or files around it
 }
 
-// LockKept is a pinned item that is there and refused. Its pin stays as it was.
+// LockKept is a pinned item that is present and refused. Its pin stays as it was.
 type LockKept struct {
 	Ref string `json:"ref"`
 	Why string `json:"why"`
 }
 
-// LockImportRequest takes over lock files of RYE OS.
+// LockImportRequest imports lock files of RYE OS.
 type LockImportRequest struct {
 	Paths  []string // files, or directories of them
 	DryRun bool
 }
 
-// LockImport says what became of RYE OS's lock files.
+// LockImport is the outcome of an import of RYE OS's lock files.
 type LockImport struct {
 	Path   string         `json:"path"`
-	Items  int            `json:"items"` // in the lock afterwards
+	Items  int            `json:"items"` // number of items in the lock afterwards
 	Files  []ImportedLock `json:"files"`
 	DryRun bool           `json:"dry_run,omitempty"`
 }
@@ -277,66 +277,66 @@ type ImportedLock struct {
 type LockMergeRequest struct {
 	Base, Ours, Theirs []byte // the text of each; an empty one stands for no lock
 	Path               string // of the result; "" is the project's lock
-	Prefer             string // "ours" or "theirs" for what the rules leave open; "" refuses
+	Prefer             string // "ours" or "theirs" for conflicts; "" refuses them
 	DryRun             bool
 }
 
-// LockMergeReport is the outcome of a merge. With conflicts it is returned beside a
+// LockMergeReport is the outcome of a merge. A merge with conflicts returns it beside a
 // fault.Drift error, and the file at Path holds both sides between git's markers.
 type LockMergeReport struct {
 	Path      string   `json:"path"`
 	Items     int      `json:"items"`
-	Conflicts []string `json:"conflicts,omitempty"` // what the rules leave open
+	Conflicts []string `json:"conflicts,omitempty"` // pins that the rules do not decide
 }
 
-// PolicyLogRequest bounds how many verdicts are told.
+// PolicyLogRequest bounds the number of verdicts returned.
 type PolicyLogRequest struct {
-	Limit int // at most this many, the newest; 0 is all that are kept
+	Limit int // the newest this many; 0 is all that are kept
 }
 
-// ServedCall is a call of a function that acts in the process that was asked, through rye's own
-// doors, once every gate has let it pass (docs/format/builtin.md).
+// ServedCall is a call of a function that the serving process carries out itself, through
+// rye's own verbs, after every gate has let it pass (docs/format/builtin.md).
 type ServedCall struct {
 	Function string          `json:"function"` // "threads/status"
 	Params   json.RawMessage `json:"params"`   // one object, as the schema of the function's tool wants it
-	Progress func([]byte)    `json:"-"`        // told what goes on meanwhile, in lines; nil for nobody
+	Progress func([]byte)    `json:"-"`        // gets progress messages, in lines; nil for none
 }
 
-// WebPage is a page of the web that shall become what it says.
+// WebPage is a web page whose text is to be extracted.
 type WebPage struct {
 	Body     []byte
-	Charset  string // as the server said it; "" where it did not
-	Base     string // its address, against which links are resolved
-	Markdown bool   // and not plain text
+	Charset  string // as the server states it; "" where it does not
+	Base     string // its address, to resolve links
+	Markdown bool   // extract Markdown, not plain text
 }
 
-// Callback is how whoever executes a tool holds what the tool asks of rye while it runs
-// (docs/format/callback.md), where a narrowed Caller does not say all: an agent thread has a
-// token narrowed, and records each call. It is safe for concurrent use.
+// Callback controls the calls that a tool makes to rye while it runs (docs/format/callback.md),
+// where a narrowed Caller is not enough: an agent thread has a token narrowed, and records
+// each call. It is safe for concurrent use.
 type Callback interface {
-	// Grant returns on whose behalf a tool calls: at most what it needs, until a time at
-	// which its run has ended; zero is no such time.
+	// Grant returns the caller for a tool's calls. It holds at most the tool's needs, until a
+	// time by which the run has ended; the zero time sets no end.
 	Grant(tool Ref, needs []string, until time.Time) (*CallbackGrant, error)
 
-	// Begin is called before anything is done for a call; an error refuses the call. What
-	// it returns holds what is executed by it.
+	// Begin is called before any work for a call; an error refuses the call. The returned
+	// Callback controls the items that the call executes.
 	Begin(CalledBack) (Callback, error)
 
-	// End is called when a call that began has ended, with what came of it.
+	// End is called when a call that began has ended, with its outcome.
 	End(c CalledBack, took time.Duration, result error) error
 }
 
-// CallbackGrant is what a tool may ask of rye.
+// CallbackGrant is a tool's permission to call rye.
 type CallbackGrant struct {
 	Caller Caller
 	Token  string   // for information; "" for none
-	Denied []string // what it declares and is not given
+	Denied []string // declared needs that are not granted
 }
 
-// CalledBack is one call of a tool that runs.
+// CalledBack is one call to rye by a running tool.
 type CalledBack struct {
-	Index  int    // from 1 on, in its run
+	Index  int    // number of the call in its run, from 1
 	Verb   string // search, load, execute or sign
-	Item   string // a ref; "" of a search
+	Item   string // a ref; "" for a search
 	Params string // their SHA-256, as 64 hexadecimal digits
 }

@@ -5,28 +5,28 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Ref is the name of one item: its kind and its id. workspace.Workspace.Ref reads what a
-// person typed, objects.ParseRef what a program wrote. The zero Ref names no item.
+// Ref is the name of one item: its kind and its id. workspace.Workspace.Ref parses a person's
+// input, objects.ParseRef a program's. The zero Ref names no item.
 type Ref = objects.Ref
 
-// State is what a working item is, compared with its signature and its record;
+// State is the state of a working item, compared with its signature and its record;
 // package objects lists the states.
 type State = objects.State
 
-// Target is what a person types to mean items: a ref (tool:acme/hello), a published
-// name (acme/tool/hello), the path of a file, a bundle's id or directory, and where a
-// request takes several a pattern of * and ? over refs.
+// Target names items as a person types them: a ref (tool:acme/hello), a published name
+// (acme/tool/hello), the path of a file, a bundle's id or directory and, where a request takes
+// several, a pattern of * and ? over refs.
 type Target string
 
-// ItemInfo describes one item of one space. What a file that cannot be read does not tell
-// is "".
+// ItemInfo describes one item of one space. A field is "" where an unreadable file does not
+// show it.
 type ItemInfo struct {
 	Ref         string   `json:"ref"`
 	Kind        string   `json:"kind"`
 	ID          string   `json:"id"`
 	Space       string   `json:"space"`
 	State       State    `json:"state"`
-	Why         string   `json:"why,omitempty"` // the state is not signed
+	Why         string   `json:"why,omitempty"` // why the state is not signed
 	Recorded    bool     `json:"recorded"`      // the record of the space holds exactly these bytes
 	Path        string   `json:"path,omitempty"`
 	Name        string   `json:"name,omitempty"`
@@ -39,49 +39,48 @@ type ItemInfo struct {
 	SignedAt    string   `json:"signed_at,omitempty"` // as the signer says
 	SHA256      string   `json:"sha256,omitempty"`
 	Locked      bool     `json:"locked,omitempty"`  // the lock pins it
-	Covers      string   `json:"covers,omitempty"`  // what a signature of RYE OS covers
-	Bundle      string   `json:"bundle,omitempty"`  // the bundle that it lies in, or is
+	Covers      string   `json:"covers,omitempty"`  // the part of the file that a signature of RYE OS covers
+	Bundle      string   `json:"bundle,omitempty"`  // the bundle that contains it, or that it is
 	Shadows     []string `json:"shadows,omitempty"` // spaces below that hold the same ref
 
-	// Warning says in one line what the registry says against this version of a dependency,
-	// and what to take instead, or what a bundle's directory holds beside its manifest; ""
-	// for nothing.
+	// Warning is one line: the registry's warning about this version of a dependency, with the
+	// version to take instead, or the extra files in a bundle's directory; "" for none.
 	Warning string `json:"warning,omitempty"`
 
-	// Fields are further ones that an extractor of the project or the user asks for.
+	// Fields are extra fields that an extractor of the project or the user asks for.
 	Fields map[string]string `json:"fields,omitempty"`
 
 	// Set by Show and Load, and Params by a search that asks for it.
 	Executor string      `json:"executor_id,omitempty"`
-	Needs    string      `json:"needs,omitempty"`  // what a tool declares that it reaches: "read .; write nothing; net api.example.com"
-	Limits   string      `json:"limits,omitempty"` // what one run may use up, as the item states: "memory 512MiB, time 30s"
+	Needs    string      `json:"needs,omitempty"`  // access that a tool declares: "read .; write nothing; net api.example.com"
+	Limits   string      `json:"limits,omitempty"` // resources that one run may use, as the item states: "memory 512MiB, time 30s"
 	Params   []ParamInfo `json:"parameters,omitempty"`
 
-	Origin string   `json:"origin,omitempty"`  // of a dependency: its registry, and the name there
-	Range  string   `json:"range,omitempty"`   // that rye.yaml asks for
-	UsedBy []string `json:"used_by,omitempty"` // tools that the lock runs through it
+	Origin string   `json:"origin,omitempty"`  // for a dependency: its registry, and its name there
+	Range  string   `json:"range,omitempty"`   // the range in rye.yaml
+	UsedBy []string `json:"used_by,omitempty"` // tools whose locked chains use it
 
-	Published []string `json:"published,omitempty"` // other versions of a dependency, as far as they are known here, the newest first
+	Published []string `json:"published,omitempty"` // other versions of a dependency that are known here, the newest first
 
-	// The same, of a directive.
-	Outputs     []ParamInfo `json:"outputs,omitempty"`     // what it is to return
-	Model       string      `json:"model,omitempty"`       // that it asks for: "fallback general, tier fast"
+	// The same, for a directive.
+	Outputs     []ParamInfo `json:"outputs,omitempty"`     // the outputs that it has to return
+	Model       string      `json:"model,omitempty"`       // the model that it asks for: "fallback general, tier fast"
 	Permissions []string    `json:"permissions,omitempty"` // capabilities of a thread that follows it
 	Hooks       []string    `json:"hooks,omitempty"`       // "slow: at limit, ask"
 }
 
-// Survey is how many items of a project are in each state, and which of them are more than
-// signed, recorded and alone at their name.
+// Survey counts the items of a project by state, and lists the items that need attention or
+// have something to report.
 type Survey struct {
-	Count map[State]int // of all items; without the states that no item is in
+	Count map[State]int // number of all items in each state; states without items are absent
 	Items []ItemInfo    // sorted by ref
 
-	// Outdated and Warned count the dependencies of which a newer good version is known, and
-	// those that are deprecated or yanked, as registries were last seen to say.
+	// Outdated and Warned count dependencies by their registries' last known state: those with a
+	// newer good version, and deprecated or yanked ones.
 	Outdated, Warned int
 
-	Ignored   []string // lines against keys that have no effect here, and why
-	OldRecord string   // the directory of a record as rye 0.1 kept it, which is ignored; "" for none
+	Ignored   []string // lines against keys that have no effect here, with the reasons
+	OldRecord string   // the directory of an ignored record in the form of rye 0.1; "" for none
 }
 
 // ParamInfo is a parameter of a tool or an input of a directive.
@@ -92,14 +91,14 @@ type ParamInfo struct {
 	Default     string `json:"default,omitempty"` // as text
 	Description string `json:"description,omitempty"`
 
-	Values []string `json:"values,omitempty"` // the only ones that it may have, as text; nil for any
+	Values []string `json:"values,omitempty"` // the only allowed values, as text; nil for any
 
-	// Fields are those of an object, or of the objects in an array; nil where they are not
+	// Fields are the fields of an object, or of the objects in an array; nil where they are not
 	// declared, and below the second level.
 	Fields []ParamInfo `json:"fields,omitempty"`
 }
 
-// ItemRequest names the one item that a verb is about.
+// ItemRequest names the one item of a verb.
 type ItemRequest struct {
 	Ref Ref
 }
@@ -113,7 +112,7 @@ type ListRequest struct {
 // ShowRequest asks for the description of one item.
 type ShowRequest struct {
 	Ref Ref
-	All bool // every space's, not only the one that would be used
+	All bool // the item in every space, not only the one that would be used
 }
 
 // LoadRequest reads one verified item.
@@ -123,38 +122,39 @@ type LoadRequest struct {
 	Destination string // "project" or "user" to copy it there, byte for byte; "" only reads
 }
 
-// LoadResult is the item's bytes and what is known of it.
+// LoadResult is the item's bytes and its description.
 type LoadResult struct {
 	ItemInfo
 	Content     string `json:"content"`
-	Digest      string `json:"digest"`              // SHA256 of Content without its signature line: what was signed
+	Digest      string `json:"digest"`              // SHA256 of Content without its signature line: the signed digest
 	Body        string `json:"body,omitempty"`      // prose without metadata
 	CopiedTo    string `json:"copied_to,omitempty"` // the space
 	Destination string `json:"destination_path,omitempty"`
 }
 
-// WordlessError is why a search for words was refused by a program that has no index for it.
+// WordlessError is returned for a search for words by a program that has no index for it.
 type WordlessError struct{}
 
 func (WordlessError) Error() string { return "this program searches no words" }
 
-// SearchRequest is a query over all that items say. Only what the caller may search is found.
+// SearchRequest is a query over everything in items. It finds only items that the caller may
+// search.
 type SearchRequest struct {
 	Query string // words, as docs/format/search.md has them; "" finds every item
-	Kind  string // "" is every kind of items; KindThread the transcripts of threads, and nothing else
-	Space string // "" or "all" is every space; SpaceRegistry what registries offer, and nothing else
+	Kind  string // "" is every kind of items; KindThread searches only the transcripts of threads
+	Space string // "" or "all" is every space; SpaceRegistry searches only what registries offer
 	Scope string // capability form: tool.acme.*
 
-	Registry string // of SpaceRegistry: what this project calls it; "" is all
-	Limit    int    // the most results of a page; 0 is 10
-	Offset   int    // of the first result; 0 is the best
-	Explain  bool   // tell how each word was understood
+	Registry string // for SpaceRegistry: the project's name for the registry; "" is all
+	Limit    int    // the most results per page; 0 is 10
+	Offset   int    // number of results to skip; 0 starts with the best
+	Explain  bool   // explain how each word was understood
 
-	// Params asks what the first MaxSearchParams results of a page take: each is read for it.
+	// Params asks for the parameters of a page's first MaxSearchParams results, read one by one.
 	Params bool
 }
 
-// MaxSearchParams bounds how many results of a search say which parameters they take.
+// MaxSearchParams bounds how many results of a search include their parameters.
 const MaxSearchParams = 50
 
 // Hit is one found item. Score is above 0 and at most 1; the best comes first.
@@ -162,31 +162,31 @@ type Hit struct {
 	ItemInfo
 	Score  float64  `json:"score"`
 	Match  []string `json:"match,omitempty"`  // fields that matched
-	Lines  []Line   `json:"lines,omitempty"`  // of the text, that say most of the words
-	Guess  bool     `json:"guess,omitempty"`  // found by words that are near those of the query
+	Lines  []Line   `json:"lines,omitempty"`  // lines of the text with most of the words
+	Guess  bool     `json:"guess,omitempty"`  // found by words that resemble the query's
 	Partly bool     `json:"partly,omitempty"` // only the beginning of its text is searched
-	Why    *HitWhy  `json:"why,omitempty"`    // what the score is made of, where that was asked for
+	Why    *HitWhy  `json:"why,omitempty"`    // the parts of the score, if asked for
 
-	Offer *Offer `json:"offer,omitempty"` // of what a registry offers
+	Offer *Offer `json:"offer,omitempty"` // for an item that a registry offers
 }
 
-// HitWhy is what a score is made of: the words' amounts, times Share, and Whole; times Behind and
-// each of 1 + Fit, 1 + Pairs and 1 + Aim; divided by Most.
+// HitWhy explains a score: the sum of the words' amounts, times Share, plus Whole; all this
+// times Behind, 1 + Fit, 1 + Pairs and 1 + Aim, divided by Most.
 type HitWhy struct {
 	Words  []WordWhy `json:"words"`
-	Share  float64   `json:"share"`           // of the query's words that the item has, weighed
-	Whole  float64   `json:"whole,omitempty"` // for a name, a title or an id that is the whole query
-	Behind float64   `json:"behind"`          // below 1 for what is there to run others
-	Fit    float64   `json:"fit,omitempty"`   // because all words of its title are meant
-	Pairs  float64   `json:"pairs,omitempty"` // because words stand together in both
+	Share  float64   `json:"share"`           // weighted share of the query's words that the item has
+	Whole  float64   `json:"whole,omitempty"` // for a name, a title or an id that equals the whole query
+	Behind float64   `json:"behind"`          // below 1 for items that are there to run others
+	Fit    float64   `json:"fit,omitempty"`   // because the query has all words of its title
+	Pairs  float64   `json:"pairs,omitempty"` // because words are adjacent in both
 	Aim    float64   `json:"aim,omitempty"`   // because of its kind
 	Most   float64   `json:"most"`
 }
 
-// WordWhy is what one word of the query adds.
+// WordWhy is the contribution of one query word.
 type WordWhy struct {
 	Word   string  `json:"word"`
-	Form   string  `json:"form"` // by which it was found
+	Form   string  `json:"form"` // the form that was found
 	Kind   string  `json:"kind"`
 	Amount float64 `json:"amount"`
 }
@@ -194,30 +194,30 @@ type WordWhy struct {
 // Line is a line of an item's file.
 type Line struct {
 	Number int    `json:"line"` // from 1
-	Text   string `json:"text"` // cut where it is long
+	Text   string `json:"text"` // shortened where it is long
 }
 
-// SearchResult is the page asked for, and how many there are in all.
+// SearchResult is the requested page, and the total number of results.
 type SearchResult struct {
 	Results []Hit     `json:"results"`
-	Turns   []TurnHit `json:"turns,omitempty"` // instead, of a search among transcripts
+	Turns   []TurnHit `json:"turns,omitempty"` // instead of Results, for a search in transcripts
 	Total   int       `json:"total"`
-	AtLeast bool      `json:"at_least,omitempty"` // there may be more: a bound was met
+	AtLeast bool      `json:"at_least,omitempty"` // a bound was met, so there may be more
 	Query   string    `json:"query"`
 	Limit   int       `json:"limit"`
 	Offset  int       `json:"offset"`
 
-	Nearest []string     `json:"nearest,omitempty"` // words that were taken for those that occur nowhere
-	Words   []SearchWord `json:"words,omitempty"`   // how each was understood, where that was asked for
-	Notes   []string     `json:"notes,omitempty"`   // what a person should know of the index
-	Hint    fault.Hint   `json:"hint,omitzero"`     // when nothing was found: what to do instead
+	Nearest []string     `json:"nearest,omitempty"` // words used in place of query words that occur nowhere
+	Words   []SearchWord `json:"words,omitempty"`   // how each was understood, if asked for
+	Notes   []string     `json:"notes,omitempty"`   // remarks for people on the state of the index
+	Hint    fault.Hint   `json:"hint,omitzero"`     // the next step, when nothing was found
 }
 
-// SearchWord is a word of a query with all that counts as it.
+// SearchWord is a query word with all forms that match it.
 type SearchWord struct {
 	Word   string       `json:"word"`
-	Items  int          `json:"items"`  // that have one of the forms
-	Rarity float64      `json:"rarity"` // what it counts for: the more, the fewer items have it
+	Items  int          `json:"items"`  // number of items with one of the forms
+	Rarity float64      `json:"rarity"` // weight of the word: the fewer items have it, the higher
 	Forms  []SearchForm `json:"forms"`
 }
 
@@ -230,8 +230,8 @@ type SearchForm struct {
 
 // VerifyRequest names what to verify.
 type VerifyRequest struct {
-	Targets []Target // none is all of the project
-	Explain bool     // tell every check, not only the outcome
+	Targets []Target // empty is all of the project
+	Explain bool     // report every check, not only the outcome
 }
 
 // VerifyResult is one item's verification. Code, Error and Hint are set when it is not OK.
@@ -243,14 +243,14 @@ type VerifyResult struct {
 	Hint   fault.Hint `json:"hint,omitzero"`
 	Checks []Check    `json:"checks,omitempty"`
 
-	Mistakes []Mistake `json:"mistakes,omitempty"` // in the text of an own item; none of them refuses it
+	Mistakes []Mistake `json:"mistakes,omitempty"` // errors in the text of an own item; they do not fail the verification
 }
 
 // Check is one step of a verification, for --explain.
 type Check struct {
 	Name string `json:"name"`
 	OK   bool   `json:"ok"`
-	// Skipped says that an earlier check refused, so this one was not asked.
+	// Skipped is set when an earlier check failed, so this one did not run.
 	Skipped bool   `json:"skipped,omitempty"`
 	Text    string `json:"text"`
 }
@@ -259,7 +259,7 @@ type Check struct {
 type LogRequest struct {
 	Ref   Ref    // the zero Ref is the whole project
 	Limit int    // at most this many, the newest; 0 is 50
-	Patch bool   // tell what changed in each file, line by line; of one item, in its own file
+	Patch bool   // include each file's changed lines; for one item, only its own file
 	Space string // "project" or "user"; "" is project
 }
 
@@ -271,20 +271,20 @@ type LogEntry struct {
 	Author  string `json:"author"`
 	Subject string `json:"subject"`
 
-	// Of the log of a registry.
+	// For a registry's log.
 	Seq     uint64 `json:"seq,omitempty"`     // position
 	Skipped string `json:"skipped,omitempty"` // why the operation has no effect
-	Dropped uint64 `json:"dropped,omitempty"` // the operation that dropped what this one wrote, with its key
+	Dropped uint64 `json:"dropped,omitempty"` // the operation that dropped this one's writes and its key
 	Voided  uint64 `json:"voided,omitempty"`  // the operation that voided it
 
-	Changes []FileChange `json:"changes,omitempty"` // where that was asked for
+	Changes []FileChange `json:"changes,omitempty"` // set if asked for
 }
 
 // FileChange is what one commit changed in one file. Lines are hunks in the unified format,
 // without the names of files.
 type FileChange struct {
-	From  string   `json:"from,omitempty"` // its path below the project before; "" where it is new
-	To    string   `json:"to,omitempty"`   // after; "" where it was removed, another where it was renamed
+	From  string   `json:"from,omitempty"` // its old path below the project; "" for a new file
+	To    string   `json:"to,omitempty"`   // its new path, which differs after a rename; "" for a removed file
 	Lines []string `json:"lines"`
 }
 
@@ -294,7 +294,7 @@ type BlameRequest struct {
 	At  string // the version recorded at a commit, at least four digits; "" is the newest
 }
 
-// BlameLine is one line of an item, and the recorded version that it came with.
+// BlameLine is one line of an item, and the recorded version that introduced it.
 type BlameLine struct {
 	Line    int    `json:"line"` // from 1
 	Text    string `json:"text"`
@@ -303,33 +303,33 @@ type BlameLine struct {
 	Author  string `json:"author"` // as the commit says
 	Subject string `json:"subject"`
 
-	Version string `json:"version,omitempty"` // of the item in that commit; "" where its file had another name then
+	Version string `json:"version,omitempty"` // version of the item in that commit; "" where its file had another name
 
-	// Who answers for the line: the first whose signature, of that version or of a later one,
-	// holds now.
+	// The signer of the line: the first whose signature, in that version or a later one, holds
+	// now.
 	Signer   string `json:"signer,omitempty"`    // fingerprint
 	SignedIn string `json:"signed_in,omitempty"` // the commit with that signature
-	State    State  `json:"state,omitempty"`     // of the signature as it is judged now; "" where there is none
+	State    State  `json:"state,omitempty"`     // of the signature as judged now; "" where there is none
 
-	RecordedBy string `json:"recorded_by,omitempty"` // fingerprint of the key that signed the commit; "" where none did
+	RecordedBy string `json:"recorded_by,omitempty"` // fingerprint of the key that signed the commit; "" for an unsigned commit
 }
 
-// DiffRequest says what to compare with what.
+// DiffRequest names the two sides of a comparison.
 type DiffRequest struct {
-	Targets []Target // none is all that differ from what was recorded
-	From    string   // a commit of the record, at least four digits, for one target; "" is what was recorded last
+	Targets []Target // empty is every item that differs from its record
+	From    string   // a commit of the record, at least four digits, for one target; "" is the last recorded version
 	To      string   // a commit; "" is the working file
 	Space   string   // "project" or "user"; "" is project
 }
 
-// ItemDiff is what changed in an item: since it was last recorded, or between two
-// versions. Lines are hunks in the unified format, without the names of files.
+// ItemDiff is the change of an item since it was last recorded, or between two versions.
+// Lines are hunks in the unified format, without the names of files.
 type ItemDiff struct {
 	Ref      string   `json:"ref"`
 	Path     string   `json:"path"`
 	From     string   `json:"from,omitempty"` // commit, as it was asked for
 	To       string   `json:"to,omitempty"`
-	Recorded bool     `json:"recorded"` // something was recorded, so this is a change
+	Recorded bool     `json:"recorded"` // there was a recorded version, so this is a change
 	Deleted  bool     `json:"deleted,omitempty"`
 	Lines    []string `json:"lines"`
 }

@@ -10,14 +10,14 @@ type KeyInfo struct {
 	Fingerprint string   `json:"fingerprint"`
 	Path        string   `json:"path,omitempty"`       // "" when an agent or a key service holds it
 	SSH         string   `json:"ssh"`                  // the public half, as an authorized_keys line
-	Namespaces  []string `json:"namespaces,omitempty"` // that it claims on this machine; none is every free one
+	Namespaces  []string `json:"namespaces,omitempty"` // claimed on this machine; none is every free one
 	Protected   bool     `json:"protected,omitempty"`  // by a passphrase
-	Retired     bool     `json:"retired,omitempty"`    // kept for what it signed
+	Retired     bool     `json:"retired,omitempty"`    // kept because of its signatures
 	State       string   `json:"state,omitempty"`      // "denied", "unknown" to the trust store, or "damaged"; "" is fine
 }
 
-// KeyAnswer is what a key service says: its public key as an authorized_keys line,
-// and a signature when it was asked for one.
+// KeyAnswer is the answer of a key service: its public key as an authorized_keys line, and a
+// signature if one was requested.
 type KeyAnswer struct {
 	Public    string
 	Signature []byte
@@ -35,15 +35,15 @@ type KeyNewRequest struct {
 	Passphrase []byte // nil for none
 }
 
-// KeyImportRequest takes a key over that was made elsewhere.
+// KeyImportRequest imports a key that was made elsewhere.
 type KeyImportRequest struct {
 	From      string // a file; or agent, agent:SHA256:..., kms:<address>
-	Name      string // under which it is kept; "" is "default" for a file
+	Name      string // its name here; "" is "default" for a file
 	Namespace string // claimed for it on this machine
 	DryRun    bool
 }
 
-// KeyExportRequest asks for a key in a form for other programs.
+// KeyExportRequest exports a key for other programs.
 type KeyExportRequest struct {
 	Name   string // as in KeyRequest
 	PEM    bool   // as RYE OS keeps keys: PKCS#8, or SubjectPublicKeyInfo
@@ -51,7 +51,7 @@ type KeyExportRequest struct {
 	Out    string // file to write, which must not exist; "" returns the text
 }
 
-// KeyExport is the key in the form asked for.
+// KeyExport is the exported key.
 type KeyExport struct {
 	KeyInfo
 	Private bool   `json:"private"`
@@ -70,14 +70,14 @@ type KeyRotateRequest struct {
 	Name    string // as in KeyRequest
 	DryRun  bool
 	Local   bool                   // do not tell the registries
-	Resign  bool                   // let the new key sign what the old one signed
-	Also    []string               // directories of further projects where the old key signed
+	Resign  bool                   // let the new key sign the old key's files again
+	Also    []string               // directories of further projects with signatures by the old key
 	Protect bool                   // protect the new key even where the old one was not
 	Ask     func() ([]byte, error) // returns the new key's passphrase; nil when the user cannot be asked
 }
 
-// KeyRotation is the outcome of a rotation. It is returned beside an error, too, and says
-// how far the rotation came.
+// KeyRotation is the outcome of a rotation. It is returned beside an error, too, and shows
+// which steps were completed.
 type KeyRotation struct {
 	Name       string           `json:"name"`
 	Old        string           `json:"old"`
@@ -85,12 +85,12 @@ type KeyRotation struct {
 	Path       string           `json:"path"`
 	Retired    string           `json:"retired"` // where the old key is kept
 	Namespaces []RotatedBinding `json:"namespaces,omitempty"`
-	Roots      []string         `json:"roots,omitempty"`      // registries whose root the old key still is
+	Roots      []string         `json:"roots,omitempty"`      // registries that the old key still holds a root key of
 	SignAgain  []string         `json:"sign_again,omitempty"` // patterns whose working files need the new key
-	Kept       int              `json:"kept"`                 // how many files still count by the old key
+	Kept       int              `json:"kept"`                 // number of files that the old key still signs
 	Places     []string         `json:"places"`               // spaces that were searched for them
-	Elsewhere  int              `json:"elsewhere,omitempty"`  // how many accepted projects were not searched
-	Resigned   int              `json:"resigned,omitempty"`   // how many files the new key signed
+	Elsewhere  int              `json:"elsewhere,omitempty"`  // number of accepted projects that were not searched
+	Resigned   int              `json:"resigned,omitempty"`   // number of files that the new key signed
 	DryRun     bool             `json:"dry_run,omitempty"`
 }
 
@@ -103,42 +103,42 @@ type RotatedBinding struct {
 	Text      string `json:"text"`
 }
 
-// TrustEntry is one belief of the trust store.
+// TrustEntry is one entry of the trust store.
 type TrustEntry struct {
 	Kind       string   `json:"kind"` // own, key, registry, namespace, deny; of a grant: project, signer, registry, scope, override, owner
 	Subject    string   `json:"subject"`
 	Namespaces []string `json:"namespaces,omitempty"`
 	Detail     string   `json:"detail,omitempty"`
 	Place      string   `json:"place,omitempty"`   // of a grant: the key of the directory's record
-	Path       string   `json:"path,omitempty"`    // of a grant: the directory, where its record says it
-	Project    string   `json:"project,omitempty"` // of a grant: the id that it belongs to, too
+	Path       string   `json:"path,omitempty"`    // of a grant: the directory, where its record names it
+	Project    string   `json:"project,omitempty"` // of a grant: the id of its project
 }
 
-// TrustRequest shows everything that a project's directory asks its user to believe, and
-// grants it after a person agreed, or exactly what Accept names.
+// TrustRequest shows everything for which a project's directory asks trust. It grants this
+// after a person agreed, or exactly the parts that Accept names.
 type TrustRequest struct {
 	Accept []string // sha256:... of the statement or of its parts; nil asks a person about everything
-	Here   bool     // the project is the directory that the caller named, not one found above it
+	Here   bool     // the caller named this directory; it was not found by a search upwards
 	DryRun bool     // only show it
 }
 
-// TrustStatement is what a directory asks its user to believe, and what became of that; see
-// docs/format/statement.md. It is returned beside an error where something that is asked
-// remains ungranted.
+// TrustStatement is everything for which a directory asks trust, and the outcome; see
+// docs/format/statement.md. It is returned beside an error where a requested part remains
+// ungranted.
 type TrustStatement struct {
 	Dir     string      `json:"dir"`
 	Project string      `json:"project"`
 	Digest  string      `json:"digest"` // of the whole statement
 	Parts   []TrustPart `json:"parts"`
 
-	First      []string         `json:"first,omitempty"`      // what has to be known before: another owner, another project at this path
-	Ignored    []string         `json:"ignored,omitempty"`    // lines against keys that have no effect here, and why
-	Undeclared []UntrustedItems `json:"undeclared,omitempty"` // what stands in items and is not asked for, so that nothing can grant it
-	Unknown    []string         `json:"unknown,omitempty"`    // digests that were given and match nothing here
+	First      []string         `json:"first,omitempty"`      // warnings to read first: another owner, another project at this path
+	Ignored    []string         `json:"ignored,omitempty"`    // lines against keys that have no effect here, with the reasons
+	Undeclared []UntrustedItems `json:"undeclared,omitempty"` // items whose signers are not declared for them, so that no grant can cover them
+	Unknown    []string         `json:"unknown,omitempty"`    // given digests that match nothing here
 
-	Granted  int    `json:"granted"`  // now
-	Missing  int    `json:"missing"`  // parts that are not granted
-	Recorded int    `json:"recorded"` // items that were taken into the record
+	Granted  int    `json:"granted"`  // parts that this call granted
+	Missing  int    `json:"missing"`  // parts that remain ungranted
+	Recorded int    `json:"recorded"` // items that this call recorded
 	Note     string `json:"note,omitempty"`
 	DryRun   bool   `json:"dry_run,omitempty"`
 }
@@ -149,7 +149,7 @@ type TrustPart struct {
 	Kind   string `json:"kind"`   // project, signer, registry, override
 	Status string `json:"status"` // asked, granted (before), accepted (now)
 
-	Removed string `json:"removed,omitempty"` // the day on which the signer was taken out, and by which key; not granted since
+	Removed string `json:"removed,omitempty"` // the day on which the signer was removed, and by which key; not granted since
 
 	Signer    string   `json:"signer,omitempty"` // fingerprint, of a signer or an override
 	Namespace string   `json:"namespace,omitempty"`
@@ -160,8 +160,8 @@ type TrustPart struct {
 	Scopes    []string `json:"scopes,omitempty"`
 
 	You   bool     `json:"you,omitempty"`   // one of the user's own keys
-	Name  string   `json:"name,omitempty"`  // that the user knows the key by
-	Items int      `json:"items,omitempty"` // that carry this signer's line in this namespace
+	Name  string   `json:"name,omitempty"`  // the user's name for the key
+	Items int      `json:"items,omitempty"` // number of items with this signer's line in this namespace
 	Paths []string `json:"paths,omitempty"` // some of them
 }
 
@@ -173,12 +173,12 @@ type UntrustedItems struct {
 	Paths     []string `json:"paths"` // some of them
 }
 
-// TrustPinRequest believes another person's key.
+// TrustPinRequest trusts another person's key.
 type TrustPinRequest struct {
 	Key         string   // an authorized_keys line, or the SHA256:... of a key that is known here
-	Fingerprint string   // what the owner said; must be the key's
+	Fingerprint string   // as the owner reported it; must match the key
 	Namespaces  []string // at least one
-	Name        string   // whose it is, for people
+	Name        string   // the owner's name, for people
 	Space       string   // user, project, or "" for both
 	DryRun      bool
 }
@@ -186,17 +186,17 @@ type TrustPinRequest struct {
 // TrustUnpinRequest takes a pin back, or some of its namespaces, and removes the signer from
 // the project.
 type TrustUnpinRequest struct {
-	Subject    string   // the key, its fingerprint, or the name that it was pinned under
+	Subject    string   // the key, its fingerprint, or its name in the trust store
 	Namespaces []string // nil is all of them
 	DryRun     bool
 }
 
-// TrustDenyRequest refuses a key or a file from now on, wherever it comes from.
+// TrustDenyRequest denies a key or a file from now on, from any source.
 type TrustDenyRequest struct {
 	Subject    string   // a key's SHA256:... or a file's sha256:...
-	Reason     string   // shown where it is refused
-	Share      bool     // also for everybody, by a signed line in .ai/denied or .ai/denied-keys
-	Namespaces []string // of a shared denial of a key; nil is all that the key counts for here
+	Reason     string   // shown with each refusal
+	Share      bool     // also for everyone, by a signed line in .ai/denied or .ai/denied-keys
+	Namespaces []string // of a shared denial of a key; nil is every namespace of the key here
 	DryRun     bool
 }
 
@@ -210,13 +210,13 @@ type TrustAllowRequest struct {
 // namespace by its own.
 type TrustOverrideRequest struct {
 	Ref    Ref
-	Remove bool // take that back
+	Remove bool // remove the override
 	DryRun bool
 }
 
 // TrustForgetRequest takes grants back.
 type TrustForgetRequest struct {
-	Subject string // a key's SHA256:...; sha256:... of a part of what this directory asks for; a project's id or directory; "" for this project
+	Subject string // a key's SHA256:...; sha256:... of a part of this directory's statement; a project's id or directory; "" for this project
 	DryRun  bool
 }
 
@@ -231,11 +231,11 @@ type TrustChange struct {
 	DryRun     bool     `json:"dry_run,omitempty"`
 }
 
-// TrustImportRequest takes over keys that RYE OS trusted.
+// TrustImportRequest imports keys that RYE OS trusted.
 type TrustImportRequest struct {
 	From         string   // a .pem or .toml file, or a directory of them
 	Namespaces   []string // at least one
-	Fingerprints []string // SHA256:..., as their owners said; all of them, or none
+	Fingerprints []string // SHA256:..., as their owners reported them; all of them, or none
 	Space        string   // as in TrustPinRequest
 	DryRun       bool
 }
@@ -259,12 +259,12 @@ type ImportedKey struct {
 	Code        fault.Code `json:"code,omitempty"`
 }
 
-// TrustExplanation is every check between an item and its use, in one space.
+// TrustExplanation lists every check between an item and its use, in one space.
 type TrustExplanation struct {
 	Ref    string     `json:"ref"`
 	Space  string     `json:"space"`
 	Path   string     `json:"path,omitempty"`
-	Used   bool       `json:"used"` // the ref resolves to this one
+	Used   bool       `json:"used"` // the ref resolves to this item
 	OK     bool       `json:"ok"`   // every check passed
 	Signer string     `json:"signer,omitempty"`
 	Code   fault.Code `json:"code,omitempty"`

@@ -7,30 +7,30 @@ import (
 	"time"
 )
 
-// Record is the project's record as far as threads need it: where they keep what they did,
-// what they may use, and the branches that tell it. A workspace.Workspace has it. It is safe
-// for concurrent use.
+// Record is the part of the project's record that threads need: their directory, the items
+// that they may use, and their branches. A workspace.Workspace has it. It is safe for
+// concurrent use.
 type Record interface {
-	// Threads returns the directory in which each thread of the project has one of its own,
-	// beside the record. It need not be there yet: MakeThreads makes it, for its user alone.
-	// Where there is no record there are no threads: fault.Denied.
+	// Threads returns the directory that holds one directory for each thread of the project,
+	// beside the record. It may be missing: MakeThreads makes it, for its user alone. Without a
+	// record there are no threads: fault.Denied.
 	Threads(context.Context, Caller) (dir string, err error)
 	MakeThreads(context.Context, Caller) (dir string, err error)
 
-	// Pin verifies a directive and all that its thread may reach.
+	// Pin verifies a directive and every item that its thread may reach.
 	Pin(context.Context, Caller, PinRequest) (*Pinned, error)
 
-	// Approve asks a person about what a caller wants, by whatever way there is. subject is
-	// the digest of all that would happen: the yes is for exactly that, and counts once.
+	// Approve asks a person about a caller's request, through any available channel. subject is
+	// the digest of everything that would happen: a yes is for exactly that, and is used once.
 	Approve(ctx context.Context, c Caller, subject string, q Question) error
 
-	// Vouch signs the description of a thread with the key of this machine that counts for
-	// threads only; Vouched verifies it.
+	// Vouch signs the description of a thread with this machine's key, which is trusted for
+	// threads only; Vouched verifies the signature.
 	Vouch(ctx context.Context, c Caller, doc []byte) (sig string, err error)
 	Vouched(ctx context.Context, c Caller, doc []byte, sig string) error
 
-	// Commit adds turns to the branch of a thread. Those that are there already are passed
-	// over, so that it may be called again after a crash.
+	// Commit adds turns to the branch of a thread. It skips turns that are already there, so
+	// it may be called again after a crash.
 	Commit(context.Context, Caller, BranchCommit) (tip string, err error)
 
 	// Branch reads the branch of a thread; fault.NotFound where there is none.
@@ -43,14 +43,14 @@ type Record interface {
 	Config(ctx context.Context, c Caller, name string) (*ConfigResult, error)
 }
 
-// PinRequest names what a thread begins with.
+// PinRequest names the directive that a thread begins with.
 type PinRequest struct {
 	Ref          Ref
 	Params       json.RawMessage
-	Capabilities []string // what it may reach; nil is what the directive declares
+	Capabilities []string // the thread's capabilities; nil is those in the directive
 }
 
-// Pinned is a directive, verified and filled in, and what its thread may use.
+// Pinned is a verified directive with its inputs, and the items that its thread may use.
 type Pinned struct {
 	Ref          Ref
 	SHA256       string
@@ -64,7 +64,7 @@ type Pinned struct {
 	Outputs      []PinnedOutput
 
 	Items []PinnedItem      // every item in use, sorted by ref
-	Files map[string][]byte // those of the project and the user that the capabilities reach, by space and path
+	Files map[string][]byte // files of the project and the user within the capabilities, by space and path
 }
 
 // PinnedOutput is a value that a directive has to return.
@@ -86,26 +86,26 @@ type PinnedItem struct {
 type BranchCommit struct {
 	Thread string
 	Key    ed25519.PrivateKey // of the thread; signs the turns
-	Fence  func() error       // asked under the lock of the branch; an error ends it without a change. nil asks nobody
+	Fence  func() error       // called under the branch's lock; an error stops without a change; nil is not called
 	Turns  []TurnCommit
 }
 
 // TurnCommit is one turn, or the beginning or the end of a thread. Equal turns give equal
 // commits.
 type TurnCommit struct {
-	Number   int // 0 is the beginning; one more each
+	Number   int // 0 is the beginning; each turn adds one
 	Time     time.Time
 	Subject  string
 	Trailers [][2]string       // in their order
 	Files    map[string][]byte // by slash path; the whole tree of the commit
-	Parents  []string          // commits besides the one before: of a parent, or of children
+	Parents  []string          // further parent commits: a parent thread's, or those made by child threads
 }
 
 // BranchInfo is the branch of a thread.
 type BranchInfo struct {
 	Ref   string
 	Tip   string
-	Turns int // that it holds, with the beginning
+	Turns int // number of turns, with the beginning
 }
 
 // ConfigResult is a configuration after its layers were merged.

@@ -30,8 +30,8 @@ type Usage struct {
 	CacheRead  int64 `json:"cache_read"`       // read from the provider's cache
 	CacheWrite int64 `json:"cache_write"`      // read anew, and kept there for five minutes
 	CacheLong  int64 `json:"cache_write_long"` // the same for an hour
-	Output     int64 `json:"output"`           // written, to be seen
-	Reasoning  int64 `json:"reasoning"`        // written before that
+	Output     int64 `json:"output"`           // visible text
+	Reasoning  int64 `json:"reasoning"`        // before the visible text
 }
 
 // Total is the sum of all buckets.
@@ -44,9 +44,9 @@ func (u Usage) Plus(v Usage) Usage {
 	return Usage{u.Input + v.Input, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite, u.CacheLong + v.CacheLong, u.Output + v.Output, u.Reasoning + v.Reasoning}
 }
 
-// Limits of a thread. Zero is nothing: a limit that nobody states has its default
-// (docs/format/thread.md). A thread has the smaller of what its directive, whoever starts it
-// and the policy state, and stops before it exceeds one.
+// ThreadLimits are the limits of a thread. Zero stands for the default
+// (docs/format/thread.md). The smallest value from the directive, the starter and the policy
+// applies, and a thread stops before it exceeds one.
 type ThreadLimits struct {
 	Turns    int64  `json:"turns"`
 	Tokens   int64  `json:"tokens"`
@@ -61,10 +61,10 @@ type ThreadLimits struct {
 type StartRequest struct {
 	Ref      Ref             // a directive
 	Params   json.RawMessage // its inputs, a JSON object; nil is {}
-	Prompt   string          // said to the model besides the directive
-	Model    string          // a tier or a model; "" is what the directive says, then the configuration
-	Provider string          // a provider's id; "" is what the directive says, then the configuration
-	Limits   *ThreadLimits   // only what is not zero narrows; nil narrows nothing
+	Prompt   string          // for the model, besides the directive
+	Model    string          // a tier or a model; "" is the directive's, then the configuration's
+	Provider string          // a provider's id; "" is the directive's, then the configuration's
+	Limits   *ThreadLimits   // only nonzero values narrow; nil narrows nothing
 	Allow    []string        // capabilities to narrow the directive's to; nil narrows nothing
 	Parent   string          // the thread that starts it; "" for none
 	DryRun   bool            // say what would start, and its cap in money
@@ -84,11 +84,11 @@ type ThreadInfo struct {
 	Turns     int64             `json:"turns"`
 	Usage     Usage             `json:"usage"`
 	Spent     Micros            `json:"spent"`     // settled and uncertain together
-	Uncertain Micros            `json:"uncertain"` // of it: calls of which nobody knows the cost
+	Uncertain Micros            `json:"uncertain"` // part of Spent: calls of unknown cost
 	Limits    ThreadLimits      `json:"limits"`
 	Allowed   []string          `json:"capabilities"`
-	Denied    []string          `json:"denied,omitempty"`   // taken away from what was asked
-	Question  string            `json:"question,omitempty"` // id of what it waits for a person to answer
+	Denied    []string          `json:"denied,omitempty"`   // requested and not granted
+	Question  string            `json:"question,omitempty"` // id of the open question to a person
 	Text      string            `json:"text,omitempty"`     // the model's last words
 	Outputs   map[string]string `json:"outputs,omitempty"`
 	Branch    string            `json:"branch,omitempty"` // ref in the project's record, once a turn is there
@@ -99,14 +99,14 @@ type ThreadInfo struct {
 
 // ThreadListRequest bounds a list of threads.
 type ThreadListRequest struct {
-	All   bool   // also those that ended more than a day ago
+	All   bool   // also threads that ended more than a day ago
 	Under string // only this thread and those below it; "" is all
 	Limit int    // the newest; 0 is 100
 }
 
 // Event is one record of a thread, in the words of docs/format/transcript.md.
 type Event struct {
-	Seq     int64           `json:"seq"` // of critical records; droppable ones have that of the one before them
+	Seq     int64           `json:"seq"` // of critical records; droppable ones have the number of the critical one before them
 	Time    string          `json:"timestamp"`
 	Thread  string          `json:"thread_id"`
 	Turn    int             `json:"turn"`
@@ -115,13 +115,13 @@ type Event struct {
 	Live    bool            `json:"live,omitempty"` // droppable
 }
 
-// FollowRequest reads what a thread did, and does.
+// FollowRequest reads the past and new records of a thread.
 type FollowRequest struct {
 	ID     string
 	From   int64 // the first sequence number
 	Live   bool  // droppable records, too
 	Follow bool  // wait for more until the thread ends
-	Events bool  // records as they are kept; else what of one lies in an artifact is in it again
+	Events bool  // records as stored; false puts the parts that lie in artifacts back in
 }
 
 // WaitRequest waits until a thread ends or waits for a person.
@@ -134,38 +134,38 @@ type WaitRequest struct {
 type SendRequest struct {
 	ID     string
 	Kind   string       // message, cancel, or raise
-	Text   string       // of a message; why, of the others
-	Limits ThreadLimits // of raise: what is added
+	Text   string       // of a message; the reason, for the others
+	Limits ThreadLimits // of raise: the amounts to add
 }
 
 // StopRequest ends a thread.
 type StopRequest struct {
 	ID   string
-	Kill bool // its process is killed, and not told
+	Kill bool // kill its process instead of asking it to stop
 }
 
 // ResumeRequest goes on with a thread that no process runs.
 type ResumeRequest struct {
 	ID      string
 	Message string // for the model, first
-	Loop    bool   // with the loop of today, not the one it began with
-	Accept  bool   // what is unknown after damage
+	Loop    bool   // with today's loop instead of the original one
+	Accept  bool   // accept unknown state after damage
 }
 
-// ExportRequest writes a thread in another form.
+// ExportRequest exports a thread in another form.
 type ExportRequest struct {
 	ID        string
 	Form      string     // jsonl, markdown, or canonical
-	Knowledge objects.ID // instead of Form: as the text of a knowledge entry with this id, which only a person makes
+	Knowledge objects.ID // instead of Form: as the text of a knowledge entry with this id, for persons only
 }
 
-// CollectRequest removes what ended threads keep.
+// CollectRequest removes the data of ended threads.
 type CollectRequest struct {
 	Older  int64 // seconds since they ended; 0 is thirty days
 	DryRun bool
 }
 
-// CollectReport says what was removed.
+// CollectReport lists the removed data.
 type CollectReport struct {
 	Removed []string `json:"removed"` // ids
 	Bytes   int64    `json:"bytes"`
@@ -182,25 +182,25 @@ type TurnHit struct {
 	Status    string  `json:"status"`    // of the thread
 	Time      string  `json:"timestamp"` // of its last record; RFC 3339, UTC
 	Score     float64 `json:"score"`
-	Lines     []Line  `json:"lines,omitempty"`  // that say most of the words, each with the number of its record
-	Guess     bool    `json:"guess,omitempty"`  // found by words that are near those of the query
+	Lines     []Line  `json:"lines,omitempty"`  // with most of the words, each with the number of its record
+	Guess     bool    `json:"guess,omitempty"`  // found by words that resemble the query's
 	Partly    bool    `json:"partly,omitempty"` // only the beginning of its text is searched
-	Why       *HitWhy `json:"why,omitempty"`    // what the score is made of, where that was asked for
+	Why       *HitWhy `json:"why,omitempty"`    // the parts of the score, if asked for
 }
 
-// KindThread is the kind of a search among the transcripts of threads. It is no kind of items.
+// KindThread selects a search in the transcripts of threads. It is no kind of items.
 const KindThread = "thread"
 
-// Threads are what faces do with agent threads. They are safe for concurrent use.
+// Threads are the operations on agent threads. They are safe for concurrent use.
 type Threads interface {
 	Start(context.Context, Caller, StartRequest) (*ThreadInfo, error)
 	List(context.Context, Caller, ThreadListRequest) ([]ThreadInfo, error)
-	Thread(ctx context.Context, c Caller, id string) (*ThreadInfo, error) // the beginning of an id is enough where it is one thread's
+	Thread(ctx context.Context, c Caller, id string) (*ThreadInfo, error) // a unique prefix of an id is enough
 	Follow(context.Context, Caller, FollowRequest, func(Event) error) error
 	Wait(context.Context, Caller, WaitRequest) (*ThreadInfo, error)
 	Send(context.Context, Caller, SendRequest) error
 	Stop(context.Context, Caller, StopRequest) (*ThreadInfo, error)
-	Resume(context.Context, Caller, ResumeRequest) (*ThreadInfo, error) // as it was when it went on, with its process
+	Resume(context.Context, Caller, ResumeRequest) (*ThreadInfo, error) // its state when it went on, with its process
 	Export(context.Context, Caller, ExportRequest) ([]byte, error)
 	Collect(context.Context, Caller, CollectRequest) (*CollectReport, error)
 }

@@ -9,38 +9,38 @@ type DoctorCheck struct {
 	Name string     `json:"name"`
 	OK   bool       `json:"ok"`
 	Text string     `json:"text"`
-	Mend fault.Hint `json:"mend,omitzero"` // what to do about it; may be set when OK is
+	Mend fault.Hint `json:"mend,omitzero"` // the fix; may be set when OK is
 }
 
-// FsckRequest says what Fsck does besides looking.
+// FsckRequest selects Fsck's actions besides its checks.
 type FsckRequest struct {
-	Repair bool // return refs to where they were whole, after asking
+	Repair bool // move refs back to undamaged commits, after asking
 	DryRun bool // with Repair: say what would be done, and do nothing
 }
 
-// FsckReport is what Fsck did and found.
+// FsckReport lists the repairs and checks of Fsck.
 type FsckReport struct {
 	Repairs []RefRepair   // with Repair: done, or with DryRun to be done
 	Checks  []DoctorCheck // after the repairs; none with DryRun
 }
 
-// RefRepair is a ref of a store that leads to something missing or damaged, or a log that
-// names such positions, and what mends it.
+// RefRepair is the repair of a ref that leads to something missing or damaged, or of a log
+// that names such positions.
 type RefRepair struct {
 	Place  string     `json:"place"`          // "project space", "user space"
-	Ref    string     `json:"ref"`            // its name, or "HEAD", of which only the log is mended
-	From   string     `json:"from,omitempty"` // the commit at which it is; "" when that cannot be read
-	To     string     `json:"to,omitempty"`   // the newest commit in its log that is whole; "" when only the log is mended
-	Why    string     `json:"why"`            // what is missing or damaged
-	Lost   []LostMove `json:"lost,omitempty"` // what is taken out of its log, oldest first
+	Ref    string     `json:"ref"`            // its name, or "HEAD", where only the log is repaired
+	From   string     `json:"from,omitempty"` // its present commit; "" when that cannot be read
+	To     string     `json:"to,omitempty"`   // the newest undamaged commit in its log; "" when only the log is repaired
+	Why    string     `json:"why"`            // the missing or damaged part
+	Lost   []LostMove `json:"lost,omitempty"` // the entries removed from its log, oldest first
 	DryRun bool       `json:"dry_run"`        // nothing was done
 }
 
-// LostMove is a position of a ref that is not whole any more.
+// LostMove is an earlier position of a ref that is damaged now.
 type LostMove struct {
 	Commit string `json:"commit"`
-	At     string `json:"at"`  // when the ref came there
-	Why    string `json:"why"` // what for: "commit: sign tool:acme/hello"
+	At     string `json:"at"`  // when the ref moved there
+	Why    string `json:"why"` // the reason in the log: "commit: sign tool:acme/hello"
 }
 
 // GCRequest says how to collect garbage.
@@ -49,17 +49,17 @@ type GCRequest struct {
 	Gone   bool // remove the records of directories that are gone, after asking
 }
 
-// GCReport is what GC did in one place, or with DryRun would do.
+// GCReport is the work of GC in one place; with DryRun, the planned work.
 type GCReport struct {
 	Place   string `json:"place"`   // "project space", "user space", "registry caches", "runs", "temporary files", "records"
 	Dir     string `json:"dir"`     // where that is
 	DryRun  bool   `json:"dry_run"` // nothing was done
-	Loose   int    `json:"loose"`   // objects that were files of their own
-	Packs   int    `json:"packs"`   // packs that were put together
+	Loose   int    `json:"loose"`   // objects that were single files
+	Packs   int    `json:"packs"`   // packs that were merged
 	Objects int    `json:"objects"` // in the new pack; 0 when there was nothing to do
 	Before  int64  `json:"bytes_before"`
 	After   int64  `json:"bytes_after"` // 0 with DryRun
-	Left    int    `json:"left"`        // loose objects that no ref reaches, left as they are
+	Left    int    `json:"left"`        // loose objects without a ref, left as they are
 	Moves   int    `json:"moves"`       // moves of refs older than 90 days, dropped from their logs
 	Removed int    `json:"removed"`     // leftovers of dead processes
 	Text    string `json:"text"`        // the same for people
@@ -67,35 +67,35 @@ type GCReport struct {
 	Gone []RecordInfo `json:"gone,omitempty"` // records whose directories are gone; Removed says how many were removed
 }
 
-// WhereRequest asks where things lie.
+// WhereRequest asks for the paths that rye uses.
 type WhereRequest struct {
-	All    bool   // every record of this user, not only those of this project
-	Move   string // take over a record, by its key or the path it was made for: the directory is this one now
+	All    bool   // every record of this user, not only this project's
+	Move   string // take over a record for this directory, by the record's key or its former path
 	DryRun bool   // with Move: say what would be done, and do nothing
 
-	// AcceptDirectory, with Move, takes over a record although nothing shows that this
-	// directory is the one that it was made for.
+	// AcceptDirectory, with Move, takes over a record without evidence that it was made for
+	// this directory.
 	AcceptDirectory bool
 }
 
-// WhereReport says where things lie. A path is absolute, and there need not be anything
-// yet; "" means that there is none.
+// WhereReport lists the paths that rye uses. A path is absolute, and may not exist yet; ""
+// means none.
 type WhereReport struct {
 	Project    string       `json:"project,omitempty"` // the directory that holds .ai/rye.yaml
-	Record     string       `json:"record,omitempty"`  // the git repository that remembers its items
+	Record     string       `json:"record,omitempty"`  // the git repository with the history of its items
 	Key        string       `json:"key,omitempty"`     // of the project's place; grants name it
 	User       string       `json:"user,omitempty"`    // the base of the user space
 	UserRecord string       `json:"user_record,omitempty"`
 	Config     string       `json:"config,omitempty"`     // keys, trust.yaml, policy.yaml
 	Data       string       `json:"data,omitempty"`       // records
-	State      string       `json:"state,omitempty"`      // what registries were seen to say
+	State      string       `json:"state,omitempty"`      // the registries' remembered states
 	Cache      string       `json:"cache,omitempty"`      // may be deleted at any time
 	NoRecord   string       `json:"no_record,omitempty"`  // why there are no records
-	Hint       fault.Hint   `json:"hint,omitzero"`        // what to do about that, or about what is found
-	Replaced   bool         `json:"replaced,omitempty"`   // the directory is not the one that the record was made for
+	Hint       fault.Hint   `json:"hint,omitzero"`        // the next command, for NoRecord or for another finding
+	Replaced   bool         `json:"replaced,omitempty"`   // the record was made for another directory
 	Old        string       `json:"old_record,omitempty"` // below .ai, from before the first release; ignored
 	Records    []RecordInfo `json:"records,omitempty"`    // siblings: of the same project elsewhere; with All every one
-	Moved      *RecordInfo  `json:"moved,omitempty"`      // what Move took over, or would
+	Moved      *RecordInfo  `json:"moved,omitempty"`      // the record that Move took over, or would
 	Offer      *RecordInfo  `json:"offer,omitempty"`      // a record that this directory seems to have had elsewhere
 	DryRun     bool         `json:"dry_run,omitempty"`
 }
@@ -108,13 +108,13 @@ type RecordInfo struct {
 	Dir     string `json:"dir"`
 	Gone    bool   `json:"gone"`    // there is no such directory now
 	Foreign bool   `json:"foreign"` // made on another machine, or by another user
-	Same    bool   `json:"same"`    // the same directory as here, by another path
+	Same    bool   `json:"same"`    // this same directory, by another path
 	Made    string `json:"made,omitempty"`
 	Used    string `json:"used,omitempty"` // the day when a command last wrote
 	Bytes   int64  `json:"bytes"`
 }
 
-// Setting is one thing that can be set, as it is now.
+// Setting is one setting and its present value.
 type Setting struct {
 	Name   string     `json:"name"`
 	Value  string     `json:"value"`  // "" for none
@@ -128,7 +128,7 @@ type SetRequest struct {
 	Value string
 }
 
-// OutdatedReport says how the project's dependencies stand to what their registries have.
+// OutdatedReport compares the project's dependencies with their registries.
 type OutdatedReport struct {
 	Dependencies []Dependency `json:"dependencies"`
 	Warnings     []string     `json:"warnings,omitempty"`
@@ -138,7 +138,7 @@ type OutdatedReport struct {
 type Dependency struct {
 	Name     string     `json:"name"` // acme/tool/hello
 	Registry string     `json:"registry"`
-	Range    string     `json:"range,omitempty"`    // that rye.yaml asks for
+	Range    string     `json:"range,omitempty"`    // the range in rye.yaml
 	Pinned   string     `json:"pinned,omitempty"`   // version in the lock; "" for none
 	InRange  string     `json:"in_range,omitempty"` // newest good version that the range allows
 	Newest   string     `json:"newest,omitempty"`   // newest good version
@@ -149,11 +149,11 @@ type Dependency struct {
 	Known    string     `json:"known,omitempty"`    // when the registry was last asked, RFC 3339; "" for never
 }
 
-// WhyReport says through what an item is used.
+// WhyReport lists the chains through which an item is used.
 type WhyReport struct {
 	Ref    string   `json:"ref"`
-	Chains [][]Step `json:"chains"`         // from who asks to the item, the shortest first
-	More   bool     `json:"more,omitempty"` // there are more than are told
+	Chains [][]Step `json:"chains"`         // from the item's user to the item, the shortest first
+	More   bool     `json:"more,omitempty"` // there are more than listed
 }
 
 // Step is one element of a chain: how the one before it leads to it.
@@ -165,14 +165,14 @@ type Step struct {
 // TreeRequest asks for what an item uses, or for what uses it.
 type TreeRequest struct {
 	Ref    Ref  // the zero Ref is the project
-	Invert bool // what uses it, instead of what it uses
+	Invert bool // list its users instead
 	Depth  int  // how far down; 0 is all
 }
 
-// TreeReport is a tree as its lines, each below the nearest one before it of less depth.
+// TreeReport is a tree as lines; each belongs below the nearest earlier line of less depth.
 type TreeReport struct {
 	Lines []TreeLine `json:"lines"`
-	More  bool       `json:"more,omitempty"` // there are more lines than are told
+	More  bool       `json:"more,omitempty"` // there are more lines than listed
 }
 
 // TreeLine is one line of a tree.
@@ -182,33 +182,33 @@ type TreeLine struct {
 	How     string `json:"how,omitempty"`
 	Version string `json:"version,omitempty"`
 	Space   string `json:"space,omitempty"`
-	Again   bool   `json:"again,omitempty"` // it stands above with all that is below it
-	Cycle   bool   `json:"cycle,omitempty"` // it is above itself
+	Again   bool   `json:"again,omitempty"` // it is listed above, with everything below it
+	Cycle   bool   `json:"cycle,omitempty"` // it is its own ancestor
 	Missing bool   `json:"missing,omitempty"`
 }
 
 // AuditRequest asks for a look at everything that a project has and locks.
 type AuditRequest struct{}
 
-// AuditReport is what such a look found.
+// AuditReport lists the findings of an audit.
 type AuditReport struct {
 	Findings []AuditFinding `json:"findings"`           // the worst first
-	Accepted []AuditFinding `json:"accepted,omitempty"` // that a signer of the project accepted
+	Accepted []AuditFinding `json:"accepted,omitempty"` // accepted by a signer of the project
 	Items    int            `json:"items"`
 	Files    int            `json:"files"` // whose text was read
 	Bytes    int64          `json:"bytes"`
 }
 
-// AuditFinding is one thing that deserves a look.
+// AuditFinding is one thing that needs attention.
 type AuditFinding struct {
 	Rule     string     `json:"rule"`
 	Severity string     `json:"severity"`       // low, medium, high
 	Item     string     `json:"item,omitempty"` // kind:id; "" for a file that is no item
-	Path     string     `json:"path,omitempty"` // below the project; "" for what lies in the record
+	Path     string     `json:"path,omitempty"` // below the project; "" for an item in the record
 	Line     int        `json:"line,omitempty"` // from 1
 	Excerpt  string     `json:"excerpt,omitempty"`
-	Says     string     `json:"says"`             // what is wrong
-	Mend     fault.Hint `json:"mend,omitzero"`    // what to do
+	Says     string     `json:"says"`             // the problem
+	Mend     fault.Hint `json:"mend,omitzero"`    // the fix
 	SHA256   string     `json:"sha256,omitempty"` // of the text that was read
 	Reason   string     `json:"reason,omitempty"` // why it was accepted
 	By       string     `json:"by,omitempty"`     // who accepted it: a fingerprint

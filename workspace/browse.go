@@ -10,7 +10,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
-// served answers the tools about registries here, and hands on what else is served.
+// served answers calls of the tools about registries, and passes other calls on.
 func (r *rooms) served(next run.Serve) run.Serve {
 	return func(ctx context.Context, c rye.Caller, q rye.ServedCall) (json.RawMessage, error) {
 		if !share.Serves(q) {
@@ -25,15 +25,15 @@ func (r *rooms) served(next run.Serve) run.Serve {
 	}
 }
 
-// Catalogue brings the whole catalogues of namespaces, verified, so that what registries offer
-// can be searched and browsed. It changes nothing in the project, and nothing that the user
-// believes. The reports are complete; the error is the first of theirs.
+// Catalogue fetches and verifies the whole catalogues of namespaces, so that the offers of
+// registries can be searched and browsed. It changes neither the project nor the user's
+// trust. The reports are complete; the error is the first of theirs.
 func (g Registry) Catalogue(ctx context.Context, c rye.Caller, q rye.CatalogueRequest) ([]rye.CatalogueInfo, error) {
 	return do(ctx, c, "fetch", g.working(g.project), share.Catalogues, q)
 }
 
-// Info says what a registry says of an item, of a namespace or of itself: asked now, or, where
-// it cannot be asked, as it was verified here before, and how long ago that was.
+// Info shows a registry's answer about an item, a namespace or itself: asked now or, where
+// the registry cannot be asked, as last verified here, and how long ago that was.
 func (g Registry) Info(ctx context.Context, c rye.Caller, q rye.PublishedRequest) (*rye.Published, error) {
 	return do(ctx, c, "registry.info", g.working(g.project), share.Info, q)
 }

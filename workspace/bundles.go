@@ -8,10 +8,10 @@ import (
 	"github.com/rye-os/rye/workspace/internal/look"
 )
 
-// Bundles are the verbs that are about directories that are signed as one.
+// Bundles are the verbs about directories that are signed as one.
 type Bundles struct{ *rooms }
 
-// Bundles returns the verbs that are about directories that are signed as one.
+// Bundles returns the verbs about directories that are signed as one.
 func (w *Workspace) Bundles() Bundles { return Bundles{&w.rooms} }
 
 // Verify checks a bundle: its manifest's signature and trust, and every file of its
@@ -20,8 +20,7 @@ func (g Bundles) Verify(ctx context.Context, c rye.Caller, q rye.BundleVerifyReq
 	return do(ctx, c, "bundle.verify", g.enter, look.VerifyBundle, q)
 }
 
-// Export writes the files of a verified skill into a folder that is not there yet, byte for
-// byte as they came.
+// Export writes the files of a verified skill into a new folder, byte for byte.
 func (g Bundles) Export(ctx context.Context, c rye.Caller, q rye.SkillExport) (*rye.SkillExported, error) {
 	return do(ctx, c, "bundle.export", g.enter, author.Export, q)
 }

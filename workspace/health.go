@@ -7,8 +7,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/health"
 )
 
-// Outdated compares every dependency with what its registry has, now or offline as it was last
-// seen. Where a registry cannot be asked the report tells what is known, beside the error.
+// Outdated compares every dependency with its registry, now or, offline, as last seen. Where a
+// registry cannot be asked, the report has the last known state, beside the error.
 func (g Upkeep) Outdated(ctx context.Context, c rye.Caller) (*rye.OutdatedReport, error) {
 	return do(ctx, c, "outdated", g.working(g.project), health.Outdated, struct{}{})
 }

@@ -22,10 +22,10 @@ func (w *Workspace) Status(ctx context.Context, c rye.Caller) ([]rye.ItemInfo, e
 	return look.Status(ctx, s)
 }
 
-// Survey counts the items of the project by state, and returns, sorted by ref, those
-// that there is something to do about or to know of. What is signed, recorded and
-// alone at its name is counted only, so a clean project of ten thousand items takes
-// as long as git status takes there. Otherwise it is Status.
+// Survey counts the items of the project by state, and returns, sorted by ref, the items that
+// need attention or have something to report. Items that are signed, recorded and alone at
+// their name are only counted, so a clean project of ten thousand items takes as long as git
+// status takes there. Otherwise it is Status.
 func (w *Workspace) Survey(ctx context.Context, c rye.Caller) (*rye.Survey, error) {
 	s, err := w.look(ctx, c, "status")
 	if err != nil {
@@ -35,8 +35,8 @@ func (w *Workspace) Survey(ctx context.Context, c rye.Caller) (*rye.Survey, erro
 	return look.Survey(ctx, s)
 }
 
-// List reports items, each ref once with the spaces that it shadows: those of the project
-// first, then the user's, and the system's last.
+// List reports items, each ref once with the spaces that it shadows: first the project's
+// items, then the user's, then the system's.
 func (w *Workspace) List(ctx context.Context, c rye.Caller, q rye.ListRequest) ([]rye.ItemInfo, error) {
 	return do(ctx, c, "list", w.enter, look.List, q)
 }
@@ -46,11 +46,11 @@ func (w *Workspace) Show(ctx context.Context, c rye.Caller, q rye.ShowRequest) (
 	return do(ctx, c, "show", w.working(w.enter), share.Show, q)
 }
 
-// Verify checks items as a use of them would: refs and paths as they resolve, or
-// with no target every item of the project and the user space. The error is the
-// first refusal, so its code says what kind it was; the results are complete.
-// Mistakes in the text of own items, by the rules of their kind and what extractors ask
-// besides, are told and refuse nothing: they keep an item from being signed anew.
+// Verify checks items as a use of them would: refs and paths as they resolve, or without
+// targets every item of the project and the user space. The error is the first refusal, so
+// its code tells the kind; the results are complete. Mistakes in the text of own items, by
+// the rules of their kind and of extractors, are reported without an error: they only keep
+// an item from being signed anew.
 func (w *Workspace) Verify(ctx context.Context, c rye.Caller, q rye.VerifyRequest) ([]rye.VerifyResult, error) {
 	return do(ctx, c, "verify", w.enter, look.Verify, q)
 }
@@ -78,9 +78,9 @@ func (w *Workspace) Copy(ctx context.Context, c rye.Caller, q rye.CopyRequest) (
 	return do(ctx, c, "copy", w.working(w.enter), author.Copy, q)
 }
 
-// Ref reads what a person typed to mean one item: a ref, a published name, the path of
-// an item's file below the project's or the user's .ai, or a short name, where one item of
-// the spaces is called so. Only for that it looks at them.
+// Ref parses a person's name for one item: a ref, a published name, the path of an item's
+// file below the project's or the user's .ai, or a short name that only one item has. Only a
+// short name needs a look at the spaces.
 func (w *Workspace) Ref(ctx context.Context, c rye.Caller, arg string) (rye.Ref, error) {
 	if ref, err := w.host.Ref(arg); err == nil {
 		return ref, nil
@@ -88,9 +88,9 @@ func (w *Workspace) Ref(ctx context.Context, c rye.Caller, arg string) (rye.Ref,
 	return do(ctx, c, "list", w.enter, session.RefOf, arg)
 }
 
-// Init makes a project in q.Dir, or completes one: files that are there are kept. It makes
-// a signing key when this user has none, and believes that key in the new project. Items
-// that are already there are reported, never signed unseen.
+// Init makes a project in q.Dir, or completes one without changing existing items. It makes a
+// signing key when this user has none, and trusts that key in a project that it made. It
+// reports items that are already there, and never signs them unseen.
 func (w *Workspace) Init(ctx context.Context, c rye.Caller, q rye.InitRequest) (*rye.InitReport, error) {
 	if err := w.host.Permit(c, "init"); err != nil {
 		return nil, err
@@ -99,8 +99,8 @@ func (w *Workspace) Init(ctx context.Context, c rye.Caller, q rye.InitRequest) (
 }
 
 // Add takes items into the project and records them as they are, signed or not, in one
-// commit. Recording an item does not make it trusted. What comes from another git
-// repository is shown to a person first: it counts only as far as its own signatures do.
+// commit. Recording an item does not make it trusted. Items from another git repository are
+// shown to a person first, and count only as far as their own signatures do.
 func (w *Workspace) Add(ctx context.Context, c rye.Caller, q rye.AddRequest) ([]rye.AddReport, error) {
 	if q.URL == "" {
 		return do(ctx, c, "add", w.working(w.of(q.Space)), author.Add, q)

@@ -8,21 +8,20 @@ import (
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
-// Locks are the verbs that pin what a project uses.
+// Locks are the verbs that pin the items of a project.
 type Locks struct{ *rooms }
 
-// Locks returns the verbs that pin what a project uses.
+// Locks returns the verbs that pin the items of a project.
 func (w *Workspace) Locks() Locks { return Locks{&w.rooms} }
 
-// Lock pins items of the project as they are now, with the whole chain of every tool;
-// without targets it pins all that may be used, and lets go of what is gone.
+// Lock pins items of the project as they are now, with the whole chain of every tool.
+// Without targets it pins every item that may be used, and drops pins of missing items.
 func (g Locks) Lock(ctx context.Context, c rye.Caller, q rye.LockRequest) (*rye.LockReport, error) {
 	return do(ctx, c, "lock", g.project, locks.Pin, q)
 }
 
-// Verify compares everything that the lock pins with what is here, and what it says of
-// namespaces with their logs as last verified. The error is the first drift; the report
-// lists all.
+// Verify compares the lock's pins with the items here, and its positions of namespaces with
+// their logs as last verified. The error is the first drift; the report lists all.
 func (g Locks) Verify(ctx context.Context, c rye.Caller) (*rye.LockReport, error) {
 	s, err := g.project(c, "lock.verify")
 	if err != nil {
@@ -32,12 +31,12 @@ func (g Locks) Verify(ctx context.Context, c rye.Caller) (*rye.LockReport, error
 	return share.VerifyLock(ctx, g.desk(s))
 }
 
-// Import takes over the lock files of RYE OS, as far as what they pin is what is here.
+// Import takes over the lock files of RYE OS, as far as their pins match the items here.
 func (g Locks) Import(ctx context.Context, c rye.Caller, q rye.LockImportRequest) (*rye.LockImport, error) {
 	return do(ctx, c, "lock.import", g.project, locks.Import, q)
 }
 
-// Merge puts two changed locks together by the rules of docs/format/lock.md. What no rule
+// Merge merges two changed locks by the rules of docs/format/lock.md. A pin that no rule
 // decides is a conflict, and is written as one.
 func (g Locks) Merge(ctx context.Context, c rye.Caller, q rye.LockMergeRequest) (*rye.LockMergeReport, error) {
 	if err := g.host.Permit(c, "lock.merge"); err != nil {

@@ -19,8 +19,8 @@ func (g Mirrors) List(ctx context.Context, c rye.Caller, q rye.MirrorRequest) (*
 	return do(ctx, c, "registry.mirror.list", g.working(g.project), share.Mirrors, q)
 }
 
-// Add lets a registry be asked at a further address, after its identity was compared
-// and its user agreed.
+// Add adds an address to a registry, after a comparison of identities and the user's
+// consent.
 func (g Mirrors) Add(ctx context.Context, c rye.Caller, q rye.MirrorRequest) (*rye.MirrorReport, error) {
 	return do(ctx, c, "registry.mirror.add", g.working(g.project), share.AddMirror, q)
 }
@@ -30,7 +30,7 @@ func (g Mirrors) Remove(ctx context.Context, c rye.Caller, q rye.MirrorRequest) 
 	return do(ctx, c, "registry.mirror.remove", g.working(g.project), share.RemoveMirror, q)
 }
 
-// Push brings addresses of a registry up to the newest that any of them shows.
+// Push brings addresses of a registry up to the newest state that any of them shows.
 func (g Mirrors) Push(ctx context.Context, c rye.Caller, q rye.MirrorRequest) (*rye.MirrorReport, error) {
 	return do(ctx, c, "registry.mirror.push", g.working(g.project), govern.PushMirrors, q)
 }

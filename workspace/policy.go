@@ -8,19 +8,19 @@ import (
 	"github.com/rye-os/rye/workspace/internal/run"
 )
 
-// Policy are the verbs that are about what may run, and what it may use.
+// Policy are the verbs about permission to run, and to use unsigned things.
 type Policy struct{ *rooms }
 
-// Policy returns the verbs that are about what may run, and what it may use.
+// Policy returns the verbs about permission to run, and to use unsigned things.
 func (w *Workspace) Policy() Policy { return Policy{&w.rooms} }
 
-// Allow remembers that the user allows one tool in this project: its plan as it is now, with
-// these parameters or with any, up to the tier that running it has.
+// Allow remembers that the user allows one tool in this project: its present plan, with
+// these parameters or with any, up to the tier of that run.
 func (g Policy) Allow(ctx context.Context, c rye.Caller, q rye.AllowRequest) (*rye.ApprovalInfo, error) {
 	return do(ctx, c, "policy.allow", g.working(g.enter), run.Allow, q)
 }
 
-// List returns what the policy remembers to be allowed, here and in other directories.
+// List returns the remembered approvals, from here and from other directories.
 func (g Policy) List(ctx context.Context, c rye.Caller) ([]rye.ApprovalInfo, error) {
 	s, err := g.enter(c, "policy.list")
 	if err != nil {
@@ -30,13 +30,13 @@ func (g Policy) List(ctx context.Context, c rye.Caller) ([]rye.ApprovalInfo, err
 	return run.Approvals(g.desk(s))
 }
 
-// Forget takes back what is allowed of one tool, in this project or everywhere.
+// Forget takes back the approvals of one tool, in this project or everywhere.
 func (g Policy) Forget(ctx context.Context, c rye.Caller, q rye.ForgetRequest) ([]rye.ApprovalInfo, error) {
 	return do(ctx, c, "policy.forget", g.working(g.enter), run.Forget, q)
 }
 
-// Questions returns every question of this user that waits for an answer, or for what the
-// answer was about, whichever project it is about.
+// Questions returns the user's questions that wait for an answer, or for the action that was
+// answered, in any project.
 func (g Policy) Questions(ctx context.Context, c rye.Caller) ([]rye.OpenQuestion, error) {
 	if err := g.host.Permit(c, "policy.questions"); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (g Policy) Questions(ctx context.Context, c rye.Caller) ([]rye.OpenQuestion
 	return questions.List(g.host)
 }
 
-// Answer answers one of them. Yes takes a person who looks at all of it.
+// Answer answers one of them. A yes needs a person who reads the whole question.
 func (g Policy) Answer(ctx context.Context, c rye.Caller, q rye.AnswerRequest) (*rye.OpenQuestion, error) {
 	if err := g.host.Permit(c, "policy.answer"); err != nil {
 		return nil, err
@@ -52,21 +52,21 @@ func (g Policy) Answer(ctx context.Context, c rye.Caller, q rye.AnswerRequest) (
 	return questions.Answer(ctx, g.host, c, q)
 }
 
-// Explain says what the policy makes of running an item without parameters, for the
+// Explain shows the policy's decision about running an item without parameters, for the
 // person at the terminal and for an MCP client.
 func (g Policy) Explain(ctx context.Context, c rye.Caller, q rye.ItemRequest) (*rye.PolicyReport, error) {
 	return do(ctx, c, "policy.explain", g.working(g.enter), run.Explain, q)
 }
 
-// Consent remembers, or with Forget takes back, that the user lets a tool use the .env
-// files, the project's interpreter or the variables of the environment that it would
-// use now, as its bytes and theirs are now.
+// Consent remembers that the user lets a tool use .env files, the project's interpreter or
+// environment variables. This is for the tool's present bytes and the present content of
+// those things. With Forget it takes the consent back.
 func (g Policy) Consent(ctx context.Context, c rye.Caller, q rye.PolicyConsentRequest) ([]rye.ConsentReport, error) {
 	return do(ctx, c, "policy.consent", g.working(g.enter), run.Consent, q)
 }
 
-// Elicitation lists an MCP client as one that shows questions to a person, when a person at
-// the terminal says that it does, or takes it off that list.
+// Elicitation adds an MCP client to the list of clients that show questions to a person,
+// on the word of a person at the terminal, or removes it from the list.
 func (g Policy) Elicitation(ctx context.Context, c rye.Caller, q rye.ElicitationRequest) (*rye.ElicitationReport, error) {
 	return do(ctx, c, "policy.elicitation", g.working(g.enter), run.Elicitation, q)
 }

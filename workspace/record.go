@@ -10,14 +10,14 @@ import (
 	"github.com/rye-os/rye/workspace/internal/threads"
 )
 
-// Record is the project's record as threads need it.
+// Record is the part of the project's record that threads need.
 type Record struct{ *rooms }
 
-// Record returns the project's record as threads need it.
+// Record returns the part of the project's record that threads need.
 func (w *Workspace) Record() Record { return Record{&w.rooms} }
 
-// Threads returns the directory of the project's threads, beside its record. It need not be
-// there yet.
+// Threads returns the directory of the project's threads, beside its record. It may not
+// exist yet.
 func (g Record) Threads(ctx context.Context, c rye.Caller) (string, error) {
 	s, err := g.project(c, "record")
 	if err != nil {
@@ -27,7 +27,7 @@ func (g Record) Threads(ctx context.Context, c rye.Caller) (string, error) {
 	return threads.Dir(s)
 }
 
-// MakeThreads is Threads that makes the directory where it is missing.
+// MakeThreads is Threads, and makes the directory where it is missing.
 func (g Record) MakeThreads(ctx context.Context, c rye.Caller) (string, error) {
 	s, err := g.project(c, "record")
 	if err != nil {
@@ -53,7 +53,7 @@ func (g Record) Pin(ctx context.Context, c rye.Caller, q rye.PinRequest) (*rye.P
 	return p, threads.FillIn(p, res)
 }
 
-// Approve asks a person about what a caller wants.
+// Approve asks a person about a caller's request.
 func (g Record) Approve(ctx context.Context, c rye.Caller, subject string, q rye.Question) error {
 	s, err := g.enter(c, "thread.start")
 	if err != nil {
@@ -71,7 +71,7 @@ func (g Record) Vouch(ctx context.Context, c rye.Caller, doc []byte) (string, er
 	return threads.Vouch(ctx, g.host, doc)
 }
 
-// Vouched verifies what Vouch returned.
+// Vouched verifies a signature from Vouch.
 func (g Record) Vouched(_ context.Context, c rye.Caller, doc []byte, sig string) error {
 	if err := g.host.Permit(c, "record"); err != nil {
 		return err
@@ -101,8 +101,8 @@ func (g Record) ReadTurn(ctx context.Context, c rye.Caller, thread string, turn 
 
 // Config merges a configuration, such as "agent/resilience", from every layer that holds it,
 // the project's strongest, over the one that it extends. One layer that may not be used
-// refuses the whole (docs/format/config.md). It is loading: the caller has to hold
-// rye.load.config.<id> for it and for what it extends.
+// refuses the whole (docs/format/config.md). The caller has to hold rye.load.config.<id> for
+// it and for the configuration that it extends.
 func (g Record) Config(ctx context.Context, c rye.Caller, name string) (*rye.ConfigResult, error) {
 	s, err := g.visit(c, "config")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/threads"
 )
 
-// do is one verb: the caller asks to come in, the work is done, and the session is closed.
+// do runs one verb: it opens a session for the caller, does the work and closes the session.
 func do[D interface{ Close() }, Q, R any](ctx context.Context, c rye.Caller, verb string, open func(rye.Caller, string) (D, error),
 	work func(context.Context, D, Q) (R, error), q Q) (none R, err error) {
 	d, err := open(c, verb)
@@ -20,10 +20,10 @@ func do[D interface{ Close() }, Q, R any](ctx context.Context, c rye.Caller, ver
 	return work(ctx, d, q)
 }
 
-// desk is where work is done in a session.
+// desk returns the desk for work in a session.
 func (r *rooms) desk(s *session.Session) *custody.Desk { return r.keys.Desk(s) }
 
-// working opens a session and takes it to its desk.
+// working returns a function that opens a session and returns its desk.
 func (r *rooms) working(open func(rye.Caller, string) (*session.Session, error)) func(rye.Caller, string) (*custody.Desk, error) {
 	return func(c rye.Caller, verb string) (*custody.Desk, error) {
 		s, err := open(c, verb)
@@ -42,7 +42,7 @@ func (r *rooms) enter(c rye.Caller, verb string) (*session.Session, error) {
 	return decided(c)(r.host.Open())
 }
 
-// decided makes a session decide for a caller about items that stand behind their record.
+// decided prepares a session for a caller's use of items that stand behind their record.
 func decided(c rye.Caller) func(*session.Session, error) (*session.Session, error) {
 	return func(s *session.Session, err error) (*session.Session, error) {
 		if err != nil {
@@ -60,7 +60,7 @@ func (r *rooms) project(c rye.Caller, verb string) (*session.Session, error) {
 	return decided(c)(r.host.OpenProject())
 }
 
-// of is project, or enter for verbs that are about the user space now.
+// of is project, or enter for verbs that work on the user space this time.
 func (r *rooms) of(space string) func(rye.Caller, string) (*session.Session, error) {
 	if space == "user" {
 		return r.enter
@@ -68,7 +68,7 @@ func (r *rooms) of(space string) func(rye.Caller, string) (*session.Session, err
 	return r.project
 }
 
-// foreign is project for the verb that lets a project of another user be named.
+// foreign is project for the verb that may name a project of another user.
 func (r *rooms) foreign(c rye.Caller, verb string) (*session.Session, error) {
 	if err := r.host.Permit(c, verb); err != nil {
 		return nil, err
@@ -76,8 +76,8 @@ func (r *rooms) foreign(c rye.Caller, verb string) (*session.Session, error) {
 	return r.host.OfAnyOwner().OpenProject()
 }
 
-// visit is enter for the verbs whose capability names the item: it is asked for when the
-// item was found.
+// visit is enter for the verbs whose capability names the item: it is checked once the item
+// is found.
 func (r *rooms) visit(c rye.Caller, verb string) (*session.Session, error) {
 	if err := r.host.Require(c, verb); err != nil {
 		return nil, err
@@ -85,8 +85,8 @@ func (r *rooms) visit(c rye.Caller, verb string) (*session.Session, error) {
 	return decided(c)(r.host.Open())
 }
 
-// look is project for verbs that look at every file: those are listed while trust,
-// settings and lock are read.
+// look is project for verbs that read every file: it lists the files while it reads trust,
+// settings and lock.
 func (r *rooms) look(ctx context.Context, c rye.Caller, verb string) (*session.Session, error) {
 	if err := r.host.Permit(c, verb); err != nil {
 		return nil, err

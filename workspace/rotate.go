@@ -13,13 +13,12 @@ import (
 )
 
 // Rotate replaces a key by a new one. In every registry namespace where the old key is
-// current, the new one is added, with its own proof, and the old one retired; then the
-// files change places. The old key stays the user's own, for exactly the files that it
-// signed in the spaces that were searched, as they are and as they were recorded; with
-// Resign the new key signs the working files once more. A rotation that was interrupted
-// goes on where it stopped when it is called again: until the last step the old key is
-// the signing key. With an error the report says how far it came; it is nil when nothing
-// was planned.
+// current, it adds the new one, with its own proof, and retires the old one; then the files
+// change places. The old key stays the user's own for exactly the files that it signed in
+// the searched spaces, as they are and as they were recorded. With Resign the new key signs
+// the working files again. An interrupted rotation continues when Rotate is called again:
+// until the last step the old key is the signing key. Beside an error the report shows the
+// completed steps; it is nil when nothing was planned.
 func (g Keys) Rotate(ctx context.Context, c rye.Caller, q rye.KeyRotateRequest) (*rye.KeyRotation, error) {
 	s, err := g.enter(c, "key.rotate")
 	if err != nil {
@@ -36,7 +35,7 @@ func (g Keys) Rotate(ctx context.Context, c rye.Caller, q rye.KeyRotateRequest) 
 	return r.report, r.run(ctx)
 }
 
-// rotation is what a rotation does in each room, and the report of it.
+// rotation holds the parts of a rotation from each room, and its report.
 type rotation struct {
 	*rooms
 	session *session.Session
@@ -46,7 +45,7 @@ type rotation struct {
 	report  *rye.KeyRotation
 }
 
-// planRotation finds out what there is to do. It writes nothing.
+// planRotation works out the steps. It writes nothing.
 func (r *rooms) planRotation(ctx context.Context, s *session.Session, q rye.KeyRotateRequest) (rotation, error) {
 	key, err := r.keys.PlanRotation(ctx, q.Name)
 	if err != nil {
@@ -63,7 +62,7 @@ func (r *rooms) planRotation(ctx context.Context, s *session.Session, q rye.KeyR
 	return rotation{rooms: r, session: s, q: q, key: key, signed: signed, report: report}, err
 }
 
-// run makes the new key, tells the registries, exchanges the files, and signs again.
+// run makes the new key, updates the registries, exchanges the files, and signs again.
 func (r rotation) run(ctx context.Context) error {
 	pair, err := r.openKeys()
 	if err != nil {
@@ -87,7 +86,7 @@ func (r rotation) openKeys() (custody.KeyPair, error) {
 	return pair, err
 }
 
-// signAgain lets the new key sign the working files that the old one signed.
+// signAgain lets the new key sign the old key's working files.
 func (r rotation) signAgain(ctx context.Context, pair custody.KeyPair) error {
 	if !r.q.Resign {
 		return nil

@@ -10,13 +10,13 @@ import (
 	"github.com/rye-os/rye/workspace/internal/look"
 )
 
-// Trust are the verbs that are about what the user believes.
+// Trust are the verbs about the user's trust.
 type Trust struct{ *rooms }
 
-// Trust returns the verbs that are about what the user believes.
+// Trust returns the verbs about the user's trust.
 func (w *Workspace) Trust() Trust { return Trust{&w.rooms} }
 
-// List tells everything that the trust store believes or denies.
+// List returns every entry of the trust store.
 func (g Trust) List(ctx context.Context, c rye.Caller) ([]rye.TrustEntry, error) {
 	if err := g.host.Permit(c, "trust.list"); err != nil {
 		return nil, err
@@ -24,24 +24,24 @@ func (g Trust) List(ctx context.Context, c rye.Caller) ([]rye.TrustEntry, error)
 	return custody.Beliefs(g.host)
 }
 
-// Pin believes another person's key for namespaces: in the user space and, when there is
-// one here, in this project, beside what it counted for before. The fingerprint is shown
-// and agreed to first. A flag may stand for that agreement only when the fingerprint was
-// given, too: then a person compared it before.
+// Pin trusts another person's key for namespaces, in addition to its present ones: in the
+// user space and, when there is one, in this project. The fingerprint is shown and agreed to
+// first. A flag may replace that consent only when the fingerprint was given, too: then a
+// person compared it before.
 func (g Trust) Pin(ctx context.Context, c rye.Caller, q rye.TrustPinRequest) (*rye.TrustChange, error) {
 	return do(ctx, c, "trust.pin", g.enter, custody.Pin, q)
 }
 
-// Unpin takes back what a key was pinned for in the user space and granted in this
-// project, or some of its namespaces. In a project it also removes the signer for everybody,
-// by signed lines in .ai/allowed_signers, as far as the user's key owns the namespaces.
+// Unpin takes back a key's pins in the user space and its grants in this project, for all or
+// some namespaces. In a project it also removes the signer for everyone, by signed lines in
+// .ai/allowed_signers, as far as the user's key owns the namespaces.
 func (g Trust) Unpin(ctx context.Context, c rye.Caller, q rye.TrustUnpinRequest) (*rye.TrustChange, error) {
 	return do(ctx, c, "trust.unpin", g.working(g.enter), author.Unpin, q)
 }
 
-// Deny refuses a key, or the file with a digest, from now on and wherever it comes from.
-// With q.Share a signed line in .ai/denied takes a file back for everybody, and one in
-// .ai/denied-keys a key in namespaces that the user's key owns.
+// Deny denies a key, or the file with a digest, from now on and from any source. With q.Share
+// a signed line in .ai/denied takes a file back for everyone, and one in .ai/denied-keys
+// denies a key in namespaces that the user's key owns.
 func (g Trust) Deny(ctx context.Context, c rye.Caller, q rye.TrustDenyRequest) (*rye.TrustChange, error) {
 	if err := g.host.Permit(c, "trust.deny"); err != nil {
 		return nil, err
@@ -60,13 +60,13 @@ func (g Trust) Allow(ctx context.Context, c rye.Caller, q rye.TrustAllowRequest)
 	return custody.Allow(ctx, g.host, q)
 }
 
-// Override lets this project replace an item of a reserved or bound namespace by one of
-// the user's own, and declares it in rye.yaml. Only the user's trust store can say so.
+// Override lets this project replace an item of a reserved or bound namespace by one of the
+// user's own, and declares it in rye.yaml. Only the user's trust store can grant this.
 func (g Trust) Override(ctx context.Context, c rye.Caller, q rye.TrustOverrideRequest) (*rye.TrustChange, error) {
 	return do(ctx, c, "trust.override", g.project, custody.Override, q)
 }
 
-// Forget takes grants back: of a key, of a part of what this directory asks for, or of a
+// Forget takes grants back: to a key, to a part of this directory's statement, or to a
 // project.
 func (g Trust) Forget(ctx context.Context, c rye.Caller, q rye.TrustForgetRequest) (*rye.TrustChange, error) {
 	if err := g.host.Permit(c, "trust.forget"); err != nil {
@@ -80,21 +80,21 @@ func (g Trust) Import(ctx context.Context, c rye.Caller, q rye.TrustImportReques
 	return do(ctx, c, "trust.import", g.enter, custody.ImportPins, q)
 }
 
-// Explain says, for each space that holds an item, which checks stand between it and its
-// use there, and how each went. The error is that of the one that would be used, so its
-// code says what kind it was; the explanations are complete.
+// Explain lists, for each space that holds an item, the checks before its use there, and
+// their outcomes. The error is from the item that would be used, so its code tells the kind;
+// the explanations are complete.
 func (g Trust) Explain(ctx context.Context, c rye.Caller, q rye.ItemRequest) ([]rye.TrustExplanation, error) {
 	return do(ctx, c, "trust.explain", g.enter, look.ExplainTrust, q)
 }
 
-// Statement shows everything that the project's directory asks its user to believe, and
-// grants it: after one question, or exactly what q.Accept names. Then the items that count
-// are recorded. The report is returned with an error where something remains ungranted.
+// Statement shows everything for which the project's directory asks trust, and grants it:
+// after one question, or exactly the parts in q.Accept. Then it records the items that count.
+// The report is returned beside an error where something remains ungranted.
 func (g Trust) Statement(ctx context.Context, c rye.Caller, q rye.TrustRequest) (*rye.TrustStatement, error) {
 	return do(ctx, c, "trust", g.working(g.foreign), g.statement, q)
 }
 
-// statement hands the screen the listing, and records what then counts.
+// statement lists the signatures for the question, and records the items that then count.
 func (g Trust) statement(ctx context.Context, s *custody.Desk, q rye.TrustRequest) (*rye.TrustStatement, error) {
 	files, err := look.Signatures(ctx, s.Session)
 	if err != nil {
@@ -107,8 +107,8 @@ func (g Trust) statement(ctx context.Context, s *custody.Desk, q rye.TrustReques
 	return rep, cmp.Or(author.Baseline(ctx, s, rep), err)
 }
 
-// AllowedSigners returns the text for git's gpg.ssh.allowedSignersFile: every key that
-// this machine believes, so that git verify-commit agrees with rye.
+// AllowedSigners returns the text for git's gpg.ssh.allowedSignersFile: every key that this
+// machine trusts, so that git verify-commit agrees with rye.
 func (g Trust) AllowedSigners(ctx context.Context, c rye.Caller) (string, error) {
 	if err := g.host.Permit(c, "trust.list"); err != nil {
 		return "", err

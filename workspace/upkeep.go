@@ -19,10 +19,10 @@ type Upkeep struct{ *rooms }
 // Upkeep returns the verbs that keep a machine in order.
 func (w *Workspace) Upkeep() Upkeep { return Upkeep{&w.rooms} }
 
-// Fsck checks the stores of the project and the user: HEAD, refs, their logs, every
-// object that these reach, the line of commits and who signed them. Each damage is a
-// check of its own, with what mends it. The error is the first damage. With q.Repair refs
-// are first returned to where they were whole, when a person agreed.
+// Fsck checks the stores of the project and the user: HEAD, refs, their logs, every object
+// that these reach, the line of commits and their signers. Each damage is a check of its own,
+// with the fix. The error is the first damage. With q.Repair refs are first moved back to
+// undamaged commits, when a person agreed.
 func (g Upkeep) Fsck(ctx context.Context, c rye.Caller, q rye.FsckRequest) (rep rye.FsckReport, err error) {
 	s, err := g.enter(c, "fsck")
 	if err != nil {
@@ -38,7 +38,7 @@ func (g Upkeep) Fsck(ctx context.Context, c rye.Caller, q rye.FsckRequest) (rep 
 	return rep, err
 }
 
-// Doctor looks at what rye needs here and says what is missing and how to mend it. It
+// Doctor checks rye's requirements on this machine and reports each problem with its fix. It
 // changes nothing.
 func (g Upkeep) Doctor(ctx context.Context, c rye.Caller) ([]rye.DoctorCheck, error) {
 	if err := g.host.Permit(c, "doctor"); err != nil {
@@ -51,8 +51,8 @@ func (g Upkeep) Doctor(ctx context.Context, c rye.Caller) ([]rye.DoctorCheck, er
 	return append(append(all, session.CheckSystem(g.host)), g.runner.Check()...), ctx.Err()
 }
 
-// Fix shows and then writes what Doctor reports and rye can write: the attributes for the
-// user's own git. It returns the files that it wrote.
+// Fix shows and then makes the changes, among Doctor's findings, that rye can make itself: the
+// attributes for the user's own git. It returns the files that it wrote.
 func (g Upkeep) Fix(ctx context.Context, c rye.Caller) ([]string, error) {
 	s, err := g.project(c, "doctor")
 	if err != nil {
@@ -66,8 +66,8 @@ func (g Upkeep) Fix(ctx context.Context, c rye.Caller) ([]string, error) {
 	return []string{written}, err
 }
 
-// Where says where things lie, and with q.Move takes over the record of a directory that
-// became this one.
+// Where lists the paths that rye uses, and with q.Move takes over the record of a directory
+// that moved here.
 func (g Upkeep) Where(ctx context.Context, c rye.Caller, q rye.WhereRequest) (*rye.WhereReport, error) {
 	if err := g.host.Permit(c, "where"); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (g Upkeep) Where(ctx context.Context, c rye.Caller, q rye.WhereRequest) (*r
 	return session.Where(ctx, s, q)
 }
 
-// Settings lists what the project and the user set, and from where.
+// Settings lists the settings of the project and the user, with their origins.
 func (g Upkeep) Settings(ctx context.Context, c rye.Caller) ([]rye.Setting, error) {
 	all, err := do(ctx, c, "config", g.enter, session.Settings, struct{}{})
 	if err != nil {
@@ -101,10 +101,9 @@ func (g Upkeep) Set(ctx context.Context, c rye.Caller, q rye.SetRequest) (*rye.S
 	return do(ctx, c, "config", g.project, session.Set, q)
 }
 
-// GC puts the objects of the stores into few files, and removes what processes that died
-// left behind. It removes nothing that a store holds, and other processes may go on
-// working. An error in one place does not keep it from the others; what was done is
-// returned with it.
+// GC packs the objects of the stores into few files, and removes leftovers of dead processes.
+// It removes nothing that a store holds, and other processes may go on working. An error in
+// one place does not stop work on the others; the completed work is returned beside it.
 func (g Upkeep) GC(ctx context.Context, c rye.Caller, q rye.GCRequest) ([]rye.GCReport, error) {
 	s, err := g.enter(c, "gc")
 	if err != nil {

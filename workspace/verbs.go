@@ -12,9 +12,9 @@ import (
 
 var _ rye.Verbs = (*Workspace)(nil)
 
-// Search finds items by words, kinds, spaces and scopes, among those that the caller may
-// search; turns of threads, of a request of that kind; and of the space "registry" what the
-// registries of the project offer, as far as their catalogues are here.
+// Search finds items by words, kinds, spaces and scopes, as far as the caller may search
+// them. With the kind of threads it finds turns of threads. With the space "registry" it
+// finds offers of the project's registries, as far as their catalogues are here.
 func (w *Workspace) Search(ctx context.Context, c rye.Caller, q rye.SearchRequest) (*rye.SearchResult, error) {
 	s, err := w.visit(c, "search")
 	if err != nil {
@@ -30,8 +30,8 @@ func (w *Workspace) Search(ctx context.Context, c rye.Caller, q rye.SearchReques
 	return w.finder.Search(ctx, s, c, q)
 }
 
-// Load returns one verified item, from the highest space that holds it or from the one
-// named, and with q.Destination copies it there byte for byte.
+// Load returns one verified item, from the highest space that holds it or from a named one,
+// and with q.Destination copies it there byte for byte.
 func (w *Workspace) Load(ctx context.Context, c rye.Caller, q rye.LoadRequest) (*rye.LoadResult, error) {
 	s, err := w.visit(c, "load")
 	if err != nil {
@@ -48,11 +48,10 @@ func (w *Workspace) Load(ctx context.Context, c rye.Caller, q rye.LoadRequest) (
 	return author.CopyLoaded(ctx, w.desk(s), c, f, q.Destination)
 }
 
-// Execute runs a tool exactly as signed, or returns what a directive or a knowledge entry
-// says. The gates stand in one order for every caller: integrity, capability, parameters,
-// lock, policy (tier, commands, approval), consent to what nobody signed (.env, a
-// project's interpreter), hosts, gaps of the sandbox, run. A dry run passes every gate but
-// the last.
+// Execute runs a tool exactly as signed, or returns the text of a directive or a knowledge
+// entry. The gates have one order for every caller: integrity, capability, parameters, lock,
+// policy (tier, commands, approval), consent to unsigned things (.env, a project's
+// interpreter), hosts, gaps of the sandbox, run. A dry run passes every gate but the last.
 func (w *Workspace) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest) (*rye.ExecuteResult, error) {
 	if err := w.host.Require(c, "execute"); err != nil {
 		return nil, err
@@ -78,8 +77,8 @@ func (w *Workspace) Sign(ctx context.Context, c rye.Caller, q rye.SignRequest) (
 	return author.WithFirst(rep, first), err
 }
 
-// prepare makes room for an upgrade, in sessions of its own: what is signed next has to see
-// what it changed. It returns what was signed.
+// prepare does the steps that come before an upgrade, each in its own session, so that the
+// next one sees the changes. It returns the signed items.
 func (w *Workspace) prepare(ctx context.Context, c rye.Caller, q rye.SignRequest) (done []rye.SignResult, err error) {
 	if !q.Upgrade {
 		return nil, nil
@@ -96,7 +95,7 @@ func (w *Workspace) prepare(ctx context.Context, c rye.Caller, q rye.SignRequest
 		}
 		rep, err := author.Sign(ctx, w.desk(s), c, q)
 		if s.Close(); err != nil {
-			return done, err // what is wrong with it, and not that everything else waits for it
+			return done, err // the item's own error comes first; everything else waits for the item
 		}
 		done = append(done, rep.Results...)
 	}

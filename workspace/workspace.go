@@ -34,73 +34,70 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Options say where a Workspace finds its directories and how it speaks to a person. The
-// zero value has no project, no keys and nobody to ask; what a verb then lacks is its
-// error. Nothing in rye's packages reads the environment: internal/app fills this for the
-// programs.
+// Options say where a Workspace finds its directories and how it speaks to a person. The zero
+// value has no project, no keys and no one to ask; a verb that needs one of these fails.
+// Nothing in rye's packages reads the environment: internal/app fills this for the programs.
 type Options struct {
 	Project   string   // directory that holds .ai/rye.yaml; "" outside a project
-	Over      []string // directories of projects whose policies hold, too: those that Project lies in, those of a server that opens it
-	NoProject string   // where the search for a project ended early, and why; for the error of verbs that want one
+	Over      []string // directories of projects whose policies also apply: around Project, and of a server that opens it
+	NoProject string   // where and why the search for a project ended early; for the error of verbs that want one
 	User      string   // the user space's base; its items are in <User>/.ai; "" for none
 	ConfigDir string   // keys, trust.yaml, policy.yaml
-	StateDir  string   // what registries were seen to say, never delete; and the log of verdicts
+	StateDir  string   // remembered states of registries, never delete; and the log of verdicts
 	CacheDir  string   // may be deleted at any time
 	DataDir   string   // the records of spaces; "" works without: no history, no dependencies
-	Sudo      int      // the user whom a program that runs as root acts for, whose projects are its own; 0 for none
+	Sudo      int      // for a program that runs as root: the user that it acts for, whose projects count as its own; 0 for none
 
 	Key        string                 // name or path of the signing key, agent[:SHA256:...] or kms:<address>; "" is "default"
 	Agent      string                 // the ssh-agent's socket; "" for none
-	Passphrase func() ([]byte, error) // asks for the key's passphrase; nil when nobody can be asked
-	// KeyService signs a message with a key service; without a message it only says which
-	// key it is. nil when there is none.
+	Passphrase func() ([]byte, error) // asks for the key's passphrase; nil when no one can be asked
+	// KeyService signs a message with a key service; without a message it only names its
+	// key. nil when there is none.
 	KeyService   func(ctx context.Context, uri string, message []byte) (rye.KeyAnswer, error)
 	Interpreters map[string]string // RYE_PYTHON, RYE_NODE, ...: chosen by the user
 	Path         string            // PATH for finding interpreters
-	Home         string            // where version managers keep theirs
+	Home         string            // the base of the version managers' directories
 
-	// How other machines are reached; see store/transport.
+	// Access to other machines; see store/transport.
 	Token func(host string) string
 	Netrc string        // the user's netrc file; "" for none
 	Git   func() string // finds git, for its credential helpers; nil, or "" for none
-	Env   []string      // for ssh and git, cleaned before use, and what tools declare of it
+	Env   []string      // for ssh and git, cleaned before use; tools get the variables that they declare
 	Proxy func(*http.Request) (*url.URL, error)
 	Roots *x509.CertPool // of tools' requests; nil is the system's
 
-	// Page turns a page of the web into what it says; nil where nobody does, and tools
-	// that want it are refused.
+	// Page extracts the text of a web page. With nil, tools that need it are refused.
 	Page func(context.Context, rye.WebPage) ([]byte, error)
 
-	// Serve does what a tool of the library asks of rye itself, such as the state of an agent
-	// thread, on behalf of a caller whom every gate has let pass. It returns one JSON value. nil
-	// where nobody does, and such tools are refused.
+	// Serve does the work of a library tool that asks rye itself, such as for the state of an
+	// agent thread, on behalf of a caller that has passed every gate. It returns one JSON
+	// value. With nil such tools are refused.
 	Serve func(context.Context, rye.Caller, rye.ServedCall) (json.RawMessage, error)
 
-	// Helper starts a program that hands the arguments which follow to ServeHelper, for
-	// instance this one: what outsiders send that may be large is read there, with
-	// little memory and time. nil reads it here.
+	// Helper starts a program, such as this one, that passes the arguments after it to
+	// ServeHelper. It reads data from outside that may be large, with little memory and time.
+	// nil reads the data in this process.
 	Helper []string
 
-	// Self returns the program that runs builtins, which is rye, and its build: what
-	// answers must be what asks. nil when this program cannot be one.
+	// Self returns the program that runs builtins, which is rye, and its build: the build
+	// that asks must also answer. nil when this program cannot run builtins.
 	Self func() (program, build string, err error)
 
 	Version string // of the program; recorded, never trusted
 
-	// Index finds words in what items say. nil where there is none: then only what needs no
-	// words is found.
+	// Index finds words in items. With nil, only searches without words work.
 	Index Index
 
-	// Turns opens the transcripts of threads that a caller may see, for a search among them. nil
-	// where no threads are known: then such a search is refused with rye.WordlessError.
+	// Turns opens the transcripts of threads that a caller may see, for a search in them. With
+	// nil such a search is refused with rye.WordlessError.
 	Turns func(context.Context, rye.Caller, TurnsRequest) (*Turns, error)
 
-	// Historian compares versions line by line: blame, and patches in a log. nil where nobody
-	// does, and both are refused.
+	// Historian compares versions line by line: blame, and patches in a log. With nil both are
+	// refused.
 	Historian Historian
 
-	// Wordless is set where Index is nil and another program has one: a tool that may search is
-	// then refused with rye.WordlessError, before anything happens, and can be run by that program.
+	// Wordless is set where Index is nil and another program has one. A tool that may search
+	// is then refused at once with rye.WordlessError, and that other program can run it.
 	Wordless bool
 
 	Workers int // executions at once, others wait in line; 0 is four for each processor, at least eight
@@ -109,14 +106,14 @@ type Options struct {
 	Now      func() time.Time                                        // nil means time.Now
 	Consent  func(ctx context.Context, q rye.Question) (bool, error) // nil refuses everything
 	Progress func(text string)                                       // nil is silence
-	Notice   func(text string)                                       // told what no report holds, and the user should know; nil is silence
-	Verdict  func(rye.Verdict)                                       // gets every decision of the policy; called by one verb at a time, by several verbs at once
+	Notice   func(text string)                                       // gets facts that no report holds and the user should know; nil is silence
+	Verdict  func(rye.Verdict)                                       // gets every decision of the policy; one verb calls it once at a time, several verbs at once
 }
 
-// Index finds words in what items say: search/fulltext makes one.
+// Index finds words in items: search/fulltext makes one.
 type Index = search.Index
 
-// Turns are transcripts of threads as one caller sees them; TurnsRequest asks for them.
+// Turns are the transcripts of threads that one caller may see; TurnsRequest asks for them.
 type (
 	Turns        = finder.Turns
 	TurnsRequest = finder.TurnsRequest
@@ -130,7 +127,7 @@ type Historian = session.Historian
 // closing.
 type Workspace struct{ rooms }
 
-// rooms is what the verbs are made of, each with its own state.
+// rooms are the parts behind the verbs, each with its own state.
 type rooms struct {
 	host   *session.Host
 	finder *finder.Finder
@@ -138,8 +135,8 @@ type rooms struct {
 	runner *run.Runner
 }
 
-// Open returns a Workspace. It touches nothing: a missing project shows when a verb needs
-// one.
+// Open returns a Workspace. It opens nothing: a missing project is reported by the first verb
+// that needs one.
 func Open(o Options) *Workspace {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -168,10 +165,10 @@ func ServeHelper(args []string) int { return store.ServeImport(args, os.Stdin, o
 // a host, or "" where none can: "git.example.org" gives RYE_TOKEN_GIT_EXAMPLE_ORG.
 func TokenVariable(host string) string { return transport.TokenVariable(host) }
 
-// Names of files: of the project's below .ai, and of the user's in ConfigDir.
+// Names of files, below the project's .ai and in the user's ConfigDir.
 const (
 	ProjectFile = session.ProjectFile // below .ai: names the project, its registries and dependencies
-	LockFile    = session.LockFile    // below .ai: what it uses, pinned
-	PolicyFile  = session.PolicyFile  // in both: what may run
-	ConsentFile = run.ConsentFile     // in ConfigDir: what the user agreed to although it is unsigned
+	LockFile    = session.LockFile    // below .ai: pins the project's items
+	PolicyFile  = session.PolicyFile  // in both: permissions to run
+	ConsentFile = run.ConsentFile     // in ConfigDir: the user's consent to unsigned things
 )
