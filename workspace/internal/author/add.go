@@ -63,7 +63,7 @@ func addItems(ctx context.Context, s *custody.Desk, q rye.AddRequest) ([]rye.Add
 	return in.reports, in.record(ctx, s)
 }
 
-// preview is what would be added: nothing can be done about it yet.
+// preview returns the reports without next commands: nothing is added yet.
 func (in *addition) preview() []rye.AddReport {
 	for i := range in.reports {
 		in.reports[i].Next = fault.Hint{}
@@ -71,8 +71,8 @@ func (in *addition) preview() []rye.AddReport {
 	return in.reports
 }
 
-// itemsAt reads what the request names: one file, or every item of a folder below .ai but
-// for those in bundles. p is the path below .ai, "" for a path elsewhere.
+// itemsAt reads the items of a request: one file, or every item of a folder below .ai except
+// those in bundles. p is the path below .ai, "" for a path elsewhere.
 func itemsAt(ctx context.Context, s *custody.Desk, l *space.Layer, q rye.AddRequest, p string, bundles []string) ([]*objects.Item, error) {
 	if q.Text != nil {
 		it, err := itemIn(s, l, q, "")
@@ -156,7 +156,7 @@ func kindOf(named, ext string, raw []byte) (objects.Kind, error) {
 	return objects.Tool, nil
 }
 
-// addition is what comes into the project in one commit.
+// addition holds the changes that come into the project in one commit.
 type addition struct {
 	layer    *space.Layer
 	items    []*objects.Item
@@ -165,10 +165,10 @@ type addition struct {
 	refs     []objects.Ref    // of the items, then of the bundles
 	beside   []store.Change   // the files of the bundles, which are in place already
 	kept     []store.Change   // files of bundles that are replaced
-	written  []store.Change   // files of bundles that come, and the removal of those that go
+	written  []store.Change   // files of new bundles, and removals of the files that they replace
 }
 
-// checkAddition judges items that are to come into the project. It writes nothing.
+// checkAddition judges items before they come into the project. It writes nothing.
 func checkAddition(ctx context.Context, s *custody.Desk, l *space.Layer, items []*objects.Item, force bool) (*addition, error) {
 	in := &addition{layer: l, items: items, reports: make([]rye.AddReport, len(items)), replaced: make([][]store.Change, len(items))}
 	recorded, err := recordedBlobs(ctx, l, len(items))
@@ -206,8 +206,8 @@ func replacedBy(l *space.Layer, it *objects.Item, force bool) ([]store.Change, e
 	return []store.Change{{Path: old.Path, Data: old.Raw}}, nil
 }
 
-// describeAdded says what an item is worth in the project. One that is older than what was
-// recorded, which has this blob, is refused.
+// describeAdded reports an item's state in the project. It refuses an item that is older than
+// the recorded one, which has this blob.
 func describeAdded(ctx context.Context, s *custody.Desk, l *space.Layer, it *objects.Item, recorded store.OID) (rye.AddReport, error) {
 	rep := rye.AddReport{Ref: it.Ref.String(), Path: session.Shown(l, it.Path), SHA256: it.Sum.String()}
 	if it.Signature != nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/questions"
 )
 
-// approve asks the user about what a caller that is not a person wants signed: a model must
-// not write, sign and run unseen. The question shows each change and the digest of what
-// would be signed, so that the answer is to these bytes only.
+// approve asks the user about the signatures that a caller other than a person requests: a
+// model must not write, sign and run unseen. The question shows each change and the digest
+// to be signed, so that the answer is to these bytes only.
 func (g *signing) approve(ctx context.Context, c rye.Caller, all []*draft) error {
 	if c.IsPerson() || g.q.Check || g.q.DryRun {
 		return nil
@@ -54,8 +54,8 @@ func (g *signing) approve(ctx context.Context, c rye.Caller, all []*draft) error
 	return yes.Use()
 }
 
-// where says which files it is about: a server may have several projects, and what lies in
-// the user space counts in all of them.
+// where names the place of the files: a server may have several projects, and files in the
+// user space count in all of them.
 func (g *signing) where() string {
 	if g.layer.Space == objects.User {
 		return "in your own space, which every project of yours uses"
@@ -63,8 +63,8 @@ func (g *signing) where() string {
 	return "in " + g.ProjectDir
 }
 
-// signQuestion is the question about what a caller wants signed, and the command by which a
-// person signs it without being asked; none stands for a text that lies nowhere.
+// signQuestion is the question about a caller's request to sign, with the command by which a
+// person signs without a question; a text that is not on disk has no such command.
 func signQuestion(c rye.Caller, q rye.SignRequest, n int) rye.Question {
 	if q.Content != "" {
 		return rye.Question{Topic: "sign", Text: c.Who() + " asks to write this file and to sign it with your key"}
@@ -78,9 +78,9 @@ func signQuestion(c rye.Caller, q rye.SignRequest, n int) rye.Question {
 
 // Offer shows the user an item of the project that was refused because they have not signed
 // it as it is, and asks whether to sign it and run it. It reports whether the item is signed
-// now. What is signed is what was shown, even when the file changes while they read. An item
-// that cannot be signed, or not be shown whole, is not offered; the error is a failure to
-// write the signature, or that of a context that ended.
+// now. The shown bytes are signed, even when the file changes while the user reads. An item
+// that cannot be signed, or cannot be shown whole, is not offered. The error is a failure to
+// write the signature, or an ended context.
 func Offer(ctx context.Context, s *custody.Desk, ref objects.Ref, refused error) (signed bool, err error) {
 	if s.Consent == nil || s.Stack.Project == nil {
 		return false, nil
@@ -112,10 +112,10 @@ func Offer(ctx context.Context, s *custody.Desk, ref objects.Ref, refused error)
 	return err == nil, err
 }
 
-// changeOf shows how an item differs from what was last recorded of it with the user's own
-// signature: anything else that is recorded they may never have read, so then all of the
-// text is shown. Who signed it before is shown, too. The signature lines are left out: they
-// say nothing about what the item does.
+// changeOf shows the difference between an item and its last recorded version by the user.
+// The user may never have read a version by anyone else, so then the whole text is shown. The
+// earlier signer is shown, too. The signature lines are left out: they do not affect the
+// item's actions.
 func (g *signing) changeOf(ctx context.Context, d *draft) ([]string, error) {
 	body, _, _, err := objects.Split(d.path, d.data)
 	if err != nil {
@@ -149,7 +149,7 @@ func (g *signing) changeOf(ctx context.Context, d *draft) ([]string, error) {
 	return append(append(lines, "changed:"), change...), nil
 }
 
-// mine returns an error unless one of the user's own keys vouches for an item here.
+// mine returns an error unless an item has a valid signature here by one of the user's keys.
 func (g *signing) mine(it *objects.Item) error {
 	v, err := trust.Verify(it, g.scope, g.Trust)
 	if err == nil && !g.Trust.IsOwn(v.Key()) {

@@ -36,8 +36,8 @@ func CheckAttributes(h *session.Host) []rye.DoctorCheck {
 	return []rye.DoctorCheck{session.Checked("merging", "git leaves merges of .ai/allowed_signers to you", err)}
 }
 
-// FixAttributes shows and then writes what CheckAttributes misses. It returns the file that it
-// wrote; "" for none.
+// FixAttributes shows and then writes the lines that CheckAttributes misses. It returns the
+// file that it wrote; "" for none.
 func FixAttributes(ctx context.Context, s *session.Session) (written string, err error) {
 	old, err := readAttributes(s.AIDir())
 	if err != nil || signersUnmerged(old) {
@@ -71,7 +71,7 @@ func readAttributes(ai string) (string, error) {
 }
 
 // signersUnmerged reports whether git neither merges nor unites allowed_signers. As in git,
-// the last line that says something of it decides.
+// the last line about it decides.
 func signersUnmerged(attributes string) (unmerged bool) {
 	for line := range strings.Lines(attributes) {
 		f := strings.Fields(line)
@@ -101,7 +101,7 @@ func matchesSigners(pattern string) bool {
 	return is && err == nil
 }
 
-// withSignersUnmerged changes the lines for allowed_signers, and adds one where that is not
+// withSignersUnmerged changes the lines for allowed_signers, and adds one if they are not
 // enough. Other attributes stay.
 func withSignersUnmerged(attributes string) string {
 	if attributes == "" {

@@ -11,9 +11,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// Baseline records the working items that count, now that the user granted what their
-// signers need: history begins with them. Where there is no record or no key to sign its
-// commit with, nothing is recorded, and the report says so: items verify and run without.
+// Baseline records the trusted working items, after the user granted their signers' requests:
+// history begins with these items. Without a record, or a key to sign its commit, it records
+// nothing and notes this in the report: items verify and run without a record.
 func Baseline(ctx context.Context, s *custody.Desk, rep *rye.TrustStatement) error {
 	if s.Place.Dir == "" {
 		rep.Note = "nothing was recorded: there is no data directory"
@@ -38,8 +38,8 @@ func Baseline(ctx context.Context, s *custody.Desk, rep *rye.TrustStatement) err
 	return nil
 }
 
-// unrecorded returns what counts in the project and is not recorded yet: items, and
-// bundles with all their files.
+// unrecorded returns the trusted parts of the project without a record: items, and bundles
+// with all their files.
 func unrecorded(ctx context.Context, s *custody.Desk) (refs []objects.Ref, changes []store.Change, err error) {
 	l := s.Stack.Project
 	found, err := s.Stack.Scan(ctx, l, nil)
@@ -48,11 +48,11 @@ func unrecorded(ctx context.Context, s *custody.Desk) (refs []objects.Ref, chang
 	}
 	for _, f := range found {
 		switch {
-		case f.Err != nil || f.Recorded || f.Registry != "" || f.Past != nil: // what is older was recorded before
+		case f.Err != nil || f.Recorded || f.Registry != "" || f.Past != nil: // an older version was recorded before
 		case f.Manifest:
 			b, err := readBundle(ctx, l, f.Cover.Dir)
 			if err != nil {
-				continue // changed meanwhile: the next look says what is wrong
+				continue // changed meanwhile: the next look reports it
 			}
 			refs, changes = append(refs, b.manifest.Ref()), append(changes, b.changes...)
 		case !f.Verified.IsZero() && f.Verified.Level() != trust.Manifest && f.Bundle == "":

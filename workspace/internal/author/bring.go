@@ -22,14 +22,14 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// What was written for other programs comes from folders, archives and repositories: the files
-// are read, inside limits, and understood (objects/foreign).
+// Files made for other programs come from folders, archives and repositories. They are read
+// within limits, and interpreted by objects/foreign.
 
 // maxShown bounds the items that a question lists by name.
 const maxShown = 200
 
-// Add takes in what lies at a path outside of .ai, or is one of ours: a file, a folder, an
-// archive. What lies below .ai already is recorded where it is.
+// Add takes in a path: a file, a folder or an archive from outside .ai, in rye's form or
+// another program's. A path below .ai is recorded where it is.
 func Add(ctx context.Context, s *custody.Desk, q rye.AddRequest) ([]rye.AddReport, error) {
 	l, err := session.LayerOf(s.Session, q.Space)
 	if err != nil {
@@ -40,7 +40,7 @@ func Add(ctx context.Context, s *custody.Desk, q rye.AddRequest) ([]rye.AddRepor
 	}
 	st, err := os.Stat(q.Path)
 	if err != nil {
-		return addItems(ctx, s, q) // which says what is wrong
+		return addItems(ctx, s, q) // which reports the problem
 	}
 	if filepath.Base(q.Path) == objects.SkillFile {
 		q.Path = filepath.Dir(q.Path)
@@ -68,8 +68,8 @@ func Add(ctx context.Context, s *custody.Desk, q rye.AddRequest) ([]rye.AddRepor
 
 func agreed([]rye.AddReport) error { return nil }
 
-// Fetched takes in what a repository held at a commit. The user is shown what comes, and
-// nothing is written before they agreed.
+// Fetched takes in the tree of a repository at a commit. It shows the user the new items, and
+// writes nothing before they agreed.
 func Fetched(ctx context.Context, s *custody.Desk, q rye.AddRequest, commit store.OID, t foreign.Tree) ([]rye.AddReport, error) {
 	return all(ctx, s, q, t, func(come []rye.AddReport) error { return s.Ask(ctx, question(q.URL, commit, come)) })
 }
@@ -98,7 +98,7 @@ func lone(ctx context.Context, s *custody.Desk, q rye.AddRequest, data []byte) (
 	return take(ctx, s, q, []foreign.Found{found}, nil, agreed)
 }
 
-// known keeps of a path what tells a command of Claude Code and a rule of Cursor.
+// known keeps the part of a path that identifies a command of Claude Code or a rule of Cursor.
 func known(p string) string {
 	for _, dir := range []string{"/.claude/", "/.cursor/"} {
 		if i := strings.LastIndex(p, dir); i >= 0 {
@@ -108,7 +108,7 @@ func known(p string) string {
 	return p[strings.LastIndexByte(p, '/')+1:]
 }
 
-// all takes in what a tree holds.
+// all takes in the items of a tree.
 func all(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.Tree, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
 	found, passed, err := foreign.Read(t, wish(s, q))
 	if err != nil {
@@ -120,7 +120,7 @@ func all(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.Tree,
 	return take(ctx, s, q, found, passed, agree)
 }
 
-// nothing says why nothing came.
+// nothing explains why a path has no items to take in.
 func nothing(q rye.AddRequest, passed []foreign.Passed) error {
 	from := q.Path
 	if q.URL != "" {
@@ -142,7 +142,7 @@ func nothing(q rye.AddRequest, passed []foreign.Passed) error {
 		Advise("a program of many files needs --entry <its main file>; a text needs --kind knowledge and its own path")
 }
 
-// take hands over what was understood, and reports what did not come.
+// take passes on the interpreted files, and reports the skipped ones.
 func take(ctx context.Context, s *custody.Desk, q rye.AddRequest, found []foreign.Found, passed []foreign.Passed, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
 	var items []*objects.Item
 	var packages []Package
@@ -174,7 +174,7 @@ func take(ctx context.Context, s *custody.Desk, q rye.AddRequest, found []foreig
 	return reports(come, of, passed), nil
 }
 
-// reports adds to what came what was lost of it, and what did not come.
+// reports adds the lost parts to the reports of taken items, and reports the skipped files.
 func reports(come []rye.AddReport, of map[string]foreign.Found, passed []foreign.Passed) []rye.AddReport {
 	out := make([]rye.AddReport, 0, len(come)+len(passed))
 	for _, rep := range come {
@@ -214,7 +214,7 @@ func question(url string, commit store.OID, come []rye.AddReport) rye.Question {
 	return q
 }
 
-// manifestOf lists the files of a package in a manifest that nobody signed.
+// manifestOf lists the files of a package in an unsigned manifest.
 func manifestOf(p Package) ([]byte, error) {
 	id, err := objects.BundleID(p.Dir)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/look"
 )
 
-// makeManifest lists the files of a directory below .ai as they are now. The version is
-// what the entry says of itself, else what it was.
+// makeManifest lists the files of a directory below .ai as they are now. The version is the
+// entry's own, else the previous one.
 func makeManifest(l *space.Layer, dir string, old *objects.Manifest) (*objects.Manifest, error) {
 	id, err := objects.BundleID(dir)
 	if err != nil {
@@ -72,7 +72,7 @@ func oldManifest(l *space.Layer, dir string) (*objects.Manifest, []byte) {
 	return m, raw
 }
 
-// checkPlace refuses a manifest that counts elsewhere.
+// checkPlace refuses a manifest that is valid only in another directory.
 func checkPlace(m *objects.Manifest, dir string) error {
 	want, err := objects.BundleID(dir)
 	if err == nil && want != m.ID {
@@ -101,8 +101,8 @@ func isTool(c store.Change) bool {
 	return err == nil && it.Ref.Kind == objects.Tool && len(it.Validate()) == 0
 }
 
-// notBefore returns now, or the time of the manifest that is replaced when a clock was set
-// back since: order must be kept.
+// notBefore returns now, or the time of the replaced manifest when a clock was set back since
+// then: later manifests must not have earlier times.
 func notBefore(now time.Time, old *objects.Manifest) time.Time {
 	if old == nil || old.Item().Signature == nil {
 		return now
@@ -113,7 +113,7 @@ func notBefore(now time.Time, old *objects.Manifest) time.Time {
 	return now
 }
 
-// bundleFiles reads what a manifest lists, for the record.
+// bundleFiles reads the files in a manifest, for the record.
 func bundleFiles(s *custody.Desk, l *space.Layer, dir string, m *objects.Manifest) ([]store.Change, error) {
 	var all []store.Change
 	err := m.Read(l.Folder(dir), func(f objects.File, data []byte) error {
@@ -140,8 +140,8 @@ func bundleChanges(ctx context.Context, l *space.Layer, dir string, raw []byte, 
 	return append(changes, gone...), err
 }
 
-// removals returns the changes that take what lies in a directory out of the record, but
-// for the files that stay.
+// removals returns the changes that remove the recorded files of a directory, except for the
+// files that stay.
 func removals(ctx context.Context, l *space.Layer, dir string, stay []store.Change) (gone []store.Change, err error) {
 	stays := pathsOf(stay)
 	err = l.Recorded(ctx, func(p string, _ store.OID) error {
@@ -168,11 +168,10 @@ func manifestIn(dir string) string { return dir + "/" + objects.ManifestName }
 type workBundle struct {
 	manifest *objects.Manifest
 	raw      []byte         // the manifest's file
-	changes  []store.Change // what records it, the manifest included
+	changes  []store.Change // the changes that record it, the manifest included
 }
 
-// readBundle reads a bundle whose files are those of its manifest. It does not ask who
-// signed it.
+// readBundle reads a bundle whose files match its manifest. It does not check the signature.
 func readBundle(ctx context.Context, l *space.Layer, dir string) (*workBundle, error) {
 	raw, err := l.Read(manifestIn(dir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -200,8 +199,8 @@ func readBundle(ctx context.Context, l *space.Layer, dir string) (*workBundle, e
 	return &workBundle{m, raw, changes}, err
 }
 
-// keepBundle is keep for those files of a bundle's directory that the record does not hold
-// as they are. It returns all files that lie there.
+// keepBundle is keep for those files in a bundle's directory that differ from the record. It
+// returns all files in the directory.
 func keepBundle(ctx context.Context, s *custody.Desk, l *space.Layer, dir string, id objects.ID) (here []store.Change, err error) {
 	if here, err = l.Contents(ctx, dir); err != nil {
 		return nil, err

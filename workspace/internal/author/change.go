@@ -18,8 +18,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// changeable returns the space of this name, "" for the project's, when it can be changed. Unless
-// this only looks, a change of it that a killed process left is finished first.
+// changeable returns the space with this name, "" for the project's, when it can be changed.
+// Unless looks is set, it first finishes a change that a killed process left.
 func changeable(ctx context.Context, s *custody.Desk, name string, looks bool) (*space.Layer, error) {
 	sp, err := objects.ParseSpace(cmp.Or(name, objects.Project.String()))
 	if err != nil {
@@ -36,9 +36,9 @@ func changeable(ctx context.Context, s *custody.Desk, name string, looks bool) (
 	return l, err
 }
 
-// change makes files what they are to be and records them, with what record changes beside
-// them where that is more than the files: both, or neither. It returns the commit. Where there can be no record the user is
-// told, the files change, and there is no commit.
+// change writes or deletes files and records that in one commit: both, or neither. record
+// holds further changes for the record alone. It returns the commit. Where there can be no
+// record it tells the user, changes the files, and returns no commit.
 func change(ctx context.Context, s *custody.Desk, l *space.Layer, verb string, refs []objects.Ref, files []store.Change, record ...store.Change) (string, error) {
 	if l.Store == "" {
 		s.Tell("nothing is recorded: " + s.Records.Err().Error())
@@ -64,7 +64,7 @@ func change(ctx context.Context, s *custody.Desk, l *space.Layer, verb string, r
 	return id.String(), nil
 }
 
-// writeFiles makes working files what they are to be.
+// writeFiles writes or deletes working files.
 func writeFiles(l *space.Layer, files []store.Change) error {
 	for _, c := range files {
 		var err error
@@ -80,7 +80,7 @@ func writeFiles(l *space.Layer, files []store.Change) error {
 	return l.SyncNames(files...)
 }
 
-// removalsOf returns the changes that take files away.
+// removalsOf returns the changes that remove files.
 func removalsOf(files []store.Change) []store.Change {
 	gone := make([]store.Change, len(files))
 	for i, c := range files {
@@ -89,8 +89,8 @@ func removalsOf(files []store.Change) []store.Change {
 	return gone
 }
 
-// record commits changes to a space and returns the commit. Its subject says what was
-// done to which items. Where there can be no record the user is told, and there is no commit.
+// record commits changes to a space and returns the commit. Its subject names the verb and the
+// items. Where there can be no record it tells the user, and returns no commit.
 func record(ctx context.Context, s *custody.Desk, l *space.Layer, verb string, refs []objects.Ref, changes []store.Change) (string, error) {
 	if l.Store == "" {
 		s.Tell("nothing is recorded: " + s.Records.Err().Error())
@@ -124,8 +124,8 @@ func subject(verb string, refs []objects.Ref) string {
 	return text
 }
 
-// keep records files that are about to be replaced or removed, in a commit of its own: in
-// the commit of what replaces them they would not be part of history.
+// keep records files before their replacement or removal, in a commit of its own: the
+// replacement's commit would leave them out of the history.
 func keep(ctx context.Context, s *custody.Desk, l *space.Layer, refs []objects.Ref, files []store.Change) error {
 	if len(files) == 0 {
 		return nil
@@ -139,7 +139,7 @@ func keep(ctx context.Context, s *custody.Desk, l *space.Layer, refs []objects.R
 }
 
 // keepFile is keep for the working file of ref at p. It records nothing when there is no
-// file, when the file holds the bytes that are to replace it, and when the record has it.
+// file, when the file already holds the replacement, and when the record has it.
 func keepFile(ctx context.Context, s *custody.Desk, l *space.Layer, ref objects.Ref, p string, replacement []byte) error {
 	have, err := l.Read(p)
 	switch {
@@ -150,7 +150,7 @@ func keepFile(ctx context.Context, s *custody.Desk, l *space.Layer, ref objects.
 	case err != nil || bytes.Equal(have, replacement):
 		return err
 	}
-	// What is older was recorded when it was new, and is not recorded again.
+	// An older version was recorded when it was new, and is not recorded again.
 	if held, err := l.EverHeld(ctx, ref, have); err != nil || held {
 		return err
 	}
@@ -165,8 +165,8 @@ func writeFile(l *space.Layer, p string, data []byte, wait space.Wait) error {
 	return l.Write(p, data, wait)
 }
 
-// draftOf returns the working item for ref, believed or not. read is the layer's Draft, or
-// its Drafts for many items.
+// draftOf returns the working item for ref, trusted or not. read is the layer's Draft, or its
+// Drafts for many items.
 func draftOf(l *space.Layer, ref objects.Ref, read func(objects.Ref) (*objects.Item, error)) (*objects.Item, error) {
 	it, err := read(ref)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -175,8 +175,8 @@ func draftOf(l *space.Layer, ref objects.Ref, read func(objects.Ref) (*objects.I
 	return it, err
 }
 
-// recordedBlobs returns a function that tells which blob the record of a layer holds at a
-// path, for n questions: looking one up in a wide folder costs as much as reading the folder.
+// recordedBlobs returns a function for the recorded blob at a path in a layer, for n calls:
+// looking one up in a wide folder costs as much as reading the folder.
 func recordedBlobs(ctx context.Context, l *space.Layer, n int) (func(p string) (store.OID, error), error) {
 	if n <= 16 {
 		return l.RecordedBlob, nil

@@ -17,8 +17,8 @@ import (
 )
 
 // Copy puts a verified item into a space: byte for byte, its signature included, or under
-// another id, unsigned. A different file that is there is replaced when a person agreed to it,
-// and recorded first.
+// another id, unsigned. It replaces a different file only after a person agreed, and records
+// that file first.
 func Copy(ctx context.Context, s *custody.Desk, q rye.CopyRequest) (*rye.CopyReport, error) {
 	f, err := look.Finding(ctx, s.Session, q.Ref)
 	if err == nil {
@@ -55,7 +55,7 @@ func Copy(ctx context.Context, s *custody.Desk, q rye.CopyRequest) (*rye.CopyRep
 	if err != nil {
 		return nil, err
 	}
-	if worth.State == objects.Older { // it would stand before what the lock brings
+	if worth.State == objects.Older { // it would hide the lock's newer version
 		return nil, worth.Err
 	}
 	if rep.State = worth.State; worth.Err != nil {
@@ -77,7 +77,7 @@ func Copy(ctx context.Context, s *custody.Desk, q rye.CopyRequest) (*rye.CopyRep
 	return rep, err
 }
 
-// different returns what a space holds in the place of an item, if that is something else.
+// different returns the bytes in the place of an item in a space, if they differ.
 func different(l *space.Layer, it *objects.Item) ([]byte, error) {
 	there, err := l.Locate(it.Ref)
 	switch {
@@ -93,7 +93,7 @@ func different(l *space.Layer, it *objects.Item) ([]byte, error) {
 	return have, err
 }
 
-// replace asks whether an item may stand in the place of other bytes, and records those.
+// replace asks whether an item may replace other bytes, and records those bytes.
 func replace(ctx context.Context, s *custody.Desk, l *space.Layer, it *objects.Item, old []byte, q rye.CopyRequest) error {
 	again := []string{"rye", "copy", q.Ref.String(), "--to", l.Space.String()}
 	if q.As != "" {
@@ -112,7 +112,7 @@ func replace(ctx context.Context, s *custody.Desk, l *space.Layer, it *objects.I
 	return keepFile(ctx, s, l, it.Ref, it.Path, it.Raw)
 }
 
-// CopyLoaded puts what was loaded into a space, byte for byte. Only a person may.
+// CopyLoaded puts a loaded item into a space, byte for byte. Only a person may.
 func CopyLoaded(ctx context.Context, s *custody.Desk, c rye.Caller, f *look.Loaded, to string) (*rye.LoadResult, error) {
 	if !c.IsPerson() {
 		return nil, fault.New(fault.Denied, "load %s: copying into a space needs a person", f.Ref).Mend("rye load %s --to %s", f.Ref, to)
@@ -130,8 +130,8 @@ func CopyLoaded(ctx context.Context, s *custody.Desk, c rye.Caller, f *look.Load
 	return res, err
 }
 
-// copyTo puts an item into a space under the id it has, and returns the commit. A different
-// file that is there stays, but for the one that it replaces.
+// copyTo puts an item into a space under its own id, and returns the commit. It refuses to
+// replace a different file, unless that holds the bytes in replaces.
 func copyTo(ctx context.Context, s *custody.Desk, l *space.Layer, it *objects.Item, replaces []byte) (string, error) {
 	if l.Store != "" {
 		if err := l.Create(); err != nil {
@@ -144,7 +144,7 @@ func copyTo(ctx context.Context, s *custody.Desk, l *space.Layer, it *objects.It
 	return change(ctx, s, l, "copy", []objects.Ref{it.Ref}, []store.Change{{Path: it.Path, Data: it.Raw}})
 }
 
-// standsAlone refuses to take a file out of the bundle that answers for it.
+// standsAlone refuses to copy a file out of the bundle whose manifest it is verified by.
 func standsAlone(f space.Finding) error {
 	if f.Verified.IsZero() || f.Space == objects.System || f.Level() != trust.Manifest {
 		return nil

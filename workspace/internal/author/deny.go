@@ -13,10 +13,10 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// DenyShared denies a key (denyKeyShared), or a content of an item of the project for the user, and takes it back for
-// everybody: by a line in .ai/denied that the user's key signs. Only who signed the item,
-// or a key of its namespace's registry, can do that: others would write a line that counts
-// for nobody.
+// DenyShared denies a key (denyKeyShared), or the content of an item of the project. It denies
+// the content for the user, and takes it back for everyone, by a line in .ai/denied that the
+// user's key signs. That key must be the item's signer or a key of its namespace's registry:
+// a line by any other key has no effect.
 func DenyShared(ctx context.Context, s *custody.Desk, q rye.TrustDenyRequest) (*rye.TrustChange, error) {
 	if fp, err := objects.ParseFingerprint(q.Subject); err == nil {
 		return denyKeyShared(ctx, s, fp, q)
@@ -54,15 +54,15 @@ func DenyShared(ctx context.Context, s *custody.Desk, q rye.TrustDenyRequest) (*
 	return c, err
 }
 
-// withDigest finds the item of the project whose file or body has a digest: in the working
-// tree, or whatever the record ever held.
+// withDigest finds the item of the project whose file or body has a digest, in the working
+// tree or anywhere in the record's history.
 func withDigest(ctx context.Context, s *custody.Desk, d objects.Digest) (found trust.Verified, err error) {
 	l := s.Stack.Project
 	believed, err := trust.LoadStore(s.TrustPath())
 	if err != nil {
 		return found, err
 	}
-	believed.Allow(objects.Fingerprint{}, d) // in memory: what the user denied already can be shared as well
+	believed.Allow(objects.Fingerprint{}, d) // in memory: a digest that the user denied before can be shared as well
 	look := func(p string, raw []byte) error {
 		it, err := objects.Parse(p, raw)
 		if err != nil || it.Sum != d && it.Digest != d {
@@ -77,7 +77,7 @@ func withDigest(ctx context.Context, s *custody.Desk, d objects.Digest) (found t
 	_, err = l.Files(ctx, func(p string, _ objects.Ref) error {
 		raw, err := l.Read(p)
 		if err != nil {
-			return nil // what cannot be read is not what was meant
+			return nil // an unreadable file is not the one that the user means
 		}
 		return look(p, raw)
 	})

@@ -13,9 +13,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Unpin takes back what a key was pinned for in the user space and granted in this project,
-// or some of its namespaces. In a project it also removes the signer for everybody, as far as
-// the user's key owns the namespaces: by signed lines in .ai/allowed_signers.
+// Unpin takes back a key's pins in the user space and its grants in this project, for all or
+// some namespaces. In a project it also removes the signer for everyone, as far as the
+// user's key owns the namespaces: by signed lines in .ai/allowed_signers.
 func Unpin(ctx context.Context, s *custody.Desk, q rye.TrustUnpinRequest) (*rye.TrustChange, error) {
 	c, fp, err := custody.Unpin(ctx, s.Session, q)
 	if s.Project == nil || fp.IsZero() || err != nil && !fault.Is(err, fault.NotFound) {
@@ -51,7 +51,7 @@ func Unpin(ctx context.Context, s *custody.Desk, q rye.TrustUnpinRequest) (*rye.
 	return c, nil
 }
 
-// cmpNotFound returns err, or notes in c why the signer was taken out for this user only.
+// cmpNotFound returns err, or notes in c why the signer was removed for this user only.
 func cmpNotFound(err error, c *rye.TrustChange, why error) error {
 	if err == nil && why != nil {
 		c.Detail = "for you only: " + why.Error()
@@ -63,7 +63,7 @@ func cmpNotFound(err error, c *rye.TrustChange, why error) error {
 }
 
 // countsFor returns the namespaces that a key is declared for in the project, was granted
-// here, or is bound to, of those that are asked for; nil asks for all.
+// here, or is bound to, as far as they are in asked; nil asks for all.
 func countsFor(s *custody.Desk, signers *trust.Signers, fp objects.Fingerprint, asked []string) (all []string) {
 	if k, ok := signers.Key(fp); ok {
 		all = signers.Of(k)
@@ -85,8 +85,8 @@ func countsFor(s *custody.Desk, signers *trust.Signers, fp objects.Fingerprint, 
 	})
 }
 
-// dismiss signs lines against a key, for the namespaces that the user's key may take it out
-// of. The error says why there is none for others; it comes beside the lines.
+// dismiss signs lines against a key, for the namespaces from which the user's key may remove
+// it. The error names the other namespaces; it is returned beside the lines.
 func dismiss(ctx context.Context, s *custody.Desk, kind objects.DismissalKind, fp objects.Fingerprint, namespaces []string) (lines []objects.Dismissal, err error) {
 	key, err := s.Keys.Signer(ctx)
 	if err != nil {
@@ -110,8 +110,8 @@ func dismiss(ctx context.Context, s *custody.Desk, kind objects.DismissalKind, f
 	return lines, err
 }
 
-// denyKeyShared denies a key for the user, and for everybody in namespaces that the user's
-// key owns: by signed lines in .ai/denied-keys.
+// denyKeyShared denies a key for the user, and for everyone in namespaces that the user's key
+// owns: by signed lines in .ai/denied-keys.
 func denyKeyShared(ctx context.Context, s *custody.Desk, fp objects.Fingerprint, q rye.TrustDenyRequest) (*rye.TrustChange, error) {
 	signers, err := custody.Signers(s.Host)
 	if err != nil {

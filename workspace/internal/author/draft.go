@@ -17,7 +17,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/look"
 )
 
-// item signs one working item in memory, or passes it over.
+// item signs one working item in memory, or skips it.
 func (g *signing) item(ctx context.Context, ref objects.Ref) *draft {
 	d := &draft{ref: ref, SignResult: rye.SignResult{Ref: ref.String(), Status: "failed"}}
 	it, err := draftOf(g.layer, ref, g.layer.Draft)
@@ -36,7 +36,7 @@ func (g *signing) item(ctx context.Context, ref objects.Ref) *draft {
 	return d
 }
 
-// elsewhere says where an item is that is not in the space in which it was to be signed.
+// elsewhere names the space of an item that is missing from the space for signing.
 func (g *signing) elsewhere(ref objects.Ref, missing error) error {
 	user := g.Stack.User
 	if g.layer.Space == objects.User || user == nil {
@@ -48,7 +48,7 @@ func (g *signing) elsewhere(ref objects.Ref, missing error) error {
 	return fault.New(fault.NotFound, "%s: not in the %s space, but in your own", ref, g.layer.Space).Mend("rye sign --space user %s", ref)
 }
 
-// signItem is item for an item that can be read.
+// signItem is item for a readable item.
 func (g *signing) signItem(ctx context.Context, d *draft, it *objects.Item) error {
 	if it.Legacy != nil && !g.q.Upgrade {
 		return fault.New(fault.Untrusted, "sign %s: it carries RYE OS's signature, which this would replace", it.Ref).Mend("rye sign --upgrade %s", it.Ref)
@@ -71,7 +71,7 @@ func (g *signing) signItem(ctx context.Context, d *draft, it *objects.Item) erro
 		return err
 	}
 	switch {
-	case refused == nil && it.Signature != nil && (g.q.Check || v.Key() == g.key.Public()): // a check is content with whoever counts here
+	case refused == nil && it.Signature != nil && (g.q.Check || v.Key() == g.key.Public()): // for a check any trusted signer is enough
 		d.describe("unchanged", it)
 		return nil
 	case g.q.Check:
@@ -83,7 +83,7 @@ func (g *signing) signItem(ctx context.Context, d *draft, it *objects.Item) erro
 		it, err = objects.Parse(it.Path, raw)
 	}
 	if err == nil {
-		// What would not verify here must not be written: a foreign namespace, a denied key.
+		// An item that would not verify here must not be written: another's namespace, a denied key.
 		_, err = trust.Verify(it, g.scope, g.Trust)
 	}
 	if err == nil {
@@ -92,8 +92,8 @@ func (g *signing) signItem(ctx context.Context, d *draft, it *objects.Item) erro
 	return err
 }
 
-// saysNothing reports whether a file in tools/ is most likely none: data that lies beside
-// tools, in no language that a runtime is for, without a line and without metadata.
+// saysNothing reports whether a file in tools/ is most likely no tool: data beside tools, in
+// no language of a runtime, without a signature line and without metadata.
 func saysNothing(it *objects.Item) bool {
 	return it.Ref.Kind == objects.Tool && it.Signature == nil && it.Legacy == nil && len(it.Meta.Fields) == 0 &&
 		!bytes.HasPrefix(it.Raw, []byte("#!")) && !slices.Contains(programs, path.Ext(it.Path))
@@ -102,7 +102,7 @@ func saysNothing(it *objects.Item) bool {
 var programs = []string{".py", ".sh", ".bash", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".yaml", ".yml"}
 
 // denied refuses content that the user denied or its signer took back: a new signature would
-// make another file of it, which nobody denied. unverified is what Verify said.
+// make a different file of it, outside the denial. unverified is the error from Verify.
 func (g *signing) denied(it *objects.Item, v trust.Verified, unverified error) error {
 	if unverified == nil {
 		return g.Stack.Taken.Denies(v, g.Trust)
@@ -113,10 +113,10 @@ func (g *signing) denied(it *objects.Item, v trust.Verified, unverified error) e
 	return nil
 }
 
-// withoutLine returns the draft of a file in which text came before or after the signature
-// line, without that line: a line added at the end of a file stands below the signature. The
-// line has to be that of the recorded version; any other may be there to be read. Every
-// other file has the error that was found.
+// withoutLine returns the draft of a file whose signature line has text on its wrong side: a
+// line appended to a file stands below the signature. The draft lacks the signature line.
+// That line has to be the recorded version's; any other may be content. For every other file
+// the error is found.
 func (g *signing) withoutLine(ctx context.Context, ref objects.Ref, found error) (*objects.Item, error) {
 	p, err := g.layer.Locate(ref)
 	if err != nil || p == "" {
@@ -141,7 +141,7 @@ func (g *signing) withoutLine(ctx context.Context, ref objects.Ref, found error)
 }
 
 // validate refuses an item that breaks the rules of its kind or of an extractor, and notes
-// what has to be mended.
+// the mistakes.
 func (g *signing) validate(ctx context.Context, d *draft, it *objects.Item) error {
 	problems, err := look.Problems(ctx, g.Session, g.layer.Space, it)
 	if len(problems) == 0 {
@@ -154,8 +154,8 @@ func (g *signing) validate(ctx context.Context, d *draft, it *objects.Item) erro
 	return fault.New(fault.Malformed, "sign %s: %s", it.Ref, d.Issues[0]).Advise("%s", problems[0].Mend)
 }
 
-// blockToPaste returns the metadata that a file without any could begin with, in comments
-// of its language; "" where metadata has another form.
+// blockToPaste returns metadata that a file without any could begin with, in comments of its
+// language; "" where metadata has another form.
 func blockToPaste(it *objects.Item) string {
 	runtime := "<id of a runtime>"
 	switch path.Ext(it.Path) {
@@ -175,8 +175,8 @@ func blockToPaste(it *objects.Item) string {
 	return text
 }
 
-// bundles signs manifests in memory. A bundle with a file that is signed anew in the same
-// request would be out of date at once.
+// bundles signs manifests in memory. It fails a bundle with a file that the same request
+// signs anew, since its manifest would be out of date at once.
 func (g *signing) bundles(ctx context.Context, dirs []string, items []*draft) []*draft {
 	var all []*draft
 	for _, dir := range dirs {
@@ -193,12 +193,12 @@ func (g *signing) bundles(ctx context.Context, dirs []string, items []*draft) []
 	return all
 }
 
-// bundle signs the manifest of one bundle. Where the directory has changed since, or holds
-// none yet, the manifest is made anew.
+// bundle signs the manifest of one bundle. Where the directory has changed since, or has no
+// manifest yet, it makes a new one.
 func (g *signing) bundle(ctx context.Context, d *draft, dir string) error {
 	old, raw := oldManifest(g.layer, dir)
 	if old == nil && raw != nil && !g.named[rye.Target(dir)] {
-		_, err := readBundle(ctx, g.layer, dir) // somebody's work, which only its name replaces
+		_, err := readBundle(ctx, g.layer, dir) // another person's manifest: only a request by name replaces it
 		return err
 	}
 	now, err := makeManifest(g.layer, dir, old)
@@ -214,7 +214,7 @@ func (g *signing) bundle(ctx context.Context, d *draft, dir string) error {
 	}
 	was := old
 	if refused != nil {
-		was = nil // nobody vouched for what it lists
+		was = nil // its list of files is not verified
 	}
 	files, err := bundleFiles(g.Desk, g.layer, dir, now)
 	if err != nil {
@@ -240,13 +240,13 @@ func (g *signing) bundle(ctx context.Context, d *draft, dir string) error {
 	return g.makeAnew(ctx, d, dir, now, old)
 }
 
-// bundleStands reports whether nothing is to be signed in a bundle whose files are those of
-// its verified manifest: it is the user's own, or this is a check.
+// bundleStands reports whether a bundle needs no new signature. Its files match its verified
+// manifest, and the manifest is the user's own, or this is a check.
 func (g *signing) bundleStands(ctx context.Context, d *draft, dir string, m *objects.Manifest) (done bool, err error) {
 	if !g.q.Check && m.Item().Signature.Key != g.key.Public().Fingerprint() {
 		return false, nil
 	}
-	// Only the record knows whether it is older than the version before.
+	// Only the record shows whether the manifest is older than the version before.
 	c, err := g.Stack.Cover(ctx, g.layer, d.path, nil)
 	switch {
 	case err != nil:
@@ -278,7 +278,7 @@ func (g *signing) makeAnew(ctx context.Context, d *draft, dir string, now, old *
 	return err
 }
 
-// manifest signs a manifest. What would not verify here must not be written.
+// manifest signs a manifest. One that would not verify here must not be written.
 func (g *signing) manifest(ctx context.Context, dir string, raw []byte, at time.Time) ([]byte, error) {
 	raw, err := trust.SignManifest(ctx, g.key, raw, g.scope, at)
 	if err == nil {

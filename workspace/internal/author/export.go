@@ -15,8 +15,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Export writes the files of a verified skill into a folder that is not there yet, or is
-// empty, byte for byte as they came, without the manifest.
+// Export writes the files of a verified skill, without the manifest, byte for byte into a
+// folder that does not exist yet or is empty.
 func Export(ctx context.Context, s *session.Session, q rye.SkillExport) (*rye.SkillExported, error) {
 	files, err := skillOf(ctx, s, q.Ref)
 	if err != nil {
@@ -54,7 +54,7 @@ func Export(ctx context.Context, s *session.Session, q rye.SkillExport) (*rye.Sk
 	return rep, os.Rename(tmp, to)
 }
 
-// skillOf returns the files of a skill: the project's, what a registry brought, then the user's.
+// skillOf returns the files of a skill: the project's, a registry's, then the user's.
 func skillOf(ctx context.Context, s *session.Session, ref rye.Ref) (none trust.Bundle, err error) {
 	for _, l := range s.Stack.Layers() {
 		p, err := l.Locate(ref)
@@ -103,7 +103,7 @@ func lockedSkill(p *space.Package, ref rye.Ref) (none trust.Bundle, err error) {
 	return p.Bundle, nil
 }
 
-// vacant refuses a folder that holds something: no command loses work.
+// vacant refuses a folder that is not empty: no command loses work.
 func vacant(dir string) error {
 	list, err := os.ReadDir(dir)
 	switch {

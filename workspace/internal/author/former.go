@@ -11,8 +11,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// askAboutFormer asks before a directory that was a project gets another id because its
-// rye.yaml is gone: its history and everything that was granted belong to the old one.
+// askAboutFormer asks before a former project gets another id because its rye.yaml is gone:
+// its history and its grants belong to the old id.
 func askAboutFormer(ctx context.Context, h *session.Host, dir string, q rye.InitRequest) error {
 	now, err := session.ReadProject(dir)
 	missing := fault.Is(err, fault.NotFound)
@@ -46,8 +46,8 @@ func askAboutFormer(ctx context.Context, h *session.Host, dir string, q rye.Init
 	return h.Ask(ctx, ask)
 }
 
-// formerly returns the records of projects that this very directory was, the last used
-// first: one that was removed and made again begins anew.
+// formerly returns the records of earlier projects in this very directory, the last used
+// first. A directory that was removed and made again has none.
 func formerly(h *session.Host, dir string) (list []records.Known, err error) {
 	at, err := h.Records.At(nil, dir, "")
 	if err != nil {

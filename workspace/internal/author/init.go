@@ -20,21 +20,22 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// What an .ai directory tells the user's own git: machine state stays out, and no line
+// The texts of an .ai directory for the user's own git: machine state stays out, and no line
 // ending is rewritten under a signature.
 const (
 	gitignore  = "/threads/\n.rye-tmp-*\n"
-	maxGitFile = 1 << 20 // bytes of one that is completed
+	maxGitFile = 1 << 20 // bytes of a file to complete
 
-	// unionOfSigners is what rye wrote before removals were lines of that file.
+	// unionOfSigners is a line that earlier versions of rye wrote, before removals were lines
+	// of that file.
 	unionOfSigners = "/allowed_signers merge=union"
 	gitattributes  = "* -text\n" + signersLine + "/denied merge=union\n/denied-keys merge=union\n/rye.lock merge=rye-lock\n"
 )
 
-// Init makes a project in q.Dir, or completes one: files that are there are kept. It makes a
-// signing key when this user has none, and trusts that key in a project that it made
-// itself; in one that was there it grants nothing. Items of RYE OS that are already there
-// are reported, never signed unseen.
+// Init makes a project in q.Dir, or completes one: existing files are kept. It makes a
+// signing key when this user has none. It trusts that key in a project that it made itself;
+// in an existing project it grants nothing. It reports existing items of RYE OS, and never
+// signs them unseen.
 func Init(ctx context.Context, h *session.Host, keys *custody.Keys, q rye.InitRequest) (*rye.InitReport, error) {
 	dir, err := filepath.Abs(q.Dir)
 	if err != nil {
@@ -80,8 +81,8 @@ func Init(ctx context.Context, h *session.Host, keys *custody.Keys, q rye.InitRe
 	return rep, finish(ctx, h, fresh, rep)
 }
 
-// finish lets the user's own keys count in a project that Init itself made, unless signed
-// items lay there before: whose they are is a question, as in a project that was there.
+// finish trusts the user's own keys in a project that Init itself made, unless signed items
+// lay there before: their owners are a question, as in an existing project.
 func finish(ctx context.Context, h *session.Host, fresh bool, rep *rye.InitReport) error {
 	found, err := itemsOf(ctx, h)
 	if err != nil {
@@ -132,8 +133,8 @@ func ensureKey(ctx context.Context, keys *custody.Keys, rep *rye.InitReport) err
 	return err
 }
 
-// writeProject writes what is missing of a project, rye.yaml last: a project that names
-// itself is complete.
+// writeProject writes the missing files of a project, rye.yaml last: a project with that file
+// is complete.
 func writeProject(ctx context.Context, dir string, q rye.InitRequest, rep *rye.InitReport) (fresh bool, err error) {
 	c, err := session.ReadProject(dir)
 	if fault.Is(err, fault.NotFound) {
@@ -156,7 +157,7 @@ func writeProject(ctx context.Context, dir string, q rye.InitRequest, rep *rye.I
 	return true, c.Write(dir)
 }
 
-// writeGitFiles writes what is missing of the files that the user's own git reads.
+// writeGitFiles writes the missing files, or missing lines, for the user's own git.
 func writeGitFiles(ai string, rep *rye.InitReport) error {
 	root, err := place.Tree(ai)
 	if err != nil {
@@ -182,8 +183,8 @@ func writeGitFiles(ai string, rep *rye.InitReport) error {
 	return nil
 }
 
-// complete adds the lines that a file for git from elsewhere lacks. What the file says of
-// a path already stands.
+// complete adds the lines that an existing file for git lacks. A line of the file about the
+// same path stays.
 func complete(root *os.Root, name, lines string) (added bool, err error) {
 	b, err := place.ReadIn(root, name, maxGitFile)
 	if fault.Is(err, fault.Malformed) {
@@ -192,7 +193,7 @@ func complete(root *os.Root, name, lines string) (added bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if slices.Contains(strings.Split(string(b), "\n"), unionOfSigners) { // as rye wrote it: a merge brought signers back
+	if slices.Contains(strings.Split(string(b), "\n"), unionOfSigners) { // from an earlier rye: a merge brought removed signers back
 		b, added = []byte(withSignersUnmerged(string(b))), true
 	}
 	said := map[string]bool{}
@@ -241,7 +242,7 @@ func firstCommit(ctx context.Context, h *session.Host, keys *custody.Keys, rep *
 	return err
 }
 
-// acceptOwn lets the user's own keys count in the project that was made.
+// acceptOwn trusts the user's own keys in the new project.
 func acceptOwn(h *session.Host, project string) error {
 	at, err := h.Records.At(nil, h.ProjectDir, project)
 	if err != nil {
@@ -251,7 +252,7 @@ func acceptOwn(h *session.Host, project string) error {
 	return trust.Update(h.TrustPath(), func(st *trust.Store) error { return st.Grant(h.Now(), own) })
 }
 
-// itemsOf returns what lies in the project.
+// itemsOf returns the items in the project.
 func itemsOf(ctx context.Context, h *session.Host) ([]space.Finding, error) {
 	s, err := h.OpenProject()
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Move gives a working item of the project or the user another id. Its signature names the old one, so
-// the signature line goes and the item has to be signed again. The old file is recorded
-// first, as it was.
+// Move gives a working item of the project or the user another id. It removes the signature
+// line, which names the old id, so the item has to be signed again. It records the old file
+// first.
 func Move(ctx context.Context, s *custody.Desk, q rye.MoveRequest) (*rye.MoveReport, error) {
 	l, err := changeable(ctx, s, q.Space, q.DryRun)
 	if err != nil {
@@ -44,7 +44,7 @@ func Move(ctx context.Context, s *custody.Desk, q rye.MoveRequest) (*rye.MoveRep
 	return rep, nil
 }
 
-// planMove returns the item as it is and as it is to be.
+// planMove returns the item before and after the move.
 func planMove(ctx context.Context, s *custody.Desk, l *space.Layer, q rye.MoveRequest) (it, moved *objects.Item, err error) {
 	ref, err := session.RefOf(ctx, s.Session, string(q.From))
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// New writes the first version of an item into the project or the user space, ready to edit and to
-// sign. An id of one segment gets the project's namespace. It never overwrites.
+// New writes the first version of an item into the project or the user space, ready to edit
+// and to sign. An id of one segment gets the project's namespace. It never overwrites.
 func New(ctx context.Context, s *custody.Desk, q rye.NewRequest) (*rye.NewReport, error) {
 	kind, err := objects.ParseKind(q.Kind)
 	if err != nil {

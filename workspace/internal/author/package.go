@@ -12,19 +12,19 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Package is a bundle that is to come into the project: the ref of its entry, its directory
-// below .ai and its files.
+// Package is a bundle for the project: the ref of its entry, its directory below .ai and its
+// files.
 type Package struct {
 	Ref   objects.Ref
 	Dir   string
 	Files []store.Change
-	// Manifest lists the files, and nobody signed it.
+	// Manifest lists the files, and is unsigned.
 	Manifest []byte
 }
 
 // TakeIn takes items and packages into the project as they are, unsigned ones too, in one
-// commit. Everything is judged before anything is written; agree is asked between the two,
-// with what would come.
+// commit. It judges everything before it writes anything; in between it calls agree with the
+// reports.
 func TakeIn(ctx context.Context, s *custody.Desk, q rye.AddRequest, items []*objects.Item, packages []Package, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
 	l, err := changeable(ctx, s, q.Space, q.DryRun)
 	if err != nil {
@@ -48,8 +48,8 @@ func TakeIn(ctx context.Context, s *custody.Desk, q rye.AddRequest, items []*obj
 	return in.reports, in.record(ctx, s)
 }
 
-// take judges a package. One that lies there with the same files stays as it is, signed or
-// not; a different one is replaced with force only.
+// take judges a package. An existing one with the same files stays as it is, signed or not; a
+// different one is replaced with force only.
 func (in *addition) take(ctx context.Context, s *custody.Desk, p Package, force bool) error {
 	l := in.layer
 	if err := s.Stack.OwnedByLock(l, p.Ref); err != nil {
@@ -90,13 +90,13 @@ func (in *addition) take(ctx context.Context, s *custody.Desk, p Package, force 
 	return nil
 }
 
-// sameFiles reports whether a manifest lists what another does.
+// sameFiles reports whether two manifests list the same files.
 func sameFiles(m *objects.Manifest, raw []byte) bool {
 	n, err := objects.ParseManifest(raw)
 	return err == nil && slices.Equal(m.Files, n.Files)
 }
 
-// holds reports whether files lie there, byte for byte.
+// holds reports whether here has all of files, byte for byte.
 func holds(here, files []store.Change) bool {
 	have := map[string]string{}
 	for _, c := range here {

@@ -11,12 +11,12 @@ import (
 	"github.com/rye-os/rye/store/space"
 )
 
-// A proposal is an item that comes as a text: whoever sent it has no files here. Nothing of
-// it is kept before a person agreed to the whole of it; then it is written and signed in
-// one step, as if they had written it themselves.
+// A proposal is an item that arrives as a text: its sender has no files here. Nothing of it
+// is kept before a person agreed to the whole of it; then it is written and signed in one
+// step, as if that person had written it.
 
-// proposed makes the draft of the text that a request brings. What is there and is the same
-// is signed as it lies.
+// proposed makes the draft of the text in a request. An existing file with the same text is
+// signed as it is.
 func (g *signing) proposed(ctx context.Context, ref objects.Ref) *draft {
 	d := &draft{ref: ref, SignResult: rye.SignResult{Ref: ref.String(), Status: "failed"}}
 	p, there, err := lies(g.layer, ref)
@@ -58,8 +58,8 @@ func lies(l *space.Layer, ref objects.Ref) (p string, raw []byte, err error) {
 	return p, raw, err
 }
 
-// unsigned is a file without its signature line, whose text it is about: who loads an item,
-// edits it and sends it back sends that line, too.
+// unsigned is a file without its signature line. A caller that loads an item, edits it and
+// sends it back sends that line, too.
 func unsigned(p string, raw []byte) []byte {
 	if body, _, _, err := objects.Split(p, raw); err == nil {
 		return body
@@ -67,8 +67,8 @@ func unsigned(p string, raw []byte) []byte {
 	return raw
 }
 
-// replaces shows what a proposal does to the file that lies there: how that changes where
-// it is the user's own, else what goes, and then all of the text.
+// replaces shows the effect of a proposal on the existing file: the change, if the file is the
+// user's own; else the removed lines, and then the whole text.
 func (g *signing) replaces(d *draft, body []byte) []string {
 	if d.there == nil {
 		return append([]string{"new:"}, diff.Lines("", string(body))...)

@@ -9,16 +9,16 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// What a person is shown to judge. Text beyond the right edge of a window is not read, so
-// longer lines are folded; one that would fill screens is refused.
+// Bounds of the text that a person judges. Text beyond the right edge of a window is not
+// read, so longer lines are folded; a line that would fill screens is refused.
 const (
 	foldAt   = 160  // columns
 	maxWidth = 1000 // bytes of a line
 )
 
-// readable returns lines so that all of each can be seen: folded, and none with a
-// character that shows nothing or moves what follows it (fault.Denied), or so long that
-// nobody reads to its end (fault.Limit).
+// readable folds lines so that all of each can be seen. It refuses characters that show
+// nothing or move the text after them (fault.Denied), and lines or texts that are too long to
+// be read (fault.Limit).
 func readable(lines []string) ([]string, error) {
 	var out []string
 	for i, l := range lines {

@@ -9,8 +9,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// Readmit records an item that was removed and is back, after a person agreed that it
-// counts again. Where it cannot be recorded the user is told, and asked again next time.
+// Readmit records a removed item that is back, after a person agreed that it counts again.
+// Where it cannot be recorded the user is told, and asked again next time.
 func Readmit(ctx context.Context, s *custody.Desk, f space.Found) {
 	l, err := s.Stack.Layer(f.Space)
 	if err == nil {

@@ -14,8 +14,8 @@ import (
 )
 
 // Remove takes a working item, a bundle or a dependency out of the project, or an item or a
-// bundle out of the user space. A working file's
-// bytes are recorded before it goes, so that nothing is lost.
+// bundle out of the user space. It records a working file's bytes before their removal, so
+// that nothing is lost.
 func Remove(ctx context.Context, s *custody.Desk, q rye.RemoveRequest) (*rye.AddReport, error) {
 	l, err := changeable(ctx, s, q.Space, q.DryRun)
 	if err != nil {
@@ -46,7 +46,7 @@ func Remove(ctx context.Context, s *custody.Desk, q rye.RemoveRequest) (*rye.Add
 		rep.Next = fault.Hint{}
 		return rep, nil
 	}
-	// What is no regular file, a link for one, holds nothing that could be lost.
+	// A file that is not regular, such as a link, holds nothing that could be lost.
 	if err := keepFile(ctx, s, l, ref, f.Path, nil); err != nil && fault.CodeOf(err) != fault.Malformed {
 		return nil, err
 	}
@@ -57,8 +57,8 @@ func Remove(ctx context.Context, s *custody.Desk, q rye.RemoveRequest) (*rye.Add
 	return rep, nil
 }
 
-// findTarget is Stack.In for what a user typed: a path means this very file, also where
-// another is the same item.
+// findTarget is Stack.In for a target that a user typed: a path means this very file, also
+// where another file is the same item.
 func findTarget(ctx context.Context, s *custody.Desk, l *space.Layer, t rye.Target, ref objects.Ref) (space.Finding, bool, error) {
 	p, is := session.Below(l.Dir, string(t))
 	if _, err := objects.ParseRef(string(t)); err == nil || !is {
@@ -74,7 +74,7 @@ func findTarget(ctx context.Context, s *custody.Desk, l *space.Layer, t rye.Targ
 }
 
 // removeBundle takes a whole bundle out of the working tree and the record, after recording
-// what differs.
+// the files that differ.
 func removeBundle(ctx context.Context, s *custody.Desk, l *space.Layer, dir string, dryRun bool) (*rye.AddReport, error) {
 	id, err := objects.BundleID(dir)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Restore brings back the recorded file of an item: the version that its space held at a
-// commit, or the last one. A different file that is there now is recorded first. An old
-// version that the user asked for counts again.
+// Restore brings back the recorded file of an item: its space's version at a commit, or the
+// last one. It first records a different file in that place. An old version that the user
+// asked for counts again.
 func Restore(ctx context.Context, s *custody.Desk, q rye.RestoreRequest) (*rye.AddReport, error) {
 	l, err := changeable(ctx, s, q.Space, q.DryRun)
 	if err != nil {
@@ -62,8 +62,7 @@ func Restore(ctx context.Context, s *custody.Desk, q rye.RestoreRequest) (*rye.A
 	return rep, err
 }
 
-// recordedVersion returns the file of an item as it was recorded at a commit; with "", the
-// last one.
+// recordedVersion returns the recorded file of an item at a commit; with "", the last one.
 func recordedVersion(ctx context.Context, l *space.Layer, ref objects.Ref, at string) (p string, raw []byte, err error) {
 	if at == "" {
 		if p, raw, err = l.LastRecorded(ctx, ref); err == nil && p == "" {
@@ -77,8 +76,8 @@ func recordedVersion(ctx context.Context, l *space.Layer, ref objects.Ref, at st
 	return p, raw, err
 }
 
-// restoreBundle brings back a bundle as it was last recorded. Files that differ are recorded
-// first, and those that do not belong to it leave the directory.
+// restoreBundle brings back a bundle as it was last recorded. It first records files that
+// differ, and removes files that do not belong to the bundle.
 func restoreBundle(ctx context.Context, s *custody.Desk, l *space.Layer, dir string, dryRun bool) (*rye.AddReport, error) {
 	id, err := objects.BundleID(dir)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 )
 
 // Sign validates working items, signs them with the user's key and records them in one
-// commit. An item that already carries a valid signature by that key is left as it is.
-// Items fail one by one; the error of a single target is returned.
+// commit. It leaves an item with a valid signature by that key as it is. Items fail one by
+// one; the error of a single target is returned.
 func Sign(ctx context.Context, s *custody.Desk, c rye.Caller, q rye.SignRequest) (*rye.SignReport, error) {
 	l, err := changeable(ctx, s, q.Space, q.Check || q.DryRun)
 	if err != nil {
@@ -61,8 +61,8 @@ func Sign(ctx context.Context, s *custody.Desk, c rye.Caller, q rye.SignRequest)
 	return rep, err
 }
 
-// maySign refuses a caller that may not sign one of the items, or asks for a bundle
-// without being a person, and a text that is not that of one item.
+// maySign refuses a caller that may not sign one of the items, a caller other than a person
+// that asks for a bundle, and a text without exactly one named item.
 func maySign(s *custody.Desk, c rye.Caller, q rye.SignRequest, refs []objects.Ref, bundles []string) error {
 	for _, ref := range refs {
 		if err := s.Allow(c, "sign", ref); err != nil {
@@ -70,7 +70,7 @@ func maySign(s *custody.Desk, c rye.Caller, q rye.SignRequest, refs []objects.Re
 		}
 	}
 	if len(bundles) > 0 && !c.IsPerson() {
-		// What would be agreed to is a directory of files, some of them no text.
+		// A bundle is a directory of files, some of them no text, which a person cannot judge.
 		return fault.New(fault.Denied, "sign .ai/%s: only a person at a terminal signs bundles", bundles[0]).Mend("rye sign .ai/%s", bundles[0])
 	}
 	if q.Content != "" && (len(refs) != 1 || len(bundles) > 0 || !named(q)) {
@@ -79,18 +79,18 @@ func maySign(s *custody.Desk, c rye.Caller, q rye.SignRequest, refs []objects.Re
 	return nil
 }
 
-// signing is what one request to sign does to all of its items.
+// signing is the work of one sign request on all of its items.
 type signing struct {
 	*custody.Desk
 	q     rye.SignRequest
 	layer *space.Layer
 	scope trust.Scope
 	key   trust.Signer        // nil for a check
-	now   time.Time           // one time for all of them
-	named map[rye.Target]bool // what was asked for by its name, not by a pattern
+	now   time.Time           // the same for all of them
+	named map[rye.Target]bool // targets that were named, not matched by a pattern
 }
 
-// everything reports whether a request is about all that there is.
+// everything reports whether a request is for all items.
 func everything(q rye.SignRequest) bool { return q.All || slices.Contains(q.Targets, "*") }
 
 func newSigning(ctx context.Context, s *custody.Desk, l *space.Layer, q rye.SignRequest) (*signing, error) {
@@ -101,7 +101,7 @@ func newSigning(ctx context.Context, s *custody.Desk, l *space.Layer, q rye.Sign
 	return &signing{s, q, l, s.Stack.Scope(l), key, s.Now(), namesOf(s, l, q.Targets)}, nil
 }
 
-// namesOf returns the refs and the directories of bundles that are spelled out.
+// namesOf returns the refs and the bundle directories that are spelled out.
 func namesOf(s *custody.Desk, l *space.Layer, targets []rye.Target) map[rye.Target]bool {
 	named := map[rye.Target]bool{}
 	for _, t := range targets {
@@ -117,8 +117,8 @@ func namesOf(s *custody.Desk, l *space.Layer, targets []rye.Target) map[rye.Targ
 	return named
 }
 
-// signingFor is newSigning for a request of the user: a check needs no key, and signing
-// needs one that counts.
+// signingFor is newSigning for a request of the user: a check needs no key, and signing needs
+// a trusted one.
 func signingFor(ctx context.Context, s *custody.Desk, l *space.Layer, q rye.SignRequest) (*signing, error) {
 	if q.Check {
 		return &signing{Desk: s, q: q, layer: l, scope: s.Stack.Scope(l), now: s.Now()}, nil
@@ -135,21 +135,21 @@ type draft struct {
 	rye.SignResult
 	ref      objects.Ref
 	path     string
-	data     []byte         // the file as it is to be; nil when it could not be signed
-	changed  bool           // data is signed anew, and is to be written
+	data     []byte         // the new file; nil when it could not be signed
+	changed  bool           // data is newly signed, and has to be written
 	recorded bool           // the record holds data already
 	others   []store.Change // the bundle's other files, which are recorded with it
-	before   *otherSigner   // whose signature it carries, when that is not the user's
-	proposal bool           // it comes as a text
+	before   *otherSigner   // the other signer whose signature it carries; nil for none
+	proposal bool           // it arrived as a text
 	there    []byte         // the file that a proposal replaces; nil for none
-	passed   []byte         // the file of an item that counts as another signed it, and is left so
+	passed   []byte         // the file of an item with another's trusted signature, which is left as it is
 	err      error
 }
 
-// unsigned notes that the draft's item does not count as it is.
+// unsigned notes that the draft's item needs a signature.
 func (d *draft) unsigned(raw []byte) { d.Status, d.data, d.changed = "would-sign", raw, true }
 
-// signed notes that it is the draft's item and is to be written.
+// signed notes the draft's new item, which has to be written.
 func (d *draft) signed(it *objects.Item, q rye.SignRequest) {
 	d.describe("signed", it)
 	if d.changed = true; q.Check || q.DryRun {
@@ -157,14 +157,14 @@ func (d *draft) signed(it *objects.Item, q rye.SignRequest) {
 	}
 }
 
-// describe notes the outcome, and what the signature of the item says.
+// describe notes the outcome, and the facts of the item's signature.
 func (d *draft) describe(status string, it *objects.Item) {
 	d.Status, d.data, d.SHA256, d.Key = status, it.Raw, it.Sum.String(), it.Signature.Key.String()
 	d.Digest = it.Digest.String()
 	d.SignedAt = it.Signature.SignedAt.UTC().Format(time.RFC3339)
 }
 
-// passOver notes that the item is left as it is, for the state that it is in.
+// passOver notes that the item is left as it is, because of its state.
 func (d *draft) passOver(state objects.State) {
 	d.Status, d.data, d.changed = string(state), nil, false
 }
@@ -172,7 +172,7 @@ func (d *draft) passOver(state objects.State) {
 // fail notes that the item is not signed.
 func (d *draft) fail(err error) { d.Status, d.data, d.changed, d.err = "failed", nil, false, err }
 
-// items signs every item in memory, or the one that comes as a text; nothing is written yet.
+// items signs every item in memory, or the one that arrived as a text; it writes nothing.
 func (g *signing) items(ctx context.Context, refs []objects.Ref) ([]*draft, error) {
 	if g.q.Content != "" {
 		return []*draft{g.proposed(ctx, refs[0])}, nil
@@ -194,10 +194,10 @@ func (g *signing) items(ctx context.Context, refs []objects.Ref) ([]*draft, erro
 	})
 }
 
-// compare compares an item that needs no new signature with what is recorded. One that
-// stands behind the record was signed before, so its signature does not say that it is
-// meant to come back: asked for by its name it is signed anew, which makes it the newest;
-// else it is passed over. One that stands before what the lock brings is refused.
+// compare compares an item that needs no new signature with the record. An item behind its
+// record was signed before, so its signature does not show that it is meant to return. If
+// the request names it, it is signed anew, which makes it the newest; else it is skipped. An
+// item older than the lock's version is refused.
 func (g *signing) compare(ctx context.Context, d *draft, recorded func(p string) (store.OID, error)) error {
 	blob, err := recorded(d.path)
 	if err != nil {
@@ -218,7 +218,7 @@ func (g *signing) compare(ctx context.Context, d *draft, recorded func(p string)
 	return g.anew(ctx, d, f.Item, f.Past.After(g.now))
 }
 
-// anew signs an item although it has a signature of ours that holds.
+// anew signs an item again, although it has a valid signature of ours.
 func (g *signing) anew(ctx context.Context, d *draft, it *objects.Item, now time.Time) error {
 	raw, err := trust.SignItem(ctx, g.key, it, g.scope, now)
 	if err == nil {
@@ -230,9 +230,9 @@ func (g *signing) anew(ctx context.Context, d *draft, it *objects.Item, now time
 	return err
 }
 
-// finish writes the files and then the record of them, in one commit. The report is
-// returned with an error, too; the error is that of the first item that failed. It says
-// "signed" of nothing that is not on disk and recorded.
+// finish writes the files and then records them, in one commit. The report is returned with
+// an error, too: the error of the first item that failed. The report says "signed" only for
+// items that are on disk and recorded.
 func (g *signing) finish(ctx context.Context, all []*draft) (*rye.SignReport, error) {
 	var (
 		commit string
@@ -249,7 +249,7 @@ func (g *signing) finish(ctx context.Context, all []*draft) (*rye.SignReport, er
 	return rep, first
 }
 
-// reportOf says what became of the drafts, and returns the error of the first that failed.
+// reportOf collects the outcomes of the drafts, and returns the first failed draft's error.
 func reportOf(all []*draft) (rep *rye.SignReport, first error) {
 	rep = &rye.SignReport{}
 	for _, d := range all {
@@ -266,13 +266,13 @@ func reportOf(all []*draft) (rep *rye.SignReport, first error) {
 	return rep, first
 }
 
-// keepSigned declares the signer, writes and records what was signed, and returns the
-// commit that holds it; when that fails, so does every draft of it.
+// keepSigned declares the signer, writes and records the signed items, and returns their
+// commit; when that fails, so does each of their drafts.
 func (g *signing) keepSigned(ctx context.Context, all []*draft) (commit string, err error) {
 	var (
 		changes  []store.Change
 		refs     []objects.Ref
-		mine     []*draft // that the commit is to hold
+		mine     []*draft // drafts for the commit
 		recorded bool
 	)
 	for _, d := range all {
@@ -311,9 +311,9 @@ func (g *signing) keepSigned(ctx context.Context, all []*draft) (commit string, 
 	return commit, err
 }
 
-// newer returns the change that records an item which another signed, and whether it is
-// newer than its record, as after a pull by git: what was never recorded could not be told
-// from what is older, once another branch brings that back.
+// newer returns the change that records an item with another's signature, and whether it is
+// newer than its record, as after a pull by git. Without a record it would later look the
+// same as an older version, once another branch brings it back.
 func (g *signing) newer(ctx context.Context, d *draft) (c store.Change, newer bool, err error) {
 	was, err := g.layer.RecordedBlob(d.path)
 	if err != nil || was == g.layer.BlobID(d.passed) {
@@ -323,8 +323,7 @@ func (g *signing) newer(ctx context.Context, d *draft) (c store.Change, newer bo
 	return store.Change{Path: d.path, Data: d.passed, Was: &was}, err == nil && f.Err == nil && f.Past == nil, err
 }
 
-// writeAll writes the files that were signed anew and records all changes, and returns the
-// commit.
+// writeAll writes the newly signed files and records all changes, and returns the commit.
 func (g *signing) writeAll(ctx context.Context, all []*draft, refs []objects.Ref, changes []store.Change) (string, error) {
 	var files []store.Change
 	for _, d := range all {
@@ -341,7 +340,7 @@ func (g *signing) writeAll(ctx context.Context, all []*draft, refs []objects.Ref
 	return change(ctx, g.Desk, g.layer, "sign", refs, files, changes...)
 }
 
-// declare notes in the project which namespaces the key signs, for whoever clones it.
+// declare notes in the project which namespaces the key signs, for others who clone it.
 func (g *signing) declare(all []*draft) error {
 	key := g.key.Public().String()
 	var namespaces []string
@@ -353,7 +352,7 @@ func (g *signing) declare(all []*draft) error {
 	return g.note(namespaces...)
 }
 
-// note declares in the project that the key signs namespaces.
+// note declares the key in the project as a signer of namespaces.
 func (g *signing) note(namespaces ...string) error {
 	if g.layer.Space != objects.Project || len(namespaces) == 0 {
 		return nil

@@ -6,10 +6,11 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// defaultNamespace is that of a project whose maker named none, and of the user space.
+// defaultNamespace is the namespace of a project that was made without one, and of the user
+// space.
 const defaultNamespace = "local"
 
-// namespaceOf is the first segment of an id that was typed without one.
+// namespaceOf is the first segment of an id that a user typed without one.
 func namespaceOf(s *custody.Desk) string {
 	if s.Project == nil {
 		return defaultNamespace

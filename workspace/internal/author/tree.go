@@ -41,7 +41,7 @@ func folder(ctx context.Context, dir string) (foreign.Tree, error) {
 	return w.tree, err
 }
 
-// walk is one walk through a folder, with what it may still take.
+// walk is one walk through a folder, with its counts against the limits.
 type walk struct {
 	root    *os.Root
 	tree    foreign.Tree
@@ -49,7 +49,7 @@ type walk struct {
 	total   int64
 }
 
-// elsewhere are folders that hold nothing of their owner's own.
+// elsewhere are folders without files of the user's own.
 var elsewhere = map[string]bool{".git": true, "node_modules": true, "__pycache__": true, ".venv": true, ".hg": true, ".svn": true}
 
 func (w *walk) entry(p string, d fs.DirEntry) error {
@@ -86,8 +86,8 @@ func (w *walk) entry(p string, d fs.DirEntry) error {
 	return nil
 }
 
-// archive reads an archive. One folder around everything is taken off: packers put it
-// there, and its name is that of what it holds.
+// archive reads an archive. It removes one folder around everything, which packers add; its
+// name becomes the name of the tree.
 func archive(file string, data []byte) (foreign.Tree, error) {
 	files, err := unpack.Read(data)
 	if err != nil {
@@ -109,7 +109,7 @@ func archive(file string, data []byte) (foreign.Tree, error) {
 	return t, nil
 }
 
-// common returns the one folder that everything lies in; "" when there is none.
+// common returns the one folder that contains everything; "" when there is none.
 func common(files []unpack.File) string {
 	top := ""
 	for i, f := range files {

@@ -14,9 +14,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/look"
 )
 
-// Prepare makes room for a request to upgrade items of RYE OS, in a session before its own:
-// what stands in the standard library's namespaces is allowed to stand before it, once the
-// user agreed; and extractors, by which everything else is judged, are signed first.
+// Prepare does the first steps of an upgrade of RYE OS items, in a session before its own. Once
+// the user agreed, it lets items in the standard library's namespaces override the library's.
+// It returns requests for the extractors, which are signed first: they judge all other items.
 func Prepare(ctx context.Context, s *custody.Desk, c rye.Caller, q rye.SignRequest) (then []rye.SignRequest, err error) {
 	if !c.IsPerson() || q.Space != "" && q.Space != objects.Project.String() || q.Check || q.DryRun {
 		return nil, nil
@@ -40,8 +40,7 @@ func Prepare(ctx context.Context, s *custody.Desk, c rye.Caller, q rye.SignReque
 	return then, nil
 }
 
-// WithFirst returns a report, which may be nil, that tells of what was signed before
-// everything else.
+// WithFirst adds the results of earlier signings to a report, which may be nil.
 func WithFirst(rep *rye.SignReport, first []rye.SignResult) *rye.SignReport {
 	for _, done := range first {
 		if rep == nil || done.Status != "signed" {
@@ -57,8 +56,8 @@ func WithFirst(rep *rye.SignReport, first []rye.SignResult) *rye.SignReport {
 	return rep
 }
 
-// overrideLegacy asks once about all items with a line of RYE OS that stand before the
-// standard library's, and lets the user's own keys count for them here.
+// overrideLegacy asks once about all items with a line of RYE OS that would override the
+// standard library's, and lets the user's own keys sign them here.
 func overrideLegacy(ctx context.Context, s *custody.Desk, l *space.Layer, refs []objects.Ref) error {
 	read := l.Drafts(refs)
 	var over []objects.Ref

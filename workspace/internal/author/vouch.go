@@ -11,22 +11,21 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 )
 
-// Signing vouches: who signs an item says that they would have written it. What carries
-// another's signature is therefore signed by name only, one at a time, after its signer
-// and its text were shown; a request for many items passes it over.
+// A signature vouches: the signer answers for an item as if they had written it. An item with
+// another's signature is therefore signed by name only, one at a time, after a look at its
+// signer and its text; a request for many items skips it.
 
-// otherSigner is another's signature on an item that is to be signed.
+// otherSigner is the other signer of an item that the user is about to sign.
 type otherSigner struct {
 	key string // fingerprint, or RYE OS's 16 digits
-	who string // the same, with the name under which the user knows it
-	err error  // why it does not count here; nil when it does
+	who string // the same, with the user's name for the key
+	err error  // why the signature does not count here; nil when it does
 }
 
-// foreignTo returns whose signature it carries that is not the user's: another's that
-// holds, that of a denied key, or one that cannot be judged because the key is not known
-// here. refused is what trust.Verify said. It is nil for the user's own keys, retired ones
-// too, for what carries none, and for what was edited after a known key signed it: then
-// nobody vouches for it.
+// foreignTo returns the signer of an item whose signature is not the user's: a valid one, one
+// by a denied key, or one by a key that is unknown here. refused is the error from
+// trust.Verify. It is nil for the user's own keys, retired ones too, for an unsigned item, and
+// for an item that was edited after a known key signed it: no signature covers its text.
 func foreignTo(st *trust.Store, it *objects.Item, refused error) *otherSigner {
 	if it.Signature == nil {
 		if it.Legacy == nil || !fault.Is(refused, fault.Revoked) {
@@ -44,7 +43,7 @@ func foreignTo(st *trust.Store, it *objects.Item, refused error) *otherSigner {
 	return &otherSigner{key: fp.String(), who: nameOf(st, fp), err: refused}
 }
 
-// nameOf is a fingerprint, with the name under which the user pinned it.
+// nameOf is a fingerprint, with the user's name for it.
 func nameOf(st *trust.Store, fp objects.Fingerprint) string {
 	for _, p := range st.Pins() {
 		if p.Key.Fingerprint() == fp && p.Name != "" {
@@ -54,15 +53,15 @@ func nameOf(st *trust.Store, fp objects.Fingerprint) string {
 	return fp.String()
 }
 
-// named reports whether a request is about one item or bundle that somebody typed: no
-// pattern, and no list, which a shell makes of a pattern.
+// named reports whether a request is about one item or bundle that a user typed: no pattern,
+// and no list, which a shell makes of a pattern.
 func named(q rye.SignRequest) bool {
 	return !q.All && len(q.Targets) == 1 && !strings.ContainsAny(string(q.Targets[0]), "*?")
 }
 
-// passOver notes on d whose signature it carries, and reports whether the request does not
-// reach it for that: then d is finished. --check never means what another signed; what of
-// that does not count here fails.
+// passOver notes on d its other signer, and reports whether the request skips it because of
+// that: then d is finished. --check skips items by others, and fails them if
+// they do not count here.
 func (g *signing) passOver(d *draft, it *objects.Item, refused error) bool {
 	if d.before = foreignTo(g.Trust, it, refused); d.before == nil {
 		return false
@@ -83,7 +82,7 @@ func (g *signing) passOver(d *draft, it *objects.Item, refused error) bool {
 	return true
 }
 
-// vouch asks a person about each draft that carries another's signature.
+// vouch asks a person about each draft with another's signature.
 func (g *signing) vouch(ctx context.Context, c rye.Caller, all []*draft) error {
 	if !c.IsPerson() || g.q.Check || g.q.DryRun {
 		return nil
@@ -103,9 +102,9 @@ func (g *signing) vouch(ctx context.Context, c rye.Caller, all []*draft) error {
 	return nil
 }
 
-// vouchQuestion shows what the change of a draft is: a line about the item, one about its
-// signer, and then the text. A change that cannot be shown whole lies in a file that the
-// person can read before they answer.
+// vouchQuestion shows a draft's change: a line about the item, one about its signer, and then
+// the text. When the text cannot be shown whole, the question names the file to read before
+// the answer.
 func (d *draft) vouchQuestion(lines []string) rye.Question {
 	q := rye.Question{Topic: "sign " + d.Ref, Text: "It carries a signature by " + d.before.who + ". Signing it says that you vouch for it",
 		Mend: fault.Command("rye sign %s --yes", d.Ref)}
@@ -119,7 +118,7 @@ func (d *draft) vouchQuestion(lines []string) rye.Question {
 	return q
 }
 
-// lines tells a person about the signature.
+// lines describes the signature to a person.
 func (f *otherSigner) lines() []string {
 	if f == nil {
 		return nil

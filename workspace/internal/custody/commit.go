@@ -10,7 +10,7 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// CommitOptions returns how a commit with a message is signed and whose name it carries.
+// CommitOptions returns the message, signer and author of a commit.
 func (ks *Keys) CommitOptions(ctx context.Context, message string) (store.CommitOptions, error) {
 	k, err := ks.Signer(ctx)
 	if err != nil {
@@ -19,8 +19,8 @@ func (ks *Keys) CommitOptions(ctx context.Context, message string) (store.Commit
 	return store.CommitOptions{Message: message, Signer: trust.CommitSigner(k), Author: Author(k.Public()), When: ks.host.Now()}, nil
 }
 
-// Author names the user for git. The address is made from the key: it says who signed, and
-// no mail reaches it.
+// Author names the user for git. The address is derived from the key: it identifies the
+// signer, and receives no mail.
 func Author(pub trust.PublicKey) store.Ident {
 	var name string
 	if u, err := user.Current(); err == nil {
@@ -29,7 +29,7 @@ func Author(pub trust.PublicKey) store.Ident {
 	return store.Ident{Name: cleanIdent(name), Email: pub.Fingerprint().URL()[:16] + "@rye.invalid"}
 }
 
-// cleanIdent leaves out what git does not allow in a name; of an empty one it makes "rye".
+// cleanIdent removes the characters that git does not allow in a name; "" becomes "rye".
 func cleanIdent(s string) string {
 	return cmp.Or(strings.TrimSpace(strings.Map(func(c rune) rune {
 		if c < ' ' || c == '<' || c == '>' || c == 0x7f {

@@ -2,16 +2,17 @@ package custody
 
 import "github.com/rye-os/rye/workspace/internal/session"
 
-// Desk is where work is done: one session, the user's keys, and what the program around gives.
+// Desk is the place of work: one session, the user's keys, and the surrounding program's
+// options.
 type Desk struct {
 	*session.Session
 	Keys *Keys
 	*Options
 
-	Looks bool // for a command that only looks: it gives no namespace to other owners
+	Looks bool // for a command that only looks: it assigns no namespace to other owners
 }
 
-// Desk returns the desk for a session, at which these keys sign.
+// Desk returns the desk for a session, with these keys as its signers.
 func (ks *Keys) Desk(s *session.Session) *Desk {
 	return &Desk{Session: s, Keys: ks, Options: ks.Options}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Check looks for the signing key, and whether the user believes it. One that an agent or
-// a service holds is asked for; of a file the public half is read.
+// Check looks for the signing key, and whether the user trusts it. It asks an agent or a
+// service for its key; of a file it reads the public half.
 func (ks *Keys) Check(ctx context.Context) rye.DoctorCheck {
 	if Held(ks.Key) {
 		k, err := ks.Signer(ctx)
@@ -31,8 +31,8 @@ func (ks *Keys) Check(ctx context.Context) rye.DoctorCheck {
 	return session.Checked("key", pub.String()+" at "+ks.Path(ks.Key), ks.usable(pub))
 }
 
-// usable says why what the user's key signs would not count: it was denied, or the trust
-// store does not list it. A store that cannot be read is told of elsewhere.
+// usable explains why signatures by the user's key would not count: it was denied, or the
+// trust store does not list it. An unreadable store is reported elsewhere.
 func (ks *Keys) usable(pub trust.PublicKey) error {
 	st, err := trust.LoadStore(ks.host.TrustPath())
 	switch {
@@ -44,14 +44,14 @@ func (ks *Keys) usable(pub trust.PublicKey) error {
 	return known(ks, st, pub)
 }
 
-// CheckAccepted says whether the user accepted the project.
+// CheckAccepted reports whether the user accepted the project.
 func CheckAccepted(h *session.Host) []rye.DoctorCheck {
 	if h.ProjectDir == "" {
 		return nil
 	}
 	s, err := h.OfAnyOwner().OpenProject()
 	if err != nil {
-		return nil // CheckProject or CheckTrust tells of it
+		return nil // CheckProject or CheckTrust reports it
 	}
 	defer s.Close()
 	if s.Trust.Accepted(s.Site()) {

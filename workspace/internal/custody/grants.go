@@ -17,7 +17,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// grantEntries lists what was granted, and to which directory as far as its record says.
+// grantEntries lists the grants, each with its directory where a record names it.
 func grantEntries(h *session.Host, st *trust.Store) []rye.TrustEntry {
 	paths := map[string]string{}
 	if known, err := h.Records.All(); err == nil {
@@ -52,8 +52,7 @@ func grantEntries(h *session.Host, st *trust.Store) []rye.TrustEntry {
 	return all
 }
 
-// whereIs names a directory that something was granted to: by its path, where a record
-// tells it.
+// whereIs names the directory of a grant: by its path, where a record has it.
 func whereIs(e rye.TrustEntry) string {
 	if e.Path != "" {
 		return e.Path
@@ -61,9 +60,9 @@ func whereIs(e rye.TrustEntry) string {
 	return "project " + e.Project + ", place " + e.Place
 }
 
-// Override lets this directory replace an item of a reserved or bound namespace by one
-// that the user's keys signed, and declares that in rye.yaml, for whoever shares the
-// project. Only the user's trust store can say so.
+// Override lets this directory replace an item of a reserved or bound namespace by one that
+// the user's keys signed, and declares that in rye.yaml, for others who share the project.
+// Only the user's trust store can grant this.
 func Override(ctx context.Context, s *session.Session, q rye.TrustOverrideRequest) (*rye.TrustChange, error) {
 	if err := q.Ref.Check(); err != nil {
 		return nil, err
@@ -110,7 +109,7 @@ func OverrideAll(ctx context.Context, s *session.Session, refs []objects.Ref) er
 	return declareOverrides(ctx, s, refs, grants)
 }
 
-// MayOverride reports whether one of the user's keys may stand before an item of a reserved
+// MayOverride reports whether one of the user's keys may override an item of a reserved
 // namespace in this directory.
 func MayOverride(s *session.Session, ref objects.Ref) bool {
 	return slices.ContainsFunc(s.Trust.Grants(), func(g trust.Grant) bool {
@@ -119,8 +118,8 @@ func MayOverride(s *session.Session, ref objects.Ref) bool {
 	})
 }
 
-// declareOverrides writes the overrides of items by the user's keys into rye.yaml, and
-// takes out those that are no more.
+// declareOverrides writes the overrides of items by the user's keys into rye.yaml, and removes
+// outdated ones.
 func declareOverrides(ctx context.Context, s *session.Session, refs []objects.Ref, grants []trust.Grant) error {
 	alone, release, err := s.Alone(ctx)
 	if err != nil {
@@ -172,10 +171,9 @@ func forgetOverride(st *trust.Store, at trust.Site, ref objects.Ref) error {
 	return nil
 }
 
-// Forget takes grants back: those of a key, in every directory; a part of what this
-// directory asks for, named by its digest; or everything that was granted to a project,
-// in each directory that has its id. The project is a genesis id, a directory, or "" for
-// this one.
+// Forget takes grants back: the grants to a key, in every directory; a part of this
+// directory's statement, named by its digest; or all grants to a project, in each directory
+// that has its id. The project is a genesis id, a directory, or "" for this one.
 func Forget(h *session.Host, q rye.TrustForgetRequest) (*rye.TrustChange, error) {
 	match, subject, err := forgotten(h, q.Subject)
 	if err != nil {
@@ -192,7 +190,7 @@ func Forget(h *session.Host, q rye.TrustForgetRequest) (*rye.TrustChange, error)
 	})
 }
 
-// forgotten returns which grants a person means.
+// forgotten returns the grants that a person means.
 func forgotten(h *session.Host, subject string) (match func(trust.Grant) bool, name string, err error) {
 	if fp, err := objects.ParseFingerprint(subject); err == nil {
 		return func(g trust.Grant) bool { return grantedTo(g, fp) }, subject, nil
@@ -217,8 +215,8 @@ func grantedTo(g trust.Grant, fp objects.Fingerprint) bool {
 	return false
 }
 
-// forgottenPart finds the part of what this directory asks for that has a digest; the
-// whole statement's stands for everything that was granted here.
+// forgottenPart finds the part of this directory's statement that has a digest. The digest of
+// the whole statement stands for all grants here.
 func forgottenPart(h *session.Host, d objects.Digest) (func(trust.Grant) bool, string, error) {
 	s, err := h.OfAnyOwner().OpenProject()
 	if err != nil {
@@ -263,13 +261,13 @@ func projectID(h *session.Host, project string) (string, error) {
 	return c.Project, nil
 }
 
-// where is in which places a key is to count.
+// where lists the places in which a key is to count.
 type where struct {
 	user bool        // the user space
 	site *trust.Site // this project's directory; nil for no project
 }
 
-// whereIn reads a space: user, project, or "" for both, as far as there is a project here.
+// whereIn parses a space: user, project, or "" for both, as far as there is a project here.
 func whereIn(s *session.Session, space string) (where, error) {
 	w := where{user: space != "project"}
 	switch {
@@ -285,7 +283,7 @@ func whereIn(s *session.Session, space string) (where, error) {
 	return w, nil
 }
 
-// pin lets a key count there, beside what it counted for before.
+// pin lets a key count in these places, in addition to its other namespaces.
 func (w where) pin(s *session.Session, st *trust.Store, p trust.Pin) error {
 	if w.user {
 		if err := st.PinMore(p); err != nil {
@@ -305,8 +303,7 @@ func (w where) pin(s *session.Session, st *trust.Store, p trust.Pin) error {
 	return st.GrantAgain(s.Now(), s.Stack.Declared, grants...)
 }
 
-// declare lets the project declare the key: where it declares nobody else, nobody else
-// counts.
+// declare lists the key in the project. Without any other declared key, no other counts.
 func (w where) declare(s *session.Session, p trust.Pin) error {
 	if w.site == nil {
 		return nil
@@ -314,7 +311,7 @@ func (w where) declare(s *session.Session, p trust.Pin) error {
 	return NoteSigner(s.Host, p.Key, p.Namespaces...)
 }
 
-// places says for people where that is.
+// places names these places for people.
 func (w where) places() []string {
 	var all []string
 	if w.user {
@@ -326,8 +323,8 @@ func (w where) places() []string {
 	return all
 }
 
-// unpin takes a key's grants for namespaces back in a directory, all of them without any,
-// and returns the namespaces that it counted for.
+// unpin takes back a key's grants for namespaces in a directory, all of them if none is given,
+// and returns the namespaces.
 func unpin(st *trust.Store, at trust.Site, fp objects.Fingerprint, namespaces []string) (had []string) {
 	st.Ungrant(func(g trust.Grant) bool {
 		ns, text := g.Cut()

@@ -28,7 +28,7 @@ type Keys struct {
 	*Options
 
 	mu   sync.Mutex
-	held trust.Signer // kept once reached, so that an agent or a service is asked only once which key it is
+	held trust.Signer // kept after the first contact, so that an agent or a service is asked for its key only once
 }
 
 // New returns the keys of a host. The options do not change afterwards.
@@ -41,7 +41,7 @@ func (ks *Keys) At(h *session.Host) *Keys {
 	return &Keys{host: h, Options: ks.Options, held: ks.held}
 }
 
-// With returns the keys of a host, of which the given one signs.
+// With returns the keys of a host, with the given one as the signing key.
 func (ks *Keys) With(h *session.Host, key trust.Signer) *Keys {
 	return &Keys{host: h, Options: ks.Options, held: key}
 }
@@ -57,11 +57,11 @@ func (ks *Keys) Path(name string) string {
 	return filepath.Join(ks.host.KeyDir(), name)
 }
 
-// Endings of files among the keys that are not keys to sign with.
+// Suffixes and marks of files in the directory of keys that are no signing keys.
 const (
 	nextSuffix   = ".next"     // made by a rotation that has not ended
 	retiredMark  = ".retired-" // kept by a rotation, with its date
-	publicSuffix = ".pub"      // what ssh-keygen puts beside a key
+	publicSuffix = ".pub"      // written by ssh-keygen beside a key
 )
 
 const (
@@ -69,7 +69,7 @@ const (
 	keyNameLetter = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
 )
 
-// checkKeyName refuses names for new keys that would mean something else.
+// checkKeyName refuses names for new keys that have another meaning.
 func checkKeyName(name string) error {
 	base := filepath.Base(name)
 	switch {
@@ -83,8 +83,8 @@ func checkKeyName(name string) error {
 	return nil
 }
 
-// Generate makes a key, keeps it under its name and believes it as the user's own, for
-// the given namespace or, when that is empty, for every free one.
+// Generate makes a key, keeps it under its name and trusts it as the user's own, for the given
+// namespace or, when that is empty, for every free one.
 func (ks *Keys) Generate(q rye.KeyNewRequest) (*rye.KeyInfo, error) {
 	name := cmp.Or(q.Name, ks.Key)
 	if q.Name == "" && Held(name) {
@@ -115,8 +115,8 @@ func (ks *Keys) Generate(q rye.KeyNewRequest) (*rye.KeyInfo, error) {
 	return info, nil
 }
 
-// Claim believes a key as the user's own under a name, and for the namespaces. Without
-// namespaces a key that is the user's own already stays as it is.
+// Claim trusts a key as the user's own under a name, and for the namespaces. Without
+// namespaces, a key that is already the user's own stays as it is.
 func (ks *Keys) Claim(k trust.Signer, name string, namespaces ...string) error {
 	return trust.Update(ks.host.TrustPath(), func(st *trust.Store) error {
 		if st.IsOwn(k.Public()) && len(namespaces) == 0 {
@@ -139,9 +139,9 @@ func keyInfo(name, path string, pub trust.PublicKey, namespaces []string) *rye.K
 		SSH: pub.Authorized() + " rye:" + name, Namespaces: namespaces, Retired: strings.Contains(filepath.Base(path), retiredMark)}
 }
 
-// List describes the user's keys: those in the key directory, and those that an agent or a
-// key service holds. A file is described from its public half, which the OpenSSH format
-// leaves open, so no passphrase is needed.
+// List describes the user's keys, in the key directory and in an agent or a key service. A
+// file is described from its public half, which the OpenSSH format leaves open, so no
+// passphrase is needed.
 func (ks *Keys) List() ([]rye.KeyInfo, error) {
 	st, err := trust.LoadStore(ks.host.TrustPath())
 	if err != nil {
@@ -212,7 +212,7 @@ func (ks *Keys) Find(ctx context.Context, name string) (*rye.KeyInfo, error) {
 	return &all[i], nil
 }
 
-// describeFile reads the open half of a key file, and what the trust store says of it.
+// describeFile reads the public half of a key file, and the key's entry in the trust store.
 func (ks *Keys) describeFile(st *trust.Store, name string) (*rye.KeyInfo, error) {
 	path := ks.Path(name)
 	pub, protected, err := trust.Peek(path)
@@ -230,8 +230,8 @@ func (ks *Keys) describeFile(st *trust.Store, name string) (*rye.KeyInfo, error)
 	return k, nil
 }
 
-// keyState says what is wrong with one of the user's keys: "denied", "unknown" to the
-// trust store, or "".
+// keyState names a problem of one of the user's keys: "denied", "unknown" to the trust store,
+// or "".
 func keyState(st *trust.Store, pub trust.PublicKey) string {
 	switch {
 	case isDenied(st, pub):

@@ -17,9 +17,9 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 )
 
-// Rotation is the replacement of one key file by a new one. Until Finish the old key is
-// the signing key, and the new one lies beside it, so a rotation that was interrupted can
-// go on with the key that it made.
+// Rotation is the replacement of one key file by a new one. Until Finish the old key is the
+// signing key, and the new one lies beside it, so an interrupted rotation can continue with
+// the same new key.
 type Rotation struct {
 	keys *Keys
 
@@ -33,9 +33,9 @@ type Rotation struct {
 // could not be opened.
 type KeyPair struct{ Old, New trust.Signer }
 
-// PlanRotation finds the key to replace by name, path or fingerprint; "" is the signing
-// key. It writes nothing. Only a key in a file can be rotated, and a retired one only where
-// a rotation stopped after it had retired it.
+// PlanRotation finds the key to replace by name, path or fingerprint; "" is the signing key.
+// It writes nothing. Only a key in a file can be rotated, and a retired one only where a
+// rotation stopped after retiring it.
 func (ks *Keys) PlanRotation(ctx context.Context, name string) (*Rotation, error) {
 	info, err := ks.Find(ctx, name)
 	if err != nil {
@@ -68,9 +68,8 @@ func (ks *Keys) PlanRotation(ctx context.Context, name string) (*Rotation, error
 // newPath is where the new key lies until Finish.
 func (r *Rotation) newPath() string { return r.Old.Path + nextSuffix }
 
-// Open opens the old key, and the new one that an interrupted rotation made, or makes the
-// new one and believes it. The new key gets a passphrase when the old one has one or
-// q.Protect asks for it.
+// Open opens the old key, and either opens an interrupted rotation's new key or makes one and
+// trusts it. The new key gets a passphrase when the old one has one or q.Protect asks for it.
 func (r *Rotation) Open(q rye.KeyRotateRequest) (KeyPair, error) {
 	old, err := trust.LoadKey(r.Old.Path, r.keys.Passphrase)
 	if err != nil {
@@ -111,10 +110,10 @@ func (r *Rotation) makeNew(old trust.Signer, q rye.KeyRotateRequest) (KeyPair, e
 	return pair, r.keys.Claim(k, r.Old.Name+nextSuffix)
 }
 
-// Finish exchanges the files. The old key stays believed for exactly the files with the
-// digests in kept. A file always lies under the signing key's name: the old key is copied
-// first, then the new one is renamed over it. If Finish stops in between, the old key
-// signs nothing any more, and the next rotation goes on.
+// Finish exchanges the files. The old key stays trusted for exactly the files with the digests
+// in kept. The signing key's name always has a file: the old key is copied first, then the new
+// one is renamed over it. If Finish stops in between, the old key signs nothing any more, and
+// the next rotation continues.
 func (r *Rotation) Finish(pair KeyPair, kept []objects.Digest) error {
 	if !r.Old.Retired {
 		if err := r.retire(pair, kept); err != nil {
@@ -124,7 +123,7 @@ func (r *Rotation) Finish(pair KeyPair, kept []objects.Digest) error {
 	return trust.ReplaceKey(r.newPath(), r.Old.Path)
 }
 
-// retire copies the old key's file, and tells the trust store of both keys.
+// retire copies the old key's file, and enters both keys into the trust store.
 func (r *Rotation) retire(pair KeyPair, kept []objects.Digest) error {
 	if err := trust.CopyKey(r.Old.Path, r.Retired); err != nil {
 		return err
@@ -151,7 +150,7 @@ func (r *Rotation) retire(pair KeyPair, kept []objects.Digest) error {
 	})
 }
 
-// overridesFollow lets the new key override what the old one might.
+// overridesFollow grants the new key the old key's overrides.
 func overridesFollow(st *trust.Store, old, added trust.PublicKey) error {
 	for _, g := range st.Grants() {
 		what, of := g.Cut()
@@ -183,7 +182,7 @@ func RotationQuestion(r *rye.KeyRotation) rye.Question {
 	return q
 }
 
-// retiredPath returns where the old key's file is kept already, or else a free name for it.
+// retiredPath returns the path of the old key's retired file, or else a free name for it.
 func (r *Rotation) retiredPath() (string, error) {
 	path, date := r.Old.Path, r.keys.host.Today()
 	if r.Old.Retired {

@@ -33,8 +33,8 @@ func Held(name string) bool {
 	return name == fromAgent || strings.HasPrefix(name, fromAgent+":") || strings.HasPrefix(name, fromService)
 }
 
-// HeldName is what a key of an agent or a service is called in the trust store. The
-// address of a service stays out of it: it may hold what is private.
+// HeldName is the name of an agent's or a service's key in the trust store. It leaves out the
+// address of a service, which may contain private data.
 func HeldName(name string) string {
 	if strings.HasPrefix(name, fromService) {
 		return "key service"
@@ -65,8 +65,8 @@ func (ks *Keys) Signer(ctx context.Context) (trust.Signer, error) {
 	return k, nil
 }
 
-// explainMissing says of a signing key that is not there how to make one, and of a file
-// that holds none how to keep it aside.
+// explainMissing adds advice to an error: for a missing signing key, to make one; for a file
+// without a key, to move it aside.
 func (ks *Keys) explainMissing(err error) error {
 	path := ks.Path(ks.Key)
 	switch fault.CodeOf(err) {
@@ -81,8 +81,8 @@ func (ks *Keys) explainMissing(err error) error {
 	return err
 }
 
-// aside returns the command that takes a damaged key file out of the directory of keys;
-// none for a file that lies elsewhere, which the user named.
+// aside returns the command that moves a damaged key file out of the directory of keys; none
+// for a file in another place, which the user named.
 func aside(h *session.Host, path string) fault.Hint {
 	raw, err := place.Read(path, maxDamaged)
 	if err != nil || filepath.Dir(path) != h.KeyDir() {
@@ -91,11 +91,11 @@ func aside(h *session.Host, path string) fault.Hint {
 	return fault.Command("mv %s %s", path, trust.Aside(filepath.Join(h.ConfigDir, filepath.Base(path)), raw))
 }
 
-// maxDamaged bounds the file that is kept aside, in bytes: larger is no key at all.
+// maxDamaged bounds the file to move aside, in bytes: a larger one is no key at all.
 const maxDamaged = 1 << 20
 
-// reach returns a signer for a key that an agent or a service holds, and asks the holder
-// of the signing key only once.
+// reach returns a signer for a key that an agent or a service holds. It contacts the holder of
+// the signing key only once.
 func (ks *Keys) reach(ctx context.Context, name string) (trust.Signer, error) {
 	if name == ks.Key {
 		return ks.Signer(ctx)
@@ -119,8 +119,7 @@ func (ks *Keys) dial(ctx context.Context, name string) (trust.Signer, error) {
 	return trust.AgentSigner(ctx, ks.Agent, fp)
 }
 
-// agentKey returns which key of the agent is meant: the one that name spells out, or the
-// only one.
+// agentKey returns the agent's key that name spells out, or its only key.
 func (ks *Keys) agentKey(ctx context.Context, name string) (fp objects.Fingerprint, err error) {
 	if _, text, given := strings.Cut(name, ":"); given {
 		if fp, err = objects.ParseFingerprint(text); err != nil {
@@ -150,8 +149,8 @@ func (ks *Keys) agentKey(ctx context.Context, name string) (fp objects.Fingerpri
 // touch something.
 const serviceWait = 2 * time.Minute
 
-// serviceSigner signs with a key service. Each answer is verified before it is
-// returned: a service that signs a digest in place of the message is found out.
+// serviceSigner signs with a key service. It verifies each answer before it returns it: this
+// detects a service that signs a digest in place of the message.
 type serviceSigner struct {
 	uri     string
 	pub     trust.PublicKey
@@ -191,7 +190,7 @@ func (s *serviceSigner) Sign(ctx context.Context, message []byte) ([]byte, error
 }
 
 // Known refuses a signing key that is retired (fault.Revoked) or unknown to the trust store
-// (fault.Untrusted): nothing that it signed would count here.
+// (fault.Untrusted): its new signatures would not count here.
 func (ks *Keys) Known(st *trust.Store, k trust.Signer) error { return known(ks, st, k.Public()) }
 
 func known(ks *Keys, st *trust.Store, pub trust.PublicKey) error {

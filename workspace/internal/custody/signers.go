@@ -10,8 +10,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// readSigners reads who the project declares as signers, and the text itself. Who is
-// listed there is not trusted for it: see docs/format/statement.md.
+// readSigners reads the project's declared signers, and the text itself. A declaration alone
+// does not make them trusted: see docs/format/statement.md.
 func readSigners(h *session.Host) (*trust.Signers, []byte, error) {
 	raw, err := session.ReadAI(h, session.SignersFile, trust.MaxSignersFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -21,8 +21,8 @@ func readSigners(h *session.Host) (*trust.Signers, []byte, error) {
 	return s, raw, err
 }
 
-// NoteSigner declares in the project that a key signs items of namespaces, as far as that
-// does not stand there yet.
+// NoteSigner declares in the project that a key signs items of namespaces, unless the file
+// says so already.
 func NoteSigner(h *session.Host, k trust.PublicKey, namespaces ...string) error {
 	s, raw, err := readSigners(h)
 	if err != nil {
@@ -35,16 +35,16 @@ func NoteSigner(h *session.Host, k trust.PublicKey, namespaces ...string) error 
 	return WriteSigners(h, s)
 }
 
-// Signers returns who is declared in the project; nobody where the file is missing.
+// Signers returns the project's declared signers; none where the file is missing.
 func Signers(h *session.Host) (*trust.Signers, error) {
 	s, _, err := readSigners(h)
 	return s, err
 }
 
-// WriteSigners writes who is declared in the project.
+// WriteSigners writes the project's declared signers.
 func WriteSigners(h *session.Host, s *trust.Signers) error {
 	text := s.Encode()
-	if _, err := trust.ParseSigners(text); err != nil { // what is too large is not written
+	if _, err := trust.ParseSigners(text); err != nil { // too large a file is not written
 		return err
 	}
 	return session.WriteAI(h, session.SignersFile, text)

@@ -16,14 +16,13 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// somePaths is how many items of one signer in one namespace are named. Only their number
-// is complete: what is agreed to is the namespace, not the items.
+// somePaths is the number of named items for one signer in one namespace. Only their count is
+// complete: the consent is for the namespace, not for the items.
 const somePaths = 3
 
-// Trust shows everything that the project's directory asks its user to believe, and grants
-// it: after one question, or exactly what q.Accept names. What was granted before is not
-// asked again. Where something remains ungranted, the report is returned with the error
-// (fault.Untrusted).
+// Trust shows everything for which the project's directory asks trust, and grants it: after
+// one question, or exactly the parts in q.Accept. It does not ask again about earlier grants.
+// Where something remains ungranted, the report is returned with the error (fault.Untrusted).
 func Trust(ctx context.Context, s *session.Session, q rye.TrustRequest, files []session.SignedFile) (*rye.TrustStatement, error) {
 	a, err := readAsking(s, files)
 	if err == nil {
@@ -50,7 +49,7 @@ func Trust(ctx context.Context, s *session.Session, q rye.TrustRequest, files []
 	return a.rep, a.remaining(q)
 }
 
-// asking is one statement, and what the user granted of it before.
+// asking is one statement, and its parts that the user granted before.
 type asking struct {
 	s         *session.Session
 	store     *trust.Store
@@ -58,7 +57,7 @@ type asking struct {
 	parts     []trust.Part
 	missing   []trust.Part
 	owners    []trust.Grant // other users to whom the directory belongs
-	over      []trust.Grant // of the main working tree, which this linked one takes over
+	over      []trust.Grant // grants in the main working tree, which this linked one takes over
 	contested []contest
 	files     []session.SignedFile
 	rep       *rye.TrustStatement
@@ -93,8 +92,8 @@ func readAsking(s *session.Session, files []session.SignedFile) (*asking, error)
 	return a, nil
 }
 
-// takeOver finds the grants of the main working tree that are missing here, and returns
-// where that tree is. What a removal ended there is not offered.
+// takeOver finds the grants in the main working tree that are missing here, and returns that
+// tree's path. It leaves out grants that a removal ended there.
 func (a *asking) takeOver() (main string) {
 	at, ok := session.MainTree(a.s)
 	if !ok {
@@ -106,7 +105,7 @@ func (a *asking) takeOver() (main string) {
 		if _, removed := declared.Removal(a.store, g); removed {
 			continue
 		}
-		g.Site, g.At = a.s.Site(), time.Time{} // a yes has a time of its own
+		g.Site, g.At = a.s.Site(), time.Time{} // a yes has its own time
 		if !a.store.Granted(g) {
 			a.over = append(a.over, g)
 		}
@@ -114,7 +113,7 @@ func (a *asking) takeOver() (main string) {
 	return at.Path
 }
 
-// first says what has to be known before everything else.
+// first lists the warnings to read before everything else.
 func (a *asking) first(without []string) (all []string) {
 	for _, g := range a.owners {
 		all = append(all, "this directory belongs to user "+g.Value+" of this machine, not to you: a yes lets it be used")
@@ -141,8 +140,8 @@ func (c contest) String() string {
 	return fmt.Sprintf("%s/ belongs to %s in %s, which states the same project; here %s asks for it", c.namespace, c.there.Key, words.Quote(c.there.Path), c.here)
 }
 
-// findContests notes them. A directory that asks for an owner of the other one, too, is a clone
-// of it, whatever other signers it has.
+// findContests notes them. A directory that also asks for one of the other directory's owners
+// is a clone of it, whatever other signers it has.
 func (a *asking) findContests(ctx context.Context) error {
 	asked := map[string]map[objects.Fingerprint]bool{} // signers here, granted or not, by namespace
 	for _, p := range a.parts {
@@ -171,7 +170,7 @@ func (a *asking) findContests(ctx context.Context) error {
 	return nil
 }
 
-// conflict is the refusal of parts that only a person agrees to who saw both owners.
+// conflict refuses parts that need the consent of a person who saw both owners.
 func (a *asking) conflict(parts []trust.Part) error {
 	for _, c := range a.contested {
 		if slices.ContainsFunc(parts, func(p trust.Part) bool { return p.Digest() == c.part.Digest() }) {
@@ -181,8 +180,8 @@ func (a *asking) conflict(parts []trust.Part) error {
 	return nil
 }
 
-// formerly returns the ids that projects at this path had before, as far as something was
-// granted to them, or a record is left.
+// formerly returns the ids of earlier projects at this path, as far as they have a grant or a
+// record.
 func (a *asking) formerly() []string {
 	var ids []string
 	for _, g := range a.store.Grants() {
@@ -193,7 +192,7 @@ func (a *asking) formerly() []string {
 			ids = append(ids, g.Project)
 		}
 	}
-	known, _ := a.s.Records.All() // what cannot be listed is not known
+	known, _ := a.s.Records.All() // without a list, only grants are known
 	for _, k := range known {
 		if k.Path == a.s.Place.Path && k.Project != "" && k.Project != a.statement.Project && !slices.Contains(ids, k.Project) {
 			ids = append(ids, k.Project)
@@ -203,8 +202,8 @@ func (a *asking) formerly() []string {
 	return ids
 }
 
-// undeclared lists what stands in items and is not declared for their signers: nothing can
-// grant it.
+// undeclared lists items whose signers are not declared for them, so that no grant can cover
+// them.
 func (a *asking) undeclared() []rye.UntrustedItems {
 	found := map[[2]string]*rye.UntrustedItems{}
 	for _, f := range a.files {
@@ -231,7 +230,7 @@ func (a *asking) undeclared() []rye.UntrustedItems {
 	return all
 }
 
-// declares reports whether the statement asks for what signed a file.
+// declares reports whether the statement declares the signer of a file.
 func (a *asking) declares(f session.SignedFile) bool {
 	for _, s := range a.statement.Signers {
 		if s.Key.Fingerprint() == f.Signer && slices.Contains(s.Namespaces, f.Ref.ID.Namespace()) {
@@ -243,8 +242,8 @@ func (a *asking) declares(f session.SignedFile) bool {
 		a.store.IsOwn(own) && !trust.Reserved(f.Ref.ID.Namespace())
 }
 
-// note writes the parts into the report, as a store has them. The user's own keys are
-// granted as soon as those count here.
+// note writes the parts into the report, with their states in a trust store. The user's own
+// keys are granted as soon as they count here.
 func (a *asking) note(parts []trust.Part, now *trust.Store, accepted []trust.Part) {
 	missing := a.statement.Missing(now, a.s.Site(), a.s.Stack.Declared)
 	isIn := func(list []trust.Part, p trust.Part) bool {
@@ -266,8 +265,8 @@ func (a *asking) note(parts []trust.Part, now *trust.Store, accepted []trust.Par
 	}
 }
 
-// removed returns when a signer was taken out whom the user did not agree to since, and by
-// which key; "" for no such signer.
+// removed returns the removal of a signer to whom the user has not agreed since, with its date
+// and key; "" for none.
 func (a *asking) removed(p trust.Part, now *trust.Store) string {
 	for _, g := range p.Grants(a.s.Site()) {
 		if r, ok := a.s.Stack.Declared.Claimed(now, g); ok {
@@ -277,7 +276,7 @@ func (a *asking) removed(p trust.Part, now *trust.Store) string {
 	return ""
 }
 
-// describe says for people what a part asks for.
+// describe describes a part for people.
 func (a *asking) describe(p trust.Part) rye.TrustPart {
 	d := rye.TrustPart{Digest: p.Digest().String(), Kind: string(p.Kind)}
 	name := func(fp objects.Fingerprint) {
@@ -319,7 +318,7 @@ func (a *asking) countItems(d *rye.TrustPart, mine func(session.SignedFile) bool
 	}
 }
 
-// choose returns what to grant: what the digests name, or everything after a yes.
+// choose returns the parts to grant: those with the given digests, or everything after a yes.
 func (a *asking) choose(ctx context.Context, q rye.TrustRequest) (parts []trust.Part, owners []trust.Grant, err error) {
 	if len(q.Accept) > 0 {
 		parts, err = a.named(q.Accept)
@@ -341,7 +340,7 @@ func (a *asking) choose(ctx context.Context, q rye.TrustRequest) (parts []trust.
 	return a.missing, slices.Concat(a.owners, a.over), nil
 }
 
-// named returns the parts that digests name: the whole statement's stands for all of them.
+// named returns the parts with these digests; the whole statement's digest stands for all.
 func (a *asking) named(digests []string) (parts []trust.Part, err error) {
 	for _, text := range digests {
 		d, err := objects.ParseDigest(text)
@@ -361,7 +360,7 @@ func (a *asking) named(digests []string) (parts []trust.Part, err error) {
 	return parts, nil
 }
 
-// grant records what was agreed to, in one change of the trust store.
+// grant records the user's consent, in one change of the trust store.
 func (a *asking) grant(parts []trust.Part, owners []trust.Grant) error {
 	var after *trust.Store
 	err := trust.Update(a.s.TrustPath(), func(st *trust.Store) error {
@@ -396,8 +395,8 @@ func (a *asking) grant(parts []trust.Part, owners []trust.Grant) error {
 	return nil
 }
 
-// meet pins a registry that was not met before. Of one that was, its own log says which
-// keys hold the root, and not a project.
+// meet pins a registry that is new to the user. The root keys of a known registry come from
+// its own log, and not from a project.
 func meet(st *trust.Store, r *trust.StatedRegistry) error {
 	if _, ok := st.Registry(r.ID); ok {
 		return nil
@@ -405,7 +404,7 @@ func meet(st *trust.Store, r *trust.StatedRegistry) error {
 	return st.PinRegistry(trust.Registry{ID: r.ID, URL: r.Addresses[0], Roots: r.Roots})
 }
 
-// remaining returns nil when everything that is asked for is granted.
+// remaining returns nil when every requested part is granted.
 func (a *asking) remaining(q rye.TrustRequest) error {
 	switch {
 	case len(a.owners) > 0 && !q.Here:
@@ -418,8 +417,8 @@ func (a *asking) remaining(q rye.TrustRequest) error {
 		Advise("compare that with the digest that somebody told you: one that this directory itself brings proves nothing; rye trust --dry-run shows every part")
 }
 
-// question puts everything that was not granted before. Without a person, --yes agrees to the
-// user's own keys; what others sign or publish needs the digest of the statement.
+// question asks about everything without a grant. Without a person, --yes agrees to the user's
+// own keys; other people's keys need the digest of the statement.
 func (a *asking) question() rye.Question {
 	q := rye.Question{Topic: "trust", Text: "Grant what this directory asks for?", Lines: StatementLines(a.rep, true),
 		Mend: fault.Advice("rye trust --accept sha256:…, with the digest that you got from outside this directory; rye trust --dry-run shows it, and those of the parts")}
@@ -430,7 +429,7 @@ func (a *asking) question() rye.Question {
 }
 
 // ofOthers reports whether a part lets keys other than the user's own sign something here, or
-// own a namespace. The user agreed to what holds in the main working tree.
+// own a namespace. It leaves out grants in the main working tree: the user agreed to them.
 func (a *asking) ofOthers(p trust.Part) bool {
 	if !slices.ContainsFunc(p.Grants(a.s.Site()), func(g trust.Grant) bool { return !slices.Contains(a.over, g) }) {
 		return false
@@ -450,9 +449,9 @@ func (a *asking) ofOthers(p trust.Part) bool {
 	return false // the user's own keys
 }
 
-// StatementLines says for people what a directory asks them to believe: every namespace of
-// every signer, each registry and each override, never abbreviated. Only with asked what
-// was granted before is left out.
+// StatementLines describes a directory's statement for people: every namespace of every
+// signer, each registry and each override, never abbreviated. With asked it leaves out earlier
+// grants.
 func StatementLines(rep *rye.TrustStatement, asked bool) []string {
 	lines := []string{"directory  " + rep.Dir, "project    " + rep.Project, "statement  " + rep.Digest}
 	for i, text := range rep.First {

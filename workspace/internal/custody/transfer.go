@@ -12,10 +12,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Import takes over a private key that was made elsewhere and believes it as the
-// user's own. A file is copied below rye's keys, with the passphrase that it
-// has; a key of an agent or a service stays where it is and has to sign something
-// before it counts.
+// Import takes over a private key that was made elsewhere and trusts it as the user's own. A
+// file is copied below rye's keys, with its passphrase. A key of an agent or a service stays
+// where it is, and has to sign something before it is accepted.
 func (ks *Keys) Import(ctx context.Context, q rye.KeyImportRequest) (*rye.KeyInfo, error) {
 	namespaces, err := claims(q.Namespace)
 	if err != nil {
@@ -40,7 +39,7 @@ func (ks *Keys) Import(ctx context.Context, q rye.KeyImportRequest) (*rye.KeyInf
 	if q.DryRun {
 		return info, nil
 	}
-	if !session.SameFile(q.From, info.Path) { // a key that was put there by hand only has to be believed
+	if !session.SameFile(q.From, info.Path) { // a key that was put there by hand only needs trust
 		if err := f.Save(info.Path); err != nil {
 			return nil, err
 		}
@@ -48,8 +47,8 @@ func (ks *Keys) Import(ctx context.Context, q rye.KeyImportRequest) (*rye.KeyInf
 	return info, ks.Claim(f.Key, filepath.Base(q.Name), namespaces...)
 }
 
-// importHeld claims a key of an agent or a service after it has signed a challenge: a user
-// who names a key must be able to sign with it.
+// importHeld claims a key of an agent or a service after it has signed a challenge: the user
+// must be able to sign with it.
 func (ks *Keys) importHeld(ctx context.Context, q rye.KeyImportRequest, namespaces []string) (*rye.KeyInfo, error) {
 	k, err := ks.reach(ctx, q.From)
 	if err != nil {
@@ -145,8 +144,8 @@ func exportQuestion(q rye.KeyExportRequest, info *rye.KeyInfo) rye.Question {
 		Lines: []string{info.Fingerprint, "to " + cmp.Or(q.Out, "standard output"), what}, Mend: fault.Advice("rye key export %s --yes prints it", info.Name)}
 }
 
-// SetPassphrase changes what protects a key file: q.Ask is called for the new passphrase
-// after the old one was given; nil takes the protection away.
+// SetPassphrase changes the passphrase of a key file. It calls q.Ask for the new passphrase
+// after the old one was given; a nil q.Ask removes the protection.
 func (ks *Keys) SetPassphrase(ctx context.Context, q rye.KeyPassphraseRequest) (*rye.KeyInfo, error) {
 	info, err := ks.Find(ctx, q.Name)
 	if err != nil {

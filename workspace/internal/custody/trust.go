@@ -14,8 +14,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// AllowedSigners returns the text for git's gpg.ssh.allowedSignersFile: every key
-// that this machine believes, so that git verify-commit agrees with rye.
+// AllowedSigners returns the text for git's gpg.ssh.allowedSignersFile: every key that this
+// machine trusts, so that git verify-commit agrees with rye.
 func AllowedSigners(h *session.Host) (string, error) {
 	st, err := trust.LoadStore(h.TrustPath())
 	if err != nil {
@@ -49,8 +49,7 @@ func AllowedSigners(h *session.Host) (string, error) {
 	return trust.AllowedSigners(keys), nil
 }
 
-// Beliefs lists everything that the trust store believes or denies, in the order in which
-// it is written.
+// Beliefs lists every entry of the trust store, in the order of the file.
 func Beliefs(h *session.Host) ([]rye.TrustEntry, error) {
 	st, err := trust.LoadStore(h.TrustPath())
 	if err != nil {
@@ -99,8 +98,8 @@ func update(h *session.Host, dryRun bool, change func(*trust.Store) error) error
 	return change(st)
 }
 
-// Deny refuses a key (SHA256:...) or the file with a digest (sha256:...) from
-// now on, wherever it comes from.
+// Deny denies a key (SHA256:...) or the file with a digest (sha256:...) from now on, from any
+// source.
 func Deny(h *session.Host, q rye.TrustDenyRequest) (*rye.TrustChange, error) {
 	fp, d, err := keyOrDigest("deny", q.Subject)
 	if err != nil {
@@ -116,9 +115,8 @@ func Deny(h *session.Host, q rye.TrustDenyRequest) (*rye.TrustChange, error) {
 	})
 }
 
-// Allow takes a denial back, and forgets what .ai/denied was seen to say of the digest, or
-// .ai/denied-keys of the key. One
-// that is not there is fault.NotFound.
+// Allow takes a denial back, and forgets earlier contents of .ai/denied about the digest, or
+// of .ai/denied-keys about the key. A missing denial is fault.NotFound.
 func Allow(ctx context.Context, h *session.Host, q rye.TrustAllowRequest) (*rye.TrustChange, error) {
 	fp, d, err := keyOrDigest("allow", q.Subject)
 	if err != nil {

@@ -18,16 +18,16 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Bounds of what is taken over from RYE OS.
+// Bounds of an import from RYE OS.
 const (
 	maxTrustedFiles = 1000
 	maxTrustedFile  = 16 << 10 // bytes; one more is read, to be refused
 )
 
-// ImportPins pins keys that RYE OS trusted, for the namespaces named: there each of them
-// counted for everything. What would be pinned is shown first; as in Pin a flag may agree
-// only when the fingerprints were given. Files are refused one by one; the error is the
-// first refusal, and what the others hold is pinned.
+// ImportPins pins keys that RYE OS trusted, for the given namespaces: in RYE OS each of them
+// counted for everything. The keys are shown first; as in Pin a flag may agree only when the
+// fingerprints were given. Files are refused one by one; the error is the first refusal, and
+// the keys of the other files are pinned.
 func ImportPins(ctx context.Context, s *session.Session, q rye.TrustImportRequest) (*rye.TrustImport, error) {
 	st, err := trust.LoadStore(s.TrustPath())
 	if err != nil {
@@ -74,8 +74,8 @@ func ImportPins(ctx context.Context, s *session.Session, q rye.TrustImportReques
 	return p.rep, p.first
 }
 
-// trustedFiles lists the files that may be keys: from itself, or in a directory the
-// ones that RYE OS would have read.
+// trustedFiles lists the files that may be keys: from itself, or in a directory the files that
+// RYE OS would have read.
 func trustedFiles(from string) ([]string, error) {
 	st, err := os.Stat(from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -97,7 +97,7 @@ func trustedFiles(from string) ([]string, error) {
 			files = append(files, filepath.Join(from, e.Name()))
 		}
 	}
-	// The ones that name an owner come first: of one key in two files the first counts.
+	// Files that name an owner come first: of one key in two files the first counts.
 	slices.SortStableFunc(files, func(a, b string) int { return strings.Compare(filepath.Ext(b), filepath.Ext(a)) })
 	switch {
 	case len(files) == 0:
@@ -108,18 +108,18 @@ func trustedFiles(from string) ([]string, error) {
 	return files, nil
 }
 
-// importing is what was found so far.
+// importing holds the keys found so far.
 type importing struct {
 	q     rye.TrustImportRequest
 	rep   *rye.TrustImport
 	s     *session.Session
 	in    where              // where the keys are to count
-	keys  []trust.TrustedKey // that would be pinned
+	keys  []trust.TrustedKey // keys to pin
 	seen  map[trust.PublicKey]bool
-	first error // of a file that was refused
+	first error // error of the first refused file
 }
 
-// judge reports on one file. st is a copy in memory, in which the pins are tried.
+// judge reports on one file. st is a copy in memory, which takes the pins as a trial.
 func (p *importing) judge(path string, st *trust.Store) {
 	k := rye.ImportedKey{File: path, Status: "refused"}
 	t, err := readTrusted(path)
@@ -185,7 +185,7 @@ func readTrusted(path string) (t trust.TrustedKey, err error) {
 	return t, nil
 }
 
-// compare checks the fingerprints that a person gave: all of them are needed.
+// compare checks the fingerprints that a person gave: every key needs one.
 func (p *importing) compare() error {
 	if len(p.q.Fingerprints) == 0 {
 		return nil

@@ -14,10 +14,10 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Pin believes another person's key for namespaces: in the user space and, when there is
-// one here, in this project, beside what it counted for before. The fingerprint is shown
-// and agreed to first. A flag may stand for that agreement only when the fingerprint was
-// given, too: then a person compared it before.
+// Pin trusts another person's key for namespaces, in addition to its present ones: in the user
+// space and, when there is one, in this project. The fingerprint is shown and agreed to first.
+// A flag may replace that consent only when the fingerprint was given, too: then a person
+// compared it before.
 func Pin(ctx context.Context, s *session.Session, q rye.TrustPinRequest) (*rye.TrustChange, error) {
 	st, err := trust.LoadStore(s.TrustPath())
 	if err != nil {
@@ -40,7 +40,7 @@ func Pin(ctx context.Context, s *session.Session, q rye.TrustPinRequest) (*rye.T
 		return nil, err
 	}
 	pin := trust.Pin{Key: pub, Name: q.Name, Namespaces: q.Namespaces}
-	if err := in.pin(s, st, pin); err != nil { // in memory only: what would be refused is not asked about
+	if err := in.pin(s, st, pin); err != nil { // in memory only: no question about a pin that would be refused
 		return nil, err
 	}
 	c := &rye.TrustChange{Status: "pinned", Subject: pub.String(), Where: in.places(), DryRun: q.DryRun}
@@ -57,8 +57,8 @@ func Pin(ctx context.Context, s *session.Session, q rye.TrustPinRequest) (*rye.T
 	return c, trust.Update(s.TrustPath(), func(st *trust.Store) error { return in.pin(s, st, pin) })
 }
 
-// PublicKey reads a key that is spelled out, or looks up a fingerprint among the
-// keys that are known here and those that the project lists.
+// PublicKey parses a whole key, or looks up a fingerprint among the known keys and the
+// project's declared signers.
 func PublicKey(h *session.Host, st *trust.Store, text string) (trust.PublicKey, error) {
 	if !strings.HasPrefix(text, "SHA256:") {
 		return trust.ParsePublicKey(text)
@@ -102,9 +102,9 @@ func pinQuestion(c *rye.TrustChange, person bool) rye.Question {
 	return q
 }
 
-// Unpin takes back what a key was pinned for in the user space and granted in this
-// project, or some of its namespaces. It returns the key as far as it was found, also beside
-// fault.NotFound where it counted for nothing.
+// Unpin takes back a key's pins in the user space and its grants in this project, for all or
+// some namespaces. It returns the fingerprint if it found the key, also beside fault.NotFound
+// when there was nothing to take back.
 func Unpin(ctx context.Context, s *session.Session, q rye.TrustUnpinRequest) (c *rye.TrustChange, fp objects.Fingerprint, err error) {
 	c = &rye.TrustChange{Status: "unpinned", Namespaces: q.Namespaces, DryRun: q.DryRun}
 	err = update(s.Host, q.DryRun, func(st *trust.Store) error {
@@ -119,7 +119,7 @@ func Unpin(ctx context.Context, s *session.Session, q rye.TrustUnpinRequest) (c 
 		granted := unpin(st, s.Site(), fp, q.Namespaces)
 		err = st.Unpin(fp, q.Namespaces...)
 		if fault.Is(err, fault.NotFound) && len(granted) > 0 {
-			err = nil // only here
+			err = nil // it was granted only here
 		}
 		if len(q.Namespaces) == 0 {
 			c.Namespaces = slices.Compact(slices.Sorted(slices.Values(slices.Concat(c.Namespaces, granted))))
@@ -129,7 +129,7 @@ func Unpin(ctx context.Context, s *session.Session, q rye.TrustUnpinRequest) (c 
 	return c, fp, err
 }
 
-// pinned finds the one pinned key that a person means.
+// pinned finds the one pinned key with a person's name for it, or its fingerprint or text.
 func pinned(st *trust.Store, subject string) (objects.Fingerprint, error) {
 	if fp, err := objects.ParseFingerprint(subject); err == nil {
 		return fp, nil
@@ -153,7 +153,7 @@ func pinned(st *trust.Store, subject string) (objects.Fingerprint, error) {
 		Mend("rye trust unpin %s", found[0])
 }
 
-// holderOf returns the name of a key's entry and what it counts for.
+// holderOf returns the name of a key's entry and the key's namespaces.
 func holderOf(st *trust.Store, fp objects.Fingerprint) (name string, namespaces []string) {
 	for _, o := range st.Own() {
 		if o.Key.Fingerprint() == fp {

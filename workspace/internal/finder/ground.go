@@ -9,7 +9,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// ground is what one search is about: what the spaces hold now, and which of it is wanted.
+// ground is the subject of one search: the present content of the spaces, and the wanted part.
 type ground struct {
 	*shape
 	s       *session.Session
@@ -57,17 +57,17 @@ func (g *ground) layer(b *shelf, p search.Part) search.Layer {
 	}
 }
 
-// maxSearched is how much of one item's text is searched, in bytes.
+// maxSearched is the number of bytes of one item's text that are searched.
 const maxSearched = 4 << 20
 
-// text is what is searched of one item.
+// text is the searched text of one item.
 type text struct {
 	row   space.Row
 	raw   []byte        // its file; nil where that could not be read as an item
 	item  *objects.Item // its parts; nil where they were not asked for
-	body  string        // its beginning, where it is longer
+	body  string        // the beginning of a longer text
 	cut   bool
-	there bool // false where the file is not what the look saw: then only what lists know is searched
+	there bool // false where the file changed since the look: then only its listed fields are searched
 }
 
 // text reads an item.
@@ -82,7 +82,7 @@ func (g *ground) text(at spot) *text {
 	return t
 }
 
-// lines is text for who only looks at the lines of the file: the signature's is one of them.
+// lines is text for searches by line of the whole file, which includes the signature line.
 func (g *ground) lines(at spot) *text {
 	t := &text{row: g.looks[at.look].Row(at.row), there: true}
 	if t.row.Sum == (objects.Digest{}) {
@@ -96,7 +96,7 @@ func (g *ground) lines(at spot) *text {
 	return t
 }
 
-// doc is what the ranking sees of it.
+// doc is the item's form for the ranking.
 func (t *text) doc() *search.Doc {
 	r := &t.row
 	d := &search.Doc{ID: r.Ref.String(), Body: t.body, Fields: []search.Text{{Name: "name", Value: r.Name}, {Name: "title", Value: r.Title},
@@ -114,7 +114,7 @@ func (t *text) doc() *search.Doc {
 	return d
 }
 
-// read returns the bytes of a row, if they are still those that the look saw.
+// read returns the bytes of a row, if they have not changed since the look.
 func (g *ground) read(r *space.Row) (raw []byte, ok bool) {
 	var err error
 	switch {

@@ -11,30 +11,30 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Offers are what registries offer, as one caller sees it. Who reads catalogues hands them in;
-// what a query means, and in which order, is decided here as it is for items.
+// Offers are the registries' offers that one caller may see. The reader of catalogues hands
+// them in; this package reads queries and orders results as it does for items.
 type Offers struct {
 	Stalls []Stall
 	Notes  []string   // how old and how complete the catalogues are
-	Hint   fault.Hint // what to do where nothing is found, or there are none
+	Hint   fault.Hint // the next step where nothing is found, or there are no catalogues
 }
 
-// Stall is what one registry offers, sorted by search.CompareEntries.
+// Stall holds the offers of one registry, sorted by search.CompareEntries.
 type Stall struct {
-	Name, Key string // for people, and to tell it from others
+	Name, Key string // for people, and to distinguish it from others
 	Len       int
 	At        func(i int) (path []byte, sum [32]byte)
 	Ref       func(i int) objects.Ref
 	Doc       func(i int) *search.Doc
-	Shown     func(i int) bool // it is not left out
+	Shown     func(i int) bool // whether it is shown
 	Show      func(i int) rye.Hit
 }
 
-// OfRegistries reports whether a request is about what registries offer.
+// OfRegistries reports whether a request is for registries' offers.
 func OfRegistries(q rye.SearchRequest) bool { return q.Space == rye.SpaceRegistry }
 
-// Registries searches what registries offer, among the items that the caller may search. No
-// network is used.
+// Registries searches registries' offers, among the items that the caller may search. It does
+// not use the network.
 func (f *Finder) Registries(ctx context.Context, s *session.Session, c rye.Caller, q rye.SearchRequest, open func(context.Context) (*Offers, error)) (*rye.SearchResult, error) {
 	defer f.rest.begin(f.Rest)()
 	a, err := f.understand(ctx, s, c, q)
@@ -61,7 +61,7 @@ func (f *Finder) Registries(ctx context.Context, s *session.Session, c rye.Calle
 	}
 }
 
-// market is what one search for offers is about.
+// market is the subject of one search for offers.
 type market struct {
 	*Offers
 	s       *session.Session
@@ -75,10 +75,10 @@ func (m *market) visible(b *Stall, i int) bool {
 	return b.Shown(i) && (m.want == nil || m.want(b.Ref(i)))
 }
 
-// position is where an offer stands: which stall, and which of it.
+// position is the place of an offer: its stall, and its index there.
 type position struct{ stall, at int }
 
-// every is the answer to a query without words. No index is needed.
+// every answers a query without words. It needs no index.
 func (m *market) every() *rye.SearchResult {
 	var all []position
 	for n := range m.Stalls {
@@ -118,7 +118,7 @@ func (m *market) layer(n int, p search.Part) search.Layer {
 	}
 }
 
-// rankOffers answers a query that has words.
+// rankOffers answers a query with words.
 func (f *Finder) rankOffers(ctx context.Context, m *market, query *search.Query) (*rye.SearchResult, error) {
 	words, notes := f.words.words(ctx, m.s, f.index.Stem)
 	an := map[objects.Kind]*search.Analyzer{}

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// restAfter is how long after the last search a program that stays gives back what it keeps for
-// the next: the next one then takes as long as the first.
+// restAfter is the time after the last search until a long-lived program releases the data
+// kept for the next one: the next search then takes as long as the first.
 const restAfter = 30 * time.Second
 
-// rest is the timer of that.
+// rest is the timer for this.
 type rest struct {
 	mu    sync.Mutex
 	timer *time.Timer
 	busy  int
 }
 
-// begin is for a search that begins; its end is what it returns.
+// begin marks the beginning of a search; the returned function marks its end.
 func (r *rest) begin(rest func()) (end func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -36,7 +36,7 @@ func (r *rest) begin(rest func()) (end func()) {
 	}
 }
 
-// Rest gives back the memory and the files that searches keep for the next one.
+// Rest releases the memory and the files that searches keep for the next one.
 func (f *Finder) Rest() {
 	f.watched.forget()
 	f.shapes.forget()
@@ -45,6 +45,6 @@ func (f *Finder) Rest() {
 	if f.index != nil {
 		f.index.Rest()
 	}
-	runtime.GC() // what is pooled goes at the second collection
+	runtime.GC() // pooled objects go at the second collection
 	debug.FreeOSMemory()
 }

@@ -20,10 +20,10 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Finder searches: it has the index, and what searches have in common. It is safe for
-// concurrent use.
+// Finder searches. It holds the index, and data that searches share. It is safe for concurrent
+// use.
 type Finder struct {
-	index   search.Index // nil where none was handed in: no words are searched then
+	index   search.Index // nil where none was handed in: then it searches no words
 	turns   OpenTurns    // nil where no threads are known
 	words   known
 	weights weights
@@ -36,9 +36,9 @@ type Finder struct {
 // New returns a Finder over an index and over the transcripts of threads; both may be nil.
 func New(index search.Index, turns OpenTurns) *Finder { return &Finder{index: index, turns: turns} }
 
-// Search finds items by all that they say, in every space or in one, each ref once, among
-// those that the caller may search. Items that may not be used are found too, with their
-// state. Package search reads the query and ranks; the scope is read here.
+// Search finds items by their whole text, in every space or in one, each ref once, among the
+// items that the caller may search. It also finds items that may not be used, with their
+// state. Package search parses the query and ranks; Search parses the scope.
 func (f *Finder) Search(ctx context.Context, s *session.Session, c rye.Caller, q rye.SearchRequest) (*rye.SearchResult, error) {
 	defer f.rest.begin(f.Rest)()
 	a, err := f.understand(ctx, s, c, q)
@@ -60,7 +60,7 @@ func (f *Finder) Search(ctx context.Context, s *session.Session, c rye.Caller, q
 	return res, err
 }
 
-// asked is what a request means, wherever is searched.
+// asked is the meaning of a request, for any place to search.
 type asked struct {
 	want    func(objects.Ref) bool // nil: every item
 	weights *weighing
@@ -84,12 +84,12 @@ func (f *Finder) understand(ctx context.Context, s *session.Session, c rye.Calle
 	return a, err
 }
 
-// wordless refuses words where no index of them is at hand.
+// wordless refuses a query with words where there is no index.
 func wordless(q rye.SearchRequest) error {
 	return fault.New(fault.Failed, "search %q: %w", q.Query, rye.WordlessError{}).Advise("rye search, which hands them to rye-engine")
 }
 
-// wants says which items are searched; nil for all of them.
+// wants returns a filter for the searched items; nil for all of them.
 func (in scope) wants(kinds map[objects.Kind]func(objects.ID) bool) func(objects.Ref) bool {
 	all := in == scope{} && len(kinds) == len(objects.Kinds)
 	for _, may := range kinds {
@@ -104,7 +104,7 @@ func (in scope) wants(kinds map[objects.Kind]func(objects.ID) bool) func(objects
 	}
 }
 
-// stem is the index's; nil where there is none.
+// stem is the index's function; nil without an index.
 func (f *Finder) stem() func(string) string {
 	if f.index == nil {
 		return nil
@@ -112,7 +112,7 @@ func (f *Finder) stem() func(string) string {
 	return f.index.Stem
 }
 
-// find ranks, and does so again where an index turns out to be damaged.
+// find ranks, and repeats this when an index proves to be damaged.
 func (f *Finder) find(ctx context.Context, at *ground, q rye.SearchRequest, query *search.Query) (*rye.SearchResult, error) {
 	if query.Every() {
 		res, cut := at.all()
@@ -127,8 +127,8 @@ func (f *Finder) find(ctx context.Context, at *ground, q rye.SearchRequest, quer
 	}
 }
 
-// takes says what each hit takes, of those that may be used: what nobody vouches for may say
-// what it likes of itself.
+// takes adds the parameters to each hit that may be used. An untrusted item could claim
+// anything about itself.
 func takes(ctx context.Context, s *session.Session, hits []rye.Hit) error {
 	for i := range hits {
 		ref, err := objects.ParseRef(hits[i].Ref)
@@ -147,7 +147,7 @@ func takes(ctx context.Context, s *session.Session, hits []rye.Hit) error {
 	return nil
 }
 
-// plain is a query without what means everything anyway.
+// plain returns "" for a query of wildcards that matches everything anyway.
 func plain(query string) string {
 	if strings.Trim(query, " *") == "" {
 		return ""
@@ -155,7 +155,7 @@ func plain(query string) string {
 	return query
 }
 
-// rank answers a query that has words.
+// rank answers a query with words.
 func (f *Finder) rank(ctx context.Context, at *ground, q rye.SearchRequest, query *search.Query) (*rye.SearchResult, error) {
 	words, notes := f.words.words(ctx, at.s, f.index.Stem)
 	o := search.Options{Stem: f.index.Stem, Words: words, Explain: q.Explain, Most: max(q.Offset, 0) + limitOf(q)}
@@ -184,7 +184,7 @@ func (f *Finder) rank(ctx context.Context, at *ground, q rye.SearchRequest, quer
 	return at.report(q, r, found, notes, f.index.Stem), nil
 }
 
-// limitOf is how many hits a page has.
+// limitOf is the number of hits on a page.
 func limitOf(q rye.SearchRequest) int {
 	if q.Limit <= 0 {
 		return 10
@@ -192,8 +192,8 @@ func limitOf(q rye.SearchRequest) int {
 	return q.Limit
 }
 
-// searchable returns the kinds that the caller may search, out of those asked for, each with
-// a function that says which of its items; nil for all of them.
+// searchable returns the kinds that the caller may search, among the requested ones, each with
+// a filter for its items; nil for all of them.
 func searchable(s *session.Session, c rye.Caller, asked objects.Kind) (map[objects.Kind]func(objects.ID) bool, error) {
 	rules, err := s.Rules()
 	if err != nil {
@@ -219,7 +219,7 @@ func searchable(s *session.Session, c rye.Caller, asked objects.Kind) (map[objec
 	return kinds, nil
 }
 
-// scope is the part of the items that a search is about.
+// scope is the part of the items to search.
 type scope struct {
 	kind   objects.Kind // "" is every kind
 	prefix string       // whole segments of an id; "" is every id
@@ -250,14 +250,14 @@ func (s scope) holds(id objects.ID) bool {
 	return s.prefix == "" || string(id) == s.prefix || strings.HasPrefix(string(id), s.prefix+"/")
 }
 
-// weighing is how much each field of a kind counts here, and which may be asked for by name.
+// weighing is the weight of each field of a kind, and the fields that a query may name.
 type weighing struct {
 	of     map[objects.Kind]search.Weights
 	fields []string
-	key    string // digests what terms depend on, besides texts
+	key    string // digests the sources of terms other than texts
 }
 
-// usualFields may be asked for by name, of every item.
+// usualFields may be named in a query, for every item.
 var usualFields = []string{"name", "title", "description", "category", "tags", "id", search.Body}
 
 // weights remembers the last weighing.
@@ -284,7 +284,7 @@ func (h *weights) of(ctx context.Context, s *session.Session) (*weighing, error)
 	return h.is, nil
 }
 
-// weightsOf reads the weights of the project's extractors, else of the library's.
+// weightsOf reads the weights from the project's extractors, else from the library's.
 func weightsOf(s *session.Session, set *extract.Set) (_ *weighing, err error) {
 	w := &weighing{of: map[objects.Kind]search.Weights{}, fields: slices.Clone(usualFields)}
 	for _, k := range objects.Kinds {
@@ -297,7 +297,7 @@ func weightsOf(s *session.Session, set *extract.Set) (_ *weighing, err error) {
 		body := false
 		for _, x := range r.Weights {
 			if x.Field == "content" {
-				x.Field = search.Body // as RYE OS calls it
+				x.Field = search.Body // its name in RYE OS
 			}
 			body = body || x.Field == search.Body
 			w.of[k] = append(w.of[k], search.Weight{Field: x.Field, Weight: x.Weight})
@@ -305,7 +305,7 @@ func weightsOf(s *session.Session, set *extract.Set) (_ *weighing, err error) {
 				w.fields = append(w.fields, x.Field)
 			}
 		}
-		if !body { // what an item says is always searched
+		if !body { // the body of an item is always searched
 			w.of[k] = append(w.of[k], search.Weight{Field: search.Body, Weight: search.BodyWeight})
 		}
 	}
@@ -313,16 +313,16 @@ func weightsOf(s *session.Session, set *extract.Set) (_ *weighing, err error) {
 	return w, nil
 }
 
-// spot is where an item was found: which look, and which row of it.
+// spot is the place of a found item: its look, and its row there.
 type spot struct{ look, row int }
 
-// finding is one that was found.
+// finding is one found item.
 type finding struct {
 	spot
 	search.Hit
 }
 
-// all are the items that are searched, the highest space first.
+// all returns the searched items, the highest space first.
 func (g *ground) all() (*rye.SearchResult, func(from, to int)) {
 	var spots []spot
 	for n, k := range g.looks {
@@ -340,7 +340,7 @@ func (g *ground) all() (*rye.SearchResult, func(from, to int)) {
 	}
 }
 
-// page is the part of everything that was asked for.
+// page returns the requested part of all results.
 func page(q rye.SearchRequest, res *rye.SearchResult, cut func(from, to int)) *rye.SearchResult {
 	res.Query, res.Limit, res.Offset, res.Results = q.Query, limitOf(q), q.Offset, []rye.Hit{}
 	from := max(q.Offset, 0)
@@ -348,7 +348,7 @@ func page(q rye.SearchRequest, res *rye.SearchResult, cut func(from, to int)) *r
 	return res
 }
 
-// report tells what was found, and why.
+// report describes the found items, and the reasons.
 func (g *ground) report(q rye.SearchRequest, r *search.Ranking, found []finding, notes []string, stem func(string) string) *rye.SearchResult {
 	res := &rye.SearchResult{Total: r.Total, AtLeast: r.AtLeast, Nearest: r.Nearest, Notes: notes}
 	if q.Explain {
@@ -366,10 +366,10 @@ func (g *ground) report(q rye.SearchRequest, r *search.Ranking, found []finding,
 	})
 }
 
-// linesOfHit is how many lines are shown of one hit.
+// linesOfHit is the number of lines shown for one hit.
 const linesOfHit = 3
 
-// show adds to a hit where in it the words stand.
+// show adds to a hit the lines with the words.
 func (g *ground) show(h *rye.Hit, at spot, r *search.Ranking, stem func(string) string) {
 	t := g.lines(at)
 	h.Match, h.Partly = r.FieldsOf(t.doc(), stem), t.cut
@@ -384,7 +384,7 @@ func (g *ground) show(h *rye.Hit, at spot, r *search.Ranking, stem func(string) 
 	}
 }
 
-// whyOf is what a score is made of, as it is told.
+// whyOf is the report of a score's parts.
 func whyOf(w *search.Why) *rye.HitWhy {
 	if w == nil {
 		return nil
@@ -396,7 +396,7 @@ func whyOf(w *search.Why) *rye.HitWhy {
 	return why
 }
 
-// understood says how each word was understood.
+// understood explains how each word was understood.
 func understood(r *search.Ranking) (words []rye.SearchWord) {
 	for _, g := range r.Groups {
 		w := rye.SearchWord{Word: g.Word, Items: g.Docs, Rarity: g.IDF}
@@ -408,7 +408,7 @@ func understood(r *search.Ranking) (words []rye.SearchWord) {
 	return words
 }
 
-// describe describes what was found, with the spaces below that hold its ref too.
+// describe describes a found item, with the spaces below that hold its ref too.
 func (g *ground) describe(at spot) rye.ItemInfo {
 	r := g.looks[at.look].Row(at.row)
 	it := look.Describe(r)

@@ -10,8 +10,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// shape is what of the spaces is searched, in the order in which an index wants it. It does not
-// change, and is the same for all searches with the same looks, weights and wants.
+// shape is the searched part of the spaces, in the order of an index. It does not change, and
+// is the same for all searches with the same looks, weights and wants.
 type shape struct {
 	looks   []*space.Look
 	weights string   // their key
@@ -19,7 +19,7 @@ type shape struct {
 	shelves []*shelf
 }
 
-// shelf is one layer: the library, the user space, the project, or what it locked.
+// shelf is one layer: the library, the user space, the project, or its locked items.
 type shelf struct {
 	look int
 	name string // for people
@@ -33,7 +33,7 @@ type shapes struct {
 	last *shape
 }
 
-// of returns the shape of looks. want says which items are searched; nil is all of them.
+// of returns the shape of looks. want selects the searched items; nil is all of them.
 func (h *shapes) of(s *session.Session, w *weighing, looks []*space.Look, want func(objects.Ref) bool) *shape {
 	if want != nil {
 		return newShape(s, w, looks, want)
@@ -89,16 +89,16 @@ func (b *shelf) call(s *session.Session, sh *shape, part string) {
 	order := func(i, j int32) int {
 		return search.CompareEntries(k.EntryOf(int(i)).Path, k.EntryOf(int(j)).Path)
 	}
-	if !slices.IsSortedFunc(b.rows, order) { // mostly they are
+	if !slices.IsSortedFunc(b.rows, order) { // mostly they are sorted
 		slices.SortFunc(b.rows, order)
 	}
 }
 
-// spot is where a document of a part lies.
+// spot is the place of a part's document.
 func (b *shelf) spot(p search.Part, doc int) spot { return spot{b.look, int(b.rows[p.Entry[doc]])} }
 
-// wanted says of each row of each look whether it is searched at all: it is an item, wanted,
-// the first of its ref, and none above has it.
+// wanted reports for each row of each look whether it is searched: it is an item, wanted, the
+// first of its ref, and no space above has the ref.
 func wanted(looks []*space.Look, want func(objects.Ref) bool) [][]bool {
 	all := make([][]bool, len(looks))
 	for n, k := range looks {
@@ -107,7 +107,7 @@ func wanted(looks []*space.Look, want func(objects.Ref) bool) [][]bool {
 		for i := range all[n] {
 			ref := k.Ref(i)
 			if ref == last || ref.Kind == "" || want != nil && !want(ref) {
-				continue // a second file of that ref, a name that is no item
+				continue // a second file with that ref, or a name of no item
 			}
 			last = ref
 			all[n][i] = !slices.ContainsFunc(looks[:n], func(above *space.Look) bool { return above.Holds(ref) })

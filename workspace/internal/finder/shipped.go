@@ -10,8 +10,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// shipped remembers the last look at the library, which a program carries: a verdict on what is
-// compiled in depends on nothing but the extractors and the trust store.
+// shipped remembers the last look at the library, which is compiled in: the verdict on it
+// depends on nothing but the extractors and the trust store.
 type shipped struct {
 	mu   sync.Mutex
 	key  objects.Digest

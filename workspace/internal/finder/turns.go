@@ -13,28 +13,28 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Turns are the transcripts of threads as one caller sees them. Who keeps the threads hands
-// them in; what a query means, and in which order, is decided here as it is for items.
+// Turns are the transcripts of threads that one caller may see. The keeper of the threads hands
+// them in; this package reads queries and orders results as it does for items.
 type Turns struct {
 	Listing *search.Listing
 	Layer   func(search.Part) search.Layer
-	Show    func(entry int, r *search.Ranking) (hit rye.TurnHit, ok bool) // not ok is one that changed meanwhile
+	Show    func(entry int, r *search.Ranking) (hit rye.TurnHit, ok bool) // not ok for a turn that changed meanwhile
 	Notes   []string
-	Hint    func([]rye.TurnHit) fault.Hint // what to do with what was found
+	Hint    func([]rye.TurnHit) fault.Hint // the next step for the found turns
 }
 
-// TurnsRequest asks for them.
+// TurnsRequest asks for transcripts.
 type TurnsRequest struct {
 	Fields    bool                  // the query names one of turnFields, so a turn has to have them
-	Directive func(objects.ID) bool // whose threads are meant
+	Directive func(objects.ID) bool // the directives whose threads are wanted
 	Stem      func(word string) string
 	Say       func(text string)
 }
 
-// turnFields may stand before a colon.
+// turnFields may stand before a colon in a query.
 var turnFields = []string{"directive", "status", "thread", search.Body}
 
-// OfThreads reports whether a request is about transcripts.
+// OfThreads reports whether a request is for transcripts.
 func OfThreads(q rye.SearchRequest) bool {
 	kind, _, _ := strings.Cut(strings.TrimPrefix(q.Scope, "rye.search."), ".")
 	return q.Kind == rye.KindThread || kind == rye.KindThread
@@ -43,8 +43,9 @@ func OfThreads(q rye.SearchRequest) bool {
 // OpenTurns opens the transcripts that a caller may see.
 type OpenTurns func(context.Context, rye.Caller, TurnsRequest) (*Turns, error)
 
-// Threads searches transcripts: of those that OpenTurns gives for the caller, who must be allowed
-// to search them, the turns of threads whose directives the scope and the capabilities hold.
+// Threads searches the transcripts that OpenTurns gives for the caller, who must be allowed to
+// search them. It finds turns of threads whose directives are in the scope and in the
+// caller's capabilities.
 func (f *Finder) Threads(ctx context.Context, s *session.Session, c rye.Caller, q rye.SearchRequest) (*rye.SearchResult, error) {
 	defer f.rest.begin(f.Rest)()
 	may, err := searchableTurns(s, c, q)
@@ -76,7 +77,7 @@ func (f *Finder) Threads(ctx context.Context, s *session.Session, c rye.Caller, 
 	}
 }
 
-// searchableTurns says of which directives the threads are searched.
+// searchableTurns returns a filter for the directives whose threads are searched.
 func searchableTurns(s *session.Session, c rye.Caller, q rye.SearchRequest) (func(objects.ID) bool, error) {
 	if q.Space != "" && q.Space != "all" {
 		return nil, fault.New(fault.Usage, "search --space %s: threads lie in no space", q.Space).Advise("leave it out")
@@ -97,7 +98,7 @@ func searchableTurns(s *session.Session, c rye.Caller, q rye.SearchRequest) (fun
 	return func(id objects.ID) bool { return in.holds(id) && (may == nil || may(id)) }, nil
 }
 
-// scopeOfTurns is parseScope for threads: thread.acme.* are those of the directives below acme.
+// scopeOfTurns is parseScope for threads: thread.acme.* means the directives below acme.
 func scopeOfTurns(q rye.SearchRequest) (scope, error) {
 	rest, _ := strings.CutPrefix(strings.TrimPrefix(q.Scope, "rye.search."), rye.KindThread)
 	if q.Kind != "" && q.Kind != rye.KindThread || q.Scope != "" && rest == q.Scope {
@@ -108,7 +109,7 @@ func scopeOfTurns(q rye.SearchRequest) (scope, error) {
 	return in, err
 }
 
-// rankTurns answers a query from an index of the turns, and from what it does not have yet.
+// rankTurns answers a query from an index of the turns, and from newer turns without one.
 func (f *Finder) rankTurns(ctx context.Context, s *session.Session, turns *Turns, q rye.SearchRequest, query *search.Query) (*rye.SearchResult, error) {
 	words, notes := f.words.words(ctx, s, f.index.Stem)
 	o := search.Options{Stem: f.index.Stem, Words: words, Explain: q.Explain, Most: max(q.Offset, 0) + limitOf(q)}
@@ -137,7 +138,7 @@ func (f *Finder) rankTurns(ctx context.Context, s *session.Session, turns *Turns
 	return res, nil
 }
 
-// every is the answer to a query without words: all turns, the newest first. No index is needed.
+// every answers a query without words: all turns, the newest first. It needs no index.
 func (t *Turns) every(q rye.SearchRequest) *rye.SearchResult {
 	var all []int
 	part := search.Part{Entry: make([]int32, t.Listing.Len)}
@@ -155,7 +156,7 @@ func (t *Turns) every(q rye.SearchRequest) *rye.SearchResult {
 	return t.page(q, r, all)
 }
 
-// page shows the part of what was found that was asked for; found are the entries of the hits.
+// page shows the requested part of the found turns; found are the entries of the hits.
 func (t *Turns) page(q rye.SearchRequest, r *search.Ranking, found []int) *rye.SearchResult {
 	res := &rye.SearchResult{Query: q.Query, Limit: limitOf(q), Offset: q.Offset, Results: []rye.Hit{}, Total: r.Total, Notes: slices.Clone(t.Notes)}
 	from := min(max(q.Offset, 0), len(found))

@@ -10,15 +10,15 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// watched are the spaces on disk that were looked at, by their directories: as long as nothing
-// happens there, they need not be looked at again.
+// watched are the watches on visited spaces on disk, by directory: while nothing changes there,
+// a space need not be listed again.
 type watched struct {
 	mu sync.Mutex
 	of map[string]*space.Watch
 }
 
-// maxWatches is how many spaces are watched. Who has more projects than that at once waits for
-// their files to be listed.
+// maxWatches is the number of watched spaces. With more projects at once, searches list their
+// files each time.
 const maxWatches = 8
 
 func (w *watched) at(l *space.Layer) *space.Watch {
@@ -53,7 +53,7 @@ func (w *watched) close() {
 	w.of = nil
 }
 
-// looks is looks that reads the library once, and listens where nothing happens.
+// looks looks at the spaces: it reads the library once, and watches the others.
 func (f *Finder) looks(ctx context.Context, s *session.Session, only string) ([]*space.Look, error) {
 	return look.SpacesBy(ctx, s, only, func(ctx context.Context, s *session.Session, sp objects.Space) (*space.Look, error) {
 		if sp == objects.System {

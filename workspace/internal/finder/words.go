@@ -16,13 +16,13 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// wordsID is the configuration that says which words mean about the same, and which say little.
+// wordsID is the configuration of synonyms, and of words with little meaning.
 const wordsID = "rye/search"
 
-// wordsCaller reads it, for whoever searches: it says nothing about anybody's items.
+// wordsCaller reads it for every searching caller: it reveals nothing about anyone's items.
 var wordsCaller = rye.Program("search", "rye.load.config.*")
 
-// known remembers what a configuration came to, by the digests of what it was merged from.
+// known remembers the last vocabulary, by the digests of its configuration's sources.
 type known struct {
 	mu   sync.Mutex
 	from string
@@ -35,8 +35,8 @@ func (k *known) forget() {
 	k.from, k.is = "", nil
 }
 
-// words returns what the configuration says, and what a person should know about it: one
-// that cannot be used is left out, and the search goes on.
+// words returns the configured vocabulary, and notes about it for people. A configuration that
+// cannot be used is left out, and the search goes on.
 func (k *known) words(ctx context.Context, s *session.Session, stem func(string) string) (*search.Vocabulary, []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -72,10 +72,10 @@ func (k *known) words(ctx context.Context, s *session.Session, stem func(string)
 }
 
 // Making a vocabulary takes longer than a search, so its text is kept among the caches, after
-// a line with the digest of what it is made from and of the text.
+// a line with the digest of its sources and of the text.
 const wordsFile = "words.txt"
 
-// wordsVersion is of what stems and lines mean.
+// wordsVersion is the version of the stemming and of the file's form.
 const wordsVersion = "rye words 1\n"
 
 func wordsHead(from, text string) string {
@@ -83,7 +83,7 @@ func wordsHead(from, text string) string {
 	return sum.String() + "\n"
 }
 
-// keptWords returns the vocabulary that was made from the same; nil where none is kept.
+// keptWords returns the vocabulary made from the same sources; nil where none is kept.
 func keptWords(s *session.Session, from string) *search.Vocabulary {
 	if s.CacheDir == "" {
 		return nil
@@ -109,8 +109,8 @@ func keepWords(s *session.Session, from string, v *search.Vocabulary) {
 	}
 }
 
-// shippedWords says what the library's configuration is, where no space stands before it: it
-// need not be read again then, which takes longer than many searches. "" is not known.
+// shippedWords identifies the library's configuration, if no other space overrides it. It need
+// not be read again then, which takes longer than many searches. "" is unknown.
 func shippedWords(ctx context.Context, s *session.Session) string {
 	ref := objects.Ref{Kind: objects.Config, ID: wordsID}
 	for _, sp := range []objects.Space{objects.Project, objects.User} {
@@ -129,7 +129,7 @@ func shippedWords(ctx context.Context, s *session.Session) string {
 	return fmt.Sprintf("library %s %x", system.Digest(), epoch)
 }
 
-// wordsOf reads lists of words. What is none is passed over.
+// wordsOf reads lists of words, and skips other values.
 func wordsOf(v map[string]any) search.Words {
 	return search.Words{Same: lists(v["same"]), Synonyms: lists(v["synonyms"]), Common: texts(v["common"]), Weak: texts(v["weak"])}
 }
@@ -142,7 +142,7 @@ func lists(v any) (all [][]string) {
 	return all
 }
 
-// maxTexts bounds what one list of words may hold.
+// maxTexts bounds the length of one list of words.
 const maxTexts = 8192
 
 func texts(v any) (all []string) {

@@ -16,8 +16,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
-// Grant says whose a namespace of a registry is. Where the agreement of the signing key is
-// enough the change is made; otherwise it is written to a file, as ChangeRoot does.
+// Grant sets the owners of a namespace in a registry. Where the signing key is enough, the
+// change is made; otherwise it is written to a file, as in ChangeRoot.
 func Grant(ctx context.Context, s *custody.Desk, q rye.GrantRequest) (*rye.RootChange, error) {
 	if err := session.CheckNamespace(q.Namespace); err != nil {
 		return nil, err
@@ -47,21 +47,21 @@ func Grant(ctx context.Context, s *custody.Desk, q rye.GrantRequest) (*rye.RootC
 			Advise("rye registry members %s shows them", q.Namespace)
 	}
 	rep, err := r.propose(ctx, op, step{file: q.Out, dryRun: q.DryRun, mend: share.GrantCommand(q.Namespace, keys, "--yes")})
-	if err == nil && !q.DryRun && op.Located != "" && q.Located != "" { // who names an address agrees to it
+	if err == nil && !q.DryRun && op.Located != "" && q.Located != "" { // to name an address is to agree to it
 		_, err = share.AgreeTo(s, r.ID.String(), op.Located)
 	}
 	return rep, err
 }
 
 // usedUp reports whether a namespace where several keys must agree already derives from a
-// grant: then the same again is a new word, which rescues it (docs/format/registry.md).
+// grant: then an equal new grant has an effect, and rescues it (docs/format/registry.md).
 func (r *root) usedUp(g *oplog.Grant) bool {
 	st, err := r.reg.View(g.Namespace)
 	return err == nil && st.Threshold > 1 && st.Grant >= g.Since
 }
 
-// locate says in a grant which repository the namespace lies in, after looking whether its
-// log is there: "" leaves it, "-" is the registry's own.
+// locate sets the repository of the namespace in a grant, after a check that its log is there:
+// "" keeps it, "-" is the registry's own.
 func (r *root) locate(ctx context.Context, op *oplog.RootOp, where string) error {
 	switch where {
 	case "":
@@ -80,7 +80,7 @@ func (r *root) locate(ctx context.Context, op *oplog.RootOp, where string) error
 	return r.reg.MayLocate(ctx, op.Namespace, where)
 }
 
-// Checkpoint lets the root vouch for how far namespaces are.
+// Checkpoint lets the root sign the present positions of namespaces.
 func Checkpoint(ctx context.Context, s *custody.Desk, q rye.CheckpointRequest) (*rye.RootChange, error) {
 	r, err := openRoot(ctx, s, q.Registry, true)
 	if err != nil {
@@ -103,8 +103,8 @@ func Checkpoint(ctx context.Context, s *custody.Desk, q rye.CheckpointRequest) (
 	return r.propose(ctx, op, step{file: q.Out, dryRun: q.DryRun})
 }
 
-// vouchable returns the granted namespaces that are further than their last checkpoint, or
-// every one that is claimed.
+// vouchable returns the granted namespaces that are past their last checkpoint, or with every
+// all that are claimed.
 func (r *root) vouchable(ctx context.Context, every bool) (names []string, err error) {
 	all := r.Namespaces()
 	if err := r.reg.Sync(ctx, all...); err != nil {
@@ -128,7 +128,7 @@ func (r *root) vouchable(ctx context.Context, every bool) (names []string, err e
 	return names, nil
 }
 
-// keysOf reads keys that are spelled out or known here by their fingerprints, each once.
+// keysOf parses whole keys, and looks up fingerprints of known ones, each once.
 func keysOf(s *custody.Desk, texts []string) ([]trust.PublicKey, error) {
 	var keys []trust.PublicKey
 	for _, text := range texts {

@@ -12,10 +12,10 @@ import (
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
-// Mark changes what a registry says of published versions: "deprecate" warns of
-// them, "yank" takes them out of new selections, "unyank" takes both back,
-// "revoke" forbids them for good, even where they are locked, and "redact" says beside that that
-// their bytes are to go: see Rebuild. It is a signed operation in the namespace's log.
+// Mark changes the status of published versions: "deprecate" warns of them, "yank" takes them
+// out of new selections, "unyank" takes both back, "revoke" forbids them for good, even where
+// they are locked, and "redact" also demands that their bytes be deleted: see Rebuild. It is a
+// signed operation in the namespace's log.
 func Mark(ctx context.Context, s *custody.Desk, q rye.MarkRequest) (*rye.MarkReport, error) {
 	do := oplog.OpKind(q.Do)
 	if !slices.Contains(registry.Marks, do) {
@@ -62,7 +62,7 @@ type markIn struct {
 	reg      *registry.Registry
 }
 
-// proposeMark makes a proposal where other keys must agree, and is nil where not.
+// proposeMark makes a proposal where other keys must agree; otherwise it returns nil.
 func proposeMark(ctx context.Context, s *custody.Desk, q rye.MarkRequest, in markIn) (*rye.MarkReport, error) {
 	kind := oplog.OpKind(q.Do)
 	if !oplog.Governs(kind) {

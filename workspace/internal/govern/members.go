@@ -18,7 +18,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
-// Members lists the keys of a namespace, or changes which there are.
+// Members lists or changes the keys of a namespace.
 func Members(ctx context.Context, s *custody.Desk, q rye.MembersRequest) (*rye.MembersReport, error) {
 	change := len(q.Add)+len(q.Retire) > 0 || q.Threshold > 0 && len(q.Transfer) == 0
 	if change && (q.Join || len(q.Transfer) > 0) || q.Join && len(q.Transfer) > 0 {
@@ -41,7 +41,7 @@ func Members(ctx context.Context, s *custody.Desk, q rye.MembersRequest) (*rye.M
 	return m.report("listed"), nil
 }
 
-// RevokeKey takes back what keys signed for a namespace from a position on.
+// RevokeKey revokes the signatures of keys in a namespace from a position on.
 func RevokeKey(ctx context.Context, s *custody.Desk, q rye.RevokeKeyRequest) (*rye.MembersReport, error) {
 	if strings.TrimSpace(q.Reason) == "" {
 		return nil, fault.New(fault.Usage, "registry revoke-key: say why: every reader is told").Advise("--reason '...'")
@@ -90,10 +90,10 @@ func RevokeKey(ctx context.Context, s *custody.Desk, q rye.RevokeKeyRequest) (*r
 	return m.change(ctx, ops, lines, step{file: q.Out, dryRun: q.DryRun})
 }
 
-// shownDrops bounds the operations that are shown one by one.
+// shownDrops bounds the number of operations that are shown one by one.
 const shownDrops = 20
 
-// dropLines are what a person is shown of operations that are dropped.
+// dropLines describes dropped operations for people.
 func dropLines(drops []oplog.Drop) (lines []string) {
 	for _, d := range drops[:min(len(drops), shownDrops)] {
 		lines = append(lines, d.String())
@@ -104,8 +104,8 @@ func dropLines(drops []oplog.Drop) (lines []string) {
 	return lines
 }
 
-// askDrops asks about operations that are dropped although their change lists can be read: what
-// they say is lost with them. No --yes answers that.
+// askDrops asks about dropped operations with readable change lists, whose content is lost
+// with them. --yes does not answer that.
 func (m *members) askDrops(ctx context.Context, q rye.RevokeKeyRequest, op oplog.Op, drops []oplog.Drop) error {
 	readable := slices.DeleteFunc(slices.Clone(drops), func(d oplog.Drop) bool { return !d.Readable })
 	if len(readable) == 0 || q.Drop || q.DryRun {
@@ -125,9 +125,9 @@ func (m *members) askDrops(ctx context.Context, q rye.RevokeKeyRequest, op oplog
 		Mend: fault.Advice("look with --dry-run, then the same with --drop")})
 }
 
-// rescue puts before a key-revoke what makes a key a member that the root granted the namespace
-// to: in one push, for the state between the two need not be derived. Where several must agree
-// it takes the place of them all.
+// rescue puts before a key-revoke an operation that makes a key a member, by the root's grant.
+// Both go in one push, since the state between them need not be derivable. Where several keys
+// must agree, the new key replaces them all.
 func (m *members) rescue(me trust.PublicKey, op oplog.Op, lines []string) ([]oplog.Op, []string) {
 	first := oplog.Op{Kind: oplog.OpKeyAdd, Keys: []oplog.KeyGrant{{Public: me}}}
 	note := []string{"add    " + me.String() + ", which the root granted " + m.state.Namespace + "/ to"}
@@ -138,7 +138,8 @@ func (m *members) rescue(me trust.PublicKey, op oplog.Op, lines []string) ([]opl
 	return []oplog.Op{first, op}, append(append(note, "every reader is asked before that counts"), lines...)
 }
 
-// Void voids a malformed operation of a namespace, which has no effect: readers report it no more.
+// Void voids a malformed operation of a namespace, which has no effect: readers report it no
+// more.
 func Void(ctx context.Context, s *custody.Desk, q rye.VoidRequest) (*rye.MembersReport, error) {
 	m, err := openMembers(ctx, s, q.Registry, q.Namespace)
 	if err != nil {
@@ -153,7 +154,7 @@ func Void(ctx context.Context, s *custody.Desk, q rye.VoidRequest) (*rye.Members
 	return m.change(ctx, []oplog.Op{op}, []string{text, "it has no effect, and is reported no more"}, step{file: q.Out, dryRun: q.DryRun})
 }
 
-// members is a namespace whose keys are looked at.
+// members is a namespace and its keys.
 type members struct {
 	s     *custody.Desk
 	name  string // of the registry in this project
@@ -162,8 +163,8 @@ type members struct {
 	state oplog.State
 }
 
-// openBeyond is openMembers where the state of the namespace cannot be read, too: then it is
-// what the log tells.
+// openBeyond is openMembers that also accepts a namespace with an unreadable state: then it
+// derives the state from the log as far as it can.
 func openBeyond(ctx context.Context, s *custody.Desk, name, ns string) (*members, error) {
 	m, err := openMembers(ctx, s, name, ns)
 	if err == nil || ctx.Err() != nil {
@@ -186,7 +187,7 @@ func openBeyond(ctx context.Context, s *custody.Desk, name, ns string) (*members
 	}
 	if none != nil {
 		reg.Close()
-		return nil, err // what the ordinary way failed for
+		return nil, err // the error of the ordinary way
 	}
 	return m, nil
 }
@@ -212,7 +213,7 @@ func openMembers(ctx context.Context, s *custody.Desk, name, ns string) (*member
 	if m.root, err = reg.Root(ctx); err == nil {
 		m.state, err = reg.View(ns)
 	}
-	if fault.Is(err, fault.NotFound) { // nobody has claimed it
+	if fault.Is(err, fault.NotFound) { // no one has claimed it
 		m.state, err = oplog.NewState(m.root, ns), nil
 	}
 	if err != nil {
@@ -235,8 +236,8 @@ func (m *members) report(status string) *rye.MembersReport {
 	return rep
 }
 
-// join makes the signing key a member where the root granted it the namespace, and
-// otherwise writes the request that a member is to be sent.
+// join makes the signing key a member where the root granted it the namespace. Otherwise it
+// writes the request to send to a member.
 func (m *members) join(ctx context.Context, q rye.MembersRequest) (*rye.MembersReport, error) {
 	key, err := m.s.Keys.Signer(ctx)
 	if err != nil {
@@ -267,7 +268,7 @@ func (m *members) join(ctx context.Context, q rye.MembersRequest) (*rye.MembersR
 	return rep, nil
 }
 
-// unclaimed says how a key comes to a namespace that has no log yet.
+// unclaimed explains how a key gets a namespace without a log.
 func (m *members) unclaimed(me trust.PublicKey) error {
 	ns, g := m.state.Namespace, m.root.Grant(m.state.Namespace)
 	err := fault.New(fault.NotFound, "namespace %s: nobody has published anything in it, so it has no members", ns)
@@ -308,7 +309,7 @@ func (m *members) amend(ctx context.Context, q rye.MembersRequest) (*rye.Members
 	return m.change(ctx, ops, lines, step{file: q.Out, dryRun: q.DryRun})
 }
 
-// transfer hands the namespace on: new owners take the place of all present members.
+// transfer hands the namespace on: new owners replace all present members.
 func (m *members) transfer(ctx context.Context, q rye.MembersRequest) (*rye.MembersReport, error) {
 	op := oplog.Op{Kind: oplog.OpTransfer}
 	var lines []string
@@ -326,12 +327,12 @@ func (m *members) transfer(ctx context.Context, q rye.MembersRequest) (*rye.Memb
 		}
 	}
 	if op.Threshold = q.Threshold; op.Threshold == 1 {
-		op.Threshold = 0 // which is the one spelling of one
+		op.Threshold = 0 // 0 is the only encoding of one
 	}
 	return m.change(ctx, []oplog.Op{op}, append(lines, "every reader is asked before that counts"), step{file: q.Out, dryRun: q.DryRun})
 }
 
-// noRequest says what a member has to be sent where a bare key was given.
+// noRequest explains the request that is needed in place of a bare key.
 func noRequest(text string, err error, ns string) error {
 	if _, bad := trust.ParsePublicKey(text); bad == nil || strings.HasPrefix(text, "SHA256:") {
 		return fault.New(fault.Untrusted, "add %s: it comes without the proof that its owner agrees", words.Brief(text)).
@@ -342,7 +343,7 @@ func noRequest(text string, err error, ns string) error {
 
 // keyNamed finds a key of the namespace by its line or fingerprint.
 func (m *members) keyNamed(text string) (oplog.Key, error) {
-	line, _ := trust.ParsePublicKey(text) // the zero key, which is nobody's, for a fingerprint
+	line, _ := trust.ParsePublicKey(text) // for a fingerprint the zero key, which is no one's
 	for _, k := range m.state.Keys() {
 		if k.Public == line || k.Public.String() == text {
 			return k, nil
@@ -397,7 +398,7 @@ func (m *members) change(ctx context.Context, ops []oplog.Op, lines []string, ho
 	return rep, nil
 }
 
-// mayNotChange names the way in for a key that is no member.
+// mayNotChange adds advice for a key that is no member.
 func mayNotChange(err error, s oplog.State, me trust.PublicKey) error {
 	if k, ok := s.Key(me.Fingerprint()); !ok || k.State != oplog.KeyActive {
 		return fault.New(fault.CodeOf(err), "%w", err).Advise("only an active member changes them: rye registry members %s", s.Namespace)

@@ -10,8 +10,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// PushMirrors brings addresses of a registry up to the newest that any of them shows, or a
-// repository that is named, which may be empty.
+// PushMirrors brings addresses of a registry, or a named repository, which may be empty, up to
+// the newest state that any address shows.
 func PushMirrors(ctx context.Context, s *custody.Desk, q rye.MirrorRequest) (*rye.MirrorReport, error) {
 	r, err := openRoot(ctx, s, q.Registry, true)
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
-// ApproveRoot adds the signing key's agreement to a proposal of the root or of a namespace,
-// in its file.
+// ApproveRoot adds the signing key's approval to a proposal for the root or a namespace, in
+// its file.
 func ApproveRoot(ctx context.Context, s *custody.Desk, q rye.RootProposalRequest) (*rye.RootChange, error) {
 	return withProposal(ctx, s, q, "approved")
 }
 
-// CommitRoot signs a proposal that enough keys agreed to and publishes it.
+// CommitRoot signs and publishes a proposal that enough keys approved.
 func CommitRoot(ctx context.Context, s *custody.Desk, q rye.RootProposalRequest) (*rye.RootChange, error) {
 	return withProposal(ctx, s, q, "committed")
 }
@@ -57,33 +57,33 @@ func withProposal(ctx context.Context, s *custody.Desk, q rye.RootProposalReques
 	return advance(ctx, s, &rootProposal{r, op}, how)
 }
 
-// proposal is an operation, of the root or of a namespace, that several keys must agree to.
+// proposal is an operation on the root or a namespace that several keys must agree to.
 type proposal interface {
-	// judge compares it with the registry as it is: who agreed, when the key does, too.
+	// judge compares it with the present registry: the keys that agree, including the given one.
 	judge(context.Context, trust.PublicKey) (oplog.Agreement, error)
-	// mayCommit refuses what the readers of the registry would refuse.
+	// mayCommit refuses a commit that the registry's readers would refuse.
 	mayCommit(oplog.Agreement, trust.PublicKey) error
 	describe() *rye.RootChange
 	topic() string // of the question
-	file() string  // where it is written when nothing else is said
+	file() string  // its default path
 	text() string
 	approve(context.Context, trust.Signer) error
 	commit(context.Context, trust.Signer) error
 }
 
-// step is what is to be done with a proposal.
+// step is the next step for a proposal.
 type step struct {
-	status string // when it is done: proposed (and committed at once if that can be), approved, committed
-	file   string // where the proposal is, or is to be written; "" names one after its position
+	status string // afterwards: proposed (and committed at once if possible), approved, committed
+	file   string // where the proposal is, or should be written; "" is a name with its position
 	dryRun bool
-	mend   fault.Hint // what says yes; zero: the same with --yes
+	mend   fault.Hint // the command that says yes; zero: the same with --yes
 }
 
 // wouldBe are the statuses of a dry run.
 var wouldBe = map[string]string{"committed": "would-commit", "proposed": "would-propose", "approved": "would-approve"}
 
-// advance brings a proposal one step further: it approves it, or commits it when that was
-// asked for, or when nothing more is missing of a new one.
+// advance brings a proposal one step further. It approves it, or commits it if asked to, or if
+// a new one needs no other key.
 func advance(ctx context.Context, s *custody.Desk, p proposal, how step) (*rye.RootChange, error) {
 	signer, err := s.Keys.Signer(ctx)
 	if err != nil {

@@ -12,18 +12,18 @@ import (
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
-// namespaceProposal is an operation of a namespace that several of its keys must agree to.
+// namespaceProposal is an operation on a namespace that several of its keys must agree to.
 type namespaceProposal struct {
 	*members
 	op oplog.Op
 }
 
-// needsOthers reports whether a key is not enough for any of the operations.
+// needsOthers reports whether one of the operations needs more than this key.
 func (m *members) needsOthers(ops []oplog.Op, me trust.PublicKey) bool {
 	return slices.ContainsFunc(ops, func(op oplog.Op) bool { return m.state.NeedsOthers(m.root, op, me) })
 }
 
-// propose makes a proposal of the one operation that is wanted.
+// propose makes a proposal of the one given operation.
 func (m *members) propose(ctx context.Context, ops []oplog.Op, me trust.PublicKey, q step) (*rye.RootChange, error) {
 	if len(ops) != 1 {
 		return nil, fault.New(fault.Usage, "%s: %d keys must agree to each change, so one change at a time", m.state.Namespace, m.state.Threshold).

@@ -11,10 +11,10 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// judgeFor bounds how long a host looks at one push.
+// judgeFor bounds the time for checking one push on a host.
 const judgeFor = 5 * time.Minute
 
-// Receive judges a push to a repository that holds a registry, before the host makes it.
+// Receive checks a push to a repository that holds a registry, before the host accepts it.
 func Receive(ctx context.Context, now time.Time, q rye.ReceiveRequest) (*rye.ReceiveReport, error) {
 	moves, err := registry.ParseMoves(q.Moves)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
-// Root describes who holds the root of a registry: as it is now, or offline as it was
-// last verified.
+// Root lists the keys that hold the root of a registry: as they are now, or offline as last
+// verified.
 func Root(ctx context.Context, s *custody.Desk, q rye.RegistryRequest) (*rye.RootInfo, error) {
 	r, err := openRoot(ctx, s, q.Registry, !s.Offline)
 	if err != nil {
@@ -32,9 +32,9 @@ func Root(ctx context.Context, s *custody.Desk, q rye.RegistryRequest) (*rye.Roo
 	return info, nil
 }
 
-// ChangeRoot changes who holds the root of a registry, or how many must agree. Where
-// the agreement of the signing key is enough the change is made; otherwise it is written
-// to a file, which the others approve and one of them commits.
+// ChangeRoot changes the keys that hold the root of a registry, or how many must agree. Where
+// the signing key is enough, the change is made; otherwise it is written to a file, which the
+// others approve and one of them commits.
 func ChangeRoot(ctx context.Context, s *custody.Desk, q rye.RootChangeRequest) (*rye.RootChange, error) {
 	r, err := openRoot(ctx, s, q.Registry, true)
 	if err != nil {
@@ -94,11 +94,11 @@ func (r *root) readRoot(ctx context.Context) (oplog.Root, error) {
 	return now, share.UpdateRoots(r.s, r.reg.ID(), now)
 }
 
-// newKeys returns the root keys after the change that q asks for.
+// newKeys returns the root keys after the requested change.
 func (r *root) newKeys(q rye.RootChangeRequest) ([]trust.PublicKey, error) {
 	keys := slices.Clone(r.Keys)
 	for _, text := range q.Remove {
-		line, _ := trust.ParsePublicKey(text) // the zero key, which is no root key, for a fingerprint
+		line, _ := trust.ParsePublicKey(text) // for a fingerprint the zero key, which is no root key
 		i := slices.IndexFunc(keys, func(k trust.PublicKey) bool { return k == line || k.String() == text })
 		if i < 0 {
 			return nil, fault.New(fault.NotFound, "remove %s: it is not a root key", words.Brief(text)).Advise("rye registry root show lists them")
@@ -119,7 +119,7 @@ func (r *root) newKeys(q rye.RootChangeRequest) ([]trust.PublicKey, error) {
 	return keys, nil
 }
 
-// propose makes a new proposal of the root, or commits it at once where one key is enough.
+// propose makes a new proposal for the root, or commits it at once where one key is enough.
 func (r *root) propose(ctx context.Context, op oplog.RootOp, q step) (*rye.RootChange, error) {
 	op, err := r.reg.Propose(ctx, op)
 	if err != nil {
@@ -129,7 +129,7 @@ func (r *root) propose(ctx context.Context, op oplog.RootOp, q step) (*rye.RootC
 	return advance(ctx, r.s, &rootProposal{r, op}, q)
 }
 
-// rootProposal is an operation of the root that needs agreement.
+// rootProposal is an operation on the root that needs agreement.
 type rootProposal struct {
 	*root
 	op oplog.RootOp
@@ -140,7 +140,7 @@ func (p *rootProposal) judge(_ context.Context, me trust.PublicKey) (oplog.Agree
 		return oplog.Agreement{}, err
 	}
 	op := p.op
-	op.Time = p.s.Now() // of the commit, were it made now: what is over is said before anybody agrees
+	op.Time = p.s.Now() // as if it were committed now: expired values are reported before anyone agrees
 	return p.Agreement(op, me)
 }
 
@@ -154,7 +154,7 @@ func (p *rootProposal) approve(ctx context.Context, signer trust.Signer) error {
 
 func (p *rootProposal) topic() string { return "root of registry " + p.name }
 
-// commit publishes an operation of the root and follows it in the trust store.
+// commit publishes an operation on the root and updates the trust store.
 func (p *rootProposal) commit(ctx context.Context, signer trust.Signer) error {
 	if err := p.reg.CommitRoot(ctx, share.By(p.s, signer), p.op.Without(signer.Public().Fingerprint())); err != nil {
 		return err
@@ -163,8 +163,8 @@ func (p *rootProposal) commit(ctx context.Context, signer trust.Signer) error {
 	return err
 }
 
-// mayAgree refuses a key that neither holds the root nor is to hold it: its agreement
-// would count for nothing.
+// mayAgree refuses a key that neither holds the root nor will hold it: its approval would have
+// no effect.
 func (r *root) mayAgree(op oplog.RootOp, me trust.PublicKey) error {
 	if slices.Contains(r.Keys, me) || op.Kind == oplog.OpRoots && slices.Contains(op.Keys, me) {
 		return nil
@@ -173,8 +173,8 @@ func (r *root) mayAgree(op oplog.RootOp, me trust.PublicKey) error {
 		Advise("RYE_KEY=<name of a root key>, and the same again")
 }
 
-// mayCommit refuses what the readers of the registry would refuse. One key that
-// approved and signs is one agreement.
+// mayCommit refuses a commit that the registry's readers would refuse. One key that approved
+// and signs is one agreement.
 func (p *rootProposal) mayCommit(got oplog.Agreement, me trust.PublicKey) error {
 	r := p.root
 	switch {
@@ -200,7 +200,7 @@ func (p *rootProposal) describe() *rye.RootChange {
 	return c
 }
 
-// mendThreshold names the way out when fewer keys would be left than must agree.
+// mendThreshold adds advice when fewer keys would remain than must agree.
 func mendThreshold(err error, threshold, keys int) error {
 	if fault.Is(err, fault.Usage) && keys > 0 && keys < threshold {
 		return fault.New(fault.Usage, "%w", err).Advise("--threshold %d, or less", keys)

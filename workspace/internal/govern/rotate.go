@@ -29,9 +29,9 @@ func RotatedRoots(s *custody.Desk, key trust.PublicKey) []string {
 	return ids
 }
 
-// RotatedBindings returns the namespaces of registries where a key is current, with what
-// its rotation does there; local leaves the registries alone. With an error, which
-// refuses the rotation offline, it returns them too.
+// RotatedBindings returns the namespaces of registries where a key is current, with the effect
+// of its rotation there; local leaves the registries alone. It returns them also beside the
+// error that refuses the rotation offline.
 func RotatedBindings(s *custody.Desk, key trust.PublicKey, local bool) ([]rye.RotatedBinding, error) {
 	var all []rye.RotatedBinding
 	for _, b := range s.Trust.Bindings() {
@@ -64,8 +64,8 @@ func PatternsToSign(all []rye.RotatedBinding) []string {
 	return patterns
 }
 
-// AddressOf returns the address that the project uses for a registry, where the user agreed
-// to that, or else the one in the trust store.
+// addressOf returns the address that the project uses for a registry, where the user agreed to
+// it, or else the one in the trust store.
 func addressOf(s *custody.Desk, reg trust.Registry) string {
 	if s.Project != nil {
 		for _, name := range slices.Sorted(maps.Keys(s.Project.Registries)) {
@@ -77,8 +77,8 @@ func addressOf(s *custody.Desk, reg trust.Registry) string {
 	return reg.URL
 }
 
-// RotateBindings replaces the old key by the new one in each of the namespaces, and says
-// so in their status. What an earlier, interrupted rotation did already is not repeated.
+// RotateBindings replaces the old key by the new one in each of the namespaces, and sets their
+// status. It skips the completed steps of an earlier, interrupted rotation.
 func RotateBindings(ctx context.Context, s *custody.Desk, pair custody.KeyPair, all []rye.RotatedBinding) error {
 	for i := range all {
 		if all[i].Status == left {
@@ -116,7 +116,7 @@ func rotateBinding(ctx context.Context, s *custody.Desk, pair custody.KeyPair, b
 	return share.UpdateTrust(ctx, s, reg, b.Namespace)
 }
 
-// rotating is a namespace where one key takes the place of another.
+// rotating is a namespace where one key replaces another.
 type rotating struct {
 	s    *custody.Desk
 	reg  *registry.Registry
@@ -124,9 +124,9 @@ type rotating struct {
 	pair custody.KeyPair
 }
 
-// addKey publishes the new key with its proof, signed by the old key. Where others must
-// agree it leaves a proposal for them and stops: until they did, the old key stays the one
-// that signs, and the rotation goes on when it is called again.
+// addKey publishes the new key with its proof, signed by the old key. Where others must agree
+// it leaves a proposal for them and stops: until then the old key stays the signing key, and
+// the rotation continues when it is called again.
 func (r rotating) addKey(ctx context.Context) error {
 	st, err := r.reg.View(r.ns)
 	if err != nil || isActive(st, r.pair.New) {
@@ -153,8 +153,8 @@ func (r rotating) addKey(ctx context.Context) error {
 		Advise("send %s to the others, for rye registry approve and commit; then rye key rotate goes on", file)
 }
 
-// retireKey retires the old key, signed by the new one. Where more than these two must agree
-// it leaves a proposal for the others, and returns its file.
+// retireKey retires the old key, signed by the new one. Where more than these two must agree it
+// leaves a proposal for the others, and returns its file.
 func (r rotating) retireKey(ctx context.Context) (file string, err error) {
 	st, err := r.reg.View(r.ns)
 	if err != nil || !isActive(st, r.pair.Old) {
@@ -182,8 +182,8 @@ func (r rotating) retireKey(ctx context.Context) (file string, err error) {
 	return "", err
 }
 
-// propose writes a proposal that these keys agree to, and returns its file. One that is there
-// already is left as it is: others may have agreed to it meanwhile.
+// propose writes a proposal that these keys agree to, and returns its file. It keeps an
+// existing file: others may have approved it meanwhile.
 func (r rotating) propose(ctx context.Context, op oplog.Op, by ...trust.Signer) (string, error) {
 	op, err := r.reg.ProposeOp(ctx, r.ns, by[0].Public(), op)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
-// Verify brings registries up to date as Sync does, then replays the logs of their
-// namespaces from their claims with everything that was written, and asks for every object
-// that they name. What is missing is an error, after everything was looked at.
+// Verify brings registries up to date as Sync does. It replays the logs of their namespaces
+// from the claims, and asks for every object that the logs name. Missing objects are an error,
+// after all checks.
 func Verify(ctx context.Context, s *custody.Desk, q rye.RegistryVerifyRequest) ([]rye.RegistryInfo, error) {
 	s = s.Looking()
 	all, err := share.Sync(ctx, s, rye.RegistryRequest{Registry: q.Registry})
@@ -64,8 +64,8 @@ func checked(c registry.Checked) *rye.RegistryCheck {
 		Redacted: c.Redacted, Pruned: c.Pruned, Missing: c.Missing}
 }
 
-// Rebuild makes the branch that keeps a namespace's content anew, without what was redacted
-// and old states; what the host lost and this machine has is sent again.
+// Rebuild rebuilds the branch that keeps a namespace's content, without redacted bytes and old
+// states. It sends again the objects that the host lost and this machine has.
 func Rebuild(ctx context.Context, s *custody.Desk, q rye.RebuildRequest) (*rye.RegistryCheck, error) {
 	m, err := openMembers(ctx, s, q.Registry, q.Namespace)
 	if err != nil {

@@ -13,23 +13,23 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// acceptRef is the item that says which findings a project accepts (docs/format/audit.md). It
-// is signed, and counts as far as its signer does: an item cannot accept what is found in it,
-// nor can a file that came along with it.
+// acceptRef is the item that lists the findings that a project accepts (docs/format/audit.md).
+// It is signed, and counts as far as its signer does: neither an audited item nor a file that
+// arrived with it can accept findings.
 var acceptRef = objects.Ref{Kind: objects.Config, ID: "local/audit"}
 
 const maxAccepted = 10_000
 
-// acceptance is one line of it: these bytes, this rule, for this reason.
+// acceptance is one line of that item: these bytes, this rule, for this reason.
 type acceptance struct {
-	Item   string `json:"item"` // or the path of a file that is none
+	Item   string `json:"item"` // or the path of a file that is no item
 	Rule   string `json:"rule"`
 	SHA256 string `json:"sha256"`
 	Reason string `json:"reason"`
 }
 
-// accept moves the findings that a signer accepted to those that are told apart. An acceptance
-// that cannot be believed is a finding itself.
+// accept moves the findings that a signer accepted to the list of accepted ones. An acceptance
+// without trust is a finding itself.
 func accept(ctx context.Context, s *session.Session, rep *rye.AuditReport) {
 	f, err := s.Stack.Find(ctx, acceptRef)
 	if fault.Is(err, fault.NotFound) {
@@ -56,7 +56,7 @@ func accept(ctx context.Context, s *session.Session, rep *rye.AuditReport) {
 				reason = reasons[acceptance{Item: name, Rule: x.Rule, SHA256: x.SHA256}]
 			}
 		}
-		// What is not about a text has no digest, and nobody accepts it here.
+		// A finding that is not about a text has no digest, and cannot be accepted here.
 		if reason == "" || x.SHA256 == "" || x.Item == acceptRef.String() {
 			rest = append(rest, x)
 			continue
@@ -67,7 +67,7 @@ func accept(ctx context.Context, s *session.Session, rep *rye.AuditReport) {
 	rep.Findings = rest
 }
 
-// acceptances reads what an item accepts.
+// acceptances reads the list of an item.
 func acceptances(it *objects.Item) (list []acceptance, err error) {
 	raw, err := json.Marshal(it.Meta.Config["accept"])
 	if err == nil && string(raw) != "null" {

@@ -22,8 +22,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
-// Audit looks at everything that the project has and locks: what each item is worth, what
-// registries were seen to say of it, and what its text says. It asks no registry and changes
+// Audit checks everything that the project has and locks: the state of each item, the
+// registries' last known warnings about it, and its text. It asks no registry and changes
 // nothing.
 func Audit(ctx context.Context, d *custody.Desk, _ rye.AuditRequest) (*rye.AuditReport, error) {
 	rep := &rye.AuditReport{}
@@ -76,7 +76,7 @@ func finding(rule string, s audit.Severity, item, path, says string, mend fault.
 	return rye.AuditFinding{Rule: rule, Severity: s.String(), Item: item, Path: path, Says: says, Mend: mend}
 }
 
-// worth says what is wrong with an item besides what its text says.
+// worth reports problems of an item other than its text's.
 func worth(f space.Finding) []rye.AuditFinding {
 	if f.Err == nil || f.Asset || f.State == objects.Absent {
 		return nil
@@ -100,7 +100,7 @@ func worth(f space.Finding) []rye.AuditFinding {
 	return []rye.AuditFinding{finding(rule, severity, item, path, f.Err.Error(), fault.HintOf(f.Err))}
 }
 
-// revokedElsewhere reports the items whose bytes were revoked where that does not reach them.
+// revokedElsewhere reports items whose bytes are revoked in a place that does not reach them.
 func revokedElsewhere(s *session.Session, found []space.Finding) (all []rye.AuditFinding, err error) {
 	paths := map[objects.Ref]string{}
 	same, err := look.RevokedElsewhere(s, func(yield func(space.Row) bool) {
@@ -119,7 +119,7 @@ func revokedElsewhere(s *session.Session, found []space.Finding) (all []rye.Audi
 	return all, err
 }
 
-// drifted says where the lock and what is here differ.
+// drifted reports the differences between the lock and the items here.
 func drifted(ctx context.Context, d *custody.Desk) (all []rye.AuditFinding) {
 	if d.Lock == nil {
 		return nil
@@ -140,7 +140,7 @@ func drifted(ctx context.Context, d *custody.Desk) (all []rye.AuditFinding) {
 	return all
 }
 
-// said tells what registries were seen to say of the versions that the lock pins.
+// said reports the registries' last known warnings about the versions in the lock.
 func said(s *session.Session) (all []rye.AuditFinding, err error) {
 	if s.Lock == nil {
 		return nil, nil
@@ -172,8 +172,8 @@ func said(s *session.Session) (all []rye.AuditFinding, err error) {
 
 func byName(a, b objects.Ref) int { return cmp.Compare(a.String(), b.String()) }
 
-// stale tells which namespaces of the lock are known only as they were beyond the time that
-// their registry called fresh.
+// stale reports namespaces of the lock whose last known state is past the time for which their
+// registry called it fresh.
 func stale(ctx context.Context, s *session.Session) (all []rye.AuditFinding, err error) {
 	if s.Lock == nil {
 		return nil, nil
@@ -194,7 +194,7 @@ func stale(ctx context.Context, s *session.Session) (all []rye.AuditFinding, err
 		root, err := reg.Root(ctx)
 		reg.Close()
 		if err != nil {
-			continue // never asked: said of each item
+			continue // never asked: reported for each item
 		}
 		for _, ns := range slices.Sorted(maps.Keys(s.Lock.Namespaces)) {
 			g := root.Grant(ns)
@@ -208,8 +208,8 @@ func stale(ctx context.Context, s *session.Session) (all []rye.AuditFinding, err
 	return all, nil
 }
 
-// texts reads the text of every file of the project, item or not, and of every item that the
-// lock brings.
+// texts reads the text of every file of the project, item or not, and of every item from the
+// lock.
 func texts(ctx context.Context, s *session.Session, rep *rye.AuditReport, found []space.Finding) error {
 	files, err := files(ctx, s.ProjectDir)
 	if err != nil {
@@ -248,7 +248,7 @@ func texts(ctx context.Context, s *session.Session, rep *rye.AuditReport, found 
 	return nil
 }
 
-// Rules are the rules of texts, with what each is about.
+// Rules are the rules of texts, each with its subject.
 var Rules = map[string]string{
 	"hidden-unicode": "characters that nobody sees and a model reads", "pipe-to-shell": "what is downloaded is run", "encoded-command": "a command that cannot be read",
 	"remote-shell": "a shell for somebody elsewhere", "secrets-leave": "secrets are sent away", "destructive-command": "a command that destroys",

@@ -15,10 +15,10 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// asker is the project itself as it stands at the head of chains.
+// asker is the project itself at the head of chains.
 const asker = session.ProjectFile
 
-// survey is what the spaces say of each other. It is safe for concurrent use while it is made.
+// survey is the graph of uses between items. It is safe for concurrent use while it is made.
 type survey struct {
 	mu    sync.Mutex
 	edges []edge
@@ -26,11 +26,11 @@ type survey struct {
 	facts map[string]fact
 }
 
-// fact is what a tree tells of an item besides its name.
+// fact holds an item's details for a tree, besides its name.
 type fact struct{ version, space string }
 
-// surveyOf reads every item that is there or locked, whatever it is worth: who asks why
-// something is here wants to know of unsigned items, too.
+// surveyOf reads every present or locked item, in any state: the question why something is
+// here includes unsigned items.
 func surveyOf(ctx context.Context, s *session.Session) (*survey, error) {
 	v := &survey{facts: map[string]fact{}}
 	for sp := objects.Project; sp >= objects.System; sp-- {
@@ -69,7 +69,7 @@ func surveyOf(ctx context.Context, s *session.Session) (*survey, error) {
 
 const runsThrough = "runs through"
 
-// note keeps what one finding says of others. The highest space's word about an item counts.
+// note keeps the references of one finding. The highest space's facts about an item count.
 func (v *survey) note(f space.Finding) {
 	if f.Ref.Kind == "" || f.Item == nil {
 		return
@@ -150,7 +150,7 @@ func Tree(ctx context.Context, s *session.Session, q rye.TreeRequest) (*rye.Tree
 	return rep, nil
 }
 
-// tops are rye.yaml and the items of the project that nothing of the project leads to.
+// tops are rye.yaml and the items of the project that nothing else in the project leads to.
 func (v *survey) tops(g graph) []string {
 	var tops []string
 	for _, name := range g.roots {
@@ -163,7 +163,7 @@ func (v *survey) tops(g graph) []string {
 	return tops
 }
 
-// known refuses a name that nothing has and nothing leads to.
+// known refuses a name without an item and without a use.
 func (v *survey) known(g graph, name string) error {
 	if _, ok := v.facts[name]; ok || len(g.up[name]) > 0 {
 		return nil

@@ -16,26 +16,26 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// maxFiles bounds how many files of one project are read.
+// maxFiles bounds the number of files read in one project.
 const maxFiles = 200_000
 
 // source is one text: a file of the project, or the bytes of an item that lies in the record.
 type source struct {
 	item string
 	path string // below the project; "" for bytes
-	name string // by which its form is known
+	name string // tells its format
 	raw  []byte
 }
 
-// places are what of a project is read: the directories of items, and files that start servers
-// for a model.
+// places are the read parts of a project: the directories of items, and files that start
+// servers for a model.
 var (
 	places  = []string{".ai/directives", ".ai/tools", ".ai/knowledge", ".ai/config", ".ai/bundles"}
 	servers = []string{".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json", ".gemini/settings.json", ".codex/config.toml"}
 )
 
-// files lists the texts of a project. Links are not followed: what they lead to is no part of
-// it, and no item.
+// files lists the texts of a project. It does not follow links: their targets are not part of
+// the project, and no items.
 func files(ctx context.Context, dir string) (all []source, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -48,7 +48,7 @@ func files(ctx context.Context, dir string) (all []source, err error) {
 			case errors.Is(err, fs.ErrNotExist):
 				return nil
 			case err != nil:
-				all = append(all, source{path: name, name: name}) // reading it says why not
+				all = append(all, source{path: name, name: name}) // reading it reports the reason
 				return nil
 			case !d.Type().IsRegular():
 				return ctx.Err()
@@ -74,13 +74,13 @@ func files(ctx context.Context, dir string) (all []source, err error) {
 	return all, nil
 }
 
-// outcome is what became of reading one text.
+// outcome is the result of reading one text.
 type outcome struct {
 	rep audit.Report
 	err error
 }
 
-// errGone says that a file went away meanwhile.
+// errGone reports that a file was removed meanwhile.
 var errGone = errors.New("gone")
 
 // readAll reads texts to their ends, on every processor.
@@ -102,7 +102,7 @@ func (s source) read(ctx context.Context, root *os.Root) (audit.Report, error) {
 	if s.path == "" {
 		return audit.Text(bytes.NewReader(s.raw), audit.FormOf(s.name, s.raw))
 	}
-	st, err := root.Lstat(s.path) // a pipe would wait for whoever writes
+	st, err := root.Lstat(s.path) // opening a pipe would wait for a writer
 	if errors.Is(err, fs.ErrNotExist) {
 		return audit.Report{}, errGone
 	}
@@ -125,7 +125,7 @@ func (s source) read(ctx context.Context, root *os.Root) (audit.Report, error) {
 	return audit.Text(in, audit.FormOf(s.name, head))
 }
 
-// reader stops when it is told to.
+// reader stops when its context ends.
 type reader struct {
 	ctx context.Context
 	io.Reader

@@ -13,14 +13,14 @@ type edge struct {
 	how      string // "runs through"; read from the left to the right
 }
 
-// graph is edges by both of their ends, sorted, without repetition.
+// graph holds edges by both of their ends, sorted, without duplicates.
 type graph struct {
 	down, up map[string][]edge
-	roots    []string // that nothing has to lead to, sorted
+	roots    []string // that need no edge to them, sorted
 	isRoot   map[string]bool
 }
 
-// graphOf returns the graph of edges; roots are those that somebody has or asks for by itself.
+// graphOf returns the graph of edges; roots are the items that are there or asked for directly.
 func graphOf(edges []edge, roots []string) graph {
 	g := graph{down: map[string][]edge{}, up: map[string][]edge{}, isRoot: map[string]bool{}}
 	slices.SortFunc(edges, func(a, b edge) int {
@@ -37,16 +37,16 @@ func graphOf(edges []edge, roots []string) graph {
 	return g
 }
 
-// The bounds of what is told. Ways can be as many as two to the power of the items.
+// The bounds of reports. Ways can be as many as two to the power of the items.
 const (
 	maxChains = 64
-	maxSteps  = 200_000 // that are looked at for them
+	maxSteps  = 200_000 // examined to find the chains
 	maxLines  = 20_000
 	maxDepth  = 64
 )
 
 // chains returns the ways from a root to an item, the shortest first, and whether there are
-// more. A way ends at the first root upwards, unless another leads on: then that one, too.
+// more. A way that passes through further roots is listed from each of them.
 func (g graph) chains(to string) (all [][]rye.Step, more bool) {
 	type way struct {
 		at   string
@@ -89,8 +89,8 @@ func (g graph) chains(to string) (all [][]rye.Step, more bool) {
 	return all, more
 }
 
-// tree returns what is below some names, as lines. What stood before is told once, and what is
-// above itself is not followed.
+// tree returns the items below some names, as lines. An item that was listed before is not
+// expanded again, and an item below itself is not followed.
 func (g graph) tree(from []string, invert bool, depth int) (lines []rye.TreeLine, more bool) {
 	if depth <= 0 || depth > maxDepth {
 		depth = maxDepth

@@ -22,9 +22,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
-// Outdated compares every dependency with what its registry has: as it is now, or offline as
-// this machine saw it last. A registry that cannot be asked is told, and its error returned
-// beside what is known.
+// Outdated compares every dependency with its registry: as it is now, or offline as this
+// machine last saw it. Where a registry cannot be asked, the report has its last known state,
+// beside the error.
 func Outdated(ctx context.Context, d *custody.Desk, _ struct{}) (*rye.OutdatedReport, error) {
 	d = d.Looking()
 	rep := &rye.OutdatedReport{Dependencies: []rye.Dependency{}}
@@ -47,15 +47,15 @@ func Outdated(ctx context.Context, d *custody.Desk, _ struct{}) (*rye.OutdatedRe
 	return rep, faults
 }
 
-// dependency is an item of a registry, and what the project says of it.
+// dependency is an item of a registry, with its entries in the project.
 type dependency struct {
 	ref   objects.Ref
 	pin   chain.Pin // zero when it is not locked
 	asked string    // range in rye.yaml
 }
 
-// dependencies returns what the project asks registries for and what its lock pins from them,
-// by the name of the registry; "" for what none is pinned for.
+// dependencies returns the project's requested and locked items of registries, by the name of
+// the registry; "" is for items without a registry.
 func dependencies(s *session.Session) map[string][]dependency {
 	all := map[objects.Ref]dependency{}
 	for name, rng := range s.Project.Deps {
@@ -81,8 +81,8 @@ func dependencies(s *session.Session) map[string][]dependency {
 	return by
 }
 
-// ask brings what is known of one registry up to date, as rye fetch does, and of what is not
-// locked yet, too.
+// ask updates this machine's knowledge of one registry, as rye fetch does, and also of items
+// that are not locked yet.
 func ask(ctx context.Context, d *custody.Desk, name string, deps []dependency) (warnings []string, err error) {
 	if name == "" {
 		return nil, nil
@@ -116,8 +116,7 @@ func ask(ctx context.Context, d *custody.Desk, name string, deps []dependency) (
 	return warnings, nil
 }
 
-// compare says how dependencies stand to the catalogue of their registry as it was last
-// verified here.
+// compare compares dependencies with their registry's catalogue as it was last verified here.
 func compare(ctx context.Context, s *session.Session, name string, deps []dependency) (all []rye.Dependency, err error) {
 	reg, err := openKnown(s, name)
 	if err != nil {
@@ -152,7 +151,7 @@ func compare(ctx context.Context, s *session.Session, name string, deps []depend
 	return all, ctx.Err()
 }
 
-// openKnown opens a registry as this machine saw it last; nil for one that nobody pinned.
+// openKnown opens a registry as this machine last saw it; nil for one without a pin.
 func openKnown(s *session.Session, name string) (*registry.Registry, error) {
 	id := s.Project.Registries[name].ID
 	if s.Lock != nil && id == "" && name != "" {
@@ -166,7 +165,7 @@ func openKnown(s *session.Session, name string) (*registry.Registry, error) {
 	return registry.Open(registry.Options{ID: digest, CacheDir: cache, StateDir: state, Offline: true, Now: s.Now})
 }
 
-// stand compares one dependency with the versions that its registry has.
+// stand compares one dependency with the registry's versions of it.
 func (d dependency) stand(r *rye.Dependency, versions []oplog.Entry) {
 	if len(versions) == 0 {
 		return

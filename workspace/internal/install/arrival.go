@@ -15,14 +15,14 @@ import (
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
-// arrival is an item that was verified and waits to be pinned.
+// arrival is a verified item that waits to be pinned.
 type arrival struct {
 	release  oplog.Release
 	content  *registry.Fetched
 	registry string // its name in this project
 	item     *objects.Item
 	verified trust.Verified
-	parcel   *parcel // of a package, whose manifest item is; nil for an item
+	parcel   *parcel // for a package, whose manifest is item; nil for an item
 }
 
 // fetch fetches the content of a release and verifies it as a use of it would.
@@ -54,13 +54,13 @@ func (in *installation) fetch(ctx context.Context, reg *registry.Registry, name 
 	return a, in.free(ctx, a)
 }
 
-// pinned reports whether a lock pins what arrived.
+// pinned reports whether a lock pins the arrival.
 func (a *arrival) pinned(l *chain.Lock) bool {
 	pin, ok := share.PinOf(l, a.item.Ref)
 	return ok && pin.SHA256 == a.item.Sum && pin.Author == a.item.Signature.Key
 }
 
-// question shows what comes in: who signed it, what it may do, and what it replaces.
+// question shows the new item: its signer, its permissions, and the version that it replaces.
 func (a *arrival) question(lock *chain.Lock) rye.Question {
 	it, e := a.item, a.release.Entry
 	q := rye.Question{Topic: "add " + e.Name(), Text: "Add it?", Mend: fault.Command("rye add %s --yes", e.Name()),
@@ -90,8 +90,8 @@ func (a *arrival) question(lock *chain.Lock) rye.Question {
 	return q
 }
 
-// describeNeeds says in one line what a registry's tool asks of the sandbox, or
-// what it gets when it declares nothing.
+// describeNeeds describes in one line what a registry's tool may reach in the sandbox, also
+// without a declaration.
 func describeNeeds(n objects.Needs) string {
 	if !n.Declared {
 		return "says nothing: reads the project, no network"
@@ -111,17 +111,17 @@ func describeNeeds(n objects.Needs) string {
 	return strings.Join(parts, "; ")
 }
 
-// overtaken reports whether the lock now pins something that it did not pin when a person
-// was asked, and that is not what arrived.
+// overtaken reports whether the lock got another pin for this item after a person was asked,
+// to other bytes than the arrival's.
 func (a *arrival) overtaken(before, now *chain.Lock) bool {
 	pin, ok := share.PinOf(now, a.item.Ref)
 	old, _ := share.PinOf(before, a.item.Ref)
 	return ok && !a.pinned(now) && old.SHA256 != pin.SHA256
 }
 
-// pin keeps the content of an arrival in the project's store, unless it is there, and
-// writes the item into the lock, with how far its namespace had come: a floor for everyone
-// who has this lock.
+// pin keeps the content of an arrival in the project's store, unless it is there, and writes
+// the item into the lock, with the position of its namespace: a minimum for everyone with this
+// lock.
 func (a *arrival) pin(ctx context.Context, s *session.Session, lock *chain.Lock, rep *rye.InstallReport) error {
 	repo, err := s.Stack.Project.Repo()
 	if err != nil {
@@ -152,7 +152,7 @@ func (a *arrival) pin(ctx context.Context, s *session.Session, lock *chain.Lock,
 	return nil
 }
 
-// note adds an arrival to a report; before is the lock as it was.
+// note adds an arrival to a report; before is the lock before the installation.
 func (a *arrival) note(rep *rye.InstallReport, before *chain.Lock, unchanged bool) {
 	e := a.release.Entry
 	i := rye.Installed{Name: e.Ref.Published(), Version: e.Version, Registry: a.registry, SHA256: e.Sum.String(), Commit: e.Commit.String(),

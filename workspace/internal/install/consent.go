@@ -19,20 +19,20 @@ import (
 	"github.com/rye-os/rye/registry/resolve"
 )
 
-// review is what a person is shown of an installation before they agree.
+// review is the part of an installation that a person is shown before they agree.
 type review struct {
 	*installation
 	sol *resolve.Solution
 }
 
-// changes compares what arrived with what the lock has.
+// changes compares the arrivals with the lock.
 func (r review) changes(ctx context.Context) (all []rye.Change) {
 	for i := range r.arrivals {
 		if a := &r.arrivals[i]; !a.pinned(r.Lock) {
 			all = append(all, r.change(ctx, a))
 		}
 	}
-	slices.SortStableFunc(all, func(a, b rye.Change) int { // what was asked for comes first
+	slices.SortStableFunc(all, func(a, b rye.Change) int { // items that were asked for come first
 		switch {
 		case a.Direct == b.Direct:
 			return 0
@@ -47,7 +47,7 @@ func (r review) changes(ctx context.Context) (all []rye.Change) {
 	return all
 }
 
-// change is one arrival beside what the lock had of it.
+// change is one arrival beside its entry in the lock.
 func (r review) change(ctx context.Context, a *arrival) rye.Change {
 	it, e := a.item, a.release.Entry
 	_, listed := r.Project.Deps[e.Ref.Published()]
@@ -86,7 +86,7 @@ func (r review) change(ctx context.Context, a *arrival) rye.Change {
 	return c
 }
 
-// needsOf says what a tool asks of the sandbox; "" for what is none.
+// needsOf describes a tool's sandbox needs; "" for other items.
 func needsOf(it *objects.Item) string {
 	if it.Ref.Kind != objects.Tool {
 		return ""
@@ -94,7 +94,7 @@ func needsOf(it *objects.Item) string {
 	return describeNeeds(it.Meta.Needs)
 }
 
-// compare counts the lines that came and went.
+// compare counts the added and removed lines.
 func (r review) compare(c *rye.Change, it, old *objects.Item) {
 	was := ""
 	if old != nil {
@@ -117,8 +117,8 @@ func (r review) compare(c *rye.Change, it, old *objects.Item) {
 	}
 }
 
-// fromElsewhere is an item with what it needs as a registry's item gets it: one that says
-// nothing reads the project and reaches nobody.
+// fromElsewhere is an item with its needs as they apply to a registry's item: without a
+// declaration it reads the project and has no network.
 func fromElsewhere(it *objects.Item) *objects.Item {
 	other := *it
 	if !other.Meta.Needs.Declared && it.Ref.Kind == objects.Tool {
@@ -127,8 +127,8 @@ func fromElsewhere(it *objects.Item) *objects.Item {
 	return &other
 }
 
-// unexpected says what nobody agreed to by naming something else: what an item that comes
-// along may, and who uses it may not. With an update every new tool is said.
+// unexpected lists permissions that no one agreed to by naming another item: an indirect item
+// has them, and the item that uses it does not. In an update it reports every new tool.
 func (r review) unexpected(it *objects.Item) (all []string) {
 	if r.q.Update && it.Ref.Kind == objects.Tool {
 		return []string{"is a new tool"}
@@ -149,15 +149,15 @@ func (r review) unexpected(it *objects.Item) (all []string) {
 		all = append(all, more...)
 	}
 	if len(all) == 0 {
-		for _, text := range r.sol.Chosen[it.Ref].By { // by what was there before
+		for _, text := range r.sol.Chosen[it.Ref].By { // for items that were there before
 			all = append(all, "is new, for what was there before: "+text)
 		}
 	}
 	return all
 }
 
-// beyond says what an item may and another may not. What is no tool itself may what a tool may
-// that says nothing: read the project.
+// beyond lists an item's permissions that another lacks. Other items than tools count like a
+// tool without a declaration: they read the project.
 func beyond(it, user *objects.Item) []string {
 	may := func(it *objects.Item) *objects.Item {
 		n := fromElsewhere(&objects.Item{Ref: objects.Ref{Kind: objects.Tool}, Meta: objects.Meta{Needs: it.Meta.Needs}})
@@ -167,7 +167,7 @@ func beyond(it, user *objects.Item) []string {
 	}
 	now, was := may(it), may(user)
 	if len(now.Meta.Permissions) == 0 {
-		was.Meta.Permissions = nil // what holds nothing holds no more
+		was.Meta.Permissions = nil // an item without any has no more than another
 	}
 	if it.Ref.Kind != objects.Tool {
 		now.Meta.Needs, was.Meta.Needs = objects.Needs{}, objects.Needs{}
@@ -175,8 +175,8 @@ func beyond(it, user *objects.Item) []string {
 	return policy.Wider(now, was)
 }
 
-// agree shows what changes and asks once; where there is more than a person is shown at once,
-// in parts.
+// agree shows the changes and asks once, or in parts where there are more than a person is
+// shown at once.
 func (r review) agree(ctx context.Context, all []rye.Change) error {
 	for len(all) > 0 {
 		q, n := r.question(all)
@@ -194,8 +194,8 @@ const (
 	acceptSigner = "--accept-signer"
 )
 
-// question is about as many of the changes as a person is shown at once, at least one. No flag
-// answers it for what asks for more, or is signed by others, but the flag for that.
+// question asks about as many of the changes as a person is shown at once, at least one. For
+// wider needs, and for items signed by others, only their own flags answer it.
 func (r review) question(all []rye.Change) (rye.Question, int) {
 	var q rye.Question
 	n, size := 0, 0
@@ -259,7 +259,8 @@ func (r review) again(all []rye.Change) fault.Hint {
 
 func signerChanged(c rye.Change) bool { return c.AuthorWas != "" || c.PublisherWas != "" }
 
-// refused tells a change of signers from other reasons to ask, where nobody could be asked.
+// refused separates a change of signers from other reasons to ask, where no one could be
+// asked.
 func (r review) refused(err error, all []rye.Change) error {
 	var no *rye.Unagreed
 	declined := errors.As(err, &no) && no.How == rye.Declined
@@ -273,7 +274,7 @@ func (r review) refused(err error, all []rye.Change) error {
 	return fault.New(fault.Untrusted, "%s %s: it is signed by somebody else than %s: %w", r.verb(), all[i].Name, all[i].Was, err).With(r.again(all))
 }
 
-// lines shows one change: what comes, and how it differs from what was there.
+// lines shows one change: the new item, and its differences from the previous version.
 func (r review) lines(c rye.Change) (lines []string) {
 	if c.Version == "" {
 		return []string{c.Name + "@" + c.Was + " goes: nothing wants it any more"}
