@@ -19,10 +19,10 @@ import (
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
-// Install brings registry items into the project: it selects a version, verifies
-// it through its namespace's log, keeps its content in the project's store and
-// pins it in the lock. Without names it brings everything that rye.yaml asks for
-// to where the lock says. What is new or changed is shown together, and agreed to first.
+// Install brings registry items into the project: it selects a version, verifies it through
+// its namespace's log, keeps its content in the project's store and pins it in the lock.
+// Without names it installs everything that rye.yaml asks for, at the lock's versions. New
+// and changed items are shown together, and agreed to first.
 func Install(ctx context.Context, s *custody.Desk, q rye.InstallRequest) (*rye.InstallReport, error) {
 	in := &installation{Desk: *s, q: q, registries: map[string]*registry.Registry{}, deps: map[string]string{}, asked: map[objects.Ref]bool{}, explicit: map[objects.Ref]bool{}, runs: map[string]objects.ID{}}
 	defer in.close()
@@ -58,9 +58,9 @@ func Install(ctx context.Context, s *custody.Desk, q rye.InstallRequest) (*rye.I
 	return rep, in.pin(ctx, rep)
 }
 
-// installation is one Install. Nothing of the project changes before pin.
+// installation is one Install. It changes nothing in the project before pin.
 type installation struct {
-	custody.Desk // its own: registry replaces the Session after it has read a log, so what follows sees that
+	custody.Desk // its own: registry replaces the Session after it has read a log, for all later steps
 	q            rye.InstallRequest
 
 	registries map[string]*registry.Registry // opened, by registry and namespace
@@ -68,12 +68,12 @@ type installation struct {
 	deps       map[string]string // ranges for rye.yaml, by published name
 	warnings   []string
 
-	asked    map[objects.Ref]bool  // by name, or listed in rye.yaml where nothing is named
+	asked    map[objects.Ref]bool  // by name, or all of rye.yaml where nothing is named
 	explicit map[objects.Ref]bool  // with a range
-	runs     map[string]objects.ID // what executes a version that arrived, where a registry has it
-	open     bool                  // what was not asked for may move, too
-	stayed   bool                  // something was kept where it is without a look at its registry
-	gone     []objects.Ref         // pinned for the sake of what moved, and for nothing now
+	runs     map[string]objects.ID // the executors from registries, by version that arrived
+	open     bool                  // other items than the asked ones may move, too
+	stayed   bool                  // an item kept its version without a look at its registry
+	gone     []objects.Ref         // pinned only for the old versions of items that moved
 }
 
 func (in *installation) close() {
@@ -82,14 +82,14 @@ func (in *installation) close() {
 	}
 }
 
-// byYou and byProject say who wants a range.
+// byYou and byProject name the origin of a range.
 const (
 	byYou     = "this command"
 	byProject = "your rye.yaml"
 )
 
-// wanted reads what is asked for: the names, or else the project's dependencies; besides
-// those what the project has and must keep, and its ranges for whatever comes along.
+// wanted returns the requested items: the names, or else the project's dependencies. It adds
+// the project's other dependencies, which must stay, with their ranges for indirect items.
 func (in *installation) wanted() (all []resolve.Want, err error) {
 	names := in.q.Names
 	if len(names) == 0 {
@@ -127,7 +127,7 @@ func (in *installation) wanted() (all []resolve.Want, err error) {
 	return all, nil
 }
 
-// want reads a name with or without a range. A range that is given replaces the project's.
+// want parses a name with or without a range. A given range replaces the project's.
 func (in *installation) want(arg string) (w resolve.Want, err error) {
 	name, text, explicit := strings.Cut(arg, "@")
 	if w.Item, err = objects.ParseRef(name); err != nil {
@@ -149,15 +149,15 @@ func (in *installation) want(arg string) (w resolve.Want, err error) {
 	switch {
 	case explicit || listed:
 		in.deps[published] = text
-	case in.q.Update && pinned: // it came along with something, and goes on to
+	case in.q.Update && pinned: // it is an indirect item, and stays one
 	default:
-		in.deps[published] = "" // a caret on what comes
+		in.deps[published] = "" // a caret on the chosen version
 	}
 	return w, nil
 }
 
-// choose selects versions and fetches what is not here, until everything is here that what
-// comes needs: what executes a tool is known when its file is.
+// choose selects versions and fetches missing ones, until nothing else is needed: the executor
+// of a tool is known once its file is here.
 func (in *installation) choose(ctx context.Context, wants []resolve.Want) (*resolve.Solution, error) {
 	for {
 		sol, err := in.resolve(ctx, wants)
@@ -175,7 +175,8 @@ func (in *installation) choose(ctx context.Context, wants []resolve.Want) (*reso
 	}
 }
 
-// resolve chooses versions. What was not asked for stays where it is, unless nothing fits then.
+// resolve chooses versions. Other items than the asked ones keep theirs, if a solution exists
+// then.
 func (in *installation) resolve(ctx context.Context, wants []resolve.Want) (*resolve.Solution, error) {
 	rules, err := in.Rules()
 	if err != nil {
@@ -199,17 +200,17 @@ func (in *installation) resolve(ctx context.Context, wants []resolve.Want) (*res
 	in.open = true
 	wider, werr := resolve.Resolve(q)
 	if fault.Is(werr, fault.Offline) || fault.Is(werr, fault.Network) {
-		return nil, err // what could be had without asking further
+		return nil, err // the conflict without further requests to registries
 	}
 	return wider, werr
 }
 
-// moving reports whether a pinned item shall be as new as its ranges allow.
+// moving reports whether a pinned item is to be as new as its ranges allow.
 func (in *installation) moving(ref objects.Ref) bool {
 	return in.explicit[ref] || in.q.Update && (len(in.q.Names) == 0 || in.asked[ref])
 }
 
-// caret fills in the ranges of what was asked for without one.
+// caret fills in the ranges of items that were asked for without one.
 func (in *installation) caret(sol *resolve.Solution) {
 	for ref := range in.asked {
 		name := ref.Published()
@@ -219,15 +220,15 @@ func (in *installation) caret(sol *resolve.Solution) {
 	}
 }
 
-// bring fetches and verifies what was chosen and is not here. It reports whether something
-// turned out to need more.
+// bring fetches and verifies the chosen versions that are missing. It reports whether one of
+// them turned out to need more.
 func (in *installation) bring(ctx context.Context, sol *resolve.Solution) (more bool, err error) {
 	old := in.arrivals
 	in.arrivals = nil
 	for _, ref := range slices.SortedFunc(maps.Keys(sol.Chosen), byPublished) {
 		c := sol.Chosen[ref]
 		if c.Seq < firstLine || !in.asked[ref] && in.stands(ctx, ref, c.Entry.Version) {
-			continue // of the project itself, or where it was
+			continue // the project's own item, or an unchanged one
 		}
 		if i := slices.IndexFunc(old, func(a arrival) bool { return a.item.Ref == ref && a.release.Version == c.Entry.Version }); i >= 0 {
 			in.arrivals = append(in.arrivals, old[i])
@@ -247,7 +248,7 @@ func (in *installation) bring(ctx context.Context, sol *resolve.Solution) (more 
 
 func byPublished(a, b objects.Ref) int { return strings.Compare(a.Published(), b.Published()) }
 
-// arrive fetches and verifies one version, which has to say what its registry says of it.
+// arrive fetches and verifies one version, which has to match its entry in the registry.
 func (in *installation) arrive(ctx context.Context, ref objects.Ref, version string) (*arrival, error) {
 	reg, name, err := in.registryOf(ctx, ref)
 	if err != nil {
@@ -268,7 +269,7 @@ func (in *installation) arrive(ctx context.Context, ref objects.Ref, version str
 	return a, err
 }
 
-// executor returns what executes a tool, where that comes from a registry; "" otherwise.
+// executor returns the executor of a tool, if that comes from a registry; "" otherwise.
 func (in *installation) executor(ctx context.Context, it *objects.Item) objects.ID {
 	if it.Ref.Kind != objects.Tool || it.Meta.Executor == "" {
 		return ""
@@ -286,7 +287,7 @@ func (in *installation) executor(ctx context.Context, it *objects.Item) objects.
 	return ref.ID
 }
 
-// registryOf opens the registry that an item comes from and reads its line.
+// registryOf opens the registry of an item and reads the item's catalogue lines.
 func (in *installation) registryOf(ctx context.Context, ref objects.Ref) (*registry.Registry, string, error) {
 	name, _, err := in.Project.RegistryFor(ref.ID.Namespace())
 	if err != nil {
@@ -299,11 +300,11 @@ func (in *installation) registryOf(ctx context.Context, ref objects.Ref) (*regis
 	return reg, name, reg.Look(ctx, ref.ID.Namespace(), ref)
 }
 
-// maxNamespaces bounds how many logs are read because somebody's catalogue names items in them.
+// maxNamespaces bounds the number of logs that other people's catalogues can make rye read.
 const maxNamespaces = 256
 
-// registry opens a registry and reads the log of a namespace, once. What follows sees
-// what the log says of keys and revoked versions.
+// registry opens a registry and reads the log of a namespace, once. Later steps see the log's
+// keys and revoked versions.
 func (in *installation) registry(ctx context.Context, name, ns string) (*registry.Registry, error) {
 	key := name + "\x00" + ns
 	if reg, ok := in.registries[key]; ok {
@@ -318,7 +319,7 @@ func (in *installation) registry(ctx context.Context, name, ns string) (*registr
 		return nil, err
 	}
 	in.registries[key] = reg
-	if !in.q.Update { // which takes what the registry shows now
+	if !in.q.Update { // an update takes the registry's present versions
 		if err := share.LockFault(ctx, &in.Desk, reg, ns); err != nil {
 			return nil, err
 		}

@@ -18,15 +18,15 @@ import (
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
-// A parcel is what arrived with a package: its members, and what the lock has of it.
+// A parcel is a package that arrived: its members, and its version in the lock.
 type parcel struct {
 	*space.Package
 	members []*objects.Item
-	was     *space.Package // nil where the lock pins none, or what it pins cannot be read
+	was     *space.Package // nil where the lock pins no package, or an unreadable one
 }
 
-// unpack verifies a package and everything in it, and refuses one that would stand where
-// something else does.
+// unpack verifies a package and everything in it, and refuses one that would take the place of
+// something else.
 func (in *installation) unpack(ctx context.Context, a *arrival, id string) error {
 	repo, tree, err := a.content.Files()
 	if err != nil {
@@ -52,7 +52,7 @@ func (in *installation) unpack(ctx context.Context, a *arrival, id string) error
 	return in.free(ctx, a)
 }
 
-// whole is the manifest as one item that says what all members say together.
+// whole is the manifest as one item, with the combined metadata of all members.
 func (p *parcel) whole(meta oplog.Meta) *objects.Item {
 	it := *p.Proof().Item()
 	it.Meta.Deps, it.Meta.Description = meta.Deps, meta.Description
@@ -74,7 +74,8 @@ func (p *parcel) whole(meta oplog.Meta) *objects.Item {
 	return &it
 }
 
-// describedNeeds is what a registry's tool gets: one that says nothing reads the project.
+// describedNeeds is the access that a registry's tool gets: without a declaration it reads the
+// project.
 func describedNeeds(it *objects.Item) objects.Needs {
 	if it.Meta.Needs.Declared {
 		return it.Meta.Needs
@@ -82,8 +83,8 @@ func describedNeeds(it *objects.Item) objects.Needs {
 	return objects.Needs{Declared: true, Read: []string{"."}}
 }
 
-// free refuses a package that brings a ref which the project, the lock or another arrival
-// has, and an item that is a member of a package.
+// free refuses a package with a ref that the project, the lock or another arrival has, and an
+// item that is a member of a package.
 func (in *installation) free(ctx context.Context, a *arrival) error {
 	ref := a.release.Entry.Ref
 	taken := func(ref objects.Ref, by string) error {
@@ -126,11 +127,11 @@ func comesWith(ref objects.Ref, p *space.Package, err error) error {
 	return fault.New(fault.Conflict, "add %s: it comes with package %s, which the project has", ref.Published(), p.Ref.Published()).Advise("rye show %s", ref)
 }
 
-// shown is how many members, and how many files, a question names one by one.
+// shown is the number of members, and of files, that a question names one by one.
 const shown = 100
 
-// lines is what a question says of a package: its members and what each may, what can be
-// executed, and what differs from the version before.
+// lines describes a package in a question: its members and their permissions, its executables,
+// and the differences from the previous version.
 func (p *parcel) lines() (all []string) {
 	m := p.Manifest()
 	size := int64(0)
@@ -158,7 +159,7 @@ func (p *parcel) lines() (all []string) {
 	return append(all, few(files)...)
 }
 
-// few is the first of many lines, and how many more there are.
+// few is the first of many lines, and the number of further ones.
 func few(lines []string) []string {
 	if len(lines) <= shown {
 		return lines
@@ -166,7 +167,7 @@ func few(lines []string) []string {
 	return append(slices.Clip(lines[:shown]), fmt.Sprintf("         and %d more", len(lines)-shown))
 }
 
-// describeMember says in one line what a member is and may.
+// describeMember describes in one line a member and its permissions.
 func describeMember(it *objects.Item) string {
 	text := it.Ref.String()
 	if it.Ref.Kind == objects.Tool {
@@ -181,8 +182,8 @@ func describeMember(it *objects.Item) string {
 	return words.Clip(text, rye.MaxLineBytes/8)
 }
 
-// wider says what a package may, and the version that the lock has may not: a new executable,
-// a new tool, and what a member needs or asks for besides.
+// wider lists a package's permissions that the locked version lacks: a new executable, a new
+// tool, and further needs or capabilities of a member.
 func (p *parcel) wider() (all []string) {
 	if p.was == nil {
 		return nil
@@ -215,7 +216,7 @@ func (p *parcel) wider() (all []string) {
 	return few(all)
 }
 
-// fromRegistry is an item with what it needs as a registry's tool gets it.
+// fromRegistry is an item with its needs as they apply to a registry's tool.
 func fromRegistry(it *objects.Item) *objects.Item {
 	other := *it
 	if it.Ref.Kind == objects.Tool {
@@ -226,8 +227,7 @@ func fromRegistry(it *objects.Item) *objects.Item {
 	return &other
 }
 
-// Bring is Install that says of a name which nobody published that it comes with a package,
-// where that is so.
+// Bring is Install with advice for an unpublished name: the item may come with a package.
 func Bring(ctx context.Context, s *custody.Desk, q rye.InstallRequest) (*rye.InstallReport, error) {
 	rep, err := Install(ctx, s, q)
 	if !fault.Is(err, fault.NotFound) {

@@ -11,8 +11,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// pin keeps the content of what arrived, then writes the lock, then rye.yaml: at every
-// moment what the lock names is in the store.
+// pin keeps the content of the arrivals, then writes the lock, then rye.yaml: at every moment
+// the store has the content of every pin.
 func (in *installation) pin(ctx context.Context, rep *rye.InstallReport) error {
 	if err := in.Stack.Project.Create(); err != nil {
 		return err
@@ -50,8 +50,8 @@ func (in *installation) pin(ctx context.Context, rep *rye.InstallReport) error {
 	return in.writeDeps(s)
 }
 
-// pinChains pins the executors of the tools that arrived, as they resolve now that
-// everything is in place.
+// pinChains pins the executors of the new tools, as they resolve now that everything is in
+// place.
 func (in *installation) pinChains(ctx context.Context, s *session.Session) error {
 	for _, a := range in.arrivals {
 		if a.parcel != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
-// learn lets a version by a key that was retired count before it is verified: such a key is
-// good for what the log holds of it among the items that were looked at, and this one was
-// looked at after the trust store was last told.
+// learn updates the trust store before a version by a retired key is verified. Such a key is
+// trusted only for the log's items that were looked at, and this item was looked at after the
+// last update of the trust store.
 func (in *installation) learn(ctx context.Context, reg *registry.Registry, rel oplog.Release) error {
 	b, err := reg.Binding(rel.Namespace)
 	if err != nil || !retired(b, rel.Author) {

@@ -18,12 +18,12 @@ import (
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
-// firstLine is the first operation of a namespace's log that can publish: what has a lower
-// position is here, and in no catalogue.
+// firstLine is the position of the first operation of a namespace's log that can publish. A
+// version with a lower position is local, and in no catalogue.
 const firstLine = 2
 
-// versions is what there is to choose from of an item: what the project has of its own, what
-// it keeps because nobody asked for it, or else what its registry has.
+// versions lists the versions of an item to choose from: the project's own item, the pinned
+// version that stays because no one asked for the item, or else the registry's versions.
 func (in *installation) versions(ctx context.Context, ref objects.Ref) ([]resolve.Version, error) {
 	if mine, ok, err := in.own(ctx, ref); ok || err != nil {
 		return mine, err
@@ -38,7 +38,7 @@ func (in *installation) versions(ctx context.Context, ref objects.Ref) ([]resolv
 	if err != nil {
 		return nil, err
 	}
-	if !in.q.Update { // which takes what the registry shows now
+	if !in.q.Update { // an update takes the registry's present versions
 		if err := share.AsLocked(&in.Desk, reg, ref); err != nil {
 			return nil, err
 		}
@@ -57,7 +57,7 @@ func (in *installation) versions(ctx context.Context, ref objects.Ref) ([]resolv
 	return all, in.takenBack(ref, all)
 }
 
-// takenBack refuses to leave without a word what was asked for as it is, and was revoked.
+// takenBack refuses to move silently from a requested item's pinned version that was revoked.
 func (in *installation) takenBack(ref objects.Ref, all []resolve.Version) error {
 	pin, pinned := in.fromRegistry(ref)
 	if !pinned || in.moving(ref) || !in.asked[ref] {
@@ -75,7 +75,7 @@ func (in *installation) takenBack(ref objects.Ref, all []resolve.Version) error 
 	return fault.New(fault.Revoked, "%s: was %s: %s", all[i].Name(), all[i].Status, all[i].Reason).Mend("rye update %s", ref.Published())
 }
 
-// listed reads the lines of an item in the catalogue of its namespace.
+// listed reads an item's lines in the catalogue of its namespace.
 func (in *installation) listed(reg *registry.Registry, ref objects.Ref) ([]resolve.Version, error) {
 	entries, err := reg.VersionsOf(ref)
 	if err != nil {
@@ -95,8 +95,8 @@ func (in *installation) listed(reg *registry.Registry, ref objects.Ref) ([]resol
 	return all, nil
 }
 
-// own returns the project's own item, or the one of the standard library: there is one version
-// of those. Who asks for such an item by name is told.
+// own returns the project's own item, or the standard library's: these have one version. A
+// request for such an item by name is refused.
 func (in *installation) own(ctx context.Context, ref objects.Ref) ([]resolve.Version, bool, error) {
 	space := objects.Project
 	if reserved(ref) && !in.asked[ref] {
@@ -122,10 +122,10 @@ func (in *installation) own(ctx context.Context, ref objects.Ref) ([]resolve.Ver
 	return []resolve.Version{{Entry: e}}, true, nil
 }
 
-// reserved reports whether an item is of a namespace that no registry has.
+// reserved reports whether an item is in a namespace that no registry has.
 func reserved(ref objects.Ref) bool { return trust.Reserved(ref.ID.Namespace()) }
 
-// stays reports whether an item is pinned and left where it is.
+// stays reports whether an item is pinned and keeps its version.
 func (in *installation) stays(ref objects.Ref) bool {
 	_, pinned := in.fromRegistry(ref)
 	return pinned && !in.open && !in.asked[ref] && !in.moving(ref)
@@ -137,7 +137,7 @@ func (in *installation) stands(ctx context.Context, ref objects.Ref, version str
 	return pinned && pin.Version == version && !in.q.Update && in.kept(ctx, ref) != nil
 }
 
-// kept returns the pinned item that is here; nil when there is none.
+// kept returns the pinned item if its content is here; else nil.
 func (in *installation) kept(ctx context.Context, ref objects.Ref) *objects.Item {
 	if _, pinned := in.fromRegistry(ref); !pinned {
 		return nil
@@ -152,7 +152,7 @@ func (in *installation) kept(ctx context.Context, ref objects.Ref) *objects.Item
 	return f.Item
 }
 
-// keptPackage is the package that the lock pins as one item; nil where it cannot be read.
+// keptPackage is the pinned package as one item; nil where it cannot be read.
 func keptPackage(in *installation, ref objects.Ref) *objects.Item {
 	was := in.Stack.LockedPackage(ref)
 	if was == nil || was.Err != nil {
@@ -166,7 +166,7 @@ func keptPackage(in *installation, ref objects.Ref) *objects.Item {
 	return p.whole(meta)
 }
 
-// withExecutor adds what executes a pinned tool to what it uses.
+// withExecutor adds a pinned tool's executor to its dependencies.
 func (in *installation) withExecutor(ctx context.Context, deps map[string]string, it *objects.Item) map[string]string {
 	if id := in.executor(ctx, it); id != "" {
 		return withDep(deps, objects.Ref{Kind: objects.Tool, ID: id})
@@ -174,7 +174,7 @@ func (in *installation) withExecutor(ctx context.Context, deps map[string]string
 	return deps
 }
 
-// withDep adds any version of an item to what is used, unless it is there with a range.
+// withDep adds an item, at any version, to dependencies that lack it.
 func withDep(deps map[string]string, ref objects.Ref) map[string]string {
 	if _, ok := deps[ref.Published()]; ok {
 		return deps
@@ -184,7 +184,7 @@ func withDep(deps map[string]string, ref objects.Ref) map[string]string {
 	return all
 }
 
-// leave finds what the lock has only for the sake of what moved, and what nobody wants now.
+// leave finds pins that only the old versions of moved items needed.
 func (in *installation) leave(ctx context.Context, sol *resolve.Solution) error {
 	var look []objects.Ref
 	for i := range in.arrivals {
@@ -223,7 +223,7 @@ func executes(in *installation, ref objects.Ref) bool {
 	return false
 }
 
-// remarks says what the user should know of what was chosen, and of what was not.
+// remarks lists warnings about the chosen versions, and reasons for skipping others.
 func (in *installation) remarks(sol *resolve.Solution) (all []string) {
 	for _, ref := range slices.SortedFunc(maps.Keys(sol.Chosen), byPublished) {
 		c := sol.Chosen[ref]
@@ -264,7 +264,7 @@ func (in *installation) instead(ref objects.Ref, version string) string {
 	})
 }
 
-// depsText lists what an item says that it uses.
+// depsText lists an item's declared dependencies.
 func depsText(deps map[string]string) string {
 	if len(deps) == 0 {
 		return "nothing"

@@ -14,9 +14,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// named is a refusal for drift that says which files around the tool differ, where the lock
-// has one digest for all of them and the record still has those that were locked. It reads the
-// record, so only who is refused pays for it.
+// named adds to a refusal for drift the files around the tool that differ. The lock has only
+// one digest for all of them, so named needs a record with the locked ones. It reads the
+// record only after a refusal.
 func named(ctx context.Context, s *session.Session, plan *chain.Plan, err error) error {
 	var d *chain.DriftError
 	if !errors.As(err, &d) || d.Field != "around" {
@@ -32,7 +32,7 @@ func named(ctx context.Context, s *session.Session, plan *chain.Plan, err error)
 	return fault.New(fault.Drift, "%w", &said).With(fault.HintOf(err))
 }
 
-// differences names the files that changed, came or went between two lists.
+// differences names the files that changed, appeared or disappeared between two lists.
 func differences(then, now []chain.Source) string {
 	was, is := sums(then), sums(now)
 	var all []string

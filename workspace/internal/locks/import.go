@@ -24,10 +24,10 @@ const (
 	maxImport    = 10000 // files at once
 )
 
-// Import takes over lock files of RYE OS: each is compared with the tool as it is here
-// now, verified, and where they agree the tool is pinned with its whole chain. A path is
-// a file or a directory of them; without paths it is .ai/lockfiles. The files stay. Drift
-// is an error, after everything that agrees was pinned.
+// Import takes over lock files of RYE OS. It compares each with the present, verified tool,
+// and pins the tool with its whole chain where they agree. A path is a file or a directory of
+// them; without paths it is .ai/lockfiles. The files stay. Drift is an error, after every
+// tool that agrees was pinned.
 func Import(ctx context.Context, s *session.Session, q rye.LockImportRequest) (*rye.LockImport, error) {
 	paths := q.Paths
 	if len(paths) == 0 {
@@ -63,7 +63,7 @@ func Import(ctx context.Context, s *session.Session, q rye.LockImportRequest) (*
 	return rep, errors.Join(first, s.WriteLock(lock))
 }
 
-// importOne pins the tool of one file, and says what became of it.
+// importOne pins the tool of one file, and reports the outcome.
 func importOne(ctx context.Context, s *session.Session, lock *chain.Lock, file string) (rye.ImportedLock, error) {
 	got := rye.ImportedLock{File: file, Status: "locked"}
 	ref, err := importTool(ctx, s, lock, file)
@@ -80,7 +80,7 @@ func importOne(ctx context.Context, s *session.Session, lock *chain.Lock, file s
 	return got, fault.Wrap(err, "import %s", file)
 }
 
-// importTool adds one tool to the lock, when it is what the file says.
+// importTool adds one tool to the lock, when it matches the file.
 func importTool(ctx context.Context, s *session.Session, lock *chain.Lock, file string) (objects.Ref, error) {
 	raw, err := place.Read(file, chain.MaxRyeOSLock)
 	if err != nil {
@@ -101,7 +101,7 @@ func importTool(ctx context.Context, s *session.Session, lock *chain.Lock, file 
 	return ref, lock.Set(plan)
 }
 
-// importFiles lists the lock files that paths name or hold, in their order.
+// importFiles lists the lock files that paths name or contain, in their order.
 func importFiles(paths []string) (files []string, err error) {
 	for _, p := range paths {
 		st, err := os.Stat(p)

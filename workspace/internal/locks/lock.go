@@ -21,10 +21,9 @@ import (
 // shownPath is the lock's path in reports.
 const shownPath = ".ai/" + session.LockFile
 
-// Pin pins items of the project as they are now, with the whole chain of every tool.
-// Without targets it pins all that may be used, and drops pins of what is gone. A pinned
-// item that is there and refused keeps its pin. The first of these refusals is the error,
-// beside the report.
+// Pin pins items of the project as they are now, with the whole chain of every tool. Without
+// targets it pins every item that may be used, and drops pins of missing items. A refused item
+// that is present keeps its pin. The first of these refusals is the error, beside the report.
 func Pin(ctx context.Context, s *session.Session, q rye.LockRequest) (*rye.LockReport, error) {
 	s, release, err := s.Alone(ctx)
 	if err != nil {
@@ -58,8 +57,8 @@ func Pin(ctx context.Context, s *session.Session, q rye.LockRequest) (*rye.LockR
 	return rep, keep(rep, refused)
 }
 
-// usable divides what was found into the items to pin, and the refused items that the lock
-// pins. A bundle stays as it is pinned, with the tools that load it.
+// usable divides findings into the items to pin, and the refused items that the lock pins. A
+// bundle keeps its pin, with the tools that load it.
 func usable(all []space.Finding, lock *chain.Lock) (found, refused []space.Finding) {
 	for _, f := range all {
 		_, pinned := lock.Items[f.Ref]
@@ -92,8 +91,8 @@ func keep(rep *rye.LockReport, refused []space.Finding) error {
 	return fault.Wrap(refused[0].Err, "lock: %s refused, and what the lock pinned stays", words.Plural(len(refused), "item"))
 }
 
-// compare notes what a new lock pins that the old one, which may be nil, did not, and the
-// other way about.
+// compare notes pins that a new lock has and the old one, which may be nil, lacks, and the
+// reverse.
 func compare(rep *rye.LockReport, old, now *chain.Lock) {
 	was := map[objects.Ref]chain.Pin{}
 	if old != nil {
@@ -118,7 +117,7 @@ func compare(rep *rye.LockReport, old, now *chain.Lock) {
 	rep.Items = len(now.Items)
 }
 
-// whatChanged says what is other about a pin; "" for nothing.
+// whatChanged names the changed part of a pin; "" for none.
 func whatChanged(a, b chain.Pin) string {
 	switch {
 	case a.From != b.From || a.Space != b.Space:
@@ -218,8 +217,8 @@ func pinOne(ctx context.Context, s *session.Session, lock *chain.Lock, f space.F
 	return nil
 }
 
-// Verify compares everything that the lock pins with what is here. The error is the first
-// drift; the report lists all.
+// Verify compares the lock's pins with the items here. The error is the first drift; the report
+// lists all.
 func Verify(ctx context.Context, s *session.Session) (*rye.LockReport, error) {
 	if s.Lock == nil {
 		return nil, fault.New(fault.NotFound, "no lock here: no %s", shownPath).Mend("rye lock")
@@ -262,8 +261,8 @@ func verifyPin(ctx context.Context, s *session.Session, ref objects.Ref) error {
 	return named(ctx, s, plan, s.Lock.Match(plan))
 }
 
-// verifyPackage compares the pin of a package with what is here: every file with the
-// manifest, and what its tools run through.
+// verifyPackage checks the pin of a package: every file against the manifest, and the chains
+// of its tools.
 func verifyPackage(ctx context.Context, s *session.Session, ref objects.Ref) error {
 	p := s.Stack.LockedPackage(ref)
 	if p == nil {
@@ -278,7 +277,7 @@ func verifyPackage(ctx context.Context, s *session.Session, ref objects.Ref) err
 	return eachTool(ctx, s, p, func(plan *chain.Plan) error { return named(ctx, s, plan, s.Lock.Match(plan)) })
 }
 
-// PinPackage pins what the tools of a locked package run through, as they resolve now.
+// PinPackage pins the chains of a locked package's tools, as they resolve now.
 func PinPackage(ctx context.Context, s *session.Session, ref objects.Ref) error {
 	p := s.Stack.LockedPackage(ref)
 	if p == nil {

@@ -10,15 +10,15 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Matched says how what would run compares with the lock.
+// Matched is the result of comparing a plan with the lock.
 type Matched struct {
 	Locked bool   // the lock pins exactly this
-	Drift  string // the lock pins something else, which this request does not insist on; "" for none
+	Drift  string // the difference, if this request does not insist on the lock; "" for none
 }
 
-// Match compares what would run with the lock. An item that the lock does not know, and one
-// of the project's own that changed since it was locked, runs unless the request demands the
-// lock. What comes from a registry runs as it is pinned or not at all.
+// Match compares a plan with the lock. An item without a pin, and one of the project's own
+// that changed since, runs unless the request demands the lock. A registry's item runs as
+// pinned or not at all.
 func Match(ctx context.Context, s *session.Session, plan *chain.Plan, q rye.ExecuteRequest) (m Matched, err error) {
 	demanded := q.Locked || q.Frozen || q.Pinned
 	tool := plan.Entry()
@@ -44,15 +44,15 @@ func Match(ctx context.Context, s *session.Session, plan *chain.Plan, q rye.Exec
 	return Matched{Drift: d.Error()}, nil
 }
 
-// library refuses a lock that names a standard library which is no release that this
-// program knows: a claim that nobody can check pins nothing.
+// library refuses a lock whose standard library is no release known to this program: a claim
+// that cannot be checked pins nothing.
 func library(s *session.Session) error {
 	if s.Lock.Stdlib == nil {
 		return nil
 	}
 	_, err := s.Stack.Kept(s.Lock.Stdlib.Manifest)
 	if !fault.Is(err, fault.Untrusted) {
-		return nil // a release whose bytes are not at hand: the items say whether today's are the same
+		return nil // a release without its bytes here: the items' own pins are compared with today's
 	}
 	d := &chain.DriftError{Field: "stdlib", Cause: err.Error()}
 	return fault.New(fault.Drift, "%w", d).Mend("rye lock")

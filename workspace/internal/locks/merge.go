@@ -16,11 +16,11 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Merge merges two locks entry by entry. Where both sides changed one, the later log
-// position and the later version of a registry's item are taken, and of a project's item
-// the pin that fits the file that is here now. What no rule decides is a Drift error that
-// names every entry; the result then shows both sides between git's markers, and no verb
-// reads it before it is merged.
+// Merge merges two locks entry by entry. Where both sides changed one, it takes the later log
+// position, the later version of a registry's item, and the pin of a project's item that fits
+// the present file. An entry that no rule decides is a Drift error that names every such
+// entry; the result then shows both sides between git's markers, and no verb reads it before
+// it is merged.
 func Merge(_ context.Context, h *session.Host, q rye.LockMergeRequest) (*rye.LockMergeReport, error) {
 	choices, err := choicesOf(h, q.Prefer)
 	if err != nil {
@@ -55,7 +55,7 @@ func Merge(_ context.Context, h *session.Host, q rye.LockMergeRequest) (*rye.Loc
 	return rep, errors.Join(err, write(text))
 }
 
-// parseSides reads the three locks of a merge; one that was not there is nil.
+// parseSides parses the three locks of a merge; a missing one is nil.
 func parseSides(q rye.LockMergeRequest) (base, ours, theirs *chain.Lock, err error) {
 	for _, side := range []struct {
 		name string
@@ -72,7 +72,7 @@ func parseSides(q rye.LockMergeRequest) (base, ours, theirs *chain.Lock, err err
 	return base, ours, theirs, nil
 }
 
-// choicesOf returns the rules for what both sides changed.
+// choicesOf returns the rules for entries that both sides changed.
 func choicesOf(h *session.Host, prefer string) (chain.LockChoices, error) {
 	c := chain.LockChoices{Stdlib: laterRelease, Item: func(_ objects.Ref, ours, theirs *chain.Pin) chain.Side {
 		return oneOf(fitsHere(h, ours), fitsHere(h, theirs))
@@ -89,7 +89,7 @@ func choicesOf(h *session.Host, prefer string) (chain.LockChoices, error) {
 	return c, nil
 }
 
-// oneOf returns the side that a rule chose, when it chose exactly one.
+// oneOf returns the side that a rule chose, if it chose exactly one.
 func oneOf(ours, theirs bool) chain.Side {
 	switch {
 	case ours && !theirs:
@@ -100,8 +100,7 @@ func oneOf(ours, theirs bool) chain.Side {
 	return chain.Neither
 }
 
-// laterRelease prefers the standard library that was released later, as far as this
-// program knows both.
+// laterRelease prefers the later release of the standard library, if this program knows both.
 func laterRelease(ours, theirs chain.StdlibPin) chain.Side {
 	rank := func(pin chain.StdlibPin) int {
 		return slices.IndexFunc(stdlib.Releases(), func(r stdlib.Release) bool { return r.Manifest == pin.Manifest.String() })
@@ -113,8 +112,8 @@ func laterRelease(ours, theirs chain.StdlibPin) chain.Side {
 	return oneOf(a >= b, a < b)
 }
 
-// fitsHere reports whether the bytes of a pin stand in the working tree. It verifies
-// nothing: every use of the item does.
+// fitsHere reports whether the working tree holds the bytes of a pin. It verifies nothing:
+// every use of the item does.
 func fitsHere(h *session.Host, p *chain.Pin) bool {
 	if p == nil || p.Space != objects.Project || h.ProjectDir == "" {
 		return false

@@ -14,9 +14,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Library returns what the plan of an execution is made from, and the session that sees
-// it. A locked item runs on the standard library that it was locked with, as long as a
-// store here keeps it, so that a new rye breaks no lock.
+// Library returns the source of an execution's plan, and the session for it. A locked item
+// runs on the standard library that it was locked with, as long as a store here keeps that,
+// so that a new rye breaks no lock.
 func Library(s *session.Session, q rye.ExecuteRequest) (*session.Session, chain.Library, error) {
 	if q.Pinned && (s.Lock == nil || s.Lock.Stdlib == nil) {
 		return nil, nil, noLock(q.Ref)
@@ -37,13 +37,13 @@ func Library(s *session.Session, q rye.ExecuteRequest) (*session.Session, chain.
 	return s, inUse{s}, nil
 }
 
-// noLock is the refusal of what only a lock can allow.
+// noLock is the refusal of a request that needs a lock.
 func noLock(ref objects.Ref) error {
 	return fault.New(fault.Drift, "%s: there is no lock here", ref).Mend("rye lock")
 }
 
-// Pinned returns the item that the lock pins, by its bytes and from wherever these are:
-// edited, replaced or deleted working files do not matter to it.
+// Pinned returns the pinned item, by its bytes and from any place that has them: edited,
+// replaced or deleted working files do not affect it.
 func Pinned(ctx context.Context, s *session.Session, ref objects.Ref) (space.Found, error) {
 	if s.Lock == nil {
 		return space.Found{}, noLock(ref)
@@ -74,10 +74,10 @@ func Pinned(ctx context.Context, s *session.Session, ref objects.Ref) (space.Fou
 	return s.Stack.Exactly(ctx, pin.Space, pin.Path, blob, pin.SHA256)
 }
 
-// pinned is the chain.Library of the items that the lock pins.
+// pinned is the chain.Library of the pinned items.
 type pinned struct{ s *session.Session }
 
-// FindFrom returns the pinned item; the lock says in which space.
+// FindFrom returns the pinned item; the lock determines its space.
 func (p pinned) FindFrom(ctx context.Context, _ objects.Space, ref objects.Ref) (chain.Link, error) {
 	found, err := Pinned(ctx, p.s, ref)
 	if err != nil {
@@ -87,9 +87,8 @@ func (p pinned) FindFrom(ctx context.Context, _ objects.Space, ref objects.Ref) 
 	return l, p.s.Lock.MatchItem(l)
 }
 
-// Around returns the files that stood beside the tool when it was locked: those in
-// the working tree when they are the same, else those of the newest record in
-// which they were.
+// Around returns the files beside the tool when it was locked: the files in the working tree
+// if they are the same, else those in the newest matching record.
 func (p pinned) Around(ctx context.Context, tool chain.Link, d chain.Deps) ([]chain.Source, error) {
 	if tool.Origin != nil {
 		return inUse{p.s}.aroundLocked(ctx, tool, d)
@@ -103,7 +102,7 @@ func (p pinned) Around(ctx context.Context, tool chain.Link, d chain.Deps) ([]ch
 		return now, nil
 	}
 	if tool.Space != objects.Project {
-		return now, why // and the lock says which file changed
+		return now, why // and the lock's check names the changed file
 	}
 	blob, err := store.ParseOID(tool.Blob)
 	if err != nil {
@@ -113,7 +112,7 @@ func (p pinned) Around(ctx context.Context, tool chain.Link, d chain.Deps) ([]ch
 	err = p.s.Stack.Snapshots(ctx, p.s.Stack.Project, pin.Path, blob, func(sn *space.Snapshot) error {
 		files, err := chain.Around(ctx, sn, pin.Path, d)
 		if err != nil || chain.AroundDigest(files) != pin.Around {
-			return nil // what does not verify, or is something else, is not what was locked
+			return nil // files that do not verify, or differ, are not the locked ones
 		}
 		then = files
 		return fs.SkipAll

@@ -11,13 +11,12 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Plan works out what running a tool would do, with the items that are in use here.
+// Plan works out a tool's run, with the items that are in use here.
 func Plan(ctx context.Context, s *session.Session, ref objects.Ref) (*chain.Plan, error) {
 	return chain.Resolve(ctx, inUse{s}, ref)
 }
 
-// inUse is the chain.Library of the items that are in use: those of the highest space
-// that has them.
+// inUse is the chain.Library of the items in use: each from the highest space that has it.
 type inUse struct{ s *session.Session }
 
 // FindFrom returns the verified item that ref means in the space at or below it.
@@ -41,7 +40,7 @@ func (u inUse) Around(ctx context.Context, tool chain.Link, d chain.Deps) ([]cha
 	return chain.Around(ctx, tree, tool.Verified.Item().Path, d)
 }
 
-// aroundLocked is Around for what a registry published: one file, or a member of a package.
+// aroundLocked is Around for a published tool: one file, or a member of a package.
 func (u inUse) aroundLocked(ctx context.Context, tool chain.Link, d chain.Deps) ([]chain.Source, error) {
 	p := u.s.Stack.LockedPackage(tool.Origin.Package)
 	if p == nil {
@@ -62,8 +61,8 @@ func treeOf(s *space.Stack, sp objects.Space) (chain.Tree, error) {
 	return space.Working(s, l), nil
 }
 
-// link describes a found item to the planner. The origin of a registry's item is what
-// the lock says about it.
+// link describes a found item to the planner. The origin of a registry's item comes from the
+// lock.
 func link(s *session.Session, f space.Found) chain.Link {
 	l := chain.Link{Verified: f.Verified, Space: f.Space}
 	if !f.Blob.IsZero() {
@@ -76,7 +75,7 @@ func link(s *session.Session, f space.Found) chain.Link {
 	return l
 }
 
-// originOf is what the lock says about an item that a registry published, by itself or in a
+// originOf returns the lock's entry for an item that a registry published, by itself or in a
 // package.
 func originOf(s *session.Session, ref objects.Ref) *chain.Origin {
 	it, ok := s.Lock.Items[ref]
@@ -87,13 +86,13 @@ func originOf(s *session.Session, ref objects.Ref) *chain.Origin {
 	}
 	o.Registry, o.Version, o.Commit, o.Author, o.Publisher = it.From, it.Version, it.Commit, it.Author, it.Publisher
 	if !ok && p != nil {
-		o.Version = p.Version() // which its manifest says
+		o.Version = p.Version() // from its manifest
 	}
 	return o
 }
 
-// StateOf returns objects.Older or objects.Returned for what stands behind its record, and
-// "" for everything else that is used.
+// StateOf returns objects.Older or objects.Returned for an item behind its record, and "" for
+// every other usable item.
 func StateOf(f space.Found) objects.State {
 	switch {
 	case f.Past == nil:

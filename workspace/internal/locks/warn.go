@@ -10,7 +10,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Warnings returns what registries say against the links of a plan.
+// Warnings returns registries' warnings about the links of a plan.
 func Warnings(s *session.Session, plan *chain.Plan) (all []string) {
 	for _, l := range plan.Links {
 		if l.Origin != nil {
@@ -20,7 +20,7 @@ func Warnings(s *session.Session, plan *chain.Plan) (all []string) {
 	return all
 }
 
-// WarningsOf returns what its registry says against an item that was found.
+// WarningsOf returns a registry's warnings about a found item.
 func WarningsOf(s *session.Session, f space.Found) []string {
 	if f.Registry == "" {
 		return nil
@@ -28,7 +28,7 @@ func WarningsOf(s *session.Session, f space.Found) []string {
 	return appendWarning(s, nil, f.Item().Ref)
 }
 
-// warnLock returns what registries say against the items that a lock pins.
+// warnLock returns registries' warnings about the pinned items of a lock.
 func warnLock(s *session.Session, lock *chain.Lock) (all []string) {
 	for _, ref := range slices.SortedFunc(maps.Keys(lock.Items), byName) {
 		if lock.Items[ref].From != "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// beside describes in one line the names and modes of a bundle's directory that its manifest
-// does not have; "" for none. Runs get the modes of the manifest, so nothing is refused.
+// beside describes in one line names and modes in a bundle's directory that differ from its
+// manifest; "" for none. Runs get the modes of the manifest, so nothing is refused.
 func beside(s *session.Session, f space.Finding) (string, error) {
 	l, err := s.Stack.Layer(f.Space)
 	if err != nil {
@@ -43,8 +43,8 @@ func beside(s *session.Session, f space.Finding) (string, error) {
 	return "bundle " + string(f.Bundle) + ": " + strings.Join(parts, "; "), nil
 }
 
-// keepsModes reports whether modes in a working tree are evidence: the file system keeps them,
-// and the user's git does not ignore them.
+// keepsModes reports whether modes in a working tree are meaningful: the file system keeps
+// them, and the user's git does not ignore them.
 func keepsModes(s *session.Session, l *space.Layer) bool {
 	dir, err := records.Canonical(filepath.Dir(l.Dir))
 	if err != nil || !place.KeepsModes(l.Dir) {

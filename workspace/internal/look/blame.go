@@ -16,7 +16,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// historian refuses what only a Historian can do where there is none.
+// historian returns the Historian, or refuses a request that needs one.
 func historian(s *session.Session, what string) (session.Historian, error) {
 	if s.Historian == nil {
 		return nil, fault.New(fault.Denied, "%s: versions are compared by rye-engine, and this program is not it", what)
@@ -24,7 +24,8 @@ func historian(s *session.Session, what string) (session.Historian, error) {
 	return s.Historian, nil
 }
 
-// Blame tells for each line of a recorded item which version it came with, and who signed that.
+// Blame shows, for each line of a recorded item, the version that introduced it and the signer
+// of that version.
 func Blame(ctx context.Context, s *session.Session, q rye.BlameRequest) ([]rye.BlameLine, error) {
 	h, err := historian(s, "blame")
 	if err != nil {
@@ -59,7 +60,7 @@ func Blame(ctx context.Context, s *session.Session, q rye.BlameRequest) ([]rye.B
 	return blameLines(repo, raw, from, signed)
 }
 
-// blamed finds the recorded version that is asked about: its commit, path and bytes.
+// blamed finds the requested recorded version: its commit, path and bytes.
 func blamed(ctx context.Context, l *space.Layer, q rye.BlameRequest) (at store.OID, path string, raw []byte, err error) {
 	commit, what := q.At, "commit "+q.At
 	if commit == "" {
@@ -79,7 +80,7 @@ func blamed(ctx context.Context, l *space.Layer, q rye.BlameRequest) (at store.O
 	return at, path, raw, err
 }
 
-// tellChanged says that the working file is another than the one that is shown.
+// tellChanged reports that the working file differs from the shown one.
 func tellChanged(s *session.Session, l *space.Layer, ref objects.Ref, raw []byte) {
 	where, err := l.Locate(ref)
 	if err != nil || where == "" {
@@ -90,8 +91,7 @@ func tellChanged(s *session.Session, l *space.Layer, ref objects.Ref, raw []byte
 	}
 }
 
-// blameLines puts the lines of a file, the commits that they came with and who signed them
-// together.
+// blameLines combines the lines of a file, their commits and their signers.
 func blameLines(repo *store.Repo, raw []byte, from []store.OID, signed *signings) ([]rye.BlameLine, error) {
 	texts := slices.Collect(strings.Lines(string(raw)))
 	if len(texts) != len(from) {

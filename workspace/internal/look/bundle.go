@@ -61,7 +61,7 @@ func Bundles(ctx context.Context, s *session.Session) ([]rye.BundleInfo, error) 
 	return all, nil
 }
 
-// systemBundle describes the standard library, when that is asked for.
+// systemBundle describes the standard library, if arg names it.
 func systemBundle(s *session.Session, arg string) (*rye.BundleInfo, bool, error) {
 	system, err := s.Stack.System()
 	if err != nil || arg != BundleRef(system.ID()) && strings.TrimPrefix(arg, "bundle:") != string(system.ID()) {
@@ -104,8 +104,8 @@ func strayBundle(s *session.Session, dir string) (*rye.BundleInfo, error) {
 	return info, err
 }
 
-// DescribeBundle describes the bundle in a directory of a space, and says what is wrong with
-// it. The error is a failure to look.
+// DescribeBundle describes the bundle in a directory of a space, with its problems. The error
+// is a failure to read it.
 func DescribeBundle(ctx context.Context, s *session.Session, l *space.Layer, dir string) (*rye.BundleInfo, error) {
 	p := dir + "/" + objects.ManifestName
 	c, err := s.Stack.Cover(ctx, l, p, nil)
@@ -134,7 +134,7 @@ func DescribeBundle(ctx context.Context, s *session.Session, l *space.Layer, dir
 	return info, nil
 }
 
-// DescribeManifest says what a manifest says, believed or not. files is its directory.
+// DescribeManifest describes a manifest, trusted or not. files is its directory.
 func DescribeManifest(raw []byte, files fs.FS) *rye.BundleInfo {
 	info := &rye.BundleInfo{State: objects.Signed, Files: []rye.BundleFile{}}
 	m, err := objects.ParseManifest(raw)
@@ -147,7 +147,7 @@ func DescribeManifest(raw []byte, files fs.FS) *rye.BundleInfo {
 		info.Signer, info.SignedAt = sig.Key.String(), sig.SignedAt.UTC().Format(time.RFC3339)
 	}
 	lines := map[string]bool{}
-	// What is wrong with the files is said elsewhere; here it is what they carry.
+	// Problems of the files are reported elsewhere; this looks only for signature lines.
 	_ = m.Read(files, func(f objects.File, data []byte) error { lines[f.Path] = hasLine(f.Path, data); return nil })
 	for _, f := range m.Files {
 		addFile(info, f, lines[f.Path])
@@ -160,8 +160,8 @@ func addFile(b *rye.BundleInfo, f objects.File, signed bool) {
 	b.Files = append(b.Files, rye.BundleFile{Path: f.Path, Size: f.Size, SHA256: f.Sum.String(), Executable: f.Executable, Signed: signed})
 }
 
-// hasLine reports whether a file of a bundle carries a signature line of its own. Only what
-// is small enough to be an item can.
+// hasLine reports whether a file of a bundle has its own signature line. Only a file small
+// enough to be an item can have one.
 func hasLine(path string, data []byte) bool {
 	if len(data) > space.MaxItem {
 		return false
@@ -179,11 +179,11 @@ func refuseBundle(b *rye.BundleInfo, err error) {
 	}
 }
 
-// BundleRef is how a bundle is called where refs are listed.
+// BundleRef is the name of a bundle in lists of refs.
 func BundleRef(id objects.ID) string { return objects.BundleRef(id).String() }
 
-// BundleTarget returns the directory of the bundle that a user named by its id, its
-// directory or its manifest: one that is there, or that the record holds.
+// BundleTarget returns the directory of the bundle that a user named by its id, its directory
+// or its manifest, if the directory or the record has a manifest.
 func BundleTarget(l *space.Layer, t rye.Target) (string, bool) {
 	dir, ok := bundleDir(l, string(t))
 	if !ok {
@@ -198,7 +198,7 @@ func BundleTarget(l *space.Layer, t rye.Target) (string, bool) {
 }
 
 // PackageOf returns the directory of the package whose entry a user named by its ref, and not
-// by a path: what goes by that name is all of it.
+// by a path: the name stands for the whole package.
 func PackageOf(l *space.Layer, t rye.Target, ref objects.Ref) (string, bool) {
 	at, err := l.Locate(ref)
 	dir, in := objects.InBundles(at)
@@ -207,7 +207,8 @@ func PackageOf(l *space.Layer, t rye.Target, ref objects.Ref) (string, bool) {
 	return dir, err == nil && in && dir == objects.BundlesDir+"/"+string(ref.ID) && (typed == nil || !path)
 }
 
-// FolderTarget is BundleTarget, also for a directory that is no bundle yet and can become one.
+// FolderTarget is BundleTarget, also for a directory that is not yet a bundle and can become
+// one.
 func FolderTarget(l *space.Layer, t rye.Target) (string, bool) {
 	if dir, ok := BundleTarget(l, t); ok {
 		return dir, true
@@ -216,7 +217,7 @@ func FolderTarget(l *space.Layer, t rye.Target) (string, bool) {
 	return dir, ok && l.IsFolder(dir)
 }
 
-// RecordedBundle is BundleTarget for a bundle that was ever recorded, also one that has been
+// RecordedBundle is BundleTarget for a bundle that was ever recorded, even if it has been
 // removed since.
 func RecordedBundle(ctx context.Context, l *space.Layer, t rye.Target) (string, bool) {
 	dir, ok := bundleDir(l, string(t))
@@ -227,7 +228,7 @@ func RecordedBundle(ctx context.Context, l *space.Layer, t rye.Target) (string, 
 	return dir, err == nil && len(was) > 0
 }
 
-// bundleDir returns the directory in which a bundle that arg names would lie.
+// bundleDir returns the directory for a bundle that arg names.
 func bundleDir(l *space.Layer, arg string) (string, bool) {
 	if strings.ContainsAny(arg, "*?") {
 		return "", false
@@ -244,8 +245,8 @@ func bundleDir(l *space.Layer, arg string) (string, bool) {
 	return dir, err == nil
 }
 
-// bundleDirOf reads bundle:acme/report and acme/bundle/report, the latter also with bundle:
-// before it.
+// bundleDirOf parses bundle:acme/report and acme/bundle/report, the latter also with a leading
+// bundle:.
 func bundleDirOf(arg string) (string, error) {
 	name, named := strings.CutPrefix(arg, "bundle:")
 	if ns, rest, ok := strings.Cut(name, "/"); ok && named && !strings.HasPrefix(rest, "bundle/") {
@@ -258,8 +259,7 @@ func bundleDirOf(arg string) (string, error) {
 	return objects.BundleDir(id)
 }
 
-// findBundle returns where a bundle lies: in a space or, with no layer, at a path of the
-// disk.
+// findBundle returns the place of a bundle: in a space or, without a layer, at a path on disk.
 func findBundle(s *session.Session, arg string) (*space.Layer, string, error) {
 	if dir, err := bundleDirOf(arg); err == nil {
 		for _, l := range s.Stack.Layers() {
@@ -302,8 +302,7 @@ func bundleFinding(ctx context.Context, s *session.Session, t rye.Target) (f spa
 	return f, false, nil
 }
 
-// BundlesAt returns the bundles that lie in a folder of a layer, or that a file lies in,
-// sorted.
+// BundlesAt returns the bundles in a folder of a layer, or around a file, sorted.
 func BundlesAt(ctx context.Context, l *space.Layer, p string) ([]string, error) {
 	dirs, err := l.Bundles(ctx)
 	if err != nil {
@@ -320,8 +319,7 @@ func InAny(dirs []string, p string) bool {
 	return slices.ContainsFunc(dirs, func(dir string) bool { return strings.HasPrefix(p, dir+"/") })
 }
 
-// Lined returns the item in a file that carries a signature line of its own; nil for any
-// other file.
+// Lined returns the item in a file with its own signature line; nil for any other file.
 func Lined(p string, data []byte) *objects.Item {
 	it, err := objects.Parse(p, data)
 	if err != nil || it.Signature == nil && it.Legacy == nil {
@@ -330,8 +328,8 @@ func Lined(p string, data []byte) *objects.Item {
 	return it
 }
 
-// answeredBy returns the directory of the bundle that alone answers for an item: a working
-// file in a bundle, without a signature line of its own. It is "" for every other item.
+// answeredBy returns the directory of the bundle that alone verifies an item: a working file
+// in a bundle, without its own signature line. It is "" for every other item.
 func answeredBy(ctx context.Context, s *session.Session, l *space.Layer, p string, seen *space.Covers) (string, error) {
 	c, err := s.Stack.Cover(ctx, l, p, seen)
 	if err != nil || c == nil {
@@ -343,7 +341,7 @@ func answeredBy(ctx context.Context, s *session.Session, l *space.Layer, p strin
 	return c.Dir, nil
 }
 
-// lineAt reports whether the working file at p carries a signature line of its own.
+// lineAt reports whether the working file at p has its own signature line.
 func lineAt(l *space.Layer, p string) bool {
 	raw, err := l.Read(p)
 	return err == nil && Lined(p, raw) != nil

@@ -13,23 +13,23 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// maxExtends bounds how many configurations one is built on.
+// maxExtends bounds the number of configurations below one.
 const maxExtends = 8
 
 // extends is the field that names the configuration below.
 const extends = "extends"
 
 // Config merges a configuration from every layer, the system's weakest, over the one that it
-// extends: docs/format/config.md. A layer that may not be used refuses the whole, because
-// what it says would be missing and nobody would see it. The caller has to hold the
-// capability to load each of the items.
+// extends: docs/format/config.md. A layer that may not be used refuses the whole, since
+// otherwise its part would be missing unnoticed. The caller has to hold the capability to
+// load each of the items.
 func Config(ctx context.Context, s *session.Session, c rye.Caller, name string) (*rye.ConfigResult, error) {
 	id, err := objects.ParseID(name)
 	if err != nil {
 		return nil, err
 	}
 	res := &rye.ConfigResult{Name: name, Value: map[string]any{}}
-	var above []objects.ID // what is built on what
+	var above []objects.ID // from the top down
 	var docs []map[string]any
 	for id != "" {
 		if err := mayExtend(above, id); err != nil {
@@ -58,7 +58,7 @@ func Config(ctx context.Context, s *session.Session, c rye.Caller, name string) 
 	return res, nil
 }
 
-// mayExtend refuses to build on what is there already, or on too much.
+// mayExtend refuses a cycle, and too many levels.
 func mayExtend(above []objects.ID, id objects.ID) error {
 	switch {
 	case slices.Contains(above, id):
@@ -69,11 +69,11 @@ func mayExtend(above []objects.ID, id objects.ID) error {
 	return nil
 }
 
-// baseOf takes out of a merged document what it extends; "" is nothing.
+// baseOf removes from a merged document the id that it extends, and returns it; "" for none.
 func baseOf(of objects.ID, doc map[string]any) (objects.ID, error) {
 	v, ok := doc[extends]
 	delete(doc, extends)
-	if !ok || v == nil { // null: no longer what a weaker layer extends
+	if !ok || v == nil { // null cancels a weaker layer's value
 		return "", nil
 	}
 	text, ok := v.(string)
@@ -84,7 +84,7 @@ func baseOf(of objects.ID, doc map[string]any) (objects.ID, error) {
 	return id, nil
 }
 
-// layers merges what the spaces hold under one ref, the weakest first.
+// layers merges the spaces' documents under one ref, the weakest first.
 func layers(ctx context.Context, s *session.Session, c rye.Caller, ref objects.Ref) (map[string]any, []rye.ConfigSource, error) {
 	if err := s.Allow(c, "load", ref); err != nil {
 		return nil, nil, err

@@ -10,7 +10,7 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Declared adds to i what an item says of how it is used, and by what it is held.
+// Declared adds to i an item's declarations about its use, and its limits.
 func Declared(i *rye.ItemInfo, it *objects.Item) {
 	m := &it.Meta
 	i.Executor, i.Needs, i.Limits, i.Params = string(m.Executor), m.Needs.String(), m.Limits.String(), Parameters(it)
@@ -21,7 +21,7 @@ func Declared(i *rye.ItemInfo, it *objects.Item) {
 	i.Outputs, i.Hooks = Outputs(it), hooks(m.Fields["hooks"])
 }
 
-// Outputs lists what a directive is to return.
+// Outputs lists a directive's declared outputs.
 func Outputs(it *objects.Item) (all []rye.ParamInfo) {
 	for _, o := range it.Meta.Outputs {
 		all = append(all, rye.ParamInfo{Name: o.Name, Type: o.Type, Required: o.Required, Description: o.Description})
@@ -29,7 +29,7 @@ func Outputs(it *objects.Item) (all []rye.ParamInfo) {
 	return all
 }
 
-// budget says a directive's limits: "spend 0.5, spend_currency USD, turns 8".
+// budget spells a directive's limits: "spend 0.5, spend_currency USD, turns 8".
 func budget(limits map[string]any) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(limits)) {
@@ -38,7 +38,7 @@ func budget(limits map[string]any) string {
 	return strings.Join(parts, ", ")
 }
 
-// model says which model a directive asks for: "tier fast, fallback general".
+// model spells a directive's requested model: "tier fast, fallback general".
 func model(m map[string]string) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -49,7 +49,7 @@ func model(m map[string]string) string {
 	return strings.Join(parts, ", ")
 }
 
-// hooks says each hook in a few words: "slow: at limit, ask".
+// hooks describes each hook in a few words: "slow: at limit, ask".
 func hooks(declared any) (all []string) {
 	list, _ := declared.([]any)
 	for n, e := range list {

@@ -40,8 +40,8 @@ func LogDependency(ctx context.Context, s *session.Session, q rye.LogRequest, li
 	return all, err
 }
 
-// diffDependency compares two versions of a dependency that this project has had: From, or the
-// one before To, with To, or the one that is locked.
+// diffDependency compares two versions of a dependency that this project has had. The new one
+// is To or the locked version; the old one is From or the version before the new one.
 func diffDependency(ctx context.Context, s *session.Session, ref objects.Ref, q rye.DiffRequest) ([]rye.ItemDiff, error) {
 	kept, err := session.KeptVersions(ctx, s, ref)
 	if err != nil {
@@ -58,7 +58,7 @@ func diffDependency(ctx context.Context, s *session.Session, ref objects.Ref, q 
 		return nil, fault.New(fault.NotFound, "diff %s: this project has never had that version", ref).Advise("rye log %s", ref)
 	}
 	d := rye.ItemDiff{Ref: ref.String(), Path: ref.Published() + "@" + kept[now].Version, Recorded: true, Lines: []string{}}
-	if was == len(kept) { // there is none to compare with
+	if was == len(kept) { // there is no older version to compare with
 		return []rye.ItemDiff{d}, nil
 	}
 	old, err := session.KeptText(s, kept[was])
@@ -74,8 +74,8 @@ func diffDependency(ctx context.Context, s *session.Session, ref objects.Ref, q 
 	return []rye.ItemDiff{d}, nil
 }
 
-// describeOrigin says of an item that is in use where it comes from, which range asks for it,
-// and which locked tools run through it.
+// describeOrigin adds the source of an item in use, the range in rye.yaml, and the locked tools
+// that run through it.
 func describeOrigin(s *session.Session, i *rye.ItemInfo, f space.Finding) {
 	if s.Lock == nil {
 		return

@@ -20,8 +20,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Diff compares working items of the project with what was last recorded of them: those
-// named or, with none, all that differ. A bundle is compared with its manifest, a file at a
+// Diff compares working items of the project with their last recorded versions: named items
+// or, without names, all that differ. A bundle is compared with its manifest, a file at a
 // time. With q.From it compares two versions of one item.
 func Diff(ctx context.Context, s *session.Session, q rye.DiffRequest) ([]rye.ItemDiff, error) {
 	if len(q.Targets) == 1 {
@@ -59,7 +59,7 @@ func Diff(ctx context.Context, s *session.Session, q rye.DiffRequest) ([]rye.Ite
 	return all, nil
 }
 
-// maxShown bounds what one answer about several items, or about several commits, shows, in bytes.
+// maxShown bounds one answer about several items, or several commits, in bytes.
 const maxShown = 16 << 20
 
 func sizeOf(all []rye.ItemDiff) (n int) {
@@ -71,8 +71,8 @@ func sizeOf(all []rye.ItemDiff) (n int) {
 	return n
 }
 
-// differing returns the items and bundles of the project that were named or, with none
-// named, those that may differ from their record.
+// differing returns the named items and bundles of the project or, without names, all that may
+// differ from their record.
 func differing(ctx context.Context, s *session.Session, l *space.Layer, targets []rye.Target) (found []space.Finding, err error) {
 	if len(targets) == 0 {
 		found, err = Scan(ctx, s, l.Space, nil)
@@ -93,7 +93,7 @@ func differing(ctx context.Context, s *session.Session, l *space.Layer, targets 
 	return found, nil
 }
 
-// workingItem resolves what a user typed to an item with a working file in the project.
+// workingItem resolves a user's target to an item with a working file in the project.
 func workingItem(ctx context.Context, s *session.Session, l *space.Layer, t rye.Target) (space.Finding, error) {
 	ref, err := session.RefOf(ctx, s, string(t))
 	if err != nil {
@@ -147,7 +147,7 @@ func diffVersions(ctx context.Context, s *session.Session, q rye.DiffRequest) ([
 		From: q.From, To: q.To, Lines: append([]string{}, diff.Lines(string(old), string(now))...)}}, nil
 }
 
-// diffFinding compares a working item or a bundle with what was last recorded of it.
+// diffFinding compares a working item or a bundle with its last recorded version.
 func diffFinding(ctx context.Context, l *space.Layer, f space.Finding) ([]rye.ItemDiff, error) {
 	if isBundle(f) {
 		return diffBundle(ctx, l, f.Cover, BundleRef(f.Bundle))
@@ -157,7 +157,7 @@ func diffFinding(ctx context.Context, l *space.Layer, f space.Finding) ([]rye.It
 		return nil, err
 	}
 	now, err := l.Read(f.Path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && fault.CodeOf(err) != fault.Malformed { // no file but a folder, a link
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && fault.CodeOf(err) != fault.Malformed { // a folder or a link in place of the file
 		return nil, err
 	}
 	return []rye.ItemDiff{{Ref: f.Ref.String(), Path: ".ai/" + f.Path, Recorded: was != "", Deleted: err != nil,
@@ -191,8 +191,8 @@ func diffBundle(ctx context.Context, l *space.Layer, c *space.Cover, name string
 	return all, ctx.Err()
 }
 
-// diffFiles compares files of a directory with what was recorded of them. With listed, only
-// bytes that the manifest lists count as recorded.
+// diffFiles compares files of a directory with their recorded versions. With listed, only
+// bytes in the manifest count as recorded.
 func diffFiles(l *space.Layer, name, dir string, listed map[string]objects.File, paths []string) ([]rye.ItemDiff, error) {
 	var all []rye.ItemDiff
 	for _, p := range paths {
@@ -216,7 +216,7 @@ func diffFiles(l *space.Layer, name, dir string, listed map[string]objects.File,
 	return all, nil
 }
 
-// changedLines is diff.Lines for files that may be anything.
+// changedLines is diff.Lines for files of any kind, binary or unreadable ones too.
 func changedLines(lost bool, unread error, old, now []byte) []string {
 	switch {
 	case unread != nil && len(old) == 0:
@@ -231,7 +231,7 @@ func changedLines(lost bool, unread error, old, now []byte) []string {
 
 func isText(b []byte) bool { return utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 }
 
-// recordedBytes returns what the record of a layer holds at a path, nil for nothing.
+// recordedBytes returns the recorded bytes at a path in a layer, nil for none.
 func recordedBytes(l *space.Layer, p string) ([]byte, error) {
 	blob, err := l.RecordedBlob(p)
 	if err != nil || blob == (store.OID{}) {

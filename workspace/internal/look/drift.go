@@ -7,7 +7,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// pinsOwn reports whether the lock pins an item of the project's own.
+// pinsOwn reports whether the lock pins an item as the project's own.
 func pinsOwn(s *session.Session, ref objects.Ref) bool {
 	if s.Lock == nil {
 		return false
@@ -31,7 +31,7 @@ func ownPins(s *session.Session, k *space.Look) map[int]bool {
 }
 
 // drift marks an item of the project's own that was signed again since it was locked, and
-// reports whether it is one.
+// reports whether it did.
 func drift(s *session.Session, r *space.Row) bool {
 	if r.State != objects.Signed || r.Registry != "" || r.Sum.IsZero() || !pinsOwn(s, r.Ref) || s.Lock.Items[r.Ref].SHA256 == r.Sum {
 		return false

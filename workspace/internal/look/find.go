@@ -14,8 +14,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// candidates yields what each space holds under a ref, believed or not, highest space first.
-// It ends with an error when looking failed, or when no space holds anything.
+// candidates yields each space's item for a ref, trusted or not, highest space first. It ends
+// with an error when a read failed, or when no space has the ref.
 func candidates(ctx context.Context, s *session.Session, ref objects.Ref) iter.Seq2[space.Finding, error] {
 	return func(yield func(space.Finding, error) bool) {
 		none := true
@@ -36,7 +36,7 @@ func candidates(ctx context.Context, s *session.Session, ref objects.Ref) iter.S
 	}
 }
 
-// Finding resolves a ref to the candidate that would be used, believed or not.
+// Finding resolves a ref to the candidate that would be used, trusted or not.
 func Finding(ctx context.Context, s *session.Session, ref objects.Ref) (f space.Finding, err error) {
 	for f, err = range candidates(ctx, s, ref) {
 		break
@@ -44,7 +44,7 @@ func Finding(ctx context.Context, s *session.Session, ref objects.Ref) (f space.
 	return f, err
 }
 
-// findTargets resolves what a user typed, each to one item or one bundle.
+// findTargets resolves a user's targets, each to one item or one bundle.
 func findTargets(ctx context.Context, s *session.Session, targets []rye.Target) ([]space.Finding, error) {
 	var all []space.Finding
 	for _, t := range targets {
@@ -63,14 +63,14 @@ func findTargets(ctx context.Context, s *session.Session, targets []rye.Target) 
 	return all, nil
 }
 
-// Loaded is an item that was found, verified and permitted to the caller.
+// Loaded is a found and verified item that the caller may load.
 type Loaded struct {
 	space.Finding
 	Result *rye.LoadResult
 }
 
-// Load returns one verified item, from the highest space that holds it or from the one
-// named. The caller has to hold the capability to load it.
+// Load returns one verified item, from the highest space that holds it or from a named one.
+// The caller has to hold the capability to load it.
 func Load(ctx context.Context, s *session.Session, c rye.Caller, q rye.LoadRequest) (*Loaded, error) {
 	s = s.For(c, q.Ref)
 	f, err := findIn(ctx, s, q)
@@ -91,7 +91,7 @@ func Load(ctx context.Context, s *session.Session, c rye.Caller, q rye.LoadReque
 	return &Loaded{Finding: f, Result: &rye.LoadResult{ItemInfo: info, Content: string(it.Raw), Digest: it.Digest.String(), Body: it.Meta.Prose}}, nil
 }
 
-// findIn is Finding for the space that the request names, if it names one.
+// findIn is Finding for the request's space, if it names one.
 func findIn(ctx context.Context, s *session.Session, q rye.LoadRequest) (space.Finding, error) {
 	if q.Space == "" {
 		return Finding(ctx, s, q.Ref)

@@ -17,9 +17,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Fsck checks the stores of the project and the user: HEAD, refs, their logs, every
-// object that these reach, the line of commits and who signed them. Each damage is a
-// check of its own, with what mends it. The error is the first damage.
+// Fsck checks the stores of the project and the user: HEAD, refs, their logs, every object
+// that these reach, the line of commits and their signers. Each damage is a check of its own,
+// with the fix. The error is the first damage.
 func Fsck(ctx context.Context, s *session.Session) ([]rye.DoctorCheck, error) {
 	var (
 		all   []rye.DoctorCheck
@@ -42,7 +42,7 @@ func Fsck(ctx context.Context, s *session.Session) ([]rye.DoctorCheck, error) {
 	return all, first
 }
 
-// describeSound says what was checked of a store without damage, and who signed its commits.
+// describeSound lists the checks of a store without damage, and the signers of its commits.
 func describeSound(s *session.Session, l *space.Layer, f *space.Checked) string {
 	if f.Objects == 0 {
 		return l.Dir + ": nothing recorded yet"
@@ -66,8 +66,8 @@ func describeSound(s *session.Session, l *space.Layer, f *space.Checked) string 
 	return text
 }
 
-// CheckRecords says of the project's and the user's record whether they are there and whole.
-// It opens no session: what else is wrong does not keep it from looking.
+// CheckRecords reports whether the project's and the user's record exist and are undamaged. It
+// opens no session, so other problems do not stop it.
 func CheckRecords(ctx context.Context, h *session.Host) []rye.DoctorCheck {
 	var all []rye.DoctorCheck
 	if p, err := session.ReadProject(h.ProjectDir); h.ProjectDir != "" && err == nil {

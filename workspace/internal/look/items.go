@@ -37,12 +37,12 @@ func Status(ctx context.Context, s *session.Session) (items []rye.ItemInfo, err 
 	return items, tellDue(ctx, s, k)
 }
 
-// tellDue reports what waits for somebody to act.
+// tellDue reports matters that need someone's attention.
 func tellDue(ctx context.Context, s *session.Session, k *space.Look) error {
 	return cmp.Or(tellUnfinished(s), session.TellForks(s), session.TellSkipped(s), reportTaken(ctx, s), tellElsewhere(s, k))
 }
 
-// tellElsewhere reports the items whose bytes were revoked elsewhere.
+// tellElsewhere reports items whose bytes were revoked in another place.
 func tellElsewhere(s *session.Session, k *space.Look) error {
 	all, err := RevokedElsewhere(s, func(yield func(space.Row) bool) {
 		for i := range k.Len() {
@@ -57,7 +57,7 @@ func tellElsewhere(s *session.Session, k *space.Look) error {
 	return err
 }
 
-// RevokedElsewhere returns those of the project's items whose bytes a registry revoked where
+// RevokedElsewhere returns the project's items with bytes that a registry revoked in a place
 // that does not reach them.
 func RevokedElsewhere(s *session.Session, rows iter.Seq[space.Row]) ([]trust.Elsewhere, error) {
 	own := s.Stack.Scope(s.Stack.Project)
@@ -75,13 +75,13 @@ func RevokedElsewhere(s *session.Session, rows iter.Seq[space.Row]) ([]trust.Els
 	})
 }
 
-// ElsewhereHint is what a person does about it.
+// ElsewhereHint is the advice for such an item.
 func ElsewhereHint(e trust.Elsewhere) fault.Hint {
 	return fault.Advice("that does not reach it: look at it with rye show %s; rye rm %[1]s removes it", e.Ref)
 }
 
-// tellUnfinished reports the changes that a killed process left, or that another process is
-// at: files and record are judged as they were before.
+// tellUnfinished reports changes that a killed process left, or that another process is making
+// now. Files and record are judged by the state before these changes.
 func tellUnfinished(s *session.Session) error {
 	for _, l := range []*space.Layer{s.Stack.Project, s.Stack.User} {
 		if l == nil {
@@ -98,7 +98,7 @@ func tellUnfinished(s *session.Session) error {
 	return nil
 }
 
-// reportTaken tells the user which denials have no effect here, and why.
+// reportTaken tells the user about denials without effect here, with the reasons.
 func reportTaken(ctx context.Context, s *session.Session) error {
 	all, err := s.ReportTaken(ctx)
 	for _, n := range all {
@@ -107,10 +107,10 @@ func reportTaken(ctx context.Context, s *session.Session) error {
 	return err
 }
 
-// Survey counts the items of the project by state, and returns, sorted by ref, those that
-// there is something to do about or to know of. What is signed, recorded and alone at its
-// name is counted only, so that a clean project of ten thousand items takes as long as git
-// status takes there. Otherwise it is Status.
+// Survey counts the items of the project by state, and returns, sorted by ref, the items that
+// need attention or have something to report. Items that are signed, recorded and alone at
+// their name are only counted, so that a clean project of ten thousand items takes as long as
+// git status takes there. Otherwise it is Status.
 func Survey(ctx context.Context, s *session.Session) (sum *rye.Survey, err error) {
 	k, err := Space(ctx, s, objects.Project)
 	if err != nil {
@@ -140,8 +140,8 @@ func Survey(ctx context.Context, s *session.Session) (sum *rye.Survey, err error
 	return sum, tellDue(ctx, s, k)
 }
 
-// elsewhere reports whether an item is absent because it belongs to another branch: the
-// user's git has nothing there either.
+// elsewhere reports whether an item is absent because it belongs to another branch: the user's
+// git has nothing there either.
 func elsewhere(s *session.Session, r space.Row) bool {
 	return r.State == objects.Absent && r.Space == objects.Project && lacks(s, r.Path)
 }
@@ -152,14 +152,14 @@ func lacks(s *session.Session, p string) bool {
 	return err == nil && lacks
 }
 
-// here leaves out what elsewhere is said of.
+// here leaves out items that elsewhere reports.
 func here(s *session.Session, found []space.Finding) []space.Finding {
 	return slices.DeleteFunc(found, func(f space.Finding) bool {
 		return f.State == objects.Absent && f.Space == objects.Project && f.Item == nil && lacks(s, f.Path)
 	})
 }
 
-// describeTwins is describeAll for rows sorted by ref, and says where two files are one item.
+// describeTwins is describeAll for rows sorted by ref, and reports two files for one item.
 func describeTwins(rows []space.Row) []rye.ItemInfo {
 	all := describeAll(rows)
 	for i := range rows {
@@ -170,18 +170,18 @@ func describeTwins(rows []space.Row) []rye.ItemInfo {
 	return all
 }
 
-// describeAll is describe for many, on every processor: most of it is spelling digests.
+// describeAll is Describe for many, on every processor: most of the time goes into digests.
 func describeAll(rows []space.Row) []rye.ItemInfo {
 	all := make([]rye.ItemInfo, len(rows))
-	_ = parallel.Chunks(context.Background(), len(rows), 1024, func(i int) error { // soon done, and fails at nothing
+	_ = parallel.Chunks(context.Background(), len(rows), 1024, func(i int) error { // short, and returns no error
 		all[i] = Describe(rows[i])
 		return nil
 	})
 	return all
 }
 
-// twinOf returns the path of another file for the ref of row i, in rows sorted by ref. Both
-// may be loaded by a tool that they lie beside; neither can be asked for.
+// twinOf returns the path of another file for the ref of row i, in rows sorted by ref. A tool
+// beside them may load both; neither can be executed by its ref.
 func twinOf(rows []space.Row, i int) string {
 	for _, j := range [...]int{i - 1, i + 1} {
 		if j >= 0 && j < len(rows) && rows[j].Ref == rows[i].Ref && rows[i].Ref.Kind != "" &&
@@ -192,8 +192,8 @@ func twinOf(rows []space.Row, i int) string {
 	return ""
 }
 
-// List reports items, each ref once with the spaces that it shadows: those of the project
-// first, then the user's, and the system's last.
+// List reports items, each ref once with the spaces that it shadows: first the project's items,
+// then the user's, then the system's.
 func List(ctx context.Context, s *session.Session, q rye.ListRequest) (all []rye.ItemInfo, err error) {
 	if q.Kind != "" {
 		if _, err := objects.ParseKind(q.Kind); err != nil {
@@ -201,7 +201,7 @@ func List(ctx context.Context, s *session.Session, q rye.ListRequest) (all []rye
 		}
 	}
 	if _, err := extractors(ctx, s); err != nil {
-		return nil, err // what they would have shown cannot be told
+		return nil, err // the fields from the extractors would be missing
 	}
 	looks, err := looks(ctx, s, q.Space)
 	if err != nil {
@@ -259,7 +259,7 @@ func Show(ctx context.Context, s *session.Session, q rye.ShowRequest) ([]rye.Ite
 	return shown, nil
 }
 
-// Parameters lists what an item takes: a directive's inputs, or the properties of a tool's
+// Parameters lists an item's parameters: a directive's inputs, or the properties of a tool's
 // schema.
 func Parameters(it *objects.Item) []rye.ParamInfo {
 	var all []rye.ParamInfo
@@ -269,7 +269,7 @@ func Parameters(it *objects.Item) []rye.ParamInfo {
 	return append(all, properties(it.Meta.Schema, 2)...)
 }
 
-// properties lists those of the schema of an object, and their own down to a depth.
+// properties lists the properties of an object's schema, with nested ones down to a depth.
 func properties(schema map[string]any, depth int) (all []rye.ParamInfo) {
 	props, _ := schema["properties"].(map[string]any)
 	required, _ := schema["required"].([]any)
@@ -283,7 +283,7 @@ func properties(schema map[string]any, depth int) (all []rye.ParamInfo) {
 	return all
 }
 
-// describeParam notes what the schema of a parameter says.
+// describeParam copies the schema of a parameter.
 func describeParam(p *rye.ParamInfo, m map[string]any, depth int) {
 	p.Type, _ = m["type"].(string)
 	p.Description, _ = m["description"].(string)

@@ -12,10 +12,10 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 )
 
-// maxUncovered bounds how many lines of an item are shown as not covered.
+// maxUncovered bounds the number of shown lines that a signature does not cover.
 const maxUncovered = 40
 
-// Replaced says what RYE OS's signature line of an item was worth.
+// Replaced describes RYE OS's signature line of an item, and whether it held.
 func Replaced(st *trust.Store, it *objects.Item, in trust.Scope) *rye.Replaced {
 	l := it.Legacy
 	r := &rye.Replaced{Key: l.Key, Covers: l.Covers, Uncovered: uncovered(it)}
@@ -24,7 +24,7 @@ func Replaced(st *trust.Store, it *objects.Item, in trust.Scope) *rye.Replaced {
 		return r
 	}
 	r.SignedAt, r.Held = l.SignedAt.UTC().Format(time.RFC3339), true
-	// Every check up to the signature counts; whether the key is believed here does not.
+	// Every check up to the signature counts; whether the key is trusted here does not.
 	for _, c := range st.Explain(it, in) {
 		if c.Ran && !c.Pass && c.Name != "believed" {
 			r.Held, r.Why = false, strings.TrimPrefix(c.Words, fmt.Sprintf("verify %s in the %s: ", it.Ref, in))
@@ -34,8 +34,8 @@ func Replaced(st *trust.Store, it *objects.Item, in trust.Scope) *rye.Replaced {
 	return r
 }
 
-// uncovered lists the lines of the body that RYE OS's hash left out, with their numbers in
-// the file. Blank ones are left out.
+// uncovered lists the lines of the body outside RYE OS's hash, with their numbers in the file.
+// It leaves out blank lines.
 func uncovered(it *objects.Item) []string {
 	from, to := 0, 0
 	if p := it.Legacy.Payload; len(p) > 0 {

@@ -14,9 +14,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Log lists the commits of the project's space or the user's, or those that changed one item, newest
-// first, at most q.Limit of them (0 is 50), with q.Patch also what each changed. It tells which
-// other directories have a record of this project.
+// Log lists the commits of the project's space or the user's, or of one item, newest first, at
+// most q.Limit of them (0 is 50), with q.Patch also the changes of each. It also reports other
+// directories with a record of this project.
 func Log(ctx context.Context, s *session.Session, q rye.LogRequest) ([]rye.LogEntry, error) {
 	limit := cmp.Or(q.Limit, 50)
 	if limit < 0 {
@@ -73,8 +73,8 @@ func Log(ctx context.Context, s *session.Session, q rye.LogRequest) ([]rye.LogEn
 	return all, err
 }
 
-// patcher returns what tells the changes of a commit: none unless they are asked for. Those of
-// all commits together are bounded.
+// patcher returns a function for the changes of a commit: none unless they were asked for. It
+// bounds the changes of all commits together.
 func patcher(ctx context.Context, s *session.Session, repo *store.Repo, q rye.LogRequest) (func(*store.Commit) ([]rye.FileChange, error), error) {
 	if !q.Patch {
 		return func(*store.Commit) ([]rye.FileChange, error) { return nil, nil }, nil
@@ -105,8 +105,8 @@ func patcher(ctx context.Context, s *session.Session, repo *store.Repo, q rye.Lo
 	}, nil
 }
 
-// concerns reports whether a file of the record is the one that is asked about: every one for
-// the zero Ref.
+// concerns reports whether a file of the record belongs to ref; for the zero Ref every file
+// does.
 func concerns(ref objects.Ref, path string) bool {
 	if ref == (objects.Ref{}) || path == "" {
 		return path != ""
@@ -115,7 +115,7 @@ func concerns(ref objects.Ref, path string) bool {
 	return err == nil && got == ref
 }
 
-// below is the path below the project of a file of its record.
+// below returns the path below the project for a path in its record.
 func below(path string) string {
 	if path == "" {
 		return ""

@@ -15,10 +15,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Problems returns what keeps an item of the space from being signed there: what the rules
-// of its kind have against it, and what the space's extractors ask besides. An extractor is
-// held against the format of extractors, and against no extractor: whatever is wrong with
-// one can be mended.
+// Problems returns the reasons why an item of the space cannot be signed there: violations of
+// the rules of its kind, and of the space's extractors. An extractor is checked only against
+// the format of extractors, and not by other extractors: so a broken one can always be fixed.
 func Problems(ctx context.Context, s *session.Session, in objects.Space, it *objects.Item) ([]objects.Problem, error) {
 	have := it.Validate()
 	if _, is := extract.KindOf(it.Ref); is {
@@ -31,17 +30,17 @@ func Problems(ctx context.Context, s *session.Session, in objects.Space, it *obj
 	return extract.Merge(have, set.For(it.Ref.Kind).Validate(it)), nil
 }
 
-// mistakes returns what is wrong with a working item of the project or the user; nothing for
-// what others made, which cannot be mended here.
+// mistakes returns the problems of a working item of the project or the user; nothing for
+// other people's items, which cannot be fixed here.
 func mistakes(ctx context.Context, s *session.Session, f space.Finding) []rye.Mistake {
 	if f.Item == nil || f.Space == objects.System || f.Registry != "" {
 		return nil
 	}
-	problems, _ := Problems(ctx, s, f.Space, f.Item) // extractors that cannot be used are told once
+	problems, _ := Problems(ctx, s, f.Space, f.Item) // unusable extractors are reported once
 	return Invalid(f.Item, problems)
 }
 
-// Invalid describes problems of an item for the person who wrote it.
+// Invalid describes an item's problems for the person who wrote it.
 func Invalid(it *objects.Item, problems []objects.Problem) []rye.Mistake {
 	var all []rye.Mistake
 	for _, p := range problems {
@@ -51,8 +50,7 @@ func Invalid(it *objects.Item, problems []objects.Problem) []rye.Mistake {
 	return all
 }
 
-// Unreadable describes why a working file is no item at all; nil when err is no error of
-// its syntax.
+// Unreadable describes why a working file is no item; nil when err is no syntax error.
 func Unreadable(l *space.Layer, ref objects.Ref, err error) []rye.Mistake {
 	var syntax *objects.SyntaxError
 	if !errors.As(err, &syntax) {
@@ -72,7 +70,7 @@ func Unreadable(l *space.Layer, ref objects.Ref, err error) []rye.Mistake {
 	return []rye.Mistake{m}
 }
 
-// clipped is how many bytes of a line are shown.
+// clipped is the number of shown bytes of a line.
 const clipped = 120
 
 // lineOf returns a line of a file, clipped; "" when there is none.
@@ -83,7 +81,7 @@ func lineOf(raw []byte, n int) string {
 	for line := range bytes.Lines(raw) {
 		if n--; n == 0 {
 			line = bytes.TrimRight(line, "\r\n")
-			line = line[:min(len(line), 4*clipped+1)] // not to hold a line of megabytes by its beginning
+			line = line[:min(len(line), 4*clipped+1)] // so that the clipped beginning does not hold a line of megabytes
 			return words.Clip(strings.ToValidUTF8(string(line), "\ufffd"), clipped)
 		}
 	}

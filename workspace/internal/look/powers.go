@@ -8,8 +8,8 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Powers says what an item may do, and where it changes what that was: a person looks at that
-// first. old is nil for an item that is new, or that the user never vouched for.
+// Powers lists an item's permissions, with the previous value where one changes: a person looks
+// at these first. old is nil for a new item, or for one that the user never signed.
 func Powers(old, now *objects.Item) []string {
 	var lines []string
 	before := powersOf(old)
@@ -23,8 +23,8 @@ func Powers(old, now *objects.Item) []string {
 	return lines
 }
 
-// powersOf lists what the text of an item asks for, by names that are the same for every
-// item of a kind.
+// powersOf lists the requests in an item's text, under the same names for every item of a
+// kind.
 func powersOf(it *objects.Item) [][2]string {
 	if it == nil {
 		return nil

@@ -11,14 +11,14 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// extractors returns the rules by which items are listed here: the project's, else
-// the user's; nil when those of the standard library hold for every kind.
+// extractors returns the rules for listing items here: the project's, else the user's; nil when
+// the standard library's apply to every kind.
 func extractors(ctx context.Context, s *session.Session) (*extract.Set, error) {
 	return s.Stack.Extractors(ctx, objects.Project)
 }
 
-// Scan judges everything in one space, and in the project what it locked, too. each is as
-// in space.Stack.Scan, and may be nil.
+// Scan judges everything in one space, and for the project its locked items, too. each is as in
+// space.Stack.Scan, and may be nil.
 func Scan(ctx context.Context, s *session.Session, sp objects.Space, each func(space.Finding)) ([]space.Finding, error) {
 	if sp == objects.System {
 		return s.Stack.ScanSystem()
@@ -38,14 +38,14 @@ func Scan(ctx context.Context, s *session.Session, sp objects.Space, each func(s
 	return append(found, lockedBeside(s, func(ref objects.Ref) bool { return own[ref] })...), nil
 }
 
-// lockedBeside returns the items of registries that the lock pins, but for those that a file
-// of the project stands before.
+// lockedBeside returns the pinned items of registries, except those that a file of the project
+// overrides.
 func lockedBeside(s *session.Session, own func(objects.Ref) bool) []space.Finding {
 	refs := slices.DeleteFunc(session.LockedRefs(s), own)
 	return s.Stack.ScanLock(refs)
 }
 
-// Space is Scan for lists: files that have not changed are not read again.
+// Space is Scan for lists: it does not read unchanged files again.
 func Space(ctx context.Context, s *session.Session, sp objects.Space) (*space.Look, error) {
 	if sp == objects.System {
 		return space.LookSystem(ctx, s.Stack)
@@ -61,22 +61,22 @@ func Space(ctx context.Context, s *session.Session, sp objects.Space) (*space.Lo
 	return WithLocked(ctx, s, sp, k), nil
 }
 
-// WithLocked adds what the project locked to what lies in it.
+// WithLocked adds the project's locked items to a look at the project.
 func WithLocked(ctx context.Context, s *session.Session, sp objects.Space, k *space.Look) *space.Look {
 	if sp != objects.Project || s.Lock == nil {
 		return k
 	}
-	set, _ := extractors(ctx, s) // that Look asked for
+	set, _ := extractors(ctx, s) // any error was returned by Look
 	return k.With(space.RowsOf(lockedBeside(s, k.Holds), set))
 }
 
-// looks returns what each of the spaces holds, highest first. only is the name of one, or ""
-// or "all".
+// looks returns a look at each of the spaces, highest first. only is the name of one, or "" or
+// "all".
 func looks(ctx context.Context, s *session.Session, only string) ([]*space.Look, error) {
 	return SpacesBy(ctx, s, only, Space)
 }
 
-// SpacesBy is looks by somebody's way to look at one space.
+// SpacesBy is looks with the caller's function for a look at one space.
 func SpacesBy(ctx context.Context, s *session.Session, only string, look func(context.Context, *session.Session, objects.Space) (*space.Look, error)) ([]*space.Look, error) {
 	if only == "all" {
 		only = ""
@@ -106,7 +106,7 @@ func SpacesBy(ctx context.Context, s *session.Session, only string, look func(co
 }
 
 // InUse returns, sorted by ref, the row of each item that may be used, from the highest space
-// that holds it. An item that may not be used hides those below it and is left out.
+// that has it. An item that may not be used hides lower ones, and is left out.
 func InUse(ctx context.Context, s *session.Session) ([]space.Row, error) {
 	looks, err := looks(ctx, s, "")
 	if err != nil {

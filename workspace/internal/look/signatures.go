@@ -11,8 +11,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Signatures lists the files of the project that carry a signature line, items and
-// manifests of bundles, with the keys that the lines name, sorted by path.
+// Signatures lists the project's files with a signature line, items and manifests of bundles,
+// with the keys in the lines, sorted by path.
 func Signatures(ctx context.Context, s *session.Session) ([]session.SignedFile, error) {
 	var (
 		l   = s.Stack.Project

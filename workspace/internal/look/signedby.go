@@ -17,24 +17,24 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Signed is what counts by the signature of one key, in the spaces that were searched.
+// Signed lists the files that are valid by one key's signature, in the searched spaces.
 type Signed struct {
-	Digests   []objects.Digest // of whole files: items and manifests of bundles, as they are and as they were recorded
+	Digests   []objects.Digest // of whole files: items and manifests of bundles, present and recorded ones
 	Working   []SignedFiles    // the working files among them
-	Places    []string         // what was searched, for people
+	Places    []string         // the searched places, for people
 	Elsewhere int              // accepted directories that were not searched
 }
 
 // SignedFiles are working files of one space.
 type SignedFiles struct {
-	Host    *session.Host // of the project that the space belongs to
+	Host    *session.Host // of the space's project
 	Space   objects.Space
 	Targets []rye.Target // refs, and directories of bundles
 }
 
-// SignedBy searches the user space, the project and the further projects in the
-// directories also for what counts by the signature of a key. Recorded versions are
-// searched too: an earlier one may be restored, or be locked.
+// SignedBy searches the user space, the project and the projects in also for files that are
+// valid by a key's signature. It searches recorded versions too: an earlier one may be
+// restored, or be locked.
 func SignedBy(ctx context.Context, s *session.Session, key trust.PublicKey, also []string) (*Signed, error) {
 	found := &signedBy{key: key, digests: map[objects.Digest]bool{}, projects: map[trust.Site]bool{}}
 	if s.Stack.User != nil {
@@ -66,7 +66,7 @@ type signedBy struct {
 	Signed
 	key      trust.PublicKey
 	digests  map[objects.Digest]bool
-	projects map[trust.Site]bool // that were searched
+	projects map[trust.Site]bool // the searched projects
 }
 
 // searchOther searches another project of the same user.
@@ -91,8 +91,8 @@ func (b *signedBy) searchProject(ctx context.Context, s *session.Session, dir st
 	return b.search(ctx, s, objects.Project, dir)
 }
 
-// search collects the working files of a space that count by the key, and then what its
-// record holds.
+// search collects the working files of a space that are valid by the key, and then the
+// recorded ones.
 func (b *signedBy) search(ctx context.Context, s *session.Session, sp objects.Space, place string) error {
 	b.Places = append(b.Places, place)
 	l, err := s.Stack.Layer(sp)
@@ -123,7 +123,7 @@ func (b *signedBy) search(ctx context.Context, s *session.Session, sp objects.Sp
 	return b.searchRecord(ctx, s, l)
 }
 
-// searchRecord collects what the record of a space holds or held.
+// searchRecord collects files from the whole history of a space's record.
 func (b *signedBy) searchRecord(ctx context.Context, s *session.Session, l *space.Layer) error {
 	repo, err := l.Repo()
 	if repo == nil || err != nil {
@@ -142,7 +142,7 @@ func (b *signedBy) searchRecord(ctx context.Context, s *session.Session, l *spac
 		}
 		it, err := objects.ParseRecorded(p, raw)
 		if err != nil {
-			return nil // a file that is no item counts for nothing
+			return nil // a file that is no item cannot be valid
 		}
 		if v, err := trust.Verify(it, s.Stack.Scope(l), s.Trust); err == nil && v.Key() == b.key {
 			b.digests[it.Sum] = true

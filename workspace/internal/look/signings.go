@@ -16,15 +16,14 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// signings are the recorded versions of an item, with who first signed what each of them
-// brought: a version that was recorded unsigned is answered for by the next one with a
-// signature that holds.
+// signings are the recorded versions of an item, each with the first signer of its lines. An
+// unsigned version has the signer of the next version with a valid signature.
 type signings struct {
 	each   map[store.OID]signing
-	oldest signing // of what came under another name before
+	oldest signing // for lines from before the item got this name
 }
 
-// signing is what is said of the lines that came with one version.
+// signing holds the facts about lines that came with one version.
 type signing struct {
 	version string
 	state   objects.State // of the signature; "" for none
@@ -36,10 +35,10 @@ type signing struct {
 func signingsOf(ctx context.Context, s *session.Session, repo *store.Repo, at store.OID, ref objects.Ref) (*signings, error) {
 	all := &signings{each: map[store.OID]signing{}}
 	dir := s.Stack.Project.FolderOf(ref)
-	var next signing // by the version after
+	var next signing // of the newer version
 	err := s.Stack.Project.HistoryOf(ctx, at, ref, func(c *store.Commit, held []store.Entry) error {
 		if len(held) == 0 {
-			next = signing{} // removed: what was before did not come from here
+			next = signing{} // removed: later lines do not come from earlier versions
 			return nil
 		}
 		raw, err := repo.Blob(held[0].ID, space.MaxItem)
@@ -52,7 +51,7 @@ func signingsOf(ctx context.Context, s *session.Session, repo *store.Repo, at st
 			v.vouched(s, repo, c, p, raw)
 		}
 		if newest, err := repo.Commit(at); v.state == "" && len(all.each) == 0 && err == nil {
-			v.vouched(s, repo, newest, p, raw) // its manifest was signed later, and it stayed as it was
+			v.vouched(s, repo, newest, p, raw) // its manifest was signed later, without a change of this file
 		}
 		v.in = c.ID
 		if v.state != objects.Signed && next.state == objects.Signed {
@@ -65,7 +64,7 @@ func signingsOf(ctx context.Context, s *session.Session, repo *store.Repo, at st
 	return all, err
 }
 
-// signingOf is what a version says of itself, and what its signature is worth now.
+// signingOf returns a version's own metadata, and the present verdict on its signature.
 func signingOf(s *session.Session, path string, raw []byte) (v signing) {
 	it, err := objects.Parse(path, raw)
 	if err != nil {
@@ -85,8 +84,8 @@ func signingOf(s *session.Session, path string, raw []byte) (v signing) {
 	return v
 }
 
-// vouched adds who signed the manifest of the bundle in which a file lay then, without a line of
-// its own. A manifest that lists other bytes, or cannot be read, vouches for nothing.
+// vouched adds the signer of the bundle's manifest, for a file of a bundle without its own
+// line. A manifest that lists other bytes, or cannot be read, is no evidence.
 func (v *signing) vouched(s *session.Session, repo *store.Repo, c *store.Commit, p string, raw []byte) {
 	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
 		e, err := repo.Lookup(c.Tree, dir+"/"+objects.ManifestName)
@@ -125,7 +124,7 @@ func worthOf(s *session.Session, it *objects.Item) objects.State {
 	return objects.Untrusted
 }
 
-// of describes what came with a commit.
+// of describes the lines that came with a commit.
 func (s *signings) of(c *store.Commit) rye.BlameLine {
 	v, ok := s.each[c.ID]
 	if !ok {

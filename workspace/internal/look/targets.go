@@ -12,25 +12,25 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Named is what a user named of a layer.
+// Named holds the items and bundles of a layer that a user named.
 type Named struct {
 	Refs    []objects.Ref // of working files
 	Bundles []string      // directories below .ai, sorted
 	locate  func(objects.Ref) (string, error)
 }
 
-// Path returns where the working file of an item lies below .ai; "" where there is none, or two.
+// Path returns the path of an item's working file below .ai; "" where there is none, or two.
 func (n *Named) Path(ref objects.Ref) string {
 	p, err := n.locate(ref)
 	if err != nil {
-		return "" // what is done to the item says what is wrong
+		return "" // the later work on the item reports the problem
 	}
 	return p
 }
 
-// ItemsAndBundles turns what a user typed into the refs of working files and the directories
-// of bundles. all stands for every item and every bundle of the layer, as the target * does.
-// An item that only a bundle answers for stands for that bundle.
+// ItemsAndBundles resolves a user's targets to the refs of working files and the directories of
+// bundles. all stands for every item and every bundle of the layer, as the target * does. An
+// item that only a bundle verifies stands for that bundle.
 func ItemsAndBundles(ctx context.Context, s *session.Session, l *space.Layer, args []rye.Target, all bool) (n Named, err error) {
 	var rest []rye.Target
 	for _, arg := range args {
@@ -78,8 +78,8 @@ func ItemsAndBundles(ctx context.Context, s *session.Session, l *space.Layer, ar
 	return n, nil
 }
 
-// targets turns the words of a user into refs of working files: refs, paths, or patterns in which *
-// stands for any text and ? for one character. all stands for every item.
+// targets resolves a user's targets to the refs of working files. A target is a ref, a path, or
+// a pattern in which * stands for any text and ? for one character. all stands for every item.
 func targets(ctx context.Context, s *session.Session, files *tree, args []rye.Target, all bool) ([]objects.Ref, error) {
 	var refs []objects.Ref
 	seen := map[objects.Ref]bool{}
@@ -143,8 +143,8 @@ func (t *tree) list(ctx context.Context) (err error) {
 	return err
 }
 
-// locations returns what finds the working files of refs: a listing that was made anyway
-// knows them, but for what is not there, or twice.
+// locations returns a function that finds the working files of refs. It uses an existing
+// listing, except for files that are missing or ambiguous in it.
 func (t *tree) locations(refs []objects.Ref) func(objects.Ref) (string, error) {
 	if !t.listed {
 		return t.l.Locations(refs)
@@ -164,8 +164,8 @@ func (t *tree) locations(refs []objects.Ref) func(objects.Ref) (string, error) {
 	}
 }
 
-// glob matches s against a pattern in which * spans everything, slashes too. It takes time
-// proportional to the product of the lengths at the worst.
+// glob matches s against a pattern in which * also matches slashes. In the worst case it takes
+// time proportional to the product of the lengths.
 func glob(pattern, s string) bool {
 	p, i, star, mark := 0, 0, -1, 0
 	for i < len(s) {

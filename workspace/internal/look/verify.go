@@ -14,11 +14,11 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Verify checks items as a use of them would: refs and paths as they resolve, or with no
-// target every item of the project and the user space. The error is the first refusal, so
-// that its code says what kind it was; the results are complete. Mistakes in the text of own
-// items, by the rules of their kind and what extractors ask besides, are told and refuse
-// nothing: they keep an item from being signed anew.
+// Verify checks items as a use of them would: refs and paths as they resolve, or without
+// targets every item of the project and the user space. The error is the first refusal, so
+// that its code tells the kind; the results are complete. Mistakes in the text of own items,
+// by the rules of their kind and of extractors, are reported without an error: they only keep
+// an item from being signed anew.
 func Verify(ctx context.Context, s *session.Session, q rye.VerifyRequest) ([]rye.VerifyResult, error) {
 	found, err := findTargets(ctx, s, q.Targets)
 	r := reading{ctx: ctx, s: s, q: q}
@@ -32,7 +32,7 @@ func Verify(ctx context.Context, s *session.Session, q rye.VerifyRequest) ([]rye
 		all   []rye.VerifyResult
 		first error
 	)
-	_, broken := extractors(ctx, s) // then some mistakes cannot be looked for
+	_, broken := extractors(ctx, s) // without extractors some mistakes cannot be found
 	for _, f := range found {
 		if f.Manifest && f.Registry != "" && f.Err == nil { // lists do not read all of a package
 			f.Err = f.Cover.Check()
@@ -54,13 +54,13 @@ func Verify(ctx context.Context, s *session.Session, q rye.VerifyRequest) ([]rye
 	return all, cmp.Or(first, broken)
 }
 
-// reading is what can be told of files only while their bytes are at hand. It is safe for
-// concurrent use.
+// reading collects facts about files while their bytes are at hand. It is safe for concurrent
+// use.
 type reading struct {
 	ctx   context.Context
 	s     *session.Session
 	q     rye.VerifyRequest
-	known sync.Map // told, by where
+	known sync.Map // of told, by where
 }
 
 type where struct {
@@ -73,7 +73,7 @@ type told struct {
 	checks   []rye.Check
 }
 
-// note keeps what is to be told of a finding.
+// note keeps the facts about a finding.
 func (r *reading) note(f space.Finding) {
 	if t := r.tell(f); len(t.mistakes)+len(t.checks) > 0 {
 		r.known.Store(where{f.Space, f.Path}, t)
@@ -88,7 +88,7 @@ func (r *reading) tell(f space.Finding) (t told) {
 	return t
 }
 
-// of returns what was kept, else what the finding itself tells.
+// of returns the kept facts, else those from the finding itself.
 func (r *reading) of(f space.Finding) ([]rye.Mistake, []rye.Check) {
 	t, ok := r.known.Load(where{f.Space, f.Path})
 	if !ok && f.Item != nil && (f.Err == nil || f.Item.Raw != nil) {
@@ -113,9 +113,9 @@ func scanLayers(ctx context.Context, s *session.Session, each func(space.Finding
 	return all, nil
 }
 
-// ExplainTrust says, for each space that holds an item, which checks stand between it and
-// its use there, and how each went. The error is that of the one that would be used, so that
-// its code says what kind it was; the explanations are complete.
+// ExplainTrust lists, for each space that holds an item, the checks before its use there, and
+// their outcomes. The error is from the item that would be used, so that its code tells the
+// kind; the explanations are complete.
 func ExplainTrust(ctx context.Context, s *session.Session, q rye.ItemRequest) ([]rye.TrustExplanation, error) {
 	var all []rye.TrustExplanation
 	var first error
@@ -140,7 +140,7 @@ func ExplainTrust(ctx context.Context, s *session.Session, q rye.ItemRequest) ([
 	return all, first
 }
 
-// explain lists every check that stands between an item and its use.
+// explain lists every check between an item and its use.
 func explain(s *session.Session, f space.Finding) []rye.Check {
 	var all []rye.Check
 	switch {
@@ -170,7 +170,7 @@ func explain(s *session.Session, f space.Finding) []rye.Check {
 	return append(all, explainRecord(f))
 }
 
-// explainRecord says how an item stands to what is recorded.
+// explainRecord compares an item with the record.
 func explainRecord(f space.Finding) rye.Check {
 	c := rye.Check{Name: "record", OK: true}
 	switch {

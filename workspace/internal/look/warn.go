@@ -5,7 +5,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// warn sets what its registry says against an item that is described.
+// warn sets the registry's warning about a described item.
 func warn(s *session.Session, i *rye.ItemInfo, registry string) {
 	if registry == "" || i.Ref == "" {
 		return
@@ -15,7 +15,7 @@ func warn(s *session.Session, i *rye.ItemInfo, registry string) {
 	}
 }
 
-// warnAll is warn for items that come through the lock.
+// warnAll is warn for items from the lock.
 func warnAll(s *session.Session, all []rye.ItemInfo) {
 	for i := range all {
 		if all[i].Locked {
@@ -24,9 +24,8 @@ func warnAll(s *session.Session, all []rye.ItemInfo) {
 	}
 }
 
-// outdated counts, of the dependencies that the lock pins, those of which a newer good version
-// is known, and those that are deprecated or yanked. What cannot be read counts as nothing:
-// the use of the item says so.
+// outdated counts pinned dependencies: those with a known newer good version, and deprecated
+// or yanked ones. It ignores unreadable entries: the use of the item reports them.
 func outdated(s *session.Session) (behind, warned int) {
 	if s.Lock == nil {
 		return 0, 0

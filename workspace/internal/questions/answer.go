@@ -11,8 +11,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// List returns every question of this user that has not ended, in any project and outside of
-// all, the oldest first: those that are open, and those whose answer was not used yet.
+// List returns the user's questions that have not ended, in any project and outside of all, the
+// oldest first: open ones, and ones with an unused answer.
 func List(h *session.Host) ([]rye.OpenQuestion, error) {
 	all, err := everywhere(h)
 	var list []rye.OpenQuestion
@@ -24,7 +24,7 @@ func List(h *session.Host) ([]rye.OpenQuestion, error) {
 	return list, err
 }
 
-// everywhere returns what is open, wherever it was asked.
+// everywhere returns the open questions from every place.
 func everywhere(h *session.Host) ([]entry, error) {
 	dirs := []dir{dir(h.Records.Questions())}
 	known, err := h.Records.All()
@@ -49,7 +49,7 @@ func everywhere(h *session.Host) ([]entry, error) {
 	return all, nil
 }
 
-// shown puts a record into the words of a report.
+// shown converts a record for a report.
 func (e entry) shown() rye.OpenQuestion {
 	q := rye.OpenQuestion{ID: e.ID, Asked: e.Asked.UTC().Format(time.RFC3339), Expires: e.Expires.UTC().Format(time.RFC3339), Caller: e.Caller,
 		Directory: e.Directory, Topic: e.Topic, Text: e.Text, Lines: e.Lines, Digest: e.Digest().String()}
@@ -62,8 +62,8 @@ func (e entry) shown() rye.OpenQuestion {
 	return q
 }
 
-// Answer answers one question. Yes takes a person who looks at all of it: no flag stands
-// for that, because a program that asks could type the flag.
+// Answer answers one question. A yes needs a person who reads the whole question: no flag
+// replaces that, because a program that asks could type the flag.
 func Answer(ctx context.Context, h *session.Host, c rye.Caller, q rye.AnswerRequest) (*rye.OpenQuestion, error) {
 	if !c.IsPerson() {
 		return nil, fault.New(fault.Denied, "answer question %s: only a person answers, and %s is none", q.ID, c.Who())
@@ -90,7 +90,7 @@ func Answer(ctx context.Context, h *session.Host, c rye.Caller, q rye.AnswerRequ
 	return &rep, nil
 }
 
-// approval is what a person is shown of a question that somebody else asked.
+// approval is the question to the person who answers another caller's question.
 func approval(e entry) rye.Question {
 	where := "outside of every project"
 	if e.Directory != "" {

@@ -16,14 +16,14 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Patience is how long a question stays open that nobody waits for.
+// Patience is the time for which a question stays open while no one waits for its answer.
 const Patience = 24 * time.Hour
 
-// Agreed is a yes that has had no effect yet. Its zero value is one that is not kept.
+// Agreed is a yes without an effect so far. Its zero value is a yes that is not kept.
 type Agreed struct{ e *entry }
 
-// Use is called when what was agreed to is about to happen. A yes counts once: the second
-// time it is fault.Denied.
+// Use is called just before the agreed action. A yes is used once: the second time is
+// fault.Denied.
 func (a Agreed) Use() error {
 	if a.e == nil {
 		return nil
@@ -31,11 +31,11 @@ func (a Agreed) Use() error {
 	return a.e.use()
 }
 
-// Ask puts a question to a person, by whatever way there is: a yes that was given to this
-// very question before, the host's, or, where that cannot ask, rye approve: then it returns
-// fault.Denied, the question stays open for Patience, and the same call made again finds
-// the answer. subject is the digest of all that would happen, and part of what an answer is
-// for.
+// Ask puts a question to a person, in one of three ways: an earlier yes to this very question,
+// the host's way, or, where that cannot ask, rye approve. In the last case it returns
+// fault.Denied, the question stays open for Patience, and the same call made again finds the
+// answer. subject is the digest of everything that would happen, and part of the question
+// that an answer is for.
 func Ask(ctx context.Context, s *session.Session, c rye.Caller, subject objects.Digest, q rye.Question) (Agreed, error) {
 	if err := q.Check(); err != nil {
 		return Agreed{}, err
@@ -62,7 +62,7 @@ func Ask(ctx context.Context, s *session.Session, c rye.Caller, subject objects.
 	return e.put(ctx, s, c, q)
 }
 
-// About is Ask for what happens at once when the answer is yes. subject is a digest.
+// About is Ask for an action that happens at once after a yes. subject is a digest.
 func About(ctx context.Context, s *session.Session, c rye.Caller, subject string, q rye.Question) error {
 	sum, err := objects.ParseDigest(subject)
 	if err != nil {
@@ -75,8 +75,7 @@ func About(ctx context.Context, s *session.Session, c rye.Caller, subject string
 	return agreed.Use()
 }
 
-// begin finds the open record of a question, or makes one; nil where there is no place
-// for it.
+// begin finds the open record of a question, or makes one; nil where there is no place for it.
 func begin(s *session.Session, c rye.Caller, subject objects.Digest, q rye.Question) (*entry, error) {
 	at := dir(s.Records.Questions())
 	if s.Project != nil {
@@ -112,8 +111,8 @@ func begin(s *session.Session, c rye.Caller, subject objects.Digest, q rye.Quest
 	return e, e.write()
 }
 
-// Here is the project's directory as an agreement remembers it; zero outside of one. One
-// that cannot be looked at is none that anything was or will be agreed to in.
+// Here is the project's directory as an agreement remembers it; zero outside of one. An
+// unreadable directory gets a place that matches no agreement, now or later.
 func Here(s *session.Session) consent.Place {
 	if s.Project == nil {
 		return consent.Place{}
@@ -125,7 +124,7 @@ func Here(s *session.Session) consent.Place {
 	return consent.Place{Key: s.Place.Key, Inode: st.Inode, Born: st.Born}
 }
 
-// standing is the answer that a person gave before.
+// standing is a person's earlier answer.
 func (e *entry) standing() (Agreed, error) {
 	if e.answer.Yes {
 		return Agreed{e}, nil
@@ -137,7 +136,7 @@ func (e *entry) standing() (Agreed, error) {
 
 var errLate = errors.New("nobody answered in time")
 
-// put asks by the host's way and waits for it.
+// put asks in the host's way and waits for the answer.
 func (e *entry) put(ctx context.Context, s *session.Session, c rye.Caller, q rye.Question) (Agreed, error) {
 	waiting, cancel := context.WithTimeoutCause(ctx, q.Wait, errLate)
 	defer cancel()
@@ -152,15 +151,15 @@ func (e *entry) put(ctx context.Context, s *session.Session, c rye.Caller, q rye
 	case context.Cause(waiting) == errLate:
 		return e.late(q)
 	case ctx.Err() != nil, fault.Is(err, fault.Denied) && c.IsPerson(), errors.As(err, &no) && no.How == rye.Late:
-		e.remove() // who asked is gone, or asks at the next terminal, or was not answered
+		e.remove() // the asker is gone, or asks at the next terminal, or got no answer
 		return Agreed{}, err
 	case fault.Is(err, fault.Denied):
 		return Agreed{}, e.keep(c, err)
 	}
-	return Agreed{}, err // the way asks now, and the call comes again
+	return Agreed{}, err // the host's way is asking now, and the call comes again
 }
 
-// agree notes a yes. Where somebody else answered first, theirs counts.
+// agree notes a yes. If someone else answered first, their answer is used.
 func (e *entry) agree(now time.Time) (Agreed, error) {
 	err := e.reply(true, now)
 	if fault.Is(err, fault.Conflict) {
@@ -171,7 +170,7 @@ func (e *entry) agree(now time.Time) (Agreed, error) {
 	return Agreed{e}, err
 }
 
-// late ends a question that nobody answered by the way that waited for it.
+// late ends a question that got no answer in time. An answer in another way is used.
 func (e *entry) late(q rye.Question) (Agreed, error) {
 	var err error
 	if e.answer, err = e.answered(); err == nil && e.answer != nil {
@@ -182,7 +181,7 @@ func (e *entry) late(q rye.Question) (Agreed, error) {
 	return Agreed{}, fault.New(fault.Denied, "%w", late).With(q.Mend)
 }
 
-// keep leaves a question open that nobody could be asked, and refuses meanwhile.
+// keep leaves a question open when no one could be asked, and refuses meanwhile.
 func (e *entry) keep(c rye.Caller, why error) error {
 	if until := e.Asked.Add(Patience); until.After(e.Expires) {
 		e.Expires = until
@@ -191,7 +190,7 @@ func (e *entry) keep(c rye.Caller, why error) error {
 		}
 	}
 	refused := fault.New(fault.Denied, "%w", &rye.Unanswered{ID: e.ID, Until: e.Expires, Err: why})
-	if c.IsInside() || c.Thread() != "" { // what asks does not answer its own questions
+	if c.IsInside() || c.Thread() != "" { // the asking tool or thread does not answer its own questions
 		return refused.Advise("a person answers it, at a terminal of their own: rye approve %s", e.ID)
 	}
 	return refused.Mend("rye approve %s", e.ID)

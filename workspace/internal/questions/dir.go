@@ -17,25 +17,25 @@ import (
 	"github.com/rye-os/rye/internal/place"
 )
 
-// Bounds of one directory. A caller that asks too much makes room with its own questions,
-// so that it holds up nobody else's.
+// Bounds of one directory. A caller that asks too much makes room by removing its own
+// questions, so that it does not block others.
 const (
 	maxOpen    = 32   // questions of one caller
-	maxUsed    = 256  // that had their effect, until they expire
-	maxRecords = 1024 // that are read
+	maxUsed    = 256  // used ones, until they expire
+	maxRecords = 1024 // records to read
 )
 
 // The names of a question's files, after its id.
 const (
 	questionFile = ".json"
-	answerFile   = ".answer" // made once, by whoever answers first
-	usedFile     = ".used"   // made once, by what happens because of it
+	answerFile   = ".answer" // made once, by the first answer
+	usedFile     = ".used"   // made once, by the agreed action
 )
 
 // dir is a directory of questions.
 type dir string
 
-// entry is one question as it lies there.
+// entry is one question in a directory.
 type entry struct {
 	question.Question
 	in     dir
@@ -43,8 +43,7 @@ type entry struct {
 	used   bool
 }
 
-// all returns the questions of a directory in the order of asking. What cannot be read is
-// no question.
+// all returns the questions of a directory in the order of asking. It skips unreadable files.
 func (d dir) all() (list []entry, err error) {
 	names, err := os.ReadDir(string(d))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -65,7 +64,7 @@ func (d dir) all() (list []entry, err error) {
 		if err == nil {
 			list = append(list, e)
 		} else if fault.Is(err, fault.Auth) {
-			return nil, err // somebody else's
+			return nil, err // another user's file
 		}
 	}
 	return list, nil
@@ -90,8 +89,8 @@ func (d dir) entry(id string) (entry, error) {
 	return e, err
 }
 
-// answered reads the answer to a question; nil when there is none. One that is not to this
-// very question, or cannot be read, is no.
+// answered reads the answer to a question; nil when there is none. An unreadable answer, and
+// one to another question, is a no.
 func (e entry) answered() (*question.Answer, error) {
 	raw, err := e.in.read(e.ID+answerFile, question.MaxAnswer)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -107,7 +106,7 @@ func (e entry) answered() (*question.Answer, error) {
 	return &a, nil
 }
 
-// read reads a file that only the user can have written.
+// read reads a file that no one but the user can have written.
 func (d dir) read(name string, most int64) ([]byte, error) {
 	path := filepath.Join(string(d), name)
 	if _, err := os.Lstat(path); err != nil {
@@ -133,8 +132,8 @@ func (e entry) reply(yes bool, now time.Time) error {
 	return err
 }
 
-// use makes the answer to a question count no more. A question that was taken away since
-// has none: the mark that it was used may have gone with it.
+// use marks the answer to a question as used. A question that was removed since has no answer:
+// the mark may have been removed with it.
 func (e entry) use() error {
 	err := once(e.path(usedFile), nil)
 	if err == nil {
@@ -146,7 +145,7 @@ func (e entry) use() error {
 	return err
 }
 
-// once makes a file that nobody made before.
+// once makes a file that does not exist yet.
 func once(path string, text []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -156,17 +155,17 @@ func once(path string, text []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// remove takes a question away. The record goes first: without it the others say nothing.
+// remove removes a question. The record goes first: without it the other files mean nothing.
 func (e entry) remove() {
 	for _, file := range []string{questionFile, answerFile, usedFile} {
-		_ = os.Remove(e.path(file)) // what stays expires
+		_ = os.Remove(e.path(file)) // remaining files expire
 	}
 }
 
-// sweep removes answers whose question is gone: it was withdrawn while somebody answered.
+// sweep removes answers without a question: it was withdrawn during the answer.
 func (d dir) sweep() {
 	for _, file := range []string{answerFile, usedFile} {
-		left, _ := filepath.Glob(filepath.Join(string(d), "*"+file)) // what stays says nothing
+		left, _ := filepath.Glob(filepath.Join(string(d), "*"+file)) // remaining files mean nothing
 		for _, path := range left {
 			if _, err := os.Lstat(strings.TrimSuffix(path, file) + questionFile); errors.Is(err, fs.ErrNotExist) {
 				_ = os.Remove(path)
@@ -178,9 +177,9 @@ func (d dir) sweep() {
 // over reports whether a question can have no effect any more.
 func (e entry) over(now time.Time) bool { return e.used || !e.OpenAt(now) }
 
-// makeRoom removes what has expired, the oldest of those that were used, and the oldest of a
-// caller that has too many. One that was just used stays: others may have read its answer,
-// and have to meet the mark.
+// makeRoom removes expired questions, the oldest used ones, and the oldest of a caller with too
+// many. A question that was just used stays: other processes may have read its answer, and
+// have to find the mark.
 func makeRoom(all []entry, caller string, now time.Time) {
 	var own, used []entry
 	for _, e := range all {
@@ -201,15 +200,15 @@ func makeRoom(all []entry, caller string, now time.Time) {
 	}
 }
 
-// sameAsker reports whether two callers share the room there is. The tools of a thread, each of
-// which asks by its own name, have none beside their thread's.
+// sameAsker reports whether two callers share their room. The tools of a thread ask under their
+// own names, and share their thread's room.
 func sameAsker(a, b string) bool {
 	a, _, _ = strings.Cut(a, "/")
 	b, _, _ = strings.Cut(b, "/")
 	return a == b
 }
 
-// open returns those of all that an answer would still count for, or that one was given to.
+// open returns the questions that can still be answered, or have an unused answer.
 func open(all []entry, now time.Time) []entry {
 	return slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return e.over(now) })
 }

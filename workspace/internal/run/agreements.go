@@ -21,13 +21,13 @@ import (
 	"github.com/rye-os/rye/workspace/internal/questions"
 )
 
-// ConsentFile is the name of the file, in the configuration directory, that remembers
-// what the user agreed to use although it is unsigned.
+// ConsentFile is the name of the file, in the configuration directory, with the user's consent
+// to unsigned things.
 const ConsentFile = "consent.yaml"
 
 func consentPath(s *custody.Desk) string { return s.UserFile(ConsentFile) }
 
-// agreed reads what the user agreed to.
+// agreed reads the user's agreements.
 func agreed(s *custody.Desk) (consent.Agreed, error) {
 	if err := place.Trusted(consentPath(s)); err != nil {
 		return consent.Agreed{}, fault.Wrap(err, "read agreements")
@@ -57,8 +57,8 @@ func remember(ctx context.Context, s *custody.Desk, with func(consent.Agreed) co
 	})
 }
 
-// rewrite replaces a file of the user's configuration by what text makes of it as it is
-// then, one process at a time.
+// rewrite replaces a file of the user's configuration, one process at a time. text returns the
+// new content, and is called under the lock.
 func rewrite(ctx context.Context, s *custody.Desk, name string, text func() ([]byte, error)) error {
 	if err := s.NeedConfig(); err != nil {
 		return err
@@ -79,8 +79,8 @@ func rewrite(ctx context.Context, s *custody.Desk, name string, text func() ([]b
 	return place.File(path, raw, 0o600)
 }
 
-// placeOf returns what an agreement about something in a directory remembers of it: of the
-// project which directory it is, of the user space nothing.
+// placeOf returns the part of an agreement about its directory: the place of the project, and
+// nothing for the user space.
 func placeOf(s *custody.Desk, dir string) consent.Place {
 	if s.Project == nil || dir != s.ProjectDir {
 		return consent.Place{}
@@ -98,9 +98,9 @@ func withAll(a consent.Agreed, things []consent.Thing) consent.Agreed {
 	return a
 }
 
-// Consent remembers, or with q.Forget takes back, that the user lets a tool use the .env
-// files, the project's interpreter or the variables of the environment that it would use
-// now, as its bytes and theirs are now.
+// Consent remembers that the user lets a tool use .env files, the project's interpreter or
+// environment variables: for the tool's present bytes and the present content of those things.
+// With q.Forget it takes the consent back.
 func Consent(ctx context.Context, s *custody.Desk, q rye.PolicyConsentRequest) ([]rye.ConsentReport, error) {
 	plan, err := locks.Plan(ctx, s.Session, q.Ref)
 	if err != nil {
@@ -134,8 +134,7 @@ func Consent(ctx context.Context, s *custody.Desk, q rye.PolicyConsentRequest) (
 	})
 }
 
-// requested collects what a request is about. A kind of which there is nothing is
-// NotFound.
+// requested collects the things of a request. A requested kind without any is NotFound.
 func requested(s *custody.Desk, plan *chain.Plan, q rye.PolicyConsentRequest) (things []consent.Thing, err error) {
 	none := func(format string, args ...any) ([]consent.Thing, error) {
 		return nil, fault.New(fault.NotFound, "%s: "+format, append([]any{plan.Tool().Ref}, args...)...)

@@ -17,8 +17,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Allow remembers that the user allows one tool in this project, up to the tier that
-// running it has: its plan as it is now, with these parameters or with any.
+// Allow remembers that the user allows one tool in this project, up to the tier of that run:
+// its present plan, with these parameters or with any.
 func Allow(ctx context.Context, s *custody.Desk, q rye.AllowRequest) (*rye.ApprovalInfo, error) {
 	plan, err := locks.Plan(ctx, s.Session, q.Ref)
 	if err != nil {
@@ -55,8 +55,8 @@ func Allow(ctx context.Context, s *custody.Desk, q rye.AllowRequest) (*rye.Appro
 	return &rep, err
 }
 
-// allowedParams are the parameters that an approval is for. Those of one for any are what
-// the tier is judged by: none.
+// allowedParams are the parameters for an approval. For an approval of any parameters there
+// are none, and the tier is judged without them.
 func allowedParams(plan *chain.Plan, q rye.AllowRequest) (chain.Params, error) {
 	if q.Any {
 		if len(q.Params) > 0 {
@@ -82,8 +82,7 @@ func standingWith(plan *chain.Plan) string {
 	return standing(plan) + " -p name=value"
 }
 
-// uncovered says what an approval leaves open: what is not among the bytes that it is for,
-// and what is asked about all the same.
+// uncovered lists the limits of an approval: bytes outside it, and questions that remain.
 func uncovered(plan *chain.Plan, with chain.Interpreter, any bool) []string {
 	out := []string{"another directory; a change of the item, of what it runs by, or of a file that it can load"}
 	if any {
@@ -116,7 +115,7 @@ func rewritePolicy(ctx context.Context, s *custody.Desk, change func(old []byte)
 	})
 }
 
-// Approvals returns what the policy remembers, in every directory.
+// Approvals returns the remembered approvals of every directory.
 func Approvals(s *custody.Desk) ([]rye.ApprovalInfo, error) {
 	rules, err := s.Rules()
 	if err != nil {
@@ -129,7 +128,7 @@ func Approvals(s *custody.Desk) ([]rye.ApprovalInfo, error) {
 	return all, nil
 }
 
-// Forget takes back what the user allowed of one item, in this project or everywhere.
+// Forget takes back the user's approvals of one item, in this project or everywhere.
 func Forget(ctx context.Context, s *custody.Desk, q rye.ForgetRequest) ([]rye.ApprovalInfo, error) {
 	var gone []rye.ApprovalInfo
 	here := questions.Here(s.Session)
@@ -152,7 +151,7 @@ func Forget(ctx context.Context, s *custody.Desk, q rye.ForgetRequest) ([]rye.Ap
 	return gone, err
 }
 
-// approvalInfo puts an approval into the words of a report.
+// approvalInfo converts an approval for a report.
 func approvalInfo(s *custody.Desk, a policy.Approval) rye.ApprovalInfo {
 	info := rye.ApprovalInfo{Ref: a.Ref.String(), Plan: a.Plan.String(), Params: "any", Tier: a.Tier.String(), Status: "allowed"}
 	if !a.Any {
@@ -172,7 +171,7 @@ func approvalInfo(s *custody.Desk, a policy.Approval) rye.ApprovalInfo {
 	return info
 }
 
-// directoryOf is the path of a place that has a record; "" where nobody knows it.
+// directoryOf is the path of a place that has a record; "" where it is unknown.
 func directoryOf(s *custody.Desk, key string) string {
 	all, err := s.Records.All()
 	i := slices.IndexFunc(all, func(k records.Known) bool { return k.Key == key })

@@ -14,9 +14,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// runBuiltin starts rye itself, in the tool's sandbox, to be the one function that the
-// chain names. It gets no files: the verified text of the tool only says which function,
-// and what the function is comes with the program.
+// runBuiltin starts rye itself, in the tool's sandbox, to carry out the function in the chain.
+// It gets no files: the verified text of the tool only names the function, whose code is in
+// the program.
 func (r *Runner) runBuiltin(ctx context.Context, s *custody.Desk, j *job) (outcome, error) {
 	if _, ok := j.plan.Served(); ok {
 		return r.answer(ctx, j)
@@ -44,10 +44,10 @@ func (r *Runner) runBuiltin(ctx context.Context, s *custody.Desk, j *job) (outco
 	return o, err
 }
 
-// narrow cuts a right to write the whole project down to the directories right below
-// it that a call is about. A file that lies in the project's own directory, or below
-// one that is still to be made, needs a right there, which the kernel extends to .ai
-// and .git: those are kept by the function's own checks then.
+// narrow reduces the right to write the whole project to the directories right below it that a
+// call is about. A file in the project's own directory, or below a missing one, needs a right
+// on the project, which the kernel extends to .ai and .git: then the function's own checks
+// protect those.
 func narrow(b *primitive.Sandbox, project string, targets []string) {
 	if len(targets) == 0 || !slices.Contains(b.Write, project) {
 		return

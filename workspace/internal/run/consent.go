@@ -11,15 +11,15 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// unsigned is what a run uses although it is unsigned, because the user agreed to it.
+// unsigned holds the unsigned things that a run uses because the user agreed to them.
 type unsigned struct {
 	envFiles
 	env         []string // NAME=value of the user's environment, for a request
 	interpreter primitive.Program
 }
 
-// consentTo finds what a plan uses that is unsigned, and asks the user about what is new
-// or changed. Without an agreement nothing is used.
+// consentTo finds the unsigned things that a plan uses, and asks the user about new or changed
+// ones. Without an agreement it uses nothing.
 func (j *job) consentTo(ctx context.Context, s *custody.Desk) (u unsigned, err error) {
 	plan := j.plan
 	if u.envFiles, err = readEnvFiles(s, plan); err != nil {
@@ -43,8 +43,8 @@ func (j *job) consentTo(ctx context.Context, s *custody.Desk) (u unsigned, err e
 	return u, nil
 }
 
-// checkVersion refuses an interpreter that is too old. To ask for its version is to run it,
-// so this comes after the user agreed to it, and after it was found to be the same still.
+// checkVersion refuses an interpreter that is too old. Asking for its version runs it, so this
+// comes after the user's consent, and after the check that it is unchanged.
 func (j *job) checkVersion(ctx context.Context) error {
 	spec, ok := j.plan.Interpreter()
 	if !ok {
@@ -56,8 +56,8 @@ func (j *job) checkVersion(ctx context.Context) error {
 	return nil
 }
 
-// agree asks about each thing that the user has not agreed to as it is now, and
-// remembers the answer.
+// agree asks about each thing without an agreement to its present content, and remembers the
+// answer.
 func (j *job) agree(ctx context.Context, s *custody.Desk, things []consent.Thing) error {
 	if len(things) == 0 {
 		return nil
@@ -82,7 +82,7 @@ func (j *job) agree(ctx context.Context, s *custody.Desk, things []consent.Thing
 	return remember(ctx, s, func(a consent.Agreed) consent.Agreed { return withAll(a, fresh) })
 }
 
-// describe says what is being agreed to: names of variables, never values.
+// describe describes the thing to agree to: names of variables, never values.
 func describe(s *custody.Desk, plan *chain.Plan, t consent.Thing) (text string, lines []string) {
 	lines = []string{t.Path, t.Sum.String()}
 	switch t.What {
@@ -97,15 +97,15 @@ func describe(s *custody.Desk, plan *chain.Plan, t consent.Thing) (text string, 
 	return describeSecrets(s, plan, t)
 }
 
-// interpreterOf finds the plan's interpreter. One in the project comes with what the user
-// has to agree to, unless the user named it in a variable of rye's.
+// interpreterOf finds the plan's interpreter. One in the project needs the user's consent,
+// unless the user named it in a variable of rye's.
 func interpreterOf(s *custody.Desk, plan *chain.Plan) (p primitive.Program, t *consent.Thing, err error) {
 	spec, ok := plan.Interpreter()
 	if !ok {
 		return p, nil, nil
 	}
 	in := searchOf(s.Host, s.Options)
-	in.Consented = true // to find it; whether it is used is decided by agree
+	in.Consented = true // to find it; agree decides on its use
 	if p, err = primitive.Interpreter(spec, in); err != nil {
 		return p, nil, fault.Wrap(err, "execute %s", plan.Tool().Ref)
 	}

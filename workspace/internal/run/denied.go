@@ -14,15 +14,15 @@ import (
 	"github.com/rye-os/rye/chain/primitive"
 )
 
-// denials says what the sandbox seems to have refused to a run, by what the run complained
-// of. It is a hint for whoever reads the result.
+// denials guesses the accesses that the sandbox refused, from the run's own error messages. They
+// are hints for the reader of the result.
 func (j *job) denials(in chain.Inputs, call *primitive.Call, o *outcome) (all []rye.Denial) {
 	if o.Sandbox < primitive.S2.String() {
-		return nil // nothing ran, or nothing kept it from anything
+		return nil // nothing ran, or nothing restricted it
 	}
 	said := complaints(o)
 	if len(bytes.TrimSpace(said)) == 0 {
-		return nil // nor is looked for what it might have missed
+		return nil // without messages there is nothing to look for
 	}
 	seen, never := primitive.Common()
 	h := denied.Had{
@@ -44,8 +44,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// guessed is exists for who shall not learn by guessing what there is: outside of the project
-// everything might be there.
+// guessed is exists for callers that must not learn by guessing which files exist: outside of
+// the project every file might.
 func guessed(project, temp string) func(string) bool {
 	return func(path string) bool {
 		rel, err := filepath.Rel(project, path)
@@ -62,8 +62,8 @@ func guessed(project, temp string) func(string) bool {
 	}
 }
 
-// complaints are what a run printed as errors, and what its answer says in the fields that
-// tools have for them. Where it failed, its output belongs to them: test runners print there.
+// complaints are a run's error output, and the error fields of its answer. If it failed, its
+// standard output belongs to them, too: test runners print errors there.
 func complaints(o *outcome) []byte {
 	var said struct {
 		Stdout any `json:"stdout"`

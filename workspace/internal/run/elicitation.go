@@ -12,8 +12,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Elicitation lists an MCP client as one that shows questions to a person, or takes it off
-// the list. To list it takes the person: a program could answer for itself otherwise.
+// Elicitation adds an MCP client to the list of clients that show questions to a person, or
+// removes it. An addition needs the person: otherwise a program could answer for itself.
 func Elicitation(ctx context.Context, s *custody.Desk, q rye.ElicitationRequest) (*rye.ElicitationReport, error) {
 	raw, err := s.UserPolicy()
 	if err != nil {

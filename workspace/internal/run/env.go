@@ -18,15 +18,15 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// envFiles is what a plan takes from .env files.
+// envFiles holds a plan's variables from .env files.
 type envFiles struct {
 	vars   map[string]string
-	weak   map[string]bool // those of vars that a file of the project filled
-	things []consent.Thing // the files, to be agreed to
+	weak   map[string]bool // variables whose value comes from a file of the project
+	things []consent.Thing // the files, for consent
 }
 
-// readEnvFiles reads the .env files that set something which the plan declares, in the
-// order of RYE OS, the later over the earlier. The user is not even asked about others.
+// readEnvFiles reads the .env files that set a declared variable of the plan, in the order of
+// RYE OS; later files override earlier ones. The user is not even asked about other files.
 func readEnvFiles(s *custody.Desk, plan *chain.Plan) (e envFiles, err error) {
 	declared := plan.Declares()
 	if len(declared) == 0 {
@@ -94,8 +94,8 @@ func inProject(s *custody.Desk, path string) string {
 	return path
 }
 
-// fromEnv returns what a request takes from the user's environment, NAME=value: of what
-// its plan declares, the variables that are set.
+// fromEnv returns a request's variables from the user's environment, as NAME=value: the
+// declared ones that are set.
 func fromEnv(s *custody.Desk, plan *chain.Plan) (pairs []string) {
 	if !takesEnv(plan) {
 		return nil
@@ -109,15 +109,15 @@ func fromEnv(s *custody.Desk, plan *chain.Plan) (pairs []string) {
 	return pairs
 }
 
-// takesEnv reports whether a plan may take variables of the user's environment: HTTP
-// chains may, but for what a registry published, whether the user agreed or not.
+// takesEnv reports whether a plan may take variables of the user's environment, with or without
+// consent: HTTP chains may, except published ones.
 func takesEnv(plan *chain.Plan) bool { return plan.Primitive() == chain.HTTP && !published(plan) }
 
 // published reports whether a registry published the tool.
 func published(plan *chain.Plan) bool { return plan.Links[0].Verified.Scope().Registry != "" }
 
-// onlyFor is the tool that an agreement is bound to, "" for none: an agreement for the
-// user's own items is not one for what a registry published.
+// onlyFor is the tool that an agreement is bound to, "" for none: an agreement for the user's
+// own items does not extend to published ones.
 func onlyFor(plan *chain.Plan) string {
 	if published(plan) {
 		return plan.Tool().Ref.String()
@@ -125,8 +125,8 @@ func onlyFor(plan *chain.Plan) string {
 	return ""
 }
 
-// named returns the variables that a request may name: from the user's environment as
-// far as the user agreed to that, else from the files that the user agreed to.
+// named returns the variables that a request may name, from the user's environment and from
+// .env files, as far as the user agreed to them.
 func (u unsigned) named() (vars map[string]string, weak map[string]bool) {
 	vars, weak = maps.Clone(u.vars), maps.Clone(u.weak)
 	if vars == nil {

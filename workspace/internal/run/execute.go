@@ -19,9 +19,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/locks"
 )
 
-// Execute runs a tool exactly as signed, or returns what a directive or a knowledge entry
-// says. The gates stand in one order for every caller: integrity, capability, parameters,
-// lock, policy (tier, commands, approval), consent to what is unsigned (.env, a project's
+// Execute runs a tool exactly as signed, or returns the text of a directive or a knowledge
+// entry. The gates have one order for every caller: integrity, capability, parameters, lock,
+// policy (tier, commands, approval), consent to unsigned things (.env, a project's
 // interpreter), hosts, gaps of the sandbox, run. A dry run passes every gate but the last.
 func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest) (*rye.ExecuteResult, error) {
 	j := &job{caller: c, q: q, watch: newStopwatch()}
@@ -111,8 +111,8 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	return r.run(ctx, s, j)
 }
 
-// runnable refuses what is there to run others: given to itself, it would read its own text
-// as the program.
+// runnable refuses an item that only runs others: by itself, it would read its own text as the
+// program.
 func runnable(it *objects.Item) error {
 	kind := it.Meta.ToolType
 	if kind != "runtime" && kind != "primitive" {
@@ -122,7 +122,7 @@ func runnable(it *objects.Item) error {
 		Advise("execute a tool that uses it; rye search lists them")
 }
 
-// asPinned refuses a plan with a link that is not what whoever asks pinned.
+// asPinned refuses a plan whose links differ from the caller's pins.
 func (j *job) asPinned() error {
 	if j.q.Pins == nil {
 		return nil
@@ -139,7 +139,7 @@ func (j *job) asPinned() error {
 	return nil
 }
 
-// begins tells whoever asked that it is about to run.
+// begins tells the caller that the tool is about to run.
 func (j *job) begins() error {
 	if j.q.Begin == nil {
 		return nil
@@ -147,22 +147,21 @@ func (j *job) begins() error {
 	return j.q.Begin(j.planned())
 }
 
-// job is one execution on its way: what was asked, what would run, and what every gate
-// said of it.
+// job is one execution: the request, the plan, and the results of every gate.
 type job struct {
 	caller   rye.Caller
 	q        rye.ExecuteRequest
 	plan     *chain.Plan
 	params   chain.Params
-	lock     locks.Matched     // how it compares with the lock
+	lock     locks.Matched     // the comparison with the lock
 	verdict  *rye.Verdict      // of the policy
-	warnings []string          // what registries say against what runs
-	agreed   agreement         // what a person said yes to
-	unsigned unsigned          // what it uses although it is unsigned
-	ward     *watched          // what runs by itself in the project
-	open     bool              // a person let it write what cannot be protected here
+	warnings []string          // registries' warnings about the items
+	agreed   agreement         // a person's yes
+	unsigned unsigned          // the unsigned things that it uses
+	ward     *watched          // the watch on files that run on their own in the project
+	open     bool              // a person let it write files that cannot be protected here
 	dir      *primitive.RunDir // its verified files
-	line     *line             // to the tool, where it calls rye
+	line     *line             // the connection to the tool, if it calls rye
 	watch    *stopwatch
 }
 
@@ -172,20 +171,19 @@ func (r *Runner) begin(ctx context.Context, j *job) (_ context.Context, s *custo
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	j.watch.lap(&j.watch.parts.Rest) // others had their turn
+	j.watch.lap(&j.watch.parts.Rest) // the wait for other executions
 	seen, err := r.host.Open()
 	if err != nil {
 		give()
 		return nil, nil, nil, err
 	}
-	seen.KeepTaken(ctx) // what is seen now must hold on every branch
+	seen.KeepTaken(ctx) // denials seen now must hold on every branch
 	seen.KeepSigners(ctx)
 	seen.KeepNames(ctx)
 	return ctx, r.keys.Desk(seen.For(j.caller, j.q.Ref)), func() { seen.Close(); give() }, nil
 }
 
-// find returns the item that a request is about: the one in use here, or with --pinned
-// the one that the lock means.
+// find returns the item of a request: the one in use here, or with --pinned the pinned one.
 func (j *job) find(ctx context.Context, s *custody.Desk) (space.Found, error) {
 	if j.q.Pinned {
 		return locks.Pinned(ctx, s.Session, j.q.Ref)
@@ -194,32 +192,32 @@ func (j *job) find(ctx context.Context, s *custody.Desk) (space.Found, error) {
 	if err != nil {
 		return offer(ctx, s, j.caller, j.q.Ref, err)
 	}
-	if locks.StateOf(found) == objects.Returned && !found.Recorded { // only a person's yes lets it get here
+	if locks.StateOf(found) == objects.Returned && !found.Recorded { // only after a person's yes
 		author.Readmit(ctx, s, found)
 	}
 	return found, nil
 }
 
-// runsDir returns where runs get their files: without a directory for caches, one of this
-// run's own among the system's temporary files, which done removes.
+// runsDir returns the directory for the files of runs. Without a directory for caches it makes
+// one for this run among the system's temporary files, which done removes.
 func runsDir(s *custody.Desk) (dir string, done func(), err error) {
 	if dir = s.RunsDir(); dir != "" {
 		return dir, func() {}, nil
 	}
-	dir, err = os.MkdirTemp("", "rye-run-*") // 0700, under a name that nobody can foresee
+	dir, err = os.MkdirTemp("", "rye-run-*") // 0700, under an unpredictable name
 	return dir, func() { os.RemoveAll(dir) }, err
 }
 
-// materialise writes the verified bytes that a program is started with into a fresh
-// directory, and removes those of runs that were killed. What starts no program gets no
-// directory, and what runs at S3 or better has its files in memory.
+// materialise writes the verified bytes of a program into a fresh directory, and removes
+// leftovers of killed runs. A chain that starts no program gets no directory, and a run at S3
+// or better has its files in memory.
 func (j *job) materialise(s *custody.Desk, runs string) (*primitive.RunDir, error) {
 	var files []primitive.File
 	if j.plan.Primitive() == chain.Subprocess {
 		files = j.plan.Files()
 	} else if !j.plan.Starts() {
 		return &primitive.RunDir{}, nil
-	} // a builtin that runs a program wants a place for temporary files
+	} // a builtin that runs a program needs a place for temporary files
 	if least, err := tier(s, j.plan); err != nil {
 		return nil, err
 	} else if least >= primitive.S3 {
@@ -233,20 +231,20 @@ func (j *job) materialise(s *custody.Desk, runs string) (*primitive.RunDir, erro
 	return dir, err
 }
 
-// outcome is what a primitive did, in words that all of them share.
+// outcome is the result of any primitive.
 type outcome struct {
 	chain.Outcome
 	Exit      int
-	Sandbox   string   // the tier that bound it; "" where nothing was started
-	Unbound   []string // limits that did not hold
+	Sandbox   string   // the sandbox's tier; "" where nothing was started
+	Unbound   []string // limits that were not enforced
 	Truncated bool
 	Near      []string // limits that it may have met
 	Taken     []rye.TakenInfo
 	Stderr    []byte
-	Denied    []rye.Denial // what the sandbox seems to have refused
+	Denied    []rye.Denial // accesses that the sandbox seems to have refused
 }
 
-// run lets the primitive of the chain do the work and turns what it did into a result.
+// run lets the chain's primitive do the work and converts its outcome to a result.
 func (r *Runner) run(ctx context.Context, s *custody.Desk, j *job) (*rye.ExecuteResult, error) {
 	var o outcome
 	var err error
@@ -286,7 +284,7 @@ func linkOf(v trust.Verified, in objects.Space) rye.ChainLink {
 	return c
 }
 
-// planned describes a plan in the words of an execute result.
+// planned converts a plan to an execute result.
 func (j *job) planned() *rye.ExecuteResult {
 	res := &rye.ExecuteResult{Status: "validation_passed", Type: "tool", ItemID: string(j.plan.Tool().Ref.ID)}
 	for _, l := range j.plan.Links {

@@ -9,10 +9,10 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// acceptGaps asks about a tool that declares to write the whole project, where nothing can
-// be kept out of that: without namespaces the kernel's rules know no exceptions. One that
-// declares nothing gets what lies in the project by now, and so needs no question; a function
-// of rye's own keeps out of it by itself.
+// acceptGaps asks about a tool that declares to write the whole project, where no part can be
+// excluded from that: without namespaces the kernel's rules have no exceptions. A tool without
+// declarations gets only the present entries of the project, and needs no question; a function
+// of rye's own excludes those parts itself.
 func (j *job) acceptGaps(ctx context.Context, s *custody.Desk) error {
 	least, err := tier(s, j.plan)
 	if err != nil || least != primitive.S2 || !j.plan.WritesAll() || j.plan.Function() != "" {

@@ -16,11 +16,11 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// For a caller that is no person a request goes to hosts that somebody agreed to: whoever
-// signed the tool, by naming the host in it, or the user, once for each host and project.
-// What a model reads can tell it to send what it knows anywhere.
+// For a caller other than a person, requests go only to agreed hosts. The tool's signer agrees
+// by naming the host in the tool, or the user agrees once for each host and project. Text that
+// a model reads can make it send its knowledge anywhere.
 
-// meetHost asks about the host that a request begins at, where nobody agreed to it yet.
+// meetHost asks about the first host of a request, unless it was agreed to before.
 func (j *job) meetHost(ctx context.Context, s *custody.Desk) error {
 	if j.caller.IsPerson() || j.plan.Primitive() != chain.HTTP || signedHost(j.plan) {
 		return nil
@@ -43,7 +43,7 @@ func (j *job) meetHost(ctx context.Context, s *custody.Desk) error {
 	return remember(ctx, s, func(a consent.Agreed) consent.Agreed { return withAll(a, []consent.Thing{hostThing(s, host)}) })
 }
 
-// holdToHosts holds a request, redirects included, to hosts that were agreed to.
+// holdToHosts limits a request, redirects included, to agreed hosts.
 func (j *job) holdToHosts(s *custody.Desk, r *web.Request) error {
 	names := named(r.Hosts)
 	if j.caller.IsPerson() || len(names) == len(r.Hosts) {
@@ -62,7 +62,7 @@ func (j *job) holdToHosts(s *custody.Desk, r *web.Request) error {
 	return nil
 }
 
-// named are those of the hosts that stand for one, and not for many.
+// named are the entries for a single host, without wildcards.
 func named(hosts []string) []string {
 	return slices.DeleteFunc(slices.Clone(hosts), func(h string) bool { return strings.Contains(h, "*") })
 }
@@ -77,17 +77,17 @@ func (j *job) hostQuestion(r *web.Request, host string) rye.Question {
 	}
 }
 
-// hostThing is a host as an agreement of this project names it.
+// hostThing is a host in the form of this project's agreements.
 func hostThing(s *custody.Desk, host string) consent.Thing {
 	return consent.Thing{What: consent.Host, Path: host, For: s.Place.Key, In: placeOf(s, s.ProjectDir), Sum: objects.DigestOf([]byte(host))}
 }
 
-// signedHost reports whether the signed text of the chain alone says to which host its
-// request goes.
+// signedHost reports whether the signed text of the chain alone determines the host of its
+// request.
 func signedHost(plan *chain.Plan) bool {
 	tmpl, declared := plan.Asks()
 	if declared == nil {
-		return true // without hosts of its own a tool cannot let anybody choose one
+		return true // without hosts of its own a tool lets no one choose one
 	}
 	_, rest, ok := strings.Cut(tmpl, "://")
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
@@ -121,7 +121,7 @@ func withoutPort(host string) string {
 	return strings.Trim(host[:strings.LastIndexByte(host, ':')], "[]")
 }
 
-// namedHosts reads hosts as a person names them: with or without a port, or a whole address.
+// namedHosts parses a person's hosts: with or without a port, or a whole address.
 func namedHosts(s *custody.Desk, list []string) (all []consent.Thing, err error) {
 	for _, text := range list {
 		whole := text

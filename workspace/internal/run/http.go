@@ -11,8 +11,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// runHTTP makes the one exchange that the plan asks for. Events of a stream go to
-// the caller as they come, one JSON value a line.
+// runHTTP makes the plan's one exchange. It passes events of a stream to the caller as they
+// arrive, one JSON value a line.
 func (j *job) runHTTP(ctx context.Context, s *custody.Desk) (outcome, error) {
 	r, o, err := j.exchange(s)
 	if err == nil {
@@ -44,7 +44,7 @@ func (j *job) runHTTP(ctx context.Context, s *custody.Desk) (outcome, error) {
 	return done, nil
 }
 
-// exchange turns a plan into a request, and says what the policy lets it reach.
+// exchange turns a plan into a request, with the policy's limits on its hosts.
 func (j *job) exchange(s *custody.Desk) (web.Request, web.Options, error) {
 	rules, err := s.Rules()
 	if err != nil {
@@ -63,8 +63,8 @@ func (j *job) exchange(s *custody.Desk) (web.Request, web.Options, error) {
 	return r, o, err
 }
 
-// rehearse ends a dry run: every check is made, nothing is sent or started, and the
-// result says what would be.
+// rehearse ends a dry run: it makes every check, sends and starts nothing, and returns the
+// planned result.
 func (j *job) rehearse(s *custody.Desk) (*rye.ExecuteResult, error) {
 	res := j.planned()
 	reach, err := j.reachOf(s)
@@ -89,7 +89,7 @@ func (j *job) rehearse(s *custody.Desk) (*rye.ExecuteResult, error) {
 	return res, err
 }
 
-// sketch shows a request, secrets as their names.
+// sketch shows a request, with secrets as their names.
 func sketch(r web.Request) map[string]any {
 	m := map[string]any{"method": r.Method, "url": r.URL}
 	show := func(key string, list []web.Field) {

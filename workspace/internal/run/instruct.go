@@ -16,8 +16,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/look"
 )
 
-// instruct returns the text of a directive, its inputs filled in, or of a knowledge
-// entry: what a model is to follow or to know.
+// instruct returns the text of a directive, with its inputs, or of a knowledge entry, for a
+// model to follow or to know.
 func (j *job) instruct(f space.Found) (*rye.ExecuteResult, error) {
 	j.watch.lap(&j.watch.parts.Verify)
 	it := f.Item()
@@ -60,7 +60,7 @@ func (j *job) instruct(f space.Found) (*rye.ExecuteResult, error) {
 	return res, nil
 }
 
-// withParams adds to an error about parameters what the item takes.
+// withParams adds the item's parameters to an error about them.
 func withParams(it *objects.Item, err error) error {
 	if !fault.Is(err, fault.Usage) {
 		return err
@@ -68,8 +68,8 @@ func withParams(it *objects.Item, err error) error {
 	return &rye.ParamError{Params: look.Parameters(it), Err: err}
 }
 
-// fillInputs checks a directive's parameters against what it declares. Where all of them are
-// texts each is read as a value of its input's type, if it is one.
+// fillInputs checks a directive's parameters against its declared inputs. With texts it reads
+// each text as a value of its input's type, if it is one.
 func fillInputs(it *objects.Item, got map[string]any, texts bool) (map[string]any, error) {
 	inputs := map[string]any{}
 	var names, missing []string
@@ -104,8 +104,8 @@ func fillInputs(it *objects.Item, got map[string]any, texts bool) (map[string]an
 	return inputs, nil
 }
 
-// fits refuses a value of another type than the input has. -p name=3 passes a text, so for a
-// text that is a value of the type the advice is how to pass that.
+// fits refuses a value of another type than its input. -p name=3 passes a text; if that is a
+// value of the type, the advice shows how to pass it as one.
 func fits(ref objects.Ref, in objects.Input, v any) error {
 	wrong := in.Fit(v)
 	if wrong == "" {
@@ -118,9 +118,9 @@ func fits(ref objects.Ref, in objects.Input, v any) error {
 	return err.Advise("rye show %s says what it takes", ref)
 }
 
-// interpolate replaces {input:key}, {input:key?} and {input:key:default} in a
-// directive's text, once: what a value contains is never read as a template. A
-// key without value stays as it is, becomes empty, or becomes the default.
+// interpolate replaces {input:key}, {input:key?} and {input:key:default} in a directive's text,
+// once: it never reads the content of a value as a template. A key without a value stays as it
+// is, becomes empty, or becomes the default.
 func interpolate(text string, inputs map[string]any) string {
 	var b strings.Builder
 	for {
@@ -141,7 +141,7 @@ func interpolate(text string, inputs map[string]any) string {
 	return b.String()
 }
 
-// inputValue returns what stands for one template of interpolate.
+// inputValue returns the replacement for one template of interpolate.
 func inputValue(whole string, inputs map[string]any) string {
 	key, def, hasDefault := strings.Cut(whole[len("{input:"):len(whole)-1], ":")
 	key, optional := strings.CutSuffix(key, "?")

@@ -21,36 +21,36 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// A tool that declares needs.rye finds a connection as a descriptor (docs/format/callback.md).
-// Each call is one of the four verbs, by a caller that has at most what the run's has and the
-// tool declares, so it passes every gate as everybody's does. Nothing of it outlives the run.
+// A tool that declares needs.rye gets a connection as a descriptor (docs/format/callback.md).
+// Each call is one of the four verbs. Its caller holds at most the run's capabilities that the
+// tool declares, and passes the same gates as any caller. No call outlives the run.
 
-// called is the execution that is called back.
+// called is the execution whose tool calls rye.
 type called struct {
 	verbs  rye.Verbs
 	caller rye.Caller
 	tool   rye.Ref
 	needs  []string            // needs.rye
-	asked  *rye.ExecuteRequest // its locks, its pins, and who holds what is called
+	asked  *rye.ExecuteRequest // its locks, its pins, and its callback
 	now    time.Time
 	self   func() (program, build string, err error) // rye; nil is unknown
 }
 
-// line is the connection to one tool that runs; nil is none.
+// line is the connection to one running tool; nil is none.
 type line struct {
 	r      *called
 	grant  *rye.CallbackGrant
 	conn   *os.File
 	theirs *os.File
-	count  int // of calls
+	count  int // number of calls
 
-	mu     sync.Mutex // of what is written: an execution prints on two streams
+	mu     sync.Mutex // for writing: an execution prints on two streams
 	cancel context.CancelCauseFunc
-	over   chan struct{} // closed when nobody serves it any more
+	over   chan struct{} // closed when serving ends
 }
 
-// openLine gives a call its end of a connection, where its tool declares that it calls rye, and
-// begins to answer at the other.
+// openLine gives a call its end of a connection, if its tool declares that it calls rye, and
+// starts to answer at the other end.
 func openLine(ctx context.Context, r called, call *primitive.Call) (*line, error) {
 	if len(r.needs) == 0 || r.verbs == nil {
 		return nil, nil
@@ -69,16 +69,16 @@ func openLine(ctx context.Context, r called, call *primitive.Call) (*line, error
 	ctx, l.cancel = context.WithCancelCause(session.Unattended(ctx))
 	go func() {
 		defer close(l.over)
-		defer ours.Close() // the tool reads that nobody answers any more
+		defer ours.Close() // so that the tool sees the end
 		l.serve(ctx)
 	}()
 	return l, nil
 }
 
-// errRunEnded is why what a tool called is ended.
+// errRunEnded is the cause that ends a tool's calls.
 var errRunEnded = errors.New("the tool that called it has ended")
 
-// end ends the line with its run: what goes on is told to end, and waited for.
+// end ends the line with its run: it cancels running calls and waits for them.
 func (l *line) end() {
 	if l == nil {
 		return
@@ -89,7 +89,7 @@ func (l *line) end() {
 	<-l.over
 }
 
-// ends is when a run has ended for certain; zero where nothing says so.
+// ends is a time by which a run has ended; zero where it has no limit.
 func ends(now time.Time, call *primitive.Call) time.Time {
 	switch {
 	case call.Timeout < 0:
@@ -100,14 +100,14 @@ func ends(now time.Time, call *primitive.Call) time.Time {
 	return now.Add(call.Timeout + primitive.DefaultGrace + time.Minute)
 }
 
-// grant says on whose behalf a tool calls. What a person has typed is the tool, and not what
-// it does: so of a person's it is Inside.
+// grant returns the caller for a tool's calls. A person chose the tool, and not its actions: for
+// a person it is Inside.
 func (r *called) grant(until time.Time) (*rye.CallbackGrant, error) {
 	c := r.caller
 	if r.asked.Callback != nil {
 		return r.asked.Callback.Grant(r.tool, r.needs, until)
 	}
-	if c.Thread() != "" { // what it may hand on only its token says
+	if c.Thread() != "" { // only a thread's token decides what it may hand on
 		return &rye.CallbackGrant{Caller: rye.Program(c.Name()), Denied: r.needs}, nil
 	}
 	if c.IsPerson() {
@@ -126,14 +126,14 @@ func (r *called) grant(until time.Time) (*rye.CallbackGrant, error) {
 	return &rye.CallbackGrant{Caller: rye.Program(c.Name(), may...).Calling(c.Itself()), Denied: denied}, nil
 }
 
-// show lets a tool start this rye by its name, which speaks for it over the connection.
+// show lets a tool start this rye by its name, as its client on the connection.
 func (r *called) show(call *primitive.Call) {
 	if r.self == nil {
 		return
 	}
 	program, _, err := r.self()
 	if err != nil {
-		return // it can speak for itself
+		return // the tool can use the connection itself
 	}
 	call.Sandbox.Exec = append(slices.Clip(call.Sandbox.Exec), program)
 	path, ok := call.Env["PATH"]
@@ -146,7 +146,7 @@ func (r *called) show(call *primitive.Call) {
 	call.Env["PATH"] = path + string(filepath.ListSeparator) + filepath.Dir(program)
 }
 
-// within is how deep an execution lies in others, and how many calls all of them have left.
+// within is the depth of an execution inside others, and the calls that all of them have left.
 type within struct {
 	depth int
 	left  *atomic.Int64
@@ -163,7 +163,7 @@ func withinOf(ctx context.Context) within {
 	return w
 }
 
-// serve answers one call after the other, until the tool goes, or misbehaves.
+// serve answers one call after the other, until the tool ends or misbehaves.
 func (l *line) serve(ctx context.Context) {
 	w := withinOf(ctx)
 	ctx = context.WithValue(ctx, withinKey{}, within{w.depth + 1, w.left})
@@ -227,7 +227,7 @@ func (l *line) write(text []byte) bool {
 	return err == nil
 }
 
-// call makes one call, between the two words of whoever holds what the tool asks.
+// call makes one call, between the callback's Begin and End.
 func (l *line) call(ctx context.Context, q *callback.Request) (res any, err error) {
 	l.count++
 	held := l.r.asked.Callback
@@ -251,7 +251,7 @@ func (l *line) call(ctx context.Context, q *callback.Request) (res any, err erro
 	return res, err
 }
 
-// do is the verb.
+// do carries out the verb.
 func (l *line) do(ctx context.Context, q *callback.Request, held rye.Callback) (any, error) {
 	c := l.grant.Caller
 	switch q.Verb {
@@ -269,7 +269,7 @@ func (l *line) do(ctx context.Context, q *callback.Request, held rye.Callback) (
 	return l.r.verbs.Sign(ctx, c, q.Sign)
 }
 
-// execute runs what a tool calls, locked and pinned as the tool is.
+// execute runs a tool's call to execute, with the locks and pins of the tool's own run.
 func (l *line) execute(ctx context.Context, q *callback.Request, held rye.Callback) (any, error) {
 	if withinOf(ctx).depth > callback.MaxDepth {
 		return nil, fault.New(fault.Limit, "execute %s: %d tools call each other, at most %d do", q.Execute.Ref, callback.MaxDepth+2, callback.MaxDepth+1)
@@ -290,14 +290,14 @@ func (l *line) execute(ctx context.Context, q *callback.Request, held rye.Callba
 	return res, nil
 }
 
-// piece hands on what an execution prints. A tool that does not read it waits for itself.
+// piece passes on an execution's output. A tool that does not read it only blocks itself.
 func (l *line) piece(a callback.Answer) {
 	if text, err := a.Line(); err == nil {
 		l.write(text)
 	}
 }
 
-// pinned refuses what is not what the run around was pinned to.
+// pinned refuses an item that differs from the pins of the surrounding run.
 func (l *line) pinned(ref rye.Ref, sum string) error {
 	switch want, ok := l.r.asked.Pins[ref.String()]; {
 	case l.r.asked.Pins == nil, ok && want == sum:

@@ -15,16 +15,16 @@ import (
 	"github.com/rye-os/rye/internal/place"
 )
 
-// What a run leaves of what runs by itself is taken away when it ends. A rye that is killed
-// takes nothing away. So what there was before a run is noted, in a file that is locked as
-// long as the run lives; the next run in the project finds a note that nobody holds, and
-// names what came since. It takes nothing: by then a person may have made it.
+// At its end, a run's new files that run on their own are moved away. A killed rye moves
+// nothing. So the files present before a run are noted, in a file that is locked as long as
+// the run lives. The next run in the project finds notes without a lock, and names the files
+// that appeared since. It moves nothing: by then a person may have made them.
 
 // maxNote bounds a note in bytes.
 const maxNote = 1 << 20
 
-// note writes what there is before a run, and returns what removes it after the look at the
-// end. Where it cannot be written, a killed run goes unnoticed.
+// note writes the protected paths before a run, and returns a function that removes the note
+// after the final look. If it cannot be written, a killed run goes unnoticed.
 func note(base string, w *ward.Ward) (done func()) {
 	raw, err := json.Marshal(paths(w))
 	if base == "" || err != nil || len(raw) > maxNote {
@@ -60,7 +60,7 @@ func paths(w *ward.Ward) []string {
 	return all
 }
 
-// orphaned returns what came since killed runs, and forgets them.
+// orphaned returns the files that appeared since killed runs, and removes their notes.
 func orphaned(base string, w *ward.Ward) []string {
 	if base == "" {
 		return nil
@@ -75,7 +75,7 @@ func orphaned(base string, w *ward.Ward) []string {
 		unlock, err := place.Lock(ctx, file+".lock")
 		cancel()
 		if err != nil {
-			continue // it lives
+			continue // the run is alive
 		}
 		var before []string
 		if raw, err := place.Read(file, maxNote); err == nil && json.Unmarshal(raw, &before) == nil {

@@ -18,8 +18,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// judge asks the policy about a planned run, and returns what it was asked with what it
-// decided.
+// judge asks the policy about a planned run, and returns the decision and the request.
 func (j *job) judge(s *custody.Desk) (policy.Decision, policy.Request, error) {
 	it := j.plan.Tool()
 	rules, err := s.Rules()
@@ -51,8 +50,8 @@ func (j *job) judge(s *custody.Desk) (policy.Decision, policy.Request, error) {
 	if d.Verdict != policy.Ask || len(rules.Allowed) == 0 {
 		return d, q, nil
 	}
-	// Only now: what a project's interpreter is takes reading all of it. Without one there
-	// is nothing to compare, and running says so.
+	// Only now: the identity of a project's interpreter needs a read of all its files. Without
+	// an interpreter there is nothing to compare, and running reports that.
 	if now, _, err := subjectOf(s, j.plan, j.params); err == nil {
 		q.Now = policy.Subject(now)
 		d = rules.Decide(q)
@@ -60,7 +59,7 @@ func (j *job) judge(s *custody.Desk) (policy.Decision, policy.Request, error) {
 	return d, q, nil
 }
 
-// declared is the highest tier that an item of the chain states.
+// declared is the highest tier that an item of the chain declares.
 func declared(plan *chain.Plan) (most command.Tier, err error) {
 	for _, l := range plan.Links {
 		it := l.Verified.Item()
@@ -73,9 +72,8 @@ func declared(plan *chain.Plan) (most command.Tier, err error) {
 	return most, nil
 }
 
-// reached are the needs of a chain that count for its tier. Where rye itself makes the
-// request every host is asked about by itself (see hosts.go), and addresses of this machine
-// are refused.
+// reached are the needs of a chain that count for its tier. Where rye itself makes the request,
+// each host needs its own consent (see hosts.go), and addresses of this machine are refused.
 func reached(plan *chain.Plan, kind objects.ID) objects.Needs {
 	n := plan.Needs()
 	if kind == chain.HTTP {
@@ -84,7 +82,7 @@ func reached(plan *chain.Plan, kind objects.ID) objects.Needs {
 	return n
 }
 
-// decide asks the policy, and the user where the policy says so. A dry run asks the same
+// decide asks the policy, and the user where the policy requires it. A dry run asks the same
 // and leaves no record.
 func (j *job) decide(ctx context.Context, s *custody.Desk) (*rye.Verdict, error) {
 	d, q, err := j.judge(s)
@@ -100,14 +98,14 @@ func (j *job) decide(ctx context.Context, s *custody.Desk) (*rye.Verdict, error)
 	return s.RecordVerdict(q, d, asks, err, !j.q.DryRun), err
 }
 
-// questionOf is what the user is asked before a run. The reason names every finding with
-// its text; a line for each would say it twice.
+// questionOf is the user's question before a run. The reason names every finding with its
+// text; separate lines would repeat them.
 func (j *job) questionOf(d policy.Decision) rye.Question {
 	return rye.Question{Text: "Run it?", Lines: []string{"tier         " + d.Reason}, Mend: fault.Advice("%s, or --yes", standing(j.plan))}
 }
 
-// standing is the command that allows a tool for good. One that runs any command it is
-// given is allowed for one command.
+// standing is the command that allows a tool for good. A tool that runs any given command is
+// allowed for one command.
 func standing(plan *chain.Plan) string {
 	text := "rye policy allow " + plan.Tool().Ref.String()
 	if shell := plan.Shell(); shell != "" {
@@ -116,8 +114,8 @@ func standing(plan *chain.Plan) string {
 	return text
 }
 
-// demanded is the sandbox that every run gets: the best that this machine gives. What it
-// does not bind is said before the run, and in the result.
+// demanded is the sandbox of every run: the best on this machine. Limits that it cannot enforce
+// are reported before the run, and in the result.
 func demanded() primitive.Tier {
 	if runtime.GOOS == "linux" {
 		return max(primitive.S2, primitive.Best())
@@ -125,8 +123,8 @@ func demanded() primitive.Tier {
 	return primitive.Best()
 }
 
-// tier is what a run demands: the usual sandbox, or more where the policy or an
-// item of the chain says so.
+// tier is the required sandbox of a run: the usual one, or a stronger one where the policy or
+// an item of the chain demands it.
 func tier(s *custody.Desk, plan *chain.Plan) (primitive.Tier, error) {
 	rules, err := s.Rules()
 	if err != nil {
@@ -141,8 +139,8 @@ func tier(s *custody.Desk, plan *chain.Plan) (primitive.Tier, error) {
 	return least, nil
 }
 
-// Explain says what the policy makes of running an item without parameters, for the user
-// at the terminal and for an MCP client.
+// Explain shows the policy's decision about running an item without parameters, for the user at
+// the terminal and for an MCP client.
 func Explain(ctx context.Context, s *custody.Desk, q rye.ItemRequest) (*rye.PolicyReport, error) {
 	if q.Ref.Kind != objects.Tool {
 		return explainText(ctx, s, q.Ref)
@@ -153,13 +151,13 @@ func Explain(ctx context.Context, s *custody.Desk, q rye.ItemRequest) (*rye.Poli
 	}
 	params, err := plan.Check(nil)
 	if err != nil {
-		params = chain.Params{} // it takes some: those that are given when it runs
+		params = chain.Params{} // it needs parameters, which a real run gets
 	}
 	rep, _, err := explain(s, plan, params)
 	return rep, err
 }
 
-// explainText is Explain for what returns its text when it is executed: the capability alone
+// explainText is Explain for items whose execution returns their text: the capability alone
 // decides.
 func explainText(ctx context.Context, s *custody.Desk, ref objects.Ref) (*rye.PolicyReport, error) {
 	found, err := s.Stack.Find(ctx, ref)

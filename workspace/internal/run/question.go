@@ -20,22 +20,22 @@ import (
 	"github.com/rye-os/rye/workspace/internal/questions"
 )
 
-// What a person is shown of a run. Values longer than a line are folded; more files than
-// these are counted, and their digests are in that of the plan.
+// Bounds of a question about a run. Values longer than a line are folded; further files are
+// only counted, and the plan's digest covers their digests.
 const (
 	columns    = 160
 	shownFiles = 20
 )
 
-// agreement is what one execution was agreed to by: for which subject, and the answers,
-// which count once.
+// agreement is a person's consent to one execution: its subject, and the answers, which are
+// used once.
 type agreement struct {
 	asked   bool
 	subject chain.Subject
 	answers []questions.Agreed
 }
 
-// ask puts a question about a run, with what it is about in front of the question's own
+// ask puts a question about a run, with a description of the run before the question's own
 // lines. A dry run asks the same and keeps no record.
 func (j *job) ask(ctx context.Context, s *custody.Desk, q rye.Question) error {
 	subject, with, err := subjectOf(s, j.plan, j.params)
@@ -57,7 +57,7 @@ func (j *job) ask(ctx context.Context, s *custody.Desk, q rye.Question) error {
 	return err
 }
 
-// subjectOf is what an answer about this run is for, as it is now.
+// subjectOf is the present subject of an answer about this run.
 func subjectOf(s *custody.Desk, plan *chain.Plan, params chain.Params) (chain.Subject, chain.Interpreter, error) {
 	with, err := runsWith(s, plan)
 	if err != nil {
@@ -66,8 +66,7 @@ func subjectOf(s *custody.Desk, plan *chain.Plan, params chain.Params) (chain.Su
 	return chain.Subject{Plan: chain.DigestOf(plan, with), Params: objects.DigestOf(params.JSON), In: questions.Here(s.Session)}, with, nil
 }
 
-// runsWith is the plan's interpreter: where it is, and what it is where it lies in the
-// project.
+// runsWith is the plan's interpreter: its path, and its digest if it lies in the project.
 func runsWith(s *custody.Desk, plan *chain.Plan) (with chain.Interpreter, err error) {
 	p, thing, err := interpreterOf(s, plan)
 	if err != nil {
@@ -77,7 +76,7 @@ func runsWith(s *custody.Desk, plan *chain.Plan) (with chain.Interpreter, err er
 	switch {
 	case thing != nil:
 		with.Sum = thing.Sum
-	case p.Project: // which the user named: it is not asked about by itself
+	case p.Project: // named by the user, so there is no separate question about it
 		parts, err := p.Identity()
 		if err != nil {
 			return with, err
@@ -87,7 +86,7 @@ func runsWith(s *custody.Desk, plan *chain.Plan) (with chain.Interpreter, err er
 	return with, nil
 }
 
-// sumOf is the digest of what an interpreter consists of (docs/format/consent.md).
+// sumOf is the digest of an interpreter's parts (docs/format/consent.md).
 func sumOf(parts map[string][]byte) objects.Digest {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
@@ -96,8 +95,8 @@ func sumOf(parts map[string][]byte) objects.Digest {
 	return objects.DigestOf([]byte(text.String()))
 }
 
-// describeRun says who wants to run what, where, with which parameters, and what it could
-// do. No value is masked: rye puts none into parameters.
+// describeRun describes the caller, the plan, the directory, the parameters and the reach of a
+// run. It masks no value: rye puts no secret into parameters.
 func (j *job) describeRun(s *custody.Desk, with chain.Interpreter) ([]string, error) {
 	by := j.caller.Who()
 	if itself := j.caller.Itself(); itself != "" {
@@ -114,7 +113,8 @@ func (j *job) describeRun(s *custody.Desk, with chain.Interpreter) ([]string, er
 	return append(lines, reach...), err
 }
 
-// describePlan names what runs, with short digests: the whole ones are in that of the plan.
+// describePlan names the items of a plan with short digests; the plan's digest covers the full
+// ones.
 func describePlan(s *custody.Desk, plan *chain.Plan, with chain.Interpreter) []string {
 	var lines []string
 	for i, l := range plan.Links {
@@ -144,7 +144,7 @@ func describePlan(s *custody.Desk, plan *chain.Plan, with chain.Interpreter) []s
 
 func shortSum(d objects.Digest) string { return "sha256:" + d.Hex()[:16] + "…" }
 
-// signerName says whose signature an item bears.
+// signerName names the signer of an item.
 func signerName(s *custody.Desk, l chain.Link) string {
 	key := l.Verified.Key()
 	switch {
@@ -161,8 +161,8 @@ func signerName(s *custody.Desk, l chain.Link) string {
 	return key.Fingerprint().String()
 }
 
-// describeParams shows every parameter whole: text of several lines as lines, everything
-// else as JSON. What would hide or move text is escaped.
+// describeParams shows every parameter whole: text of several lines as lines, everything else
+// as JSON. Characters that hide or move text are escaped.
 func describeParams(values map[string]any) []string {
 	if len(values) == 0 {
 		return []string{"parameters   none"}
@@ -210,8 +210,8 @@ func (j *job) describeReach(s *custody.Desk) ([]string, error) {
 	return lines, nil
 }
 
-// fold escapes and breaks lines, so that all of each is seen, and nothing in one can look
-// like the next.
+// fold escapes and breaks lines, so that all of each is seen, and no part of one looks like the
+// next.
 func fold(lines []string) (out []string) {
 	for _, l := range lines {
 		l = strings.ReplaceAll(l, "\n", `\n`)
@@ -220,21 +220,21 @@ func fold(lines []string) (out []string) {
 	return out
 }
 
-// unchanged reads everything again after somebody was asked, and refuses to go on where it
-// is not what they agreed to: a file that was changed and signed anew meanwhile, another
-// interpreter, another directory, a policy that refuses now. Then their answers are void.
+// unchanged reads everything again after a question, and refuses to go on if it differs from
+// the agreed subject: a file that was changed and signed anew, another interpreter, another
+// directory, or a policy that refuses now. Then the answers are void.
 func (r *Runner) unchanged(ctx context.Context, j *job) error {
 	if !j.agreed.asked {
 		return nil
 	}
 	err := r.compare(ctx, j)
 	if err != nil {
-		_ = j.agreed.use() // used before is as void
+		_ = j.agreed.use() // already used ones are void as well
 	}
 	return err
 }
 
-// compare looks again at what was agreed to.
+// compare reads the agreed subject again, and compares.
 func (r *Runner) compare(ctx context.Context, j *job) error {
 	seen, err := r.host.Open()
 	if err != nil {
@@ -266,7 +266,7 @@ func (r *Runner) compare(ctx context.Context, j *job) error {
 	return err
 }
 
-// difference says which part of two subjects differs.
+// difference names the part in which two subjects differ.
 func difference(is, was chain.Subject) string {
 	switch {
 	case is.In != was.In:
@@ -277,7 +277,7 @@ func difference(is, was chain.Subject) string {
 	return "its parameters"
 }
 
-// use makes the answers count no more.
+// use marks the answers as used.
 func (a agreement) use() error {
 	for _, one := range a.answers {
 		if err := one.Use(); err != nil {
@@ -287,7 +287,7 @@ func (a agreement) use() error {
 	return nil
 }
 
-// questionAbout is the question whether something that nobody signed may be used.
+// questionAbout is the question whether an unsigned thing may be used.
 func questionAbout(s *custody.Desk, plan *chain.Plan, t consent.Thing, changed []string) rye.Question {
 	ref := plan.Tool().Ref
 	q := rye.Question{Mend: fault.Command("rye policy allow %s --env", ref)}

@@ -9,7 +9,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// reachOf says what a run may reach and use up on this machine, and what will not bind.
+// reachOf lists a run's access and limits on this machine, and the limits that are not enforced.
 func (j *job) reachOf(s *custody.Desk) (r rye.Reach, err error) {
 	r.Needs = j.plan.Needs().String()
 	switch {
@@ -19,7 +19,7 @@ func (j *job) reachOf(s *custody.Desk) (r rye.Reach, err error) {
 	default:
 		r.Needs = "none declared: read .; write .; net *:80 *:443"
 	}
-	if n := j.plan.Needs(); !n.Declared && len(n.Rye) > 0 { // of what executes it
+	if n := j.plan.Needs(); !n.Declared && len(n.Rye) > 0 { // of the executor
 		r.Needs += "; rye " + strings.Join(n.Rye, " ")
 	}
 	if _, ok := j.plan.Served(); ok {

@@ -13,7 +13,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// searchOf says where the interpreters of a host's tools are looked for.
+// searchOf returns the places to look for the interpreters of a host's tools.
 func searchOf(h *session.Host, o *custody.Options) primitive.Search {
 	return primitive.Search{Project: h.ProjectDir, Vars: o.Interpreters, Path: o.Path, Home: h.Home}
 }
@@ -22,15 +22,15 @@ func searchOf(h *session.Host, o *custody.Options) primitive.Search {
 type Runner struct {
 	host  *session.Host
 	keys  *custody.Keys
-	verbs rye.Verbs // what tools ask of rye while they run; nil lets none ask
+	verbs rye.Verbs // for calls by running tools; with nil no tool may call
 	serve Serve
 	turns session.Turns
 }
 
-// Serve does what a function asks that acts in this process; nil where nobody does.
+// Serve carries out a function that acts in this process; nil for none.
 type Serve func(context.Context, rye.Caller, rye.ServedCall) (json.RawMessage, error)
 
-// New returns a runner. Tools that run ask verbs, which may be nil.
+// New returns a runner. Running tools call verbs, which may be nil.
 func New(h *session.Host, keys *custody.Keys, verbs rye.Verbs, serve Serve) *Runner {
 	return &Runner{host: h, keys: keys, verbs: verbs, serve: serve, turns: session.NewTurns(keys.Workers)}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// signedByOthers returns the links of a chain that neither the user nor the standard
-// library signed. Their authors are trusted to write tools; that does not give them what
-// lies in this user's environment.
+// signedByOthers returns the links of a chain that neither the user nor the standard library
+// signed. Trust in their authors as tool writers does not extend to the values in this user's
+// environment.
 func signedByOthers(s *custody.Desk, plan *chain.Plan) (all []chain.Link) {
 	for _, l := range plan.Links {
 		if l.Space != objects.System && !s.Trust.IsOwn(l.Verified.Key()) {
@@ -23,9 +23,9 @@ func signedByOthers(s *custody.Desk, plan *chain.Plan) (all []chain.Link) {
 	return all
 }
 
-// sentVariables lists the variables of which a request takes the value from outside: from
-// the environment, or from the .env files whose variables are vars. The agreement to a
-// file is for all tools, and does not say where they send it.
+// sentVariables lists the variables whose values a request takes from the environment, or from
+// the .env files whose variables are vars. The agreement to a file is for all tools, and does
+// not cover the places to which they send it.
 func sentVariables(s *custody.Desk, plan *chain.Plan, vars map[string]string) (names []string) {
 	if !takesEnv(plan) {
 		return nil // the agreement to a file names a registry's tool
@@ -43,9 +43,9 @@ func sentVariables(s *custody.Desk, plan *chain.Plan, vars map[string]string) (n
 	return slices.Compact(names)
 }
 
-// secretsOf is what the user has to agree to before a request takes something from
-// outside: these variables, for these bytes that somebody else signed. nil is nothing.
-// Values have no part in it: a new password asks nothing.
+// secretsOf is the consent that a request needs before it sends values from outside: for these
+// variables, and for these bytes by other signers. nil is none. Values are not part of it: a
+// new password needs no question.
 func secretsOf(s *custody.Desk, plan *chain.Plan, vars map[string]string) *consent.Thing {
 	names := sentVariables(s, plan, vars)
 	if len(names) == 0 || len(signedByOthers(s, plan)) == 0 {
@@ -61,8 +61,8 @@ func secretsOf(s *custody.Desk, plan *chain.Plan, vars map[string]string) *conse
 		t.Parts[name] = nil
 		text = append(text, "variable "+name+"\n")
 	}
-	// The whole chain: any link of it may say what is taken and where it is sent. The
-	// user's own change asks again, too.
+	// The whole chain: any link may determine the sent variables and their destination. A change
+	// by the user needs a new question, too.
 	for _, l := range plan.Links {
 		it := l.Verified.Item()
 		t.Parts[it.Ref.String()] = []byte(it.Sum.Hex())
@@ -73,7 +73,7 @@ func secretsOf(s *custody.Desk, plan *chain.Plan, vars map[string]string) *conse
 	return t
 }
 
-// describeSecrets says who gets which variables, and where they are sent.
+// describeSecrets describes the sent variables, their destination, and the signers.
 func describeSecrets(s *custody.Desk, plan *chain.Plan, t consent.Thing) (text string, lines []string) {
 	var names []string
 	for name, v := range t.Parts {

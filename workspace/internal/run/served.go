@@ -8,9 +8,8 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// answer has a function of rye's own done in this process, on behalf of whoever called: nothing
-// is started, and nothing of the tool is given anywhere but its parameters. So the result
-// names no sandbox.
+// answer has a function of rye's own carried out in this process, on behalf of the caller. It
+// starts no program, and passes on only the tool's parameters. So the result names no sandbox.
 func (r *Runner) answer(ctx context.Context, j *job) (outcome, error) {
 	if r.serve == nil {
 		return outcome{}, fault.New(fault.Denied, "execute %s: this program does not look after what %s is about", j.plan.Tool().Ref, j.plan.Function()).

@@ -54,7 +54,7 @@ func (j *job) start(ctx context.Context, s *custody.Desk, call *primitive.Call, 
 	j.watch.lap(&j.watch.parts.Rest)
 	call.Caller = j.caller.Name()
 	res, err := primitive.Run(ctx, *call, stdout, stderr)
-	j.line.end() // before the look at what it left
+	j.line.end() // before the look at its files
 	j.watch.ran(res)
 	taken, unseen := j.ward.after(ctx, s, j, res)
 	for _, what := range unseen {
@@ -87,7 +87,7 @@ type sinkFunc func([]byte)
 
 func (f sinkFunc) Write(b []byte) (int, error) { f(b); return len(b), nil }
 
-// inputs returns what a call depends on besides the plan.
+// inputs returns a call's inputs besides the plan.
 func (j *job) inputs(s *custody.Desk) (chain.Inputs, error) {
 	tier, err := tier(s, j.plan)
 	if err != nil {
@@ -101,7 +101,7 @@ func (j *job) inputs(s *custody.Desk) (chain.Inputs, error) {
 	}
 	dir := j.dir
 	if dir == nil {
-		dir = &primitive.RunDir{} // nothing is written yet: this is about what could be reached
+		dir = &primitive.RunDir{} // nothing is written yet: this is only for the reach
 	}
 	return chain.Inputs{
 		Params: j.params, RunDir: dir.Files, Temp: dir.Temp, ProjectPath: project, UserSpace: s.UserDir,
@@ -110,13 +110,13 @@ func (j *job) inputs(s *custody.Desk) (chain.Inputs, error) {
 	}, nil
 }
 
-// known returns the directories that there are.
+// known returns the directories that are set.
 func known(dirs ...string) []string {
 	return slices.DeleteFunc(dirs, func(dir string) bool { return dir == "" })
 }
 
-// transcripts returns where threads leave copies of what they did, if any did: one thread's
-// tools do not read another's.
+// transcripts returns the directory of threads' transcripts, if there is one: the tools of one
+// thread do not read those of another.
 func transcripts(s *custody.Desk) string {
 	if s.ProjectDir == "" {
 		return ""
@@ -128,7 +128,7 @@ func transcripts(s *custody.Desk) string {
 	return dir
 }
 
-// protected lists what no tool may write, whatever it needs.
+// protected lists directories that no tool may write, whatever its needs.
 func protected(s *custody.Desk) []string {
 	all := known(s.CacheDir)
 	for _, l := range s.Stack.Layers() {

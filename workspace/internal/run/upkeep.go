@@ -12,7 +12,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Check looks at what running needs on this machine. It changes nothing.
+// Check checks the requirements of runs on this machine. It changes nothing.
 func (r *Runner) Check() []rye.DoctorCheck {
 	var all []rye.DoctorCheck
 	for _, name := range []string{"python3", "bash", "node"} {
@@ -50,7 +50,7 @@ func checkSandbox() []rye.DoctorCheck {
 	return []rye.DoctorCheck{c, deeper}
 }
 
-// refusals says in text whether every act was refused.
+// refusals reports in text whether every act was refused.
 func refusals(what string, acts []primitive.Act) (ok bool, text string) {
 	var allowed []string
 	for _, a := range acts {
@@ -64,7 +64,7 @@ func refusals(what string, acts []primitive.Act) (ok bool, text string) {
 	return true, fmt.Sprintf("%s: %s attempted inside, all refused", what, words.Plural(len(acts), "forbidden act"))
 }
 
-// checkProgram looks for a program that rye can do without.
+// checkProgram looks for an optional program.
 func checkProgram(name, without string) rye.DoctorCheck {
 	path, err := exec.LookPath(name)
 	if err != nil {

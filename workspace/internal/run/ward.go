@@ -15,16 +15,16 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// watched is the look at what runs by itself in the project, which goes on beside the gates.
+// watched is the look at files that run on their own in the project, beside the gates.
 type watched struct {
 	stop context.CancelFunc
 	done chan struct{}
 	ward *ward.Ward // nil where the run writes nothing in the project
-	base string     // of the names of what is noted of it; "" where nothing can be
+	base string     // prefix of the names of its notes; "" where there can be none
 	err  error
 }
 
-// watch begins to look, where the plan may write in the project.
+// watch begins the look, if the plan may write in the project.
 func watch(ctx context.Context, s *custody.Desk, plan *chain.Plan) *watched {
 	ctx, stop := context.WithCancel(ctx)
 	w := &watched{stop: stop, done: make(chan struct{})}
@@ -58,14 +58,14 @@ func watch(ctx context.Context, s *custody.Desk, plan *chain.Plan) *watched {
 	return w
 }
 
-// end ends a look that is still under way: nothing of a run that was refused, or only
-// rehearsed, goes on after its answer.
+// end ends a look that is still under way: after the answer, nothing of a refused or rehearsed
+// run continues.
 func (w *watched) end() {
 	w.stop()
 	<-w.done
 }
 
-// protect adds what has to be read-only during the run.
+// protect adds the paths that have to be read-only during the run.
 func (w *watched) protect(j *job, b *primitive.Sandbox) error {
 	<-w.done
 	if w.err != nil {
@@ -81,8 +81,8 @@ func (w *watched) protect(j *job, b *primitive.Sandbox) error {
 	return nil
 }
 
-// begin names what killed runs may have left, and notes what there is before this one; what
-// it returns is called after the look at the end.
+// begin reports files that killed runs may have left, and notes the files before this one. The
+// returned function is called after the final look.
 func (w *watched) begin(s *custody.Desk) (done func()) {
 	if w.ward == nil {
 		return func() {}
@@ -93,12 +93,12 @@ func (w *watched) begin(s *custody.Desk) (done func()) {
 	return note(w.base, w.ward)
 }
 
-// patience bounds the look after a run; who is in a hurry does not shorten it, because what
-// was not looked at stays.
+// patience bounds the look after a run. An ended context does not shorten it, because files
+// that were not checked would stay.
 const patience = 30 * time.Second
 
-// after takes away what the run left of what runs by itself, and names it. What could not be
-// looked at is told beside the limits that did not bind.
+// after moves away files of the run that run on their own, and names them. It reports parts
+// that it could not check beside the limits that were not enforced.
 func (w *watched) after(ctx context.Context, s *custody.Desk, j *job, res primitive.Result) (taken []rye.TakenInfo, unbound []string) {
 	if w.ward == nil {
 		return nil, nil
@@ -116,7 +116,7 @@ func (w *watched) after(ctx context.Context, s *custody.Desk, j *job, res primit
 	return taken, unbound
 }
 
-// unheld are the protected paths that nothing kept until the end. The project's own git
+// unheld are the protected paths that nothing enforced until the end. The project's own git
 // directory is never among them: the user's git works in it all the time.
 func (w *watched) unheld(j *job, res primitive.Result) []string {
 	if res.Tier >= primitive.S2 && !j.open {
@@ -131,8 +131,8 @@ func (w *watched) unheld(j *job, res primitive.Result) []string {
 	return all
 }
 
-// takenTo is where what was taken away from one run goes: with the project's record, or, where
-// there is none, with what is remembered of registries.
+// takenTo is the directory for files moved away from one run: beside the project's record, or,
+// without one, in the state directory.
 func takenTo(s *custody.Desk) string {
 	base := s.Place.Dir
 	if base == "" {

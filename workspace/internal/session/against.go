@@ -18,19 +18,18 @@ import (
 )
 
 const (
-	maxKept     = 1000           // lines that are kept of one key, of each kind
+	maxKept     = 1000           // kept lines against one key, of each kind
 	maxKeptFile = 16 << 20       // bytes
-	maxAhead    = 24 * time.Hour // that the time of a line may be in the future
-	maxAgainst  = 20             // lines that are reported
+	maxAhead    = 24 * time.Hour // that a line's time may be in the future
+	maxAgainst  = 20             // reported lines
 	removedKept = "removed"      // the file in which removals are kept
 )
 
-// against is what was written against keys of namespaces: removals in allowed_signers and
-// denials in .ai/denied-keys, there, and what was kept of them for every directory of this
-// project.
+// against holds the lines against keys of namespaces: removals in allowed_signers and denials
+// in .ai/denied-keys, and the kept lines for every directory of this project.
 type against struct {
 	here, kept []objects.Dismissal
-	notes      []string // what has no effect, and why
+	notes      []string // lines without effect, and the reasons
 }
 
 // of returns the lines of a kind.
@@ -51,8 +50,8 @@ func fileOf(kind objects.DismissalKind) string {
 	return objects.DeniedKeysFile
 }
 
-// read takes in the text of a file, and what was kept of it, for a session that is being
-// made. What breaks the format has no effect and is noted.
+// read takes the lines from a file's text, and the kept ones, into a new session. A malformed
+// line has no effect, and is noted.
 func (a *against) read(s *Session, kind objects.DismissalKind, raw []byte) (*trust.Dismissed, error) {
 	lines, bad := objects.ParseDismissals(kind, raw)
 	for _, b := range bad {
@@ -80,8 +79,8 @@ func (a *against) note(text string) {
 	}
 }
 
-// readDeniedKeys reads .ai/denied-keys into a session that is being made. A file that cannot
-// be read is noted, and stops nothing.
+// readDeniedKeys reads .ai/denied-keys into a new session. An unreadable file is noted, and is
+// no error.
 func (s *Session) readDeniedKeys(ai place.Folder) error {
 	raw, err := ai.Read(objects.DeniedKeysFile, objects.MaxDismissalFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -93,7 +92,7 @@ func (s *Session) readDeniedKeys(ai place.Folder) error {
 	}
 	s.Stack.Taken = s.Stack.Taken.WithKeys(keys)
 	note := s.Stack.Project.Ready
-	s.Stack.Project.Ready = func() error { // before the record is written to
+	s.Stack.Project.Ready = func() error { // before the record is written
 		if err := note(); err != nil {
 			return err
 		}
@@ -103,8 +102,8 @@ func (s *Session) readDeniedKeys(ai place.Folder) error {
 	return nil
 }
 
-// keptAgainst returns the file in which lines of a kind are kept with the user, for every
-// directory that states this project; "" where no record can lie.
+// keptAgainst returns the user's file of kept lines of a kind, for every directory with this
+// project's id; "" where there can be no record.
 func (s *Session) keptAgainst(kind objects.DismissalKind) string {
 	if s.Place.Shared() == "" {
 		return ""
@@ -128,9 +127,9 @@ func readKeptLines(file string, kind objects.DismissalKind) ([]objects.Dismissal
 	return all, err
 }
 
-// KeepSigners keeps what owners of namespaces wrote against keys, and drops the grants that
-// it ended. What cannot be kept is reported, and holds in this run. Commands that write or
-// execute call it; commands that look do not.
+// KeepSigners keeps namespace owners' lines against keys, and drops the grants that they ended.
+// Lines that cannot be kept are reported, and hold in this run. Commands that write or execute
+// call it; commands that only look do not.
 func (s *Session) KeepSigners(ctx context.Context) {
 	if s.Project == nil {
 		return
@@ -156,7 +155,7 @@ func (s *Session) KeepSigners(ctx context.Context) {
 	}
 }
 
-// Remember keeps lines that the user signed just now. What cannot be kept is reported.
+// Remember keeps lines that the user has just signed, and reports a failure to keep them.
 func (s *Session) Remember(ctx context.Context, lines ...objects.Dismissal) {
 	for _, kind := range []objects.DismissalKind{objects.SignerRemoved, objects.KeyDenied} {
 		if _, err := keep(ctx, s.keptAgainst(kind), kind, of(kind, lines)); err != nil {
@@ -165,7 +164,7 @@ func (s *Session) Remember(ctx context.Context, lines ...objects.Dismissal) {
 	}
 }
 
-// keepLines returns how many lines did not fit.
+// keepLines returns the number of lines that did not fit.
 func (s *Session) keepLines(ctx context.Context, kind objects.DismissalKind) (left int, err error) {
 	var fresh []objects.Dismissal
 	for _, l := range of(kind, s.against.here) {
@@ -221,8 +220,7 @@ func editKeptLines(ctx context.Context, file string, kind objects.DismissalKind,
 	return place.File(file, objects.EncodeDismissals(change(all)), 0o600)
 }
 
-// counts reports whether a line that stands in the project was signed by a key that may say
-// it here.
+// counts reports whether a line in the project was signed by a key that may write it here.
 func (s *Session) counts(l objects.Dismissal) bool {
 	k, ok := s.Trust.Key(l.Signer)
 	if signers, err := s.Stack.Declared.Signers(); !ok && err == nil {
@@ -232,7 +230,7 @@ func (s *Session) counts(l objects.Dismissal) bool {
 	return ok
 }
 
-// AgainstNotes returns which lines against keys have no effect here, and why.
+// AgainstNotes returns the lines against keys that have no effect here, with the reasons.
 func (s *Session) AgainstNotes() []string {
 	notes, more := slices.Clone(s.against.notes), 0
 	for _, l := range s.against.here {
@@ -251,8 +249,8 @@ func (s *Session) AgainstNotes() []string {
 	return notes
 }
 
-// ForgetKeyDenials drops the kept denials of a key, and reports whether there were some, and
-// whether lines that stand in .ai/denied-keys now deny it.
+// ForgetKeyDenials drops the kept denials of a key, and reports whether there were any, and
+// whether present lines in .ai/denied-keys deny it.
 func (h *Host) ForgetKeyDenials(ctx context.Context, fp objects.Fingerprint, forget bool) (kept, listed bool, err error) {
 	s, err := h.Open()
 	if err != nil {
@@ -269,8 +267,7 @@ func (h *Host) ForgetKeyDenials(ctx context.Context, fp objects.Fingerprint, for
 	return kept, listed, err
 }
 
-// DenyKeys adds lines to .ai/denied-keys. What stands there stays, also what this rye cannot
-// read.
+// DenyKeys adds lines to .ai/denied-keys. It keeps the other lines, even unreadable ones.
 func (s *Session) DenyKeys(lines ...objects.Dismissal) error {
 	raw, err := ReadAI(s.Host, objects.DeniedKeysFile, objects.MaxDismissalFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

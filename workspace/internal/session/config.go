@@ -13,14 +13,14 @@ import (
 	"github.com/rye-os/rye/store/records"
 )
 
-// sound holds the pairs of configuration directory and project for which CheckConfig found
-// nothing wrong in this process.
+// sound holds the pairs of configuration directory and project without any problem found by
+// CheckConfig in this process.
 var sound sync.Map
 
-// CheckConfig refuses (fault.Auth) a configuration directory in which somebody else could
-// say what the user believes: none or a relative one, one that others may write, one in a
-// project, and one in the git checkout that the project lies in, where a branch or an
-// archive brings its files. One that is not there yet is empty.
+// CheckConfig refuses (fault.Auth) a configuration directory through which someone else could
+// change the user's trust: none or a relative one, one that others may write, one in a
+// project, and one in the project's git checkout, where a branch or an archive brings its
+// files. A missing directory counts as empty.
 func CheckConfig(h *Host) error { return checkConfigOf(nil, h) }
 
 func checkConfigOf(look *place.Look, h *Host) error {
@@ -53,7 +53,7 @@ func checkConfig(look *place.Look, config, project string) error {
 	return nil
 }
 
-// sameCheckout returns the checkout that both directories lie in.
+// sameCheckout returns the checkout that contains both directories.
 func sameCheckout(look *place.Look, config, project string) (string, bool) {
 	if project == "" {
 		return "", false
@@ -62,8 +62,8 @@ func sameCheckout(look *place.Look, config, project string) (string, bool) {
 	return of, of != "" && of == checkoutOf(look, config)
 }
 
-// checkoutOf returns the nearest directory at or above dir that git takes for a working
-// tree; "" when there is none.
+// checkoutOf returns the nearest directory at or above dir that is a git working tree; "" when
+// there is none.
 func checkoutOf(look *place.Look, dir string) string {
 	at, err := look.Resolve(dir)
 	if err != nil {
@@ -81,8 +81,7 @@ func checkoutOf(look *place.Look, dir string) string {
 	}
 }
 
-// loadTrust reads the trust store, and lets it say which unknown keys lie among the user's
-// own files.
+// loadTrust reads the trust store, and lets it name the user's key files for unknown keys.
 func loadTrust(h *Host) (*trust.Store, error) {
 	st, err := trust.LoadStore(h.TrustPath())
 	if err != nil {
@@ -97,10 +96,10 @@ func loadTrust(h *Host) (*trust.Store, error) {
 	return st, nil
 }
 
-// maxKeyFiles bounds how many files are read to find the one of a key.
+// maxKeyFiles bounds the number of files that are read to find a key's file.
 const maxKeyFiles = 100
 
-// keyFiles returns the files of keys to sign with, by the key that each says it holds.
+// keyFiles returns the files of signing keys, by the key in each.
 func keyFiles(dir string) map[objects.Fingerprint]string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

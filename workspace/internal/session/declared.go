@@ -11,21 +11,21 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 )
 
-// SignersFile declares who signs in a project, and which namespaces; see
+// SignersFile declares the signers of a project, and their namespaces; see
 // docs/format/statement.md.
 const SignersFile = "allowed_signers"
 
-// SignedFile is a file of the project with the key that its signature line names, whether
-// that line holds or not.
+// SignedFile is a file of the project with the key in its signature line, whether that line
+// holds or not.
 type SignedFile struct {
 	Ref    objects.Ref
 	Path   string // below .ai
 	Signer objects.Fingerprint
-	Counts bool // it is believed here
+	Counts bool // it is trusted here
 }
 
-// readDeclared reads what the project says of others' signatures: it can only narrow what
-// was granted. Without the file nobody is declared.
+// readDeclared reads the project's declarations about other signers, which can only narrow the
+// grants. Without the file there are no declared signers.
 func (s *Session) readDeclared(ai place.Folder) (*trust.Declared, error) {
 	overrides, err := s.Project.StatedOverrides()
 	if err != nil {
@@ -39,8 +39,8 @@ func (s *Session) readDeclared(ai place.Folder) (*trust.Declared, error) {
 	return trust.NewDeclared(raw, err, overrides, removed), kerr
 }
 
-// StatedRegistries returns the registries as the project's statement names them. One
-// without root keys cannot be agreed to, and is among the names.
+// StatedRegistries returns the registries in the project's statement, and the names of those
+// without root keys, which cannot be agreed to.
 func (p *Project) StatedRegistries() (all []trust.StatedRegistry, without []string) {
 	for name, r := range p.Registries {
 		if len(r.Roots) == 0 {
@@ -64,7 +64,7 @@ func (p *Project) StatedRegistries() (all []trust.StatedRegistry, without []stri
 	return all, without
 }
 
-// StatedOverrides returns the overrides as the project's statement names them.
+// StatedOverrides returns the overrides in the project's statement.
 func (p *Project) StatedOverrides() ([]trust.StatedOverride, error) {
 	var all []trust.StatedOverride
 	for _, o := range p.Overrides {

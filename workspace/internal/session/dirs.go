@@ -9,12 +9,12 @@ import (
 // Dirs are the user's own directories: absolute, or "" where there is none.
 type Dirs struct {
 	ConfigDir string // keys, trust.yaml, policy.yaml
-	StateDir  string // what registries were seen to say, and the log of verdicts
+	StateDir  string // remembered states of registries, and the log of verdicts
 	CacheDir  string // may be deleted at any time
 }
 
-// inDir returns a name in a directory of the user's; "" where there is none. A name alone
-// would be one in the working directory, where anybody may have put it.
+// inDir returns a name in a directory of the user's; "" where there is none. A bare name would
+// be one in the working directory, which anyone may have written.
 func inDir(dir, name string) string {
 	if dir == "" {
 		return ""
@@ -48,11 +48,11 @@ func (d Dirs) KeyDir() string { return inDir(d.ConfigDir, "keys") }
 // RunsDir is where runs get their files.
 func (d Dirs) RunsDir() string { return inDir(d.CacheDir, "run") }
 
-// HostsDir is where it is kept what hosts of git repositories can do.
+// HostsDir is the directory for the known abilities of git hosts.
 func (d Dirs) HostsDir() string { return inDir(d.CacheDir, "hosts") }
 
-// Registries returns where registries are cached, and where it is kept what they were
-// seen to say.
+// Registries returns the directories for caches of registries, and for their remembered
+// states.
 func (d Dirs) Registries() (cache, state string) {
 	return inDir(d.CacheDir, "registries"), inDir(d.StateDir, "registries")
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/rye-os/rye/store/space"
 )
 
-// Checked is Doctor's finding about one thing: text when it is as it should be,
-// otherwise the error and what mends it.
+// Checked is Doctor's finding about one thing: text when there is no problem, otherwise the
+// error and its fix.
 func Checked(name, text string, err error) rye.DoctorCheck {
 	if err != nil {
 		return rye.DoctorCheck{Name: name, Text: err.Error(), Mend: fault.HintOf(err)}
@@ -25,7 +25,7 @@ func Checked(name, text string, err error) rye.DoctorCheck {
 	return rye.DoctorCheck{Name: name, OK: true, Text: text}
 }
 
-// CheckProject says which project this is. To be outside a project is not wrong.
+// CheckProject names this project. To be outside a project is no problem.
 func CheckProject(h *Host) rye.DoctorCheck {
 	if h.ProjectDir == "" {
 		return rye.DoctorCheck{Name: "project", OK: true, Text: "none in this directory or above", Mend: fault.Command("rye init")}
@@ -37,8 +37,8 @@ func CheckProject(h *Host) rye.DoctorCheck {
 	return Checked("project", fmt.Sprintf("%s, namespace %s", h.ProjectDir, p.Namespace), nil)
 }
 
-// Checks looks at the places that rye uses: where the user's configuration and data lie,
-// and what this project's .ai holds.
+// Checks checks the places that rye uses: the user's configuration and data, and this
+// project's .ai.
 func Checks(h *Host) []rye.DoctorCheck {
 	all := []rye.DoctorCheck{Checked("configuration", h.ConfigDir, CheckConfig(h)), checkData(h),
 		checkState(h.StateDir), CheckProject(h)}
@@ -53,8 +53,8 @@ func Checks(h *Host) []rye.DoctorCheck {
 	return append(all, checkFolders(h.AIDir())...)
 }
 
-// checkData looks at the directory of the records: a command that records fails where it
-// cannot be written.
+// checkData checks the directory of the records: without write access, commands that record
+// fail.
 func checkData(h *Host) rye.DoctorCheck {
 	dir, err := h.Records.Dir(), h.Records.Err()
 	for _, d := range []string{dir, filepath.Join(dir, "records")} {
@@ -65,14 +65,14 @@ func checkData(h *Host) rye.DoctorCheck {
 	return Checked("data", dir, err)
 }
 
-// CheckTaken looks at the denials of this project that have no effect here, or are not kept.
+// CheckTaken reports denials of this project that have no effect here, or are not kept.
 func CheckTaken(ctx context.Context, h *Host) (all []rye.DoctorCheck) {
 	if h.ProjectDir == "" {
 		return nil
 	}
 	s, err := h.OfAnyOwner().Open()
 	if err != nil {
-		return nil // CheckProject or CheckTrust tells of it
+		return nil // CheckProject or CheckTrust reports it
 	}
 	defer s.Close()
 	notes, err := s.ReportTaken(ctx)
@@ -85,8 +85,8 @@ func CheckTaken(ctx context.Context, h *Host) (all []rye.DoctorCheck) {
 	return all
 }
 
-// OldRecord returns where a record of rye 0.1 lies in the project, which is ignored; ""
-// where there is none.
+// OldRecord returns the path of an ignored record of rye 0.1 in the project; "" where there is
+// none.
 func OldRecord(h *Host) string {
 	if h.ProjectDir == "" {
 		return ""
@@ -98,7 +98,7 @@ func OldRecord(h *Host) string {
 	return old
 }
 
-// checkState looks at the directory of what was seen of registries.
+// checkState checks the directory of the registries' remembered states.
 func checkState(dir string) rye.DoctorCheck {
 	err := records.Outside(nil, dir)
 	if err == nil {
@@ -110,18 +110,18 @@ func checkState(dir string) rye.DoctorCheck {
 	return Checked("state", dir, err)
 }
 
-// maxFolders bounds how many entries of an .ai directory are looked at.
+// maxFolders bounds the number of entries to check in an .ai directory.
 const maxFolders = 1000
 
-// checkFolders tells of folders in an .ai directory that hold no items, whatever lies in
-// them: a name that is nearly one of rye's is a typing mistake.
+// checkFolders reports folders in an .ai directory that can hold no items: a name close to one
+// of rye's is a typing mistake.
 func checkFolders(dir string) (all []rye.DoctorCheck) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return []rye.DoctorCheck{Checked("folders", "", err)}
 	}
 	defer f.Close()
-	entries, _ := f.ReadDir(maxFolders) // what can be read of it
+	entries, _ := f.ReadDir(maxFolders) // the readable part
 	for _, e := range entries {
 		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") || slices.Contains(folders, e.Name()) {
 			continue
@@ -137,10 +137,10 @@ func checkFolders(dir string) (all []rye.DoctorCheck) {
 	return all
 }
 
-// folders are those that rye knows in an .ai directory.
+// folders are the known folders of an .ai directory.
 var folders = []string{"bundles", "config", "directives", "knowledge", "threads", "tools"}
 
-// renameFolder says how a folder gets the name that was meant.
+// renameFolder is the fix for a folder's mistyped name.
 func renameFolder(dir, from, to string) fault.Hint {
 	if _, err := os.Lstat(filepath.Join(dir, to)); err == nil {
 		return fault.Advice("move what is in it to %s", filepath.Join(dir, to))

@@ -8,7 +8,7 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// DropDependency takes a registry item out of rye.yaml and the lock, then lets go of its
+// DropDependency removes a registry item from rye.yaml and the lock, then drops the ref to its
 // content.
 func DropDependency(ctx context.Context, s *Session, ref objects.Ref) error {
 	s, release, err := s.Alone(ctx)

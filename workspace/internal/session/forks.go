@@ -7,15 +7,15 @@ import (
 	"github.com/rye-os/rye/registry/memory"
 )
 
-// Fork says that a registry, or a mirror of it, showed another history than the one that was
-// verified. It is reported until somebody removes the directory that keeps both.
+// Fork reports that a registry, or a mirror of it, showed a history other than the verified
+// one. It is reported until the directory that keeps both is removed.
 type Fork struct {
 	Text string
 	Mend fault.Hint
 }
 
-// Forks returns the forks that were seen, of every registry. project names its registries;
-// it may be nil.
+// Forks returns the known forks of every registry. project names its registries; it may be
+// nil.
 func Forks(h *Host, project *Project) ([]Fork, error) {
 	_, state := h.Registries()
 	kept, err := memory.Evidence(state)
@@ -35,7 +35,7 @@ func Forks(h *Host, project *Project) ([]Fork, error) {
 	return all, err
 }
 
-// TellForks tells the user of the forks that were seen.
+// TellForks tells the user about the known forks.
 func TellForks(s *Session) error {
 	all, err := Forks(s.Host, s.Project)
 	for _, f := range all {
@@ -44,7 +44,7 @@ func TellForks(s *Session) error {
 	return err
 }
 
-// checkForks says of the forks that were seen, one by one.
+// checkForks reports the known forks, one by one.
 func checkForks(h *Host) (all []rye.DoctorCheck) {
 	forks, err := Forks(h, nil)
 	if err != nil {

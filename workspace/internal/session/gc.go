@@ -19,8 +19,8 @@ import (
 	"github.com/rye-os/rye/store/space"
 )
 
-// tempPrefixes begin the names of files and directories that rye is about to
-// rename or remove; one that is older than tempAge belongs to a process that died.
+// tempPrefixes begin the names of files and directories that rye is about to rename or remove;
+// one older than tempAge belongs to a dead process.
 var tempPrefixes = []string{tempFile, ".tmp-", "rye-create-", "rye-contact-", "rye-add-", "rye-registry-"}
 
 // tempFile begins the name of a file that is about to replace another.
@@ -28,13 +28,12 @@ const tempFile = ".rye-tmp-"
 
 const tempAge = time.Hour
 
-// SweepTemps removes what processes that died left in the directories in which files are
-// replaced.
+// SweepTemps removes leftovers of dead processes in the directories in which files are replaced.
 func (h *Host) SweepTemps(q rye.GCRequest) (*rye.GCReport, error) {
 	g := &rye.GCReport{Place: "temporary files", Dir: h.CacheDir}
 	var errs []error
 	for _, dir := range tempDirs(h) {
-		entries, _ := os.ReadDir(dir) // a directory that is not there holds none
+		entries, _ := os.ReadDir(dir) // a missing directory holds none
 		for _, e := range entries {
 			st, err := e.Info()
 			if err != nil || !isTemp(e.Name()) || h.Now().Sub(st.ModTime()) < tempAge {
@@ -56,28 +55,28 @@ func (h *Host) SweepTemps(q rye.GCRequest) (*rye.GCReport, error) {
 	return g, errors.Join(errs...)
 }
 
-// Bounds of a look for what is left below a directory of rye's own.
+// Bounds of a search for leftovers below a directory of rye's own.
 const (
 	sweepDepth = 6
 	sweepNames = 100_000
 )
 
-// isHalfRepository reports whether a name is that of a repository that is being made.
+// isHalfRepository reports whether a name belongs to an unfinished repository.
 func isHalfRepository(name string) bool {
 	base, digits, ok := strings.Cut(name, ".git.")
 	return ok && strings.HasPrefix(base, ".") && len(digits) == 16 && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
-// sweepBelow removes what processes that died left in the folders of a directory of rye's
-// own: files that were to replace others, and repositories that were being made. It looks
-// into no repository, and follows no link.
+// sweepBelow removes leftovers of dead processes in the folders of a directory of rye's own:
+// files that were to replace others, and unfinished repositories. It enters no repository, and
+// follows no link.
 func (h *Host) sweepBelow(dir string, dryRun bool) (n int, err error) {
 	if !filepath.IsAbs(dir) {
 		return 0, nil
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return 0, nil // one that is not there, or is another's, holds nothing
+		return 0, nil // a missing or foreign directory holds nothing
 	}
 	defer root.Close()
 	left := sweepNames
@@ -107,8 +106,8 @@ func (h *Host) sweepBelow(dir string, dryRun bool) (n int, err error) {
 	return n, errors.Join(errs...)
 }
 
-// SweepLayers removes what processes that died left among the files of the project and of
-// the user space, and indexes of these that nobody uses.
+// SweepLayers removes leftovers of dead processes in the project and the user space, and
+// unused search indexes.
 func (s *Session) SweepLayers(ctx context.Context, all *Collected, q rye.GCRequest) {
 	for _, l := range s.Stack.Layers() {
 		g := &rye.GCReport{Place: "temporary files of the " + l.Space.String() + " space", Dir: l.Dir}
@@ -155,7 +154,7 @@ func compactLayer(ctx context.Context, l *space.Layer, q rye.GCRequest) (*rye.GC
 	return g, nil
 }
 
-// CompactStore sweeps and compacts one store, and adds to g what was done.
+// CompactStore sweeps and compacts one store, and adds the work to g.
 func CompactStore(ctx context.Context, g *rye.GCReport, repo *store.Repo, o store.CompactOptions) error {
 	n, err := repo.Sweep(ctx, o.DryRun)
 	g.Removed += n
@@ -168,14 +167,14 @@ func CompactStore(ctx context.Context, g *rye.GCReport, repo *store.Repo, o stor
 	return err
 }
 
-// Collected gathers what was done place by place. An error in one place does not keep the
-// work from the others.
+// Collected gathers the work place by place. An error in one place does not stop work on the
+// others.
 type Collected struct {
 	reports []rye.GCReport
 	errs    []error
 }
 
-// Note takes what was done in one place; a nil report is a place that is not there.
+// Note adds the work in one place; a nil report is a missing place.
 func (all *Collected) Note(g *rye.GCReport, err error) {
 	if g != nil {
 		all.reports = append(all.reports, *g)
@@ -183,7 +182,7 @@ func (all *Collected) Note(g *rye.GCReport, err error) {
 	all.errs = append(all.errs, err)
 }
 
-// Reports returns everything that was noted, told for people too, and what went wrong.
+// Reports returns all noted reports, with texts for people, and the errors.
 func (all *Collected) Reports(q rye.GCRequest) ([]rye.GCReport, error) {
 	for i := range all.reports {
 		g := &all.reports[i]
@@ -193,7 +192,7 @@ func (all *Collected) Reports(q rye.GCRequest) ([]rye.GCReport, error) {
 	return all.reports, errors.Join(all.errs...)
 }
 
-// gcText says for people what was done.
+// gcText describes the work for people.
 func gcText(g *rye.GCReport) string {
 	put, dropped, removed := "put", "dropped", "removed"
 	if g.DryRun {

@@ -9,12 +9,12 @@ import (
 	"github.com/rye-os/rye"
 )
 
-// indexAge is how long an index of search stays that nobody used: one that is used is touched
-// once a day.
+// indexAge is the time until an unused search index is removed: a used one is touched once a
+// day.
 const indexAge = 90 * 24 * time.Hour
 
-// SweepIndexes removes the indexes of search that nobody used for long, and what processes that
-// died left beside the others; nil where there are none.
+// SweepIndexes removes search indexes that have long been unused, and leftovers of dead
+// processes beside the others; nil where there are none.
 func SweepIndexes(h *Host, q rye.GCRequest) (*rye.GCReport, error) {
 	if h.CacheDir == "" {
 		return nil, nil
@@ -36,7 +36,7 @@ func SweepIndexes(h *Host, q rye.GCRequest) (*rye.GCReport, error) {
 	return g, errors.Join(errs...)
 }
 
-// oldIndex returns what may go of the folder of one layer: all of it, or what somebody left.
+// oldIndex returns the removable part of the folder of one layer: all of it, or the leftovers.
 func oldIndex(h *Host, folder string) (gone []string) {
 	files, _ := os.ReadDir(folder) // one that is gone meanwhile holds none
 	newest := time.Duration(1 << 62)

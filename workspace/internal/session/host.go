@@ -17,20 +17,19 @@ import (
 	"github.com/rye-os/rye/store/space"
 )
 
-// Host is what the program around gives to every room: where things lie, what time it
-// is, and how to reach a person. It does not change once it is made, and is safe for
-// concurrent use.
+// Host is the surrounding program's environment for every room: directories, the time, and
+// access to a person. It does not change once it is made, and is safe for concurrent use.
 type Host struct {
-	Home       string   // of the user, where looking upwards ends; "" is unknown
-	ProjectDir string   // that holds .ai/rye.yaml; "" outside a project
+	Home       string   // of the user; the search upwards ends there; "" is unknown
+	ProjectDir string   // contains .ai/rye.yaml; "" outside a project
 	Over       []string // projects whose policies tighten this one's, too
 	Ended      string   // where the search for a project ended early, and why
 	UserDir    string   // the user space's base; "" for none
 	Dirs
 	Records *records.Data // of the user; see records.Open
 
-	Sudo     int  // the user whom this runs for as root; 0 for none
-	AnyOwner bool // a project that belongs to another user is opened, too: nothing of it is believed or run
+	Sudo     int  // the user for whom this runs as root; 0 for none
+	AnyOwner bool // another user's project is opened, too: nothing in it is trusted or run
 
 	Version   string // of the program; recorded, never trusted
 	Offline   bool
@@ -40,17 +39,17 @@ type Host struct {
 	Notice    func(text string)                                       // nil is silence; unlike Progress it stays to be read
 	OnVerdict func(rye.Verdict)                                       // gets every decision of the policy; may be nil
 	System    func() (*space.System, error)                           // the standard library, opened once
-	Historian Historian                                               // nil where nobody compares versions
+	Historian Historian                                               // nil where no versions can be compared
 }
 
-// Historian compares the versions of files in a repository, each question within bounds.
+// Historian compares the versions of files in a repository, each call within bounds.
 // store/gogit has one.
 type Historian interface {
-	// Blame returns for each line of a file in a commit the commit that it came with.
+	// Blame returns, for each line of a file in a commit, the commit that introduced it.
 	Blame(ctx context.Context, r *store.Repo, at store.OID, path string) ([]store.OID, error)
 
-	// Patches calls visit for each file that differs between two commits. from or to is ""
-	// where there is none; hunks, called before visit returns or not at all, compares them.
+	// Patches calls visit for each file that differs between two commits. from or to is "" for
+	// a missing side; hunks, called before visit returns or not at all, compares them.
 	Patches(ctx context.Context, r *store.Repo, old, now store.OID, visit func(from, to string, hunks func() ([]string, error)) error) error
 }
 
@@ -61,15 +60,15 @@ func (h *Host) At(project string) *Host {
 	return &n
 }
 
-// OfAnyOwner returns a host that opens a project of another user, too: to show it, and to
-// let it be named.
+// OfAnyOwner returns a host that also opens another user's project: to show it, and to let it
+// be named.
 func (h *Host) OfAnyOwner() *Host {
 	n := *h
 	n.AnyOwner = true
 	return &n
 }
 
-// AnsweredBy returns a host whose questions another way answers.
+// AnsweredBy returns a host whose questions go to another function.
 func AnsweredBy(h *Host, consent func(context.Context, rye.Question) (bool, error)) *Host {
 	n := *h
 	n.Consent = consent
@@ -79,9 +78,9 @@ func AnsweredBy(h *Host, consent func(context.Context, rye.Question) (bool, erro
 // AIDir is the project's .ai directory.
 func (h *Host) AIDir() string { return filepath.Join(h.ProjectDir, ".ai") }
 
-// Layer returns a space of a directory, over the record that the directory has or will
-// have with the user. project is the id of the project, "" for the user space. A record that
-// others may change is fault.Auth.
+// Layer returns a space of a directory, with the directory's present or future record. project
+// is the id of the project, "" for the user space. A record that others may change is
+// fault.Auth.
 func (h *Host) Layer(look *place.Look, sp objects.Space, dir, project string) (*space.Layer, records.Place, error) {
 	l := &space.Layer{Space: sp, Dir: filepath.Join(dir, ".ai")}
 	p, err := h.Records.At(look, dir, project)
@@ -103,24 +102,23 @@ func (h *Host) LockPath() string { return filepath.Join(h.AIDir(), LockFile) }
 // Today is the date, in UTC, as 2006-01-02.
 func (h *Host) Today() string { return h.Now().UTC().Format(time.DateOnly) }
 
-// Tell tells the user something that no report holds, and that they should know.
+// Tell tells the user a fact that no report holds.
 func (h *Host) Tell(text string) {
 	if h.Notice != nil {
 		h.Notice(text)
 	}
 }
 
-// Say tells the user what takes long.
+// Say tells the user about a slow step.
 func (h *Host) Say(text string) {
 	if h.Progress != nil {
 		h.Progress(text)
 	}
 }
 
-// Ask puts a question to a person, and is the way to one for what the same command has to
-// be told again. It returns nil for yes. No is fault.Denied, with the flag or command that
-// would have said yes, and so is a host without a person to ask. A question that is too
-// long to be judged is fault.Limit and is not asked.
+// Ask puts a question to a person. It returns nil for yes. No is fault.Denied, with the flag or
+// command for a yes, and so is a host without a person to ask. A question that is too long to
+// be judged is fault.Limit and is not asked.
 func (h *Host) Ask(ctx context.Context, q rye.Question) error {
 	yes, err := Put(ctx, h, q)
 	if err == nil && !yes {
@@ -129,13 +127,13 @@ func (h *Host) Ask(ctx context.Context, q rye.Question) error {
 	return err
 }
 
-// NotAgreed is the refusal of what a person said no to.
+// NotAgreed is the refusal of a request that a person declined.
 func NotAgreed(q rye.Question) error {
 	err := &rye.Unagreed{How: rye.Declined, Err: fmt.Errorf("%s: not agreed to", q.Topic)}
 	return fault.New(fault.Denied, "%w", err).With(q.Mend)
 }
 
-// Put is Ask that tells no (false) from nobody to ask (fault.Denied).
+// Put is Ask that separates a no (false) from the lack of anyone to ask (fault.Denied).
 func Put(ctx context.Context, h *Host, q rye.Question) (bool, error) {
 	q.Person = q.Person || len(q.Flags) > 0
 	if err := q.Check(); err != nil {
@@ -148,8 +146,8 @@ func Put(ctx context.Context, h *Host, q rye.Question) (bool, error) {
 	return yieldTurn(ctx, func(ctx context.Context) (bool, error) { return h.Consent(ctx, q) })
 }
 
-// Ref reads what a person typed: a ref, a published name, or the path of an item's file
-// below the project's or the user's .ai.
+// Ref parses a user's argument: a ref, a published name, or the path of an item's file below
+// the project's or the user's .ai.
 func (h *Host) Ref(arg string) (objects.Ref, error) {
 	ref, err := objects.ParseRef(arg)
 	if err == nil {
@@ -170,7 +168,7 @@ func (h *Host) Ref(arg string) (objects.Ref, error) {
 	return objects.Ref{}, err
 }
 
-// RefOf is Host.Ref that also takes a short name: fetcher, where one item is called so.
+// RefOf is Host.Ref that also accepts a short name, such as fetcher, if one item has it.
 func RefOf(ctx context.Context, s *Session, arg string) (objects.Ref, error) {
 	ref, err := s.Ref(arg)
 	if err == nil {
@@ -194,7 +192,7 @@ func Below(dir, file string) (string, bool) {
 	if rel, err := filepath.Rel(dir, abs); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel), true
 	}
-	// The directory may be reached by another name (a link to /tmp, say).
+	// The directory may have another name, such as a link to /tmp.
 	parent, err1 := filepath.EvalSymlinks(filepath.Dir(abs))
 	dir, err2 := filepath.EvalSymlinks(dir)
 	rel, err3 := filepath.Rel(dir, filepath.Join(parent, filepath.Base(abs)))

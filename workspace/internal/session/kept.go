@@ -17,7 +17,7 @@ import (
 type KeptVersion struct {
 	Version string
 	Path    string // below .ai
-	Sum     string // as the name of its ref states it
+	Sum     string // from the name of its ref
 	Commit  *store.Commit
 }
 
@@ -46,8 +46,7 @@ func KeptVersions(ctx context.Context, s *Session, ref objects.Ref) (all []KeptV
 	return all, nil
 }
 
-// trailer returns what stands behind the lead, which begins a line of a message, up to the
-// end of its line; "" where it does not stand there.
+// trailer returns the rest of the message line that begins with lead; "" without such a line.
 func trailer(message, lead string) string {
 	_, rest, _ := strings.Cut(message, "\n"+lead)
 	line, _, _ := strings.Cut(rest, "\n")
@@ -63,7 +62,7 @@ func byVersion(a, b string) int {
 	return va.Compare(vb)
 }
 
-// KeptText reads the content of a version, and refuses bytes that are not those of its ref.
+// KeptText reads the content of a version, and refuses bytes that do not match its ref.
 func KeptText(s *Session, v KeptVersion) (string, error) {
 	repo, err := s.Stack.Project.Repo()
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 	"github.com/rye-os/rye/store/space"
 )
 
-// LockRefs begins the names of the refs by which a project's store keeps the content that
-// its lock pins; the item's SHA-256 in hexadecimal follows.
+// LockRefs begins the names of the refs by which a project's store keeps the pinned content;
+// the item's SHA-256 in hexadecimal follows.
 const LockRefs = "refs/rye/lock/"
 
-// WriteLock writes a lock, without the namespaces and registries that none of its items
-// comes from: those are taken out of l. The caller holds the project (Alone).
+// WriteLock writes a lock. It first removes namespaces and registries without items from l. The
+// caller holds the project (Alone).
 func (s *Session) WriteLock(l *chain.Lock) error {
 	used := map[string]bool{}
 	for _, pin := range l.Items {
@@ -37,8 +37,8 @@ func (s *Session) WriteLock(l *chain.Lock) error {
 	return WriteAI(s.Host, LockFile, raw)
 }
 
-// Pin returns where the lock says that a registry's item lies; false for an item that the
-// lock does not hold or that is the project's own.
+// Pin returns the lock's pin of a registry's item; false for the project's own items and for
+// items outside the lock.
 func (s *Session) Pin(ref objects.Ref) (space.Pin, bool) {
 	it, ok := s.Lock.Items[ref]
 	if !ok || it.From == "" {

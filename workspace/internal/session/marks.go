@@ -10,26 +10,25 @@ import (
 	"github.com/rye-os/rye/registry/oplog"
 )
 
-// marks is what registries said of items, as this machine noted it: the file of a namespace
-// is read when it is first asked for. The copies of a session share one. It is safe for
-// concurrent use.
+// marks holds this machine's notes on registries' statements about items. A namespace's file is
+// read on first use. The copies of a session share one. It is safe for concurrent use.
 type marks struct {
 	mu   sync.Mutex
 	read map[string]func() (memory.Noted, error) // by identity and namespace
 }
 
-// Mark is what is known of the version of an item that the lock pins.
+// Mark is the known status of an item's pinned version.
 type Mark struct {
 	Ref     objects.Ref
-	Version string // that is pinned
+	Version string // the pinned one
 	Said    oplog.Status
 	Reason  string // of the signer, one line
-	Newest  string // version of which nothing is said; "" when none is known
-	InRange bool   // that is within what rye.yaml asks for
+	Newest  string // the newest version without a warning; "" when none is known
+	InRange bool   // whether Newest is in the range of rye.yaml
 }
 
-// Marked returns what its registry said of the version of an item that the lock pins, as it
-// was seen last: false for an item of another origin. It opens no registry.
+// Marked returns the last known status, from its registry, of an item's pinned version; false
+// for an item of another origin. It opens no registry.
 func (s *Session) Marked(ref objects.Ref) (m Mark, ok bool, err error) {
 	if s.Lock == nil || s.Lock.Items[ref].From == "" {
 		return m, false, nil
@@ -54,13 +53,13 @@ func (s *Session) Marked(ref objects.Ref) (m Mark, ok bool, err error) {
 	return m, true, err
 }
 
-// NotedOf reads what is noted of a namespace, once.
+// NotedOf reads the notes on a namespace, once.
 func (s *Session) NotedOf(id objects.Digest, namespace string) (memory.Noted, error) {
 	_, state := s.Registries()
 	return s.marks.of(state, id, namespace)
 }
 
-// of reads what is noted of a namespace in a directory, once.
+// of reads the notes on a namespace in a directory, once.
 func (m *marks) of(state string, id objects.Digest, namespace string) (memory.Noted, error) {
 	m.mu.Lock()
 	if m.read == nil {
@@ -81,14 +80,14 @@ func (m Mark) Warned() bool {
 	return m.Said == oplog.StatusDeprecated || m.Said == oplog.StatusYanked
 }
 
-// Behind reports whether there is a good version that is newer.
+// Behind reports whether a newer good version is known.
 func (m Mark) Behind() bool {
 	now, err := objects.ParseVersion(m.Version)
 	newest, err2 := objects.ParseVersion(m.Newest)
 	return err == nil && err2 == nil && newest.Compare(now) > 0
 }
 
-// Instead is how to get what to take instead; zero when nothing is known.
+// Instead is the command for the replacement; zero when none is known.
 func (m Mark) Instead() fault.Hint {
 	switch {
 	case m.Newest == "":
@@ -99,7 +98,7 @@ func (m Mark) Instead() fault.Hint {
 	return fault.Command("rye add %s@%s", m.Ref.Published(), m.Newest)
 }
 
-// Warning says in one line what is wrong with the version and what to take instead.
+// Warning describes in one line the problem with the version, and its replacement.
 func (m Mark) Warning() string {
 	text := fmt.Sprintf("%s@%s is %s: %s", m.Ref.Published(), m.Version, m.Said, m.Reason)
 	if m.Newest == "" {
@@ -108,8 +107,8 @@ func (m Mark) Warning() string {
 	return text + "; take " + m.Newest + ": " + m.Instead().String()
 }
 
-// Warning returns in one line what a user of an item is to know of it; "" for nothing. What
-// cannot be read is said, and refuses nothing.
+// Warning returns a registry's warning about an item in one line; "" for none. An unreadable
+// note is such a warning, and no error.
 func (s *Session) Warning(ref objects.Ref) string {
 	m, ok, err := s.Marked(ref)
 	switch {

@@ -14,19 +14,19 @@ import (
 	"github.com/rye-os/rye/store/space"
 )
 
-// others are the records of other directories in which the user has this project. What was
-// removed there, and what is older and wider than what was signed there, is refused here as
-// well, where its signer counts here. The copies of a session share one. It is safe for
+// others are the records of the user's other directories with this project. Items that were
+// removed there, and older items that are wider than a newer version there, are refused here
+// as well, if the signer counts here. The copies of a session share one. It is safe for
 // concurrent use.
 type others struct {
 	place records.Place
 	once  sync.Once
 	all   []*space.Other
-	more  int // directories that are not looked into
+	more  int // directories that are not read
 	err   error
 }
 
-// list finds them, when something is first asked about them.
+// list finds them on first use.
 func (o *others) list() ([]*space.Other, error) {
 	o.once.Do(func() {
 		known, more, err := o.place.Siblings()
@@ -48,20 +48,20 @@ func (o *others) close() {
 	}
 }
 
-// KeepNames keeps what has to be read of the records of other directories of the project,
-// so that the next command does not read them again. Where it cannot be kept it is read.
+// KeepNames keeps data from the records of the project's other directories, so that the next
+// command need not read them again. Otherwise they are read again.
 func (s *Session) KeepNames(ctx context.Context) {
 	if s.Project == nil || s.Place.List() != nil {
 		return
 	}
-	all, _ := s.others.list() // what cannot be read refuses the items that it is asked about
+	all, _ := s.others.list() // an unreadable record refuses the items that need it
 	for _, o := range all {
 		_ = o.Keep(ctx)
 	}
 }
 
-// reportOthers says which removals in other directories of this project have no effect here,
-// and that there are more directories than are looked into.
+// reportOthers reports removals in other directories of this project that have no effect here,
+// and directories beyond the limit.
 func (s *Session) reportOthers(ctx context.Context) (notes []TakenNote, err error) {
 	all, err := s.others.list()
 	for _, o := range all {
@@ -87,8 +87,8 @@ type Owner struct {
 	Path string // of the directory
 }
 
-// OwnersElsewhere returns who owns a namespace in other directories that state this project:
-// the keys that were granted it there, and the user's own that signed items of it.
+// OwnersElsewhere returns the owners of a namespace in other directories with this project's id:
+// keys that were granted it there, and the user's own keys that signed its items.
 func (s *Session) OwnersElsewhere(ctx context.Context, namespace string) (all []Owner, err error) {
 	others, err := s.others.list()
 	if err != nil {

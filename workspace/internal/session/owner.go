@@ -10,14 +10,14 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 )
 
-// foreignOwners returns the users, other than this one, to whom the project's directory,
-// its .ai or its rye.yaml belong. What they write there anybody's command would read.
+// foreignOwners returns the users, other than this one, who own the project's directory, its
+// .ai or its rye.yaml. Everyone's commands would read their files.
 func foreignOwners(h *Host) ([]int, error) {
 	all, err := ownersOf(h.ProjectDir)
 	return slices.DeleteFunc(all, func(uid int) bool { return isMe(h, uid) }), err
 }
 
-// ownersOf returns the users to whom the parts of a project belong that say what it is.
+// ownersOf returns the owners of a project's directory, its .ai and its rye.yaml.
 func ownersOf(dir string) (all []int, err error) {
 	if os.Geteuid() < 0 {
 		return nil, nil // this system has no numbers for users
@@ -35,13 +35,13 @@ func ownersOf(dir string) (all []int, err error) {
 	return all, nil
 }
 
-// isMe reports whether what belongs to a user is this user's own.
+// isMe reports whether a user's files count as this user's own.
 func isMe(h *Host, uid int) bool {
 	me := os.Geteuid()
 	return uid == me || me == 0 && h.Sudo != 0 && uid == h.Sudo
 }
 
-// checkOwners refuses a project of other users until its user named them (rye trust).
+// checkOwners refuses a project of other users until its user agreed (rye trust).
 func checkOwners(s *Session, uids []int) error {
 	for _, uid := range uids {
 		if !s.AnyOwner && !s.Trust.Granted(s.Site().Owner(uid)) {
@@ -51,8 +51,8 @@ func checkOwners(s *Session, uids []int) error {
 	return nil
 }
 
-// ForeignOwners returns the grants that the project's owners still need: none for one that
-// is the user's own.
+// ForeignOwners returns the missing grants for the project's owners: none for the user's own
+// project.
 func ForeignOwners(s *Session) ([]trust.Grant, error) {
 	uids, err := foreignOwners(s.Host)
 	var all []trust.Grant

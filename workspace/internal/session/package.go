@@ -11,8 +11,8 @@ import (
 	"github.com/rye-os/rye/store/space"
 )
 
-// LockEntry returns the ref of the lock's entry that pins an item: its own, or that of the
-// package that it comes with; false where neither is locked.
+// LockEntry returns the ref of the lock's entry that pins an item: its own, or its package's;
+// false where neither is locked.
 func LockEntry(s *Session, ref objects.Ref) (objects.Ref, bool) {
 	if s.Lock == nil {
 		return ref, false
@@ -26,8 +26,8 @@ func LockEntry(s *Session, ref objects.Ref) (objects.Ref, bool) {
 	return ref, false
 }
 
-// LockedRefs returns what the lock brings from registries, sorted: items, packages and
-// their members.
+// LockedRefs returns the lock's items from registries, sorted: items, packages and their
+// members.
 func LockedRefs(s *Session) (refs []objects.Ref) {
 	if s.Lock == nil {
 		return nil
@@ -49,11 +49,11 @@ func LockedRefs(s *Session) (refs []objects.Ref) {
 	return slices.Compact(refs)
 }
 
-// RemoveLocked takes what a registry brought out of the project: an item, or a package
-// with all of its members.
+// RemoveLocked removes a registry's item, or a package with all of its members, from the
+// project.
 func RemoveLocked(ctx context.Context, s *Session, ref objects.Ref, dryRun bool) (*rye.AddReport, error) {
 	entry, _ := LockEntry(s, ref)
-	if entry != ref && entry.ID != ref.ID { // by the name of its entry all of it is meant
+	if entry != ref && entry.ID != ref.ID { // the name of its entry means the whole package
 		return nil, fault.New(fault.Conflict, "remove %s: it comes with package %s", ref, entry.Published()).Mend("rye rm %s", entry)
 	}
 	rep := &rye.AddReport{Ref: entry.String(), State: objects.Absent}

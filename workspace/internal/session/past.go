@@ -14,8 +14,8 @@ import (
 	"github.com/rye-os/rye/store/space"
 )
 
-// For returns a session that decides, for a caller, about items that stand behind their
-// record; asked is the item that the caller named, zero for none. It shares the layers of s.
+// For returns a session that decides, for a caller, about items behind their record; asked is
+// the item that the caller named, zero for none. It shares the layers of s.
 func (s *Session) For(c rye.Caller, asked objects.Ref) *Session {
 	n := s.copy()
 	r := &pastRule{s: n, caller: c, asked: asked, said: map[pastKey]error{}}
@@ -23,20 +23,20 @@ func (s *Session) For(c rye.Caller, asked objects.Ref) *Session {
 	return n
 }
 
-// pastRule decides about items that are older than what was recorded, or were removed. A
-// branch, a bisection or a checkout brings them every day: they run. What they may more
-// than the newest version, and that they were removed, a person has to agree to. Callers
-// that are no person get what they asked for by name where the user has it checked out.
+// pastRule decides about items that are older than their record, or were removed. A branch, a
+// bisection or a checkout brings them every day: they run. A person has to agree to wider
+// permissions than the newest version has, and to removed items. Other callers get an item that
+// they named, if the user has it checked out.
 type pastRule struct {
 	s      *Session
 	caller rye.Caller
 	asked  objects.Ref
 
 	mu   sync.Mutex
-	said map[pastKey]error // what was decided: one question is asked once
+	said map[pastKey]error // the decisions: each question is asked once
 }
 
-// pastKey is what an answer is for: these bytes, in this place, in this part.
+// pastKey is the subject of a decision: these bytes, in this place, in this role.
 type pastKey struct {
 	space  objects.Space
 	path   string
@@ -70,14 +70,14 @@ func (r *pastRule) judge(ctx context.Context, f space.Finding, beside bool) erro
 		return nil
 	}
 	if err := r.s.Ask(ctx, questionAbout(f)); fault.Is(err, fault.Denied) {
-		return f.Err // nobody agreed
+		return f.Err // no one agreed
 	} else if err != nil {
 		return err
 	}
 	return nil
 }
 
-// unseen decides for a caller that is no person.
+// unseen decides for a caller other than a person.
 func (r *pastRule) unseen(f space.Finding, beside bool) error {
 	switch {
 	case f.Err != nil:
@@ -97,7 +97,7 @@ func (r *pastRule) unseen(f space.Finding, beside bool) error {
 	return nil
 }
 
-// questionAbout is what a person is asked about an item that is wider or was removed.
+// questionAbout is the question about an item that is wider or was removed.
 func questionAbout(f space.Finding) rye.Question {
 	p := f.Past
 	q := rye.Question{Topic: "use " + p.Name, Text: "It is older than the newest recorded version, and may more. Use it?", Mend: fault.HintOf(f.Err),
@@ -119,8 +119,8 @@ func questionAbout(f space.Finding) rye.Question {
 	return q
 }
 
-// checkedOut is what the user's git has at HEAD, read when it is first asked for. The
-// copies of a session share one. It is safe for concurrent use.
+// checkedOut is the user's git at HEAD, read on first use. The copies of a session share one. It
+// is safe for concurrent use.
 type checkedOut struct {
 	host *Host
 	once sync.Once

@@ -16,8 +16,8 @@ import (
 // and of a project's, below .ai.
 const PolicyFile = "policy.yaml"
 
-// readRules reads the policy: the user's, which the project's can only narrow, and those of
-// the projects over it: what lies in a project is not freer than the project.
+// readRules reads the user's policy, narrowed by the project's and by those of the projects
+// around it: a nested project is no freer than its surroundings.
 func (s *Session) readRules() (policy.Rules, error) {
 	path := s.UserFile(PolicyFile)
 	raw, err := s.UserPolicy()
@@ -28,7 +28,7 @@ func (s *Session) readRules() (policy.Rules, error) {
 	if err != nil {
 		return policy.Rules{}, fault.Wrap(err, "read %s", path)
 	}
-	if s.Trust.AllowLegacy() { // the older place to say so
+	if s.Trust.AllowLegacy() { // the older place of this setting
 		rules.AllowLegacy = true
 	}
 	if s.Project == nil {
@@ -50,7 +50,7 @@ func (s *Session) readRules() (policy.Rules, error) {
 	return rules, nil
 }
 
-// tighten narrows rules by the policy of the project in dir; name is what errors call it.
+// tighten narrows rules by the policy of the project in dir; name is for errors.
 func tighten(rules policy.Rules, dir, name string) (policy.Rules, error) {
 	raw, err := readAI(dir, PolicyFile, policy.MaxFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -62,15 +62,15 @@ func tighten(rules policy.Rules, dir, name string) (policy.Rules, error) {
 	return rules, nil
 }
 
-// notOurs reports whether a project over this one belongs to somebody who is neither this
-// user nor the administrator. Whoever may write above a project could otherwise stop it.
+// notOurs reports whether a project around this one belongs to another user than this one or
+// the administrator. Otherwise anyone who may write above a project could stop it.
 func notOurs(h *Host, dir string) (bool, error) {
 	uids, err := ownersOf(dir)
 	return slices.ContainsFunc(uids, func(uid int) bool { return uid != 0 && !isMe(h, uid) }), err
 }
 
-// UserPolicy reads the text of the user's policy; nil when there is none. One that
-// somebody else may have written is fault.Auth.
+// UserPolicy reads the text of the user's policy; nil when there is none. A file that another
+// user may have written is fault.Auth.
 func (h *Host) UserPolicy() ([]byte, error) {
 	path := h.UserFile(PolicyFile)
 	if path == "" {
@@ -91,9 +91,9 @@ func readPolicy(path string) ([]byte, error) {
 	return raw, err
 }
 
-// AllowLegacy lets a trust store in memory, which is never saved, believe signatures of
-// RYE OS as far as the policy says. A policy that cannot be read allows none; the verb
-// that asks the policy says what is wrong with it.
+// AllowLegacy lets a trust store in memory, which is never saved, trust signatures of RYE OS as
+// far as the policy allows. An unreadable policy allows none; the verb that asks the policy
+// reports the problem.
 func (s *Session) AllowLegacy(st *trust.Store) {
 	rules, err := s.Rules()
 	if allow := err == nil && rules.AllowLegacy; allow != st.AllowLegacy() {

@@ -17,8 +17,8 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// ProjectFile and LockFile are the two files of an .ai directory that belong in
-// the user's own version control beside the items.
+// ProjectFile and LockFile are the two files of an .ai directory that belong in the user's own
+// version control beside the items.
 const (
 	ProjectFile = "rye.yaml"
 	LockFile    = "rye.lock"
@@ -26,8 +26,8 @@ const (
 
 const maxProjectFile = 256 << 10 // bytes
 
-// Project is rye.yaml, as docs/format/project.md describes it. The one of a session stays
-// as it was read; Edit returns a copy to change and to write.
+// Project is rye.yaml, as docs/format/project.md describes it. A session's Project does not
+// change; Edit returns a copy to change and to write.
 type Project struct {
 	Format     int                 `yaml:"format"`
 	Project    string              `yaml:"project"` // genesis id: 32 hexadecimal digits
@@ -38,7 +38,7 @@ type Project struct {
 	Deps       map[string]string   `yaml:"deps,omitempty"` // acme/tool/hello -> range
 }
 
-// Override proposes that items by a key stand for one of a reserved or bound namespace.
+// Override proposes that items by a key replace one of a reserved or bound namespace.
 type Override struct {
 	Ref    string `yaml:"ref"`    // kind:id
 	Signer string `yaml:"signer"` // SHA256:...
@@ -47,7 +47,7 @@ type Override struct {
 // Registry names a registry: the address may change, the identity may not.
 type Registry struct {
 	URL     string   `yaml:"url"`
-	Mirrors []string `yaml:"mirrors,omitempty"` // further addresses, in the order in which they are asked
+	Mirrors []string `yaml:"mirrors,omitempty"` // further addresses, in the order of use
 	ID      string   `yaml:"id"`
 	Roots   []string `yaml:"roots,omitempty"`
 }
@@ -92,8 +92,8 @@ func readProject(ai place.Folder) (*Project, error) {
 	return project, nil
 }
 
-// parseProject reads rye.yaml strictly: a field that this program does not know
-// may be a rule that it would break.
+// parseProject parses rye.yaml strictly: an unknown field may be a rule that this program would
+// break.
 func parseProject(raw []byte) (*Project, error) {
 	var c Project
 	if err := objects.DecodeYAML(raw, maxProjectFile, &c); err != nil {
@@ -202,9 +202,9 @@ func (p *Project) Write(dir string) error {
 	return writeAI(dir, ProjectFile, raw)
 }
 
-// RegistryFor returns the one registry that a namespace comes from, and its name here:
-// that of its own scope, else that of "*". A second registry is never asked, so none can
-// shadow a name of another. Without one the error is fault.NotFound.
+// RegistryFor returns the one registry of a namespace, and its name here: the namespace's own
+// scope decides, else "*". No second registry is ever asked, so none can shadow a name of
+// another. Without one the error is fault.NotFound.
 func (p *Project) RegistryFor(namespace string) (string, Registry, error) {
 	for _, scope := range []string{namespace, "*"} {
 		if name, ok := p.Scopes[scope]; ok {
@@ -220,7 +220,7 @@ func (p *Project) RegistryFor(namespace string) (string, Registry, error) {
 	return "", Registry{}, err.Advise("rye registry add <url>, with the address of the registry that has %s", namespace)
 }
 
-// OnlyRegistry returns name, or where that is "" the name of the project's only registry.
+// OnlyRegistry returns name, or for "" the name of the project's only registry.
 func (p *Project) OnlyRegistry(name string) (string, error) {
 	if name != "" {
 		return name, nil

@@ -11,16 +11,16 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Repair returns the refs of the project's and the user's store that lead to something
-// missing or damaged to the newest position in their logs that is whole, when a person
-// agreed to each. A ref that has no such position is left to Fsck.
+// Repair repairs refs of the project's and the user's store that lead to something missing or
+// damaged: it moves them back to the newest undamaged position in their logs, when a person
+// agreed. A ref without such a position is left to Fsck.
 func Repair(ctx context.Context, s *Session, q rye.FsckRequest) ([]rye.RefRepair, error) {
 	var all []rye.RefRepair
 	var mends []func() error
 	for _, l := range s.Stack.Layers() {
 		repo, err := l.Repo()
 		if err != nil || repo == nil {
-			continue // Fsck says why
+			continue // Fsck reports the reason
 		}
 		broken, err := store.BrokenRefs(ctx, repo)
 		if err != nil {
@@ -84,5 +84,5 @@ func repairQuestion(all []rye.RefRepair) rye.Question {
 	return q
 }
 
-// maxRepairLines is how much of what is lost a question shows: more nobody reads there.
+// maxRepairLines bounds the lines of a repair question: no one reads more there.
 const maxRepairLines = 40

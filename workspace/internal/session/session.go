@@ -22,10 +22,10 @@ import (
 	"github.com/rye-os/rye/store/space"
 )
 
-// Session is what one verb sees: one reading of the project, the trust store, the lock
-// and the policy, so that a verb never decides by two different states of them. It does
-// not change: a verb that has to see something else gets another session (WithSystem,
-// WithLock, WithTrust, Alone), and changes copies (Project.Edit, chain.Lock.Clone).
+// Session is one reading of the project, the trust store, the lock and the policy, so that a
+// verb never decides by two different states of them. It does not change: a verb that needs
+// another state gets another session (WithSystem, WithLock, WithTrust, Alone), and changes
+// copies (Project.Edit, chain.Lock.Clone).
 type Session struct {
 	*Host
 	Project *Project      // nil outside a project
@@ -33,14 +33,14 @@ type Session struct {
 	Trust   *trust.Store
 	Lock    *chain.Lock // nil when there is none
 	Stack   *space.Stack
-	Rules   func() (policy.Rules, error) // reads the policy once, when it is first asked for
+	Rules   func() (policy.Rules, error) // reads the policy once, on first use
 
 	head  *checkedOut // of the project, by the user's git
 	taken *takenBack
-	marks *marks // what registries said of items
+	marks *marks // registries' statements about items
 
 	others  *others // records of other directories of the project
-	against against // what was written against keys
+	against against // lines against keys
 }
 
 // Open reads a session, with or without a project. The caller closes it.
@@ -61,7 +61,7 @@ func (h *Host) openWith(begin func(project *space.Layer)) (*Session, error) {
 	return s, nil
 }
 
-// read reads everything into a session that is being made.
+// read reads everything into a new session.
 func (s *Session) read(begin func(project *space.Layer)) error {
 	look := &place.Look{}
 	if err := checkConfigOf(look, s.Host); err != nil {
@@ -78,8 +78,8 @@ func (s *Session) read(begin func(project *space.Layer)) error {
 	return checkOwners(s, foreign)
 }
 
-// readSpaces reads the project and its lock, and finds the layers. It returns the other
-// users to whom the project belongs.
+// readSpaces reads the project and its lock, and finds the layers. It returns the other users
+// who own the project.
 func (s *Session) readSpaces(look *place.Look, begin func(project *space.Layer)) (foreign []int, err error) {
 	var ai place.Folder
 	if s.ProjectDir != "" {
@@ -112,8 +112,8 @@ func (s *Session) readSpaces(look *place.Look, begin func(project *space.Layer))
 	return foreign, s.readLock(ai)
 }
 
-// openProject reads rye.yaml, and finds the layer and the record that belong to it. It
-// returns the other users to whom the project belongs: then nothing is begun.
+// openProject reads rye.yaml, and finds its layer and record. It returns the other users who
+// own the project; if there are any, it does not call begin.
 func (s *Session) openProject(look *place.Look, ai place.Folder, begin func(*space.Layer)) (foreign []int, err error) {
 	if s.ProjectDir == "" {
 		return nil, nil
@@ -136,10 +136,10 @@ func (s *Session) openProject(look *place.Look, ai place.Folder, begin func(*spa
 	return foreign, err
 }
 
-// Alone makes this the one process that changes the project's lock and rye.yaml, until
-// release, and returns a session that read both anew: another process may have changed
-// them since s was opened, and what it did must not be undone. s stays as it is. The new
-// session shares the layers of s, and is closed with it.
+// Alone makes this the one process that changes the project's lock and rye.yaml, until release.
+// It returns a session that has read both again: another process may have changed them since s
+// was opened, and its changes must not be undone. s stays as it is. The new session shares the
+// layers of s, and is closed with it.
 func (s *Session) Alone(ctx context.Context) (fresh *Session, release func(), err error) {
 	if release, err = s.lockProject(ctx); err != nil {
 		return nil, nil, err
@@ -165,8 +165,8 @@ func (s *Session) Alone(ctx context.Context) (fresh *Session, release func(), er
 	return fresh, release, nil
 }
 
-// lockProject holds the file that lies with the project's record; where there is no
-// record, one among the caches.
+// lockProject locks the file beside the project's record; without a record, one among the
+// caches.
 func (s *Session) lockProject(ctx context.Context) (release func(), err error) {
 	if s.Place.Dir == "" {
 		if err := s.NeedCache(); err != nil {
@@ -184,14 +184,14 @@ func (s *Session) lockProject(ctx context.Context) (release func(), err error) {
 	return place.Lock(ctx, s.Place.Lock())
 }
 
-// readLock reads the project's lock into a session that is being made.
+// readLock reads the project's lock into a new session.
 func (s *Session) readLock(ai place.Folder) error {
 	lock, sum, err := readLock(ai)
 	s.setLock(lock, sum)
 	return err
 }
 
-// setLock lets a session that is being made see a lock; nil is none.
+// setLock gives a new session a lock; nil is none.
 func (s *Session) setLock(lock *chain.Lock, sum objects.Digest) {
 	s.Lock, s.Stack.LockSum, s.Stack.Locked = lock, sum, nil
 	if lock != nil {
@@ -199,7 +199,7 @@ func (s *Session) setLock(lock *chain.Lock, sum objects.Digest) {
 	}
 }
 
-// copy returns a session over the same layers, with a stack of its own.
+// copy returns a session over the same layers, with its own stack.
 func (s *Session) copy() *Session {
 	n := *s
 	n.Stack = &space.Stack{Project: s.Stack.Project, User: s.Stack.User, System: s.Stack.System, Genesis: s.Stack.Genesis,
@@ -208,21 +208,21 @@ func (s *Session) copy() *Session {
 	return &n
 }
 
-// WithSystem returns a session that sees another standard library.
+// WithSystem returns a session with another standard library.
 func (s *Session) WithSystem(system *space.System) *Session {
 	n := s.copy()
 	n.Stack.System = func() (*space.System, error) { return system, nil }
 	return n
 }
 
-// WithLock returns a session that sees another lock; nil is none.
+// WithLock returns a session with another lock; nil is none.
 func (s *Session) WithLock(lock *chain.Lock, sum objects.Digest) *Session {
 	n := s.copy()
 	n.setLock(lock, sum)
 	return n
 }
 
-// WithTrust returns a session that sees the trust store as it is on disk now.
+// WithTrust returns a session with the trust store as it is on disk now.
 func (s *Session) WithTrust() (*Session, error) {
 	t, err := loadTrust(s.Host)
 	if err != nil {
@@ -234,7 +234,7 @@ func (s *Session) WithTrust() (*Session, error) {
 	return n, nil
 }
 
-// OpenProject is Open for verbs that make no sense outside a project, which is NoProject.
+// OpenProject is Open for verbs that need a project; without one the error is NoProject.
 func (h *Host) OpenProject() (*Session, error) {
 	if h.ProjectDir == "" {
 		return nil, h.NoProject()
@@ -242,8 +242,8 @@ func (h *Host) OpenProject() (*Session, error) {
 	return h.Open()
 }
 
-// OpenLook is OpenProject for verbs that look at every file: it begins to list the files
-// while trust store and lock are read.
+// OpenLook is OpenProject for verbs that read every file: it begins to list the files while it
+// reads trust store and lock.
 func (h *Host) OpenLook(ctx context.Context) (*Session, error) {
 	if h.ProjectDir == "" {
 		return nil, h.NoProject()
@@ -251,7 +251,7 @@ func (h *Host) OpenLook(ctx context.Context) (*Session, error) {
 	return h.openWith(func(project *space.Layer) { project.Begin(ctx) })
 }
 
-// Close closes what reading opened.
+// Close closes everything that the session opened.
 func (s *Session) Close() {
 	for _, l := range s.Stack.Layers() {
 		l.Close() // read-only handles: nothing to lose
@@ -260,8 +260,8 @@ func (s *Session) Close() {
 	s.head.close()
 }
 
-// NoProject is the error of a verb that makes no sense outside a project; fault.NotFound. It
-// says where the search ended when that was not at the top.
+// NoProject is the error of a verb that needs a project; fault.NotFound. It says where the
+// search ended if that was not at the top.
 func (h *Host) NoProject() error {
 	if h.Ended == "" {
 		return NoProject()
@@ -270,20 +270,20 @@ func (h *Host) NoProject() error {
 		Advise("cd into the project, or rye init <directory>")
 }
 
-// NoProject is the error of a verb that makes no sense outside a project; fault.NotFound.
+// NoProject is the error of a verb that needs a project; fault.NotFound.
 func NoProject() error {
 	return fault.New(fault.NotFound, "no project here: no .ai/%s in this directory or above", ProjectFile).Mend("rye init")
 }
 
-// Site is the project's directory as grants name it; zero outside a project.
+// Site is the project's directory in grants; zero outside a project.
 func (s *Session) Site() trust.Site {
 	return trust.Site{Place: s.Stack.Place, Project: s.Stack.Genesis}
 }
 
-// Home is the user space as grants name it.
+// Home is the user space in grants.
 func (s *Session) Home() trust.Site { return trust.Site{Place: s.Stack.Home} }
 
-// LayerOf returns the space on disk that a request names; "" is the project's.
+// LayerOf returns the space on disk with a request's name; "" is the project's.
 func LayerOf(s *Session, name string) (*space.Layer, error) {
 	sp, err := objects.ParseSpace(cmp.Or(name, objects.Project.String()))
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 )
 
-// settingNamespace is the one setting of a project that a person sets by its name: the
-// others are agreed to, or follow from what is added.
+// settingNamespace is the only setting of a project that a person sets by its name: the others
+// are agreed to, or follow from additions.
 const settingNamespace = "namespace"
 
-// Settings lists what the project sets; nothing outside of one.
+// Settings lists the project's settings; nothing outside of one.
 func Settings(_ context.Context, s *Session, _ struct{}) (all []rye.Setting, err error) {
 	if s.Project == nil {
 		return nil, nil
@@ -37,7 +37,7 @@ func Settings(_ context.Context, s *Session, _ struct{}) (all []rye.Setting, err
 	return all, nil
 }
 
-// Set changes a setting of the project, and returns it as it is then.
+// Set changes a setting of the project, and returns the new value.
 func Set(ctx context.Context, s *Session, q rye.SetRequest) (*rye.Setting, error) {
 	if q.Name != settingNamespace {
 		return nil, fault.New(fault.Usage, "config: %q cannot be set by this", words.Brief(q.Name)).Advise("rye config")

@@ -5,8 +5,8 @@ import (
 	"github.com/rye-os/rye/store/space"
 )
 
-// Shown is how people are told of a file of a space: below the directory that they are in,
-// or, of the user's, in full.
+// Shown is a file's path for people: below the project's directory, or, in the user space, in
+// full.
 func Shown(l *space.Layer, p string) string {
 	if l.Space == objects.Project {
 		return ".ai/" + p
@@ -14,7 +14,7 @@ func Shown(l *space.Layer, p string) string {
 	return l.Dir + "/" + p
 }
 
-// SpaceFlag is the flag by which commands that a hint shows reach a space.
+// SpaceFlag is the flag for a space in the commands of hints.
 func SpaceFlag(l *space.Layer) string {
 	if l.Space == objects.Project {
 		return ""

@@ -12,10 +12,10 @@ import (
 	"github.com/rye-os/rye/registry/oplog"
 )
 
-// shownSkipped is how many malformed operations of a namespace are told one by one.
+// shownSkipped is the number of malformed operations of a namespace that are shown one by one.
 const shownSkipped = 3
 
-// SkippedLines tells of the operations of a namespace that have no effect.
+// SkippedLines describes the operations of a namespace that have no effect.
 func SkippedLines(ns string, k oplog.Skips) (lines []string) {
 	open := k.Open()
 	for _, s := range open[:min(len(open), shownSkipped)] {
@@ -28,14 +28,14 @@ func SkippedLines(ns string, k oplog.Skips) (lines []string) {
 	return lines
 }
 
-// TellSkipped tells the user of the malformed operations in the namespaces that the project
-// takes from its registries.
+// TellSkipped tells the user about malformed operations in the namespaces that the project takes
+// from its registries.
 func TellSkipped(s *Session) (failed error) {
 	_, state := s.Host.Registries()
 	for _, name := range slices.Sorted(maps.Keys(s.Project.Registries)) {
 		id, err := objects.ParseDigest(s.Project.Registries[name].ID)
 		if err != nil {
-			continue // whatever opens the registry says so
+			continue // a command that opens the registry reports it
 		}
 		all, err := memory.SkippedIn(state, id)
 		failed = cmp.Or(failed, err)

@@ -18,20 +18,19 @@ import (
 	"github.com/rye-os/rye/store/space"
 )
 
-// takenBack is what signers took back: in .ai/denied, and what was kept of it before. The
-// copies of a session share one.
+// takenBack holds the signers' denials: in .ai/denied, and earlier kept ones. The copies of a
+// session share one.
 type takenBack struct {
 	raw  []byte // of .ai/denied
-	more bool   // the file goes on behind raw
+	more bool   // the file is longer than raw
 	kept *memory.Denied
 	told sync.Once
 }
 
-// readTaken reads .ai/denied into a session that is being made. What was kept is read when
-// an item is judged.
+// readTaken reads .ai/denied into a new session. Kept denials are read when an item is judged.
 func (s *Session) readTaken(ai place.Folder) (err error) {
 	s.taken = &takenBack{}
-	raw, more, err := ai.Head(objects.TakenFile, objects.MaxTakenFile) // not through the layer, which opens the record too
+	raw, more, err := ai.Head(objects.TakenFile, objects.MaxTakenFile) // not through the layer, which also opens the record
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -41,7 +40,7 @@ func (s *Session) readTaken(ai place.Folder) (err error) {
 		s.Stack.Taken = trust.NewTaken(raw, s.taken.kept)
 	}
 	note := s.Stack.Project.Ready
-	s.Stack.Project.Ready = func() error { // before the record is written to
+	s.Stack.Project.Ready = func() error { // before the record is written
 		if err := note(); err != nil {
 			return err
 		}
@@ -51,9 +50,9 @@ func (s *Session) readTaken(ai place.Folder) (err error) {
 	return nil
 }
 
-// KeepTaken keeps what .ai/denied takes back for every directory of this project, as far as
-// there is room. What cannot be kept is reported: it holds in this run, and as long as the
-// line stands there. Commands that write call it; commands that look do not.
+// KeepTaken keeps the denials in .ai/denied for every directory of this project, as far as
+// there is room. It reports denials that cannot be kept: they hold in this run, and while
+// their line is in the file. Commands that write call it; commands that only look do not.
 func (s *Session) KeepTaken(ctx context.Context) {
 	if s.Project == nil || s.taken.kept == nil {
 		return
@@ -76,8 +75,8 @@ func notKept(n int) string {
 		words.Plural(n, "line"), objects.TakenFile, objects.MaxTakenLines)
 }
 
-// keepTaken returns how many lines of owners did not fit. A text that was worked through
-// before, by the same trust store, is not worked through again.
+// keepTaken returns the number of owners' lines that did not fit. It skips a text that it has
+// already processed with the same trust store.
 func (s *Session) keepTaken(ctx context.Context) (left int, err error) {
 	k := s.taken.kept
 	old, err := k.Older()
@@ -104,7 +103,7 @@ func (s *Session) keepTaken(ctx context.Context) (left int, err error) {
 	return left, k.See(text, left)
 }
 
-// by digests what decides which lines of .ai/denied are kept.
+// by digests the inputs that decide which lines of .ai/denied are kept.
 func (t *takenBack) by(s *Session) (string, error) {
 	epoch, err := s.Trust.Epoch()
 	if err != nil {
@@ -113,15 +112,15 @@ func (t *takenBack) by(s *Session) (string, error) {
 	return objects.DigestOf(fmt.Appendf(nil, "%s\n%s\n%s\n", objects.DigestOf(t.raw), epoch, s.Stack.Place)).Hex(), nil
 }
 
-// ownsHere returns what the signer of a line is to the namespace of its item in this
-// directory: current, retired, or nothing.
+// ownsHere returns the state of a line's signer in its item's namespace, in this directory:
+// current, retired, or nothing.
 func (s *Session) ownsHere(l objects.Taken) trust.KeyState {
 	_, state := s.Stack.Scope(s.Stack.Project).Owner(s.Trust, l.Key, l.Ref)
 	return state
 }
 
-// ownersLines returns, by signer, the lines that count here: those of .ai/denied by keys in
-// use, and those that an earlier rye kept.
+// ownersLines returns, by signer, the lines that count here: lines of .ai/denied by keys in use,
+// and lines that an earlier rye kept.
 func (s *Session) ownersLines(old []objects.Taken) map[objects.Fingerprint][]objects.Taken {
 	all := map[objects.Fingerprint][]objects.Taken{}
 	for _, l := range old {
@@ -138,8 +137,8 @@ func (s *Session) ownersLines(old []objects.Taken) map[objects.Fingerprint][]obj
 	return all
 }
 
-// TakenBack reports whether a digest was taken back: by lines that were kept, which it
-// forgets where it is told to, and by lines that stand in .ai/denied now.
+// TakenBack reports whether a digest is denied: by kept lines, which it forgets if forget is
+// set, and by present lines of .ai/denied.
 func (h *Host) TakenBack(ctx context.Context, d objects.Digest, forget bool) (kept, listed bool, err error) {
 	s, err := h.Open()
 	if err != nil {
@@ -173,16 +172,16 @@ func (s *Session) ListTaken(t objects.Taken) error {
 	return s.Stack.Project.Write(objects.TakenFile, raw, space.WaitAll)
 }
 
-// someFaults is how many malformed lines are reported with their reasons.
+// someFaults is the number of malformed lines that are reported with their reasons.
 const someFaults = 3
 
-// TakenNote says of denials and removals that they have no effect here, or are not kept, and why.
+// TakenNote reports denials and removals that have no effect here, or are not kept, and why.
 type TakenNote struct {
 	Text string
-	OK   bool // as it has to be: their signer owns nothing here
+	OK   bool // expected: their signer owns nothing here
 }
 
-// ReportTaken says which denials and removals have no effect here, or are not kept.
+// ReportTaken reports denials and removals that have no effect here, or are not kept.
 func (s *Session) ReportTaken(ctx context.Context) (all []TakenNote, err error) {
 	if s.Project == nil {
 		return nil, nil
@@ -239,7 +238,7 @@ func (s *Session) ReportTaken(ctx context.Context) (all []TakenNote, err error) 
 	return append(all, removals...), err
 }
 
-// tally counts lines that have no effect, by whose they are and of which namespace.
+// tally counts lines without effect, by signer and namespace.
 type tally map[claim]int
 
 type claim struct {

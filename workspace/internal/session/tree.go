@@ -9,12 +9,11 @@ import (
 	"github.com/rye-os/rye/internal/place"
 )
 
-// The files right in .ai are read and written below that directory, opened as such: what
-// a clone or a branch puts in their place, or in that of .ai, is never followed.
+// Files right in .ai are read and written below that opened directory: links that a clone or a
+// branch puts in their place, or in place of .ai, are never followed.
 
 // ReadAI returns the bytes of a file right in the project's .ai: at most limit of them
-// (fault.Limit), of a regular file (fault.Malformed). One that is not there is
-// fs.ErrNotExist.
+// (fault.Limit), from a regular file (fault.Malformed). A missing file is fs.ErrNotExist.
 func ReadAI(h *Host, name string, limit int64) ([]byte, error) {
 	return readAI(h.ProjectDir, name, limit)
 }
@@ -42,8 +41,8 @@ func writeAI(dir, name string, data []byte) error {
 	return place.FileIn(root, name, data, 0o644)
 }
 
-// MakeAI makes the .ai of a directory where there is none. What stands in its place and is
-// no directory is fault.Malformed.
+// MakeAI makes the .ai of a directory where there is none. Anything else in its place is
+// fault.Malformed.
 func MakeAI(dir string) error {
 	root, err := makeAI(dir)
 	if err != nil {

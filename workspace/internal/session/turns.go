@@ -7,9 +7,9 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Turns lets only so many executions go on at once; later ones wait in line. Each
-// execution holds file descriptors, processes and the verified bytes of a chain, so ten
-// thousand that are asked for at once must not all begin.
+// Turns limits the executions at once; later ones wait in line. Each execution holds file
+// descriptors, processes and the verified bytes of a chain, so ten thousand requests at once
+// must not all begin.
 type Turns chan struct{}
 
 // NewTurns returns n turns; 0 is four for each processor, because tools wait more than
@@ -23,12 +23,12 @@ func NewTurns(n int) Turns {
 
 type turnKey struct{}
 
-// Take waits for a turn, in the order of asking: a channel serves the one that waited
-// longest. Questions asked under the context that it returns let others go on meanwhile.
-// The turn is given back by what it returns. A context that ends first is fault.Interrupt.
+// Take waits for a turn, in the order of calls: a channel serves the longest waiting one.
+// Questions asked under the returned context let others go on meanwhile. The returned function
+// gives the turn back. A context that ends first is fault.Interrupt.
 //
-// What an execution calls goes on in its turn: a call that waited for a turn of its own would
-// wait for who waits for it.
+// Calls by an execution go on in its turn: with a turn of its own, such a call could wait for
+// an execution that waits for it.
 func (t Turns) Take(ctx context.Context) (_ context.Context, give func(), err error) {
 	if held, ok := ctx.Value(turnKey{}).(Turns); ok && held == t {
 		return ctx, func() {}, nil
@@ -42,14 +42,14 @@ func (t Turns) Take(ctx context.Context) (_ context.Context, give func(), err er
 }
 
 // yieldTurn calls f, which waits for a person, and gives the turn of ctx, if it has one, to
-// others meanwhile. In f there is none to give away: it may ask, too.
+// others meanwhile. f has no turn to give away, and may ask, too.
 func yieldTurn(ctx context.Context, f func(context.Context) (bool, error)) (bool, error) {
 	t, ok := ctx.Value(turnKey{}).(Turns)
 	if !ok || t == nil {
 		return f(ctx)
 	}
 	<-t
-	// The turn is taken back even when f failed, because the one who took it gives it back.
+	// The turn is taken back even when f failed, because the holder of the turn gives it back.
 	// Waiting for it needs no context: the executions before it end.
 	defer func() { t <- struct{}{} }()
 	return f(context.WithValue(ctx, turnKey{}, Turns(nil)))

@@ -4,8 +4,8 @@ import "context"
 
 type unattendedKey struct{}
 
-// Unattended is the context of what is asked of rye by something that rye runs: nobody is asked
-// in the middle of a run. A question is kept for rye approve, and refuses meanwhile.
+// Unattended is the context for calls to rye by a program that rye runs: no one is asked in the
+// middle of a run. A question is kept for rye approve, and refuses meanwhile.
 func Unattended(ctx context.Context) context.Context {
 	return context.WithValue(ctx, unattendedKey{}, true)
 }

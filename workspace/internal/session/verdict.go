@@ -22,13 +22,12 @@ const (
 	verdictFile  = "verdicts.jsonl"
 	verdictOld   = "verdicts.1.jsonl"
 	verdictBytes = 4 << 20
-	maxVerdict   = 16 << 10 // bytes of a line that is read
+	maxVerdict   = 16 << 10 // bytes read of a line
 )
 
-// RecordVerdict hands a decision of the policy to Host.OnVerdict, and with record appends
-// it to the log: that is for what is about to run or was refused to. asked says that a
-// person decided; refused is nil when the caller may. A log that cannot be written stops
-// nothing.
+// RecordVerdict passes a decision of the policy to Host.OnVerdict, and with record appends it to
+// the log: for runs that are about to start, or were refused. asked says that a person decided;
+// refused is nil when the caller may. A failure to write the log is no error.
 func (s *Session) RecordVerdict(q policy.Request, d policy.Decision, asked bool, refused error, record bool) *rye.Verdict {
 	v := rye.Verdict{
 		Time: s.Now().UTC().Format(time.RFC3339), Caller: q.Caller, Thread: q.Thread, Verb: q.Verb, Ref: q.Ref.String(),
@@ -77,8 +76,8 @@ func appendVerdict(dir string, v rye.Verdict) error {
 	return errors.Join(err, f.Close())
 }
 
-// PolicyLog returns the last verdicts about executions on this machine, oldest first,
-// at most limit of them; 0 is all that are kept.
+// PolicyLog returns the last verdicts about executions on this machine, oldest first, at most
+// limit of them; 0 is all in the log.
 func (h *Host) PolicyLog(ctx context.Context, limit int) ([]rye.Verdict, error) {
 	if h.StateDir == "" {
 		return nil, fault.New(fault.NotFound, "no state directory, so no verdicts are kept")
@@ -97,7 +96,7 @@ func (h *Host) PolicyLog(ctx context.Context, limit int) ([]rye.Verdict, error) 
 	return all, nil
 }
 
-// readVerdicts reads one file. A line that a crash cut short is left out.
+// readVerdicts reads one file. It skips a line that a crash cut short.
 func readVerdicts(ctx context.Context, path string) (list []rye.Verdict, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

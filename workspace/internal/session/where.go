@@ -16,8 +16,8 @@ import (
 	"github.com/rye-os/rye/store/records"
 )
 
-// Where says where things lie, and which records there are of this project, or of all.
-// With q.Move it takes over a record first.
+// Where lists the paths that rye uses, and the records of this project, or all. With q.Move it
+// takes over a record first.
 func Where(ctx context.Context, s *Session, q rye.WhereRequest) (*rye.WhereReport, error) {
 	rep := &rye.WhereReport{User: s.UserDir, Config: s.ConfigDir, Data: s.Records.Dir(), State: s.StateDir, Cache: s.CacheDir}
 	if err := s.Records.Err(); err != nil {
@@ -83,9 +83,9 @@ func move(ctx context.Context, s *Session, q rye.WhereRequest, rep *rye.WhereRep
 	return trust.Update(s.TrustPath(), func(st *trust.Store) error { return st.MoveGrants(old.Key, s.Place.Key) })
 }
 
-// sameDirectory asks whether a record may become that of this directory, which gets what was
-// granted to the other. Where inode and birth time do not show that the two are one, only a
-// person or the flag for that says yes: a clone can state the same project.
+// sameDirectory asks whether a record may become this directory's, with the grants to the other.
+// Unless inode and birth time show that the two directories are one, only a person or the flag
+// for it says yes: a clone can state the same project.
 func sameDirectory(s *Session, q rye.WhereRequest, old records.Known) rye.Question {
 	ask := rye.Question{Topic: "take over the record of " + old.Path, Text: "Is " + s.Place.Path + " that directory?",
 		Lines: []string{"the record was made for " + old.Path + " on " + old.Made.Format(time.DateOnly) + ", with what was granted there"},
@@ -126,7 +126,7 @@ func recordInfo(s *Session, k records.Known) rye.RecordInfo {
 	here := s.Place
 	info := rye.RecordInfo{Key: k.Key, Path: k.Path, Project: k.Project, Dir: k.Dir, Gone: k.Gone(),
 		Foreign: k.Path != "" && (k.Machine != here.Machine || k.UID != here.UID), Bytes: sizeOf(k.Dir)}
-	if here.Key == "" { // outside a project: any place says which machine and user this is
+	if here.Key == "" { // outside a project any place identifies this machine and user
 		if p, err := s.Records.At(nil, string(filepath.Separator), ""); err == nil {
 			info.Foreign = k.Path != "" && (k.Machine != p.Machine || k.UID != p.UID)
 		}
@@ -138,7 +138,7 @@ func recordInfo(s *Session, k records.Known) rye.RecordInfo {
 	return info
 }
 
-// TellSiblings tells the user which other directories have a record of this project.
+// TellSiblings tells the user about other directories with a record of this project.
 func TellSiblings(s *Session) error {
 	all, err := s.Records.All()
 	for _, k := range all {
@@ -149,7 +149,7 @@ func TellSiblings(s *Session) error {
 	return err
 }
 
-// sizeOf adds up the files below a directory of rye's own, as far as they can be read.
+// sizeOf adds up the readable files below a directory of rye's own.
 func sizeOf(dir string) (n int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -163,8 +163,7 @@ func sizeOf(dir string) (n int64) {
 	return n
 }
 
-// goneRecords returns the records of directories that are gone, as far as this machine and
-// this user made them.
+// goneRecords returns the records of missing directories that this machine and this user made.
 func goneRecords(s *Session) ([]rye.RecordInfo, error) {
 	all, err := s.Records.All()
 	var gone []rye.RecordInfo
@@ -176,8 +175,8 @@ func goneRecords(s *Session) ([]rye.RecordInfo, error) {
 	return gone, err
 }
 
-// RemoveGone counts the records of directories that are gone, and with q.Gone removes them
-// when a person agreed.
+// RemoveGone counts the records of missing directories, and with q.Gone removes them when a
+// person agreed.
 func RemoveGone(ctx context.Context, s *Session, q rye.GCRequest) (*rye.GCReport, error) {
 	gone, err := goneRecords(s)
 	if err != nil || len(gone) == 0 {
@@ -205,8 +204,7 @@ func RemoveGone(ctx context.Context, s *Session, q rye.GCRequest) (*rye.GCReport
 	return g, nil
 }
 
-// removeRecord removes a record, and what was granted to its directory, unless that came
-// back.
+// removeRecord removes a record, and the grants to its directory, unless the directory is back.
 func removeRecord(s *Session, r rye.RecordInfo) error {
 	if _, err := os.Lstat(r.Path); !errors.Is(err, fs.ErrNotExist) {
 		return fault.New(fault.Conflict, "remove the record of %s: the directory is there again", r.Path)

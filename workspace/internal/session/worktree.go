@@ -13,8 +13,8 @@ import (
 const maxGitFile = 8 << 10 // bytes
 
 // MainTree returns, for a project in a linked git worktree, the same directory in the main
-// working tree. What was granted there is offered to the person, who takes it over with rye
-// trust; nothing is granted before that.
+// working tree. The grants there are offered to the person, who takes them over with rye trust;
+// nothing is granted before that.
 func MainTree(s *Session) (main records.Place, ok bool) {
 	top, tree, ok := linkedWorktree(&place.Look{}, s.Place.Path)
 	if !ok {
@@ -28,10 +28,9 @@ func MainTree(s *Session) (main records.Place, ok bool) {
 	return main, err == nil
 }
 
-// linkedWorktree returns the top of the git worktree that dir lies in, and the main working
-// tree that it is linked to. Both sides must name the other: an archive can bring a .git
-// file, but not write into the repository that the file names. Everything on the way must
-// belong to one user.
+// linkedWorktree returns the top of dir's git worktree, and the main working tree that it is
+// linked to. Both sides must name the other: an archive can bring a .git file, but cannot write
+// into the repository that the file names. One user must own every path on the way.
 func linkedWorktree(look *place.Look, dir string) (top, main string, ok bool) {
 	top = checkoutOf(look, dir)
 	file := filepath.Join(top, ".git")
@@ -54,8 +53,8 @@ func linkedWorktree(look *place.Look, dir string) (top, main string, ok bool) {
 	return top, main, oneOwner(dir, top, file, admin, filepath.Join(admin, "gitdir"), filepath.Join(admin, "commondir"), common, main)
 }
 
-// readPath reads a file that holds one path after a prefix. A relative one is taken from
-// below a directory.
+// readPath reads a file with one path after a prefix. A relative path is below the directory
+// below.
 func readPath(file, prefix, below string) (string, bool) {
 	raw, err := place.Read(file, maxGitFile)
 	if err != nil {

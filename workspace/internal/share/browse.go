@@ -11,13 +11,13 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Registries offer items: whole catalogues are brought and verified, searched, and looked at.
-// Browsing reads what a registry says of a namespace whether or not the user gave it to that
-// registry, so nothing of it reaches the trust store. A namespace that the user gave to no registry can
-// be browsed, and what is told of it says so; one that was given to another registry is left
-// out, so that nobody's offer stands where another's is expected.
+// Registries offer items: whole catalogues are fetched and verified, searched, and shown.
+// Browsing reads a registry's namespaces whether or not the user gave them to that registry, so
+// nothing of it reaches the trust store. A namespace that the user gave to no registry can be
+// browsed, and its description says so. A namespace given to another registry is left out, so
+// that no offer appears in another registry's name.
 
-// namesOf returns the registries of the project that are meant: one, or all.
+// namesOf returns the selected registries of the project: one, or all.
 func namesOf(s *custody.Desk, only string) ([]string, error) {
 	if s.Project == nil {
 		return nil, fault.New(fault.NotFound, "what registries offer: there is no project here, and registries belong to one").Mend("rye init")
@@ -35,11 +35,11 @@ func namesOf(s *custody.Desk, only string) ([]string, error) {
 	return names, nil
 }
 
-// accepted reports whether the user agreed that a registry says whose a namespace is.
+// accepted reports whether the user lets a registry name the owners of a namespace.
 func accepted(s *custody.Desk, name, ns string) bool { return mayDecide(s, name, ns) == nil }
 
 // elsewhere reports whether a namespace was given to another registry by its name: by the
-// project, or by the user, anywhere. Then no other has a say in it.
+// project, or by the user, anywhere. Then only that registry may name its owners.
 func elsewhere(s *custody.Desk, name, ns string) bool {
 	if to, ok := s.Project.Scopes[ns]; ok && to != name {
 		return true
@@ -52,11 +52,11 @@ func elsewhere(s *custody.Desk, name, ns string) bool {
 	return of != "" && of != id && of != s.Site().RegistryOf(s.Trust, "*")
 }
 
-// away reports whether a registry could not be asked, so that what was verified before is all
-// there is to say.
+// away reports whether a registry could not be asked, so that only earlier verified data is
+// known.
 func away(err error) bool { return fault.Is(err, fault.Offline) || fault.Is(err, fault.Network) }
 
-// lockedVersion is the version of an item that the lock brings from a registry; "" for none.
+// lockedVersion is the locked version of a registry's item; "" for none.
 func lockedVersion(s *session.Session, ref objects.Ref) string {
 	if s.Lock == nil || s.Lock.Items[ref].From == "" {
 		return ""

@@ -20,13 +20,13 @@ import (
 const (
 	mostBytes      = 512 << 20
 	mostNamespaces = 2000 // of one registry
-	mostInARow     = 3    // failures of the network, after which a host is left alone
+	mostInARow     = 3    // network failures in a row after which a host is not asked again
 )
 
-// Catalogues brings the whole catalogues of namespaces: of those named, or of all that the
-// project's registries grant. Each is verified as an install would, and what is here already
-// is not asked for again. The trust store stays as it is. What is wrong with one namespace is
-// told in its report, and keeps no other from being brought; the error is the first of these.
+// Catalogues fetches the whole catalogues of namespaces: named ones, or all that the project's
+// registries grant. It verifies each as an install would, and does not fetch present parts
+// again. The trust store stays as it is. A namespace's problem is in its report, and does not
+// stop the others; the error is the first of these.
 func Catalogues(ctx context.Context, s *custody.Desk, q rye.CatalogueRequest) ([]rye.CatalogueInfo, error) {
 	names, err := namesOf(s, q.Registry)
 	if err != nil {
@@ -56,19 +56,19 @@ func Catalogues(ctx context.Context, s *custody.Desk, q rye.CatalogueRequest) ([
 // bringing is one call of Catalogues.
 type bringing struct {
 	*custody.Desk
-	left   int64 // bytes that may still be received
+	left   int64 // bytes that it may still receive
 	wanted []string
 	all    []rye.CatalogueInfo
 	first  error
 }
 
-// told is a report with what went wrong.
+// told adds an error to a report.
 func told(i rye.CatalogueInfo, err error) rye.CatalogueInfo {
 	i.Error, i.Code, i.Hint = err.Error(), fault.CodeOf(err), fault.HintOf(err)
 	return i
 }
 
-// registry brings the catalogues of one registry.
+// registry fetches the catalogues of one registry.
 func (b *bringing) registry(ctx context.Context, name string) error {
 	reg, err := Open(b.Desk, name, nil)
 	if err != nil {
@@ -115,7 +115,7 @@ func (b *bringing) registry(ctx context.Context, name string) error {
 	return b.doubts(reg, root, list)
 }
 
-// namespaces returns which of a registry are meant.
+// namespaces returns the selected namespaces of a registry.
 func (b *bringing) namespaces(name string, root oplog.Root) ([]string, error) {
 	var list []string
 	for _, ns := range b.wanted {
@@ -145,8 +145,8 @@ func (b *bringing) namespaces(name string, root oplog.Root) ([]string, error) {
 	return list, nil
 }
 
-// one brings one catalogue, and keeps what a search needs of it. A catalogue that is refused
-// leaves what was here before.
+// one fetches one catalogue, and keeps the parts that a search needs. After a refusal the
+// earlier catalogue stays.
 func (b *bringing) one(ctx context.Context, reg *registry.Registry, name, ns string, wrong error) (rye.CatalogueInfo, error) {
 	info := rye.CatalogueInfo{Registry: name, Namespace: ns, Accepted: accepted(b.Desk, name, ns), Contacted: !b.Offline && wrong == nil}
 	if wrong != nil {
@@ -161,7 +161,7 @@ func (b *bringing) one(ctx context.Context, reg *registry.Registry, name, ns str
 		return info, err
 	}
 	if c.Seq == 0 {
-		return info, dropShelf(b.Desk, reg, ns) // granted, and nobody has claimed it
+		return info, dropShelf(b.Desk, reg, ns) // granted, and no one has claimed it
 	}
 	m := &maker{}
 	info.Received = c.Received
@@ -177,7 +177,7 @@ func (b *bringing) one(ctx context.Context, reg *registry.Registry, name, ns str
 	return info, nil
 }
 
-// bring has a catalogue brought, as far as the bytes reach; offline it takes what is here.
+// bring fetches a catalogue, as far as the bytes reach; offline it uses the present part.
 func (b *bringing) bring(ctx context.Context, reg *registry.Registry, ns string) (registry.Coverage, error) {
 	if b.Offline {
 		st, err := reg.View(ns)
@@ -192,7 +192,7 @@ func (b *bringing) bring(ctx context.Context, reg *registry.Registry, ns string)
 	return c, err
 }
 
-// dropShelf removes what was kept of a namespace that has nothing any more.
+// dropShelf removes the shelf of a namespace that is empty now.
 func dropShelf(s *custody.Desk, reg *registry.Registry, ns string) error {
 	if err := os.Remove(shelfPath(s, reg.ID().String(), ns)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -200,7 +200,7 @@ func dropShelf(s *custody.Desk, reg *registry.Registry, ns string) error {
 	return nil
 }
 
-// doubts refuses namespaces that are beyond what the root calls fresh, where the policy does.
+// doubts warns of namespaces past the root's time for freshness, or refuses them by policy.
 func (b *bringing) doubts(reg *registry.Registry, root oplog.Root, list []string) error {
 	known := slices.DeleteFunc(slices.Clone(list), func(ns string) bool { _, err := reg.View(ns); return err != nil })
 	warnings, err := Newest(b.Desk, reg, root, known...)

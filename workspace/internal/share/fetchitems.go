@@ -16,7 +16,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// repositoryLimits bound what is fetched of a repository that is not a registry.
+// repositoryLimits bound the objects fetched from a repository that is not a registry.
 var repositoryLimits = store.Limits{Objects: 50_000, Bytes: 64 << 20, Total: 256 << 20}
 
 // Bounds of the files at its newest commit.
@@ -81,7 +81,7 @@ func fetchInto(ctx context.Context, s *custody.Desk, address, dir string) (store
 	return commit, files, nil
 }
 
-// tipOf finds the branch or tag of that name; "" is what HEAD names.
+// tipOf finds the branch or tag with that name; "" is the target of HEAD.
 func tipOf(ctx context.Context, remote *transport.Remote, name string) (store.OID, error) {
 	prefixes := []string{"HEAD"}
 	if name != "" {
@@ -120,9 +120,9 @@ func filesAt(ctx context.Context, pack *store.Quarantine, tip store.OID, name st
 	return c.ID, t, err
 }
 
-// commitOf returns the commit that a ref named. An annotated tag must have the name of its
-// ref: otherwise a server could pass off an old version as a new one by moving refs. Beyond
-// that a tag proves nothing, signed or not.
+// commitOf returns the commit that a ref named. An annotated tag must have the name of its ref:
+// otherwise a server could present an old version as a new one by moving refs. Beyond that a
+// tag proves nothing, signed or not.
 func commitOf(rd *store.Reader, id store.OID, name string) (*store.Commit, error) {
 	t, _, err := rd.Stat(id)
 	if err != nil {
@@ -145,8 +145,8 @@ func commitOf(rd *store.Reader, id store.OID, name string) (*store.Commit, error
 	return rd.Commit(tag.Target)
 }
 
-// filesOf reads every file of a tree from outside, inside limits. What is no file is passed
-// over; a name that no honest tree has refuses the whole.
+// filesOf reads every file of a tree from outside, within limits. It skips entries that are no
+// files; a name that no honest tree has refuses the whole.
 func filesOf(ctx context.Context, rd *store.Reader, tree store.OID) (t foreign.Tree, err error) {
 	seen, total := 0, int64(0)
 	folded := map[string]string{}
@@ -179,8 +179,8 @@ func filesOf(ctx context.Context, rd *store.Reader, tree store.OID) (t foreign.T
 	return t, err
 }
 
-// honest refuses a path that leads elsewhere or into git's own, and one that another path
-// is on some systems.
+// honest refuses a path that leads elsewhere or into git's own files, and one that equals
+// another path on some systems.
 func honest(p string, folded map[string]string) error {
 	name := strings.ToLower(path.Base(p))
 	switch {

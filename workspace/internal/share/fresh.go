@@ -10,13 +10,13 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// Newest warns of namespaces of which something newer may exist than what was read. Where the
-// policy says so, it refuses those that are beyond what the root calls fresh.
+// Newest warns of namespaces that may have a newer state than the one here. If the policy says
+// so, it refuses namespaces past the root's time for freshness.
 func Newest(s *custody.Desk, reg *registry.Registry, root oplog.Root, namespaces ...string) (warnings []string, err error) {
 	for _, ns := range namespaces {
 		st, err := reg.View(ns)
 		if err != nil || st.Seq == 0 {
-			continue // nobody has claimed it
+			continue // no one has claimed it
 		}
 		g := root.Grant(ns)
 		said := g != nil && !g.FreshUntil.IsZero()
@@ -46,7 +46,7 @@ func stale(s *custody.Desk, warnings []string, ns string, until time.Time) ([]st
 	return append(warnings, text), nil
 }
 
-// lockKnows reports whether the lock says how far a namespace was.
+// lockKnows reports whether the lock has a position of a namespace.
 func lockKnows(s *custody.Desk, reg *registry.Registry, ns string) bool {
 	if s.Lock == nil {
 		return false

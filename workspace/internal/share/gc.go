@@ -10,8 +10,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// CompactCaches sweeps the caches of registries and puts their packs together. An error
-// in one cache does not keep it from the others.
+// CompactCaches sweeps the caches of registries and merges their packs. An error in one cache
+// does not stop work on the others.
 func CompactCaches(ctx context.Context, h *session.Host, q rye.GCRequest) (*rye.GCReport, error) {
 	caches, _ := h.Registries()
 	g := &rye.GCReport{Place: "registry caches", Dir: caches}
@@ -20,7 +20,7 @@ func CompactCaches(ctx context.Context, h *session.Host, q rye.GCRequest) (*rye.
 	for _, dir := range dirs {
 		repo, err := store.Open(dir)
 		if err != nil {
-			continue // a cache is made anew when it is needed
+			continue // a missing cache is made anew when it is needed
 		}
 		err = session.CompactStore(ctx, g, repo, store.CompactOptions{DryRun: q.DryRun, Packs: true})
 		errs = append(errs, err, repo.Close())

@@ -13,9 +13,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// MayReach returns a registry of the project where its user agreed to ask it at the address
-// that the project names: in this directory, or anywhere by rye registry add. What stands
-// in rye.yaml may have come with a clone, so nothing is contacted before that.
+// MayReach returns a registry of the project if the user agreed to ask it at its address there:
+// in this directory, or anywhere by rye registry add. rye.yaml may have come with a clone, so
+// nothing is contacted before that.
 func MayReach(s *custody.Desk, name string) (session.Registry, error) {
 	c, ok := s.Project.Registries[name]
 	if !ok {
@@ -30,7 +30,7 @@ func MayReach(s *custody.Desk, name string) (session.Registry, error) {
 	return c, fault.New(fault.Untrusted, "registry %s (%s): this project names it, and you did not agree to it", name, c.URL).Mend("rye trust")
 }
 
-// mayDecide refuses a namespace that its user did not give to a registry in this directory.
+// mayDecide refuses a namespace that the user did not give to a registry in this directory.
 func mayDecide(s *custody.Desk, name, ns string) error {
 	c, err := MayReach(s, name)
 	if err != nil {
@@ -42,8 +42,8 @@ func mayDecide(s *custody.Desk, name, ns string) error {
 	return fault.New(fault.Untrusted, "registry %s: this project says that %s/ comes from it, and you did not agree to that", name, ns).Mend("rye trust")
 }
 
-// mayBind refuses to write down what a registry says of a namespace that the user gave it
-// nowhere: not in this directory, not in the user space, not before.
+// mayBind refuses to store a registry's owners of a namespace that the user gave it nowhere: not
+// in this directory, not in the user space, not before.
 func mayBind(s *custody.Desk, st *trust.Store, id, ns string) error {
 	if b, ok := st.Binding(ns); ok && b.Registry == id {
 		return nil
@@ -54,8 +54,8 @@ func mayBind(s *custody.Desk, st *trust.Store, id, ns string) error {
 	return fault.New(fault.Untrusted, "bind %s/ to registry %s: you did not agree to that", ns, id).Mend("rye trust")
 }
 
-// settle follows in the trust store what a registry proved of its root at first contact, and
-// refuses one in which anybody may claim a namespace as the source of every namespace.
+// settle stores in the trust store the root keys that a registry proved at first contact. It
+// refuses a registry that lets anyone claim a namespace as the source of every namespace.
 func settle(ctx context.Context, s *custody.Desk, reg *registry.Registry, namespaces []string) error {
 	root, err := reg.Root(ctx)
 	if err != nil {
@@ -79,13 +79,13 @@ func settle(ctx context.Context, s *custody.Desk, reg *registry.Registry, namesp
 	})
 }
 
-// A lockError says that rye.lock names an operation that is not in a verified log,
-// or an item that is not the one in its catalogue.
+// A lockError reports that rye.lock names an operation outside a verified log, or an item that
+// differs from its catalogue.
 type lockError struct {
 	namespace string
 	seq       uint64
 	claim     registry.Claim
-	line      string // what is wrong with an item; "" when it is the operation
+	line      string // the problem with an item; "" for an operation
 }
 
 func (e *lockError) Error() string {
@@ -100,8 +100,8 @@ func (e *lockError) Error() string {
 
 const shownLock = ".ai/" + session.LockFile
 
-// LockFault compares what the lock says of namespaces with their verified logs. What does
-// not fit is the lock's fault: anybody may have written it, so it accuses nobody.
+// LockFault compares the lock's positions of namespaces with their verified logs. A difference
+// is the lock's fault: anyone may have written it, so it is no evidence against a registry.
 func LockFault(ctx context.Context, s *custody.Desk, reg *registry.Registry, namespaces ...string) (err error) {
 	if s.Lock == nil {
 		return nil

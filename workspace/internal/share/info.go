@@ -19,8 +19,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/look"
 )
 
-// Info says what a registry says of an item, a namespace or itself: asked now, or, where it
-// cannot be asked, as it was verified here before. The trust store stays as it is.
+// Info shows a registry's answer about an item, a namespace or itself: asked now or, where the
+// registry cannot be asked, as verified here before. The trust store stays as it is.
 func Info(ctx context.Context, s *custody.Desk, q rye.PublishedRequest) (*rye.Published, error) {
 	if _, err := namesOf(s, q.Registry); err != nil {
 		return nil, err
@@ -44,8 +44,8 @@ func Info(ctx context.Context, s *custody.Desk, q rye.PublishedRequest) (*rye.Pu
 	return infoOfItem(ctx, s, q, ref, rng, text)
 }
 
-// namespaceOf reads a namespace, which may end in a slash: so a registry of that name is not
-// meant.
+// namespaceOf parses a namespace. It may end in a slash, which excludes a registry with that
+// name.
 func namespaceOf(text string) (string, bool) {
 	ns := strings.TrimSuffix(text, "/")
 	return ns, oplog.CheckNamespace(ns) == nil
@@ -59,8 +59,8 @@ type asking struct {
 	rep  *rye.Published
 }
 
-// ask opens a registry and brings what is known of a namespace, "" being none, up to date. Where
-// it cannot be asked, it is opened as it was verified before, and the report says why.
+// ask opens a registry and updates a namespace; "" is none. A registry that cannot be asked is
+// opened as verified before, and the report has the reason.
 func ask(ctx context.Context, s *custody.Desk, name, ns string) (*asking, error) {
 	c := s.Project.Registries[name]
 	a := &asking{Desk: s, rep: &rye.Published{Registry: name, URL: c.URL, ID: c.ID, Namespace: ns, Accepted: ns != "" && accepted(s, name, ns)}}
@@ -86,12 +86,13 @@ func ask(ctx context.Context, s *custody.Desk, name, ns string) (*asking, error)
 	return a, nil
 }
 
-// agreeable reports whether the user has only not agreed yet to ask a registry.
+// agreeable reports whether a registry only lacks the user's consent to ask it.
 func agreeable(err error) bool {
 	return fault.Is(err, fault.Untrusted) && fault.HintOf(err).String() == "rye trust"
 }
 
-// because is why nothing can be said: that a registry could not be asked, if that is so.
+// because returns the error to report: why, if the registry could not be asked and nothing is
+// known here.
 func because(why, err error) error {
 	if why != nil && fault.Is(err, fault.NotFound) {
 		return why
@@ -120,7 +121,7 @@ func (a *asking) contact(ctx context.Context, name, ns string) error {
 	return nil
 }
 
-// here opens what was verified before.
+// here opens the earlier verified state.
 func (a *asking) here(ctx context.Context, name, ns string) (err error) {
 	if a.reg, err = openHere(a.Desk, name); err != nil {
 		return err
@@ -136,7 +137,7 @@ func (a *asking) here(ctx context.Context, name, ns string) (err error) {
 	return err
 }
 
-// state is the namespace as it was read, with what is to be doubted about it.
+// state is the present state of the namespace; doubts about it go into the report.
 func (a *asking) state(ns string) (oplog.State, error) {
 	st, err := a.reg.View(ns)
 	if err != nil {
@@ -155,8 +156,8 @@ func (a *asking) state(ns string) (oplog.State, error) {
 	return st, err
 }
 
-// registryFor returns the registry that is asked about a namespace: the one named, the one that
-// it comes from here, or the only one that is known to grant it.
+// registryFor returns the registry to ask about a namespace: the named one, the namespace's own
+// here, or the only one that is known to grant it.
 func registryFor(ctx context.Context, s *custody.Desk, only, ns string) (string, error) {
 	if only != "" {
 		return only, nil
@@ -182,7 +183,7 @@ func registryFor(ctx context.Context, s *custody.Desk, only, ns string) (string,
 	return "", err
 }
 
-// grants reports whether a registry, as it was verified here before, grants a namespace.
+// grants reports whether a registry, as last verified here, grants a namespace.
 func grants(ctx context.Context, s *custody.Desk, name, ns string) bool {
 	reg, err := openHere(s, name)
 	if err != nil {
@@ -211,7 +212,7 @@ func infoOfItem(ctx context.Context, s *custody.Desk, q rye.PublishedRequest, re
 	if err := a.reg.Look(ctx, ns, ref); err != nil && !away(err) {
 		return nil, err
 	} else if err != nil && a.rep.Contacted {
-		return nil, err // it hides what its log promises
+		return nil, err // the registry hides entries that its log promises
 	}
 	list, err := st.Versions(ref)
 	if err != nil {
@@ -225,7 +226,7 @@ func infoOfItem(ctx context.Context, s *custody.Desk, q rye.PublishedRequest, re
 	return a.rep, nil
 }
 
-// mendByShow points who asks about an item that is no registry's to what is said of it here.
+// mendByShow adds advice for an item without a registry: rye show describes it.
 func mendByShow(ctx context.Context, s *custody.Desk, ref objects.Ref, err error) error {
 	if _, ferr := s.Stack.Find(ctx, ref); ferr == nil {
 		return fault.New(fault.NotFound, "info %s: it comes from no registry", ref).Advise("rye show %s", ref)
@@ -233,7 +234,7 @@ func mendByShow(ctx context.Context, s *custody.Desk, ref objects.Ref, err error
 	return err
 }
 
-// versions tells of each version that a range allows, the newest first.
+// versions describes each version that a range allows, the newest first.
 func (a *asking) versions(list []oplog.Entry, rng objects.Range, text string) error {
 	asked, err := objects.ParseRange(cmp.Or(a.rep.Range, "*"))
 	if err != nil {
@@ -270,7 +271,7 @@ func versionOf(e *oplog.Entry) rye.PublishedVersion {
 	return p
 }
 
-// mostItems bounds how many items of a namespace are listed.
+// mostItems bounds the number of listed items of a namespace.
 const mostItems = 10_000
 
 func infoOfNamespace(ctx context.Context, s *custody.Desk, q rye.PublishedRequest, ns string) (*rye.Published, error) {
@@ -348,15 +349,15 @@ func infoOfRegistry(ctx context.Context, s *custody.Desk, name string) (*rye.Pub
 	return a.rep, nil
 }
 
-// Show is look.Show that says of dependencies which other versions there are.
+// Show is look.Show that adds the other versions of dependencies.
 func Show(ctx context.Context, s *custody.Desk, q rye.ShowRequest) ([]rye.ItemInfo, error) {
 	items, err := look.Show(ctx, s.Session, q)
 	addPublished(s, items)
 	return items, err
 }
 
-// addPublished adds to items that a registry brought which other versions it has, as far as that is
-// known here: without network, and without a word where it is not.
+// addPublished adds the other known versions to registries' items. It uses no network, and adds
+// nothing where no version is known.
 func addPublished(s *custody.Desk, items []rye.ItemInfo) {
 	for i := range items {
 		ref, err := objects.ParseRef(items[i].Ref)
@@ -375,7 +376,7 @@ func addPublished(s *custody.Desk, items []rye.ItemInfo) {
 	}
 }
 
-// mostPublished bounds how many versions are named beside an item.
+// mostPublished bounds the number of versions named beside an item.
 const mostPublished = 10
 
 func otherVersions(list []oplog.Entry, but string) (all []string) {

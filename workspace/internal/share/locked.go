@@ -15,9 +15,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/locks"
 )
 
-// VerifyLock compares everything that the lock pins with what is here, and what it says of
-// namespaces with their logs as this machine verified them last. It uses no network. The
-// error is the first drift; the report lists all.
+// VerifyLock compares the lock's pins with the items here, and its positions of namespaces with
+// their logs as this machine last verified them. It uses no network. The error is the first
+// drift; the report lists all.
 func VerifyLock(ctx context.Context, s *custody.Desk) (*rye.LockReport, error) {
 	rep, first := locks.Verify(ctx, s.Session)
 	if rep == nil {
@@ -34,7 +34,7 @@ func VerifyLock(ctx context.Context, s *custody.Desk) (*rye.LockReport, error) {
 	return rep, first
 }
 
-// logsInLock compares what the lock says of the namespaces of one registry.
+// logsInLock compares the lock's positions for the namespaces of one registry.
 func logsInLock(ctx context.Context, s *custody.Desk, name string) error {
 	cache, state := s.Registries()
 	reg, err := registry.Open(registry.Options{ID: s.Lock.Registries[name].ID, CacheDir: cache, StateDir: state, Offline: true, Now: s.Now})
@@ -45,7 +45,7 @@ func logsInLock(ctx context.Context, s *custody.Desk, name string) error {
 	return LockFault(ctx, s, reg, slices.Sorted(maps.Keys(s.Lock.Namespaces))...)
 }
 
-// PinOf returns what a lock, which may be nil, says of an item.
+// PinOf returns the pin of an item in a lock, which may be nil.
 func PinOf(l *chain.Lock, ref objects.Ref) (chain.Pin, bool) {
 	if l == nil {
 		return chain.Pin{}, false

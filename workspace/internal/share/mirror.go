@@ -22,13 +22,13 @@ func agreed(s *custody.Desk, id, url string) bool {
 	return s.Trust.Granted(s.Site().Registry(id, url)) || s.Trust.Granted(s.Home().Registry(id, url))
 }
 
-// agreedMirrors returns the further addresses of a registry that the user agreed to. One
-// that a rye.yaml merely names is not used.
+// agreedMirrors returns the further addresses of a registry that the user agreed to. An address
+// that is only in a rye.yaml is not used.
 func agreedMirrors(s *custody.Desk, c session.Registry) []string {
 	return slices.DeleteFunc(slices.Clone(c.Mirrors), func(url string) bool { return !agreed(s, c.ID, url) })
 }
 
-// notAgreed says which further addresses the project names in vain.
+// notAgreed warns of further addresses in the project without the user's consent.
 func notAgreed(s *custody.Desk, name string) (warnings []string) {
 	c := s.Project.Registries[name]
 	for _, url := range c.Mirrors {
@@ -60,8 +60,8 @@ func mirrorReport(s *custody.Desk, name string, c session.Registry, status strin
 	return rep
 }
 
-// AddMirror lets a registry be asked at a further address, here and in the user space. The
-// registry there must be the one that the project names, and the user has to agree.
+// AddMirror adds an address to a registry, here and in the user space. The registry there must
+// be the project's, and the user has to agree.
 func AddMirror(ctx context.Context, s *custody.Desk, q rye.MirrorRequest) (*rye.MirrorReport, error) {
 	name, err := s.Project.OnlyRegistry(q.Registry)
 	if err != nil {
@@ -105,7 +105,7 @@ func AddMirror(ctx context.Context, s *custody.Desk, q rye.MirrorRequest) (*rye.
 	return mirrorReport(fresh, name, after, "added"), nil
 }
 
-// sameRegistry refuses an address at which another registry is.
+// sameRegistry refuses the address of another registry.
 func sameRegistry(ctx context.Context, s *custody.Desk, name string, c session.Registry, url string) error {
 	if err := os.MkdirAll(s.CacheDir, 0o700); err != nil {
 		return err
@@ -141,8 +141,8 @@ func mirrorQuestion(name string, c session.Registry, url string) rye.Question {
 		Mend:  fault.Command("rye registry mirror add %s %s --yes", name, url)}
 }
 
-// AgreeTo writes down that the user agreed to ask a registry at an address, and returns the
-// desk as it is then.
+// AgreeTo stores the user's consent to ask a registry at an address, and returns the updated
+// desk.
 func AgreeTo(s *custody.Desk, id, url string) (*custody.Desk, error) {
 	grants := []trust.Grant{s.Site().Registry(id, url)}
 	if home := s.Home(); home.Place != "" {
@@ -180,8 +180,8 @@ func dryMirrors(s *custody.Desk, name string, c session.Registry, status string)
 	return rep
 }
 
-// RemoveMirror takes a further address of a registry from the project, and the user's
-// agreement to it in this directory.
+// RemoveMirror removes an address of a registry from the project, and the user's consent to it
+// in this directory.
 func RemoveMirror(ctx context.Context, s *custody.Desk, q rye.MirrorRequest) (*rye.MirrorReport, error) {
 	name, err := s.Project.OnlyRegistry(q.Registry)
 	if err != nil {
@@ -211,7 +211,7 @@ func RemoveMirror(ctx context.Context, s *custody.Desk, q rye.MirrorRequest) (*r
 	return mirrorReport(s, name, c, "removed"), err
 }
 
-// A mirrorError says that an address of a registry shows what contradicts what was verified.
+// A mirrorError reports that an address of a registry contradicts the verified state.
 type mirrorError struct{ err error }
 
 func (e *mirrorError) Error() string {
@@ -220,8 +220,8 @@ func (e *mirrorError) Error() string {
 
 func (e *mirrorError) Unwrap() error { return e.err }
 
-// compareAll compares the addresses of a registry that the user agreed to, where there is
-// more than one, and says what is wrong with them.
+// compareAll compares the agreed addresses of a registry, if there are several, and returns
+// their problems.
 func compareAll(ctx context.Context, s *custody.Desk, name string, reg *registry.Registry, namespaces []string) (problems []string, err error) {
 	if s.Offline || len(agreedMirrors(s, s.Project.Registries[name])) == 0 {
 		return nil, nil
@@ -235,8 +235,8 @@ func compareAll(ctx context.Context, s *custody.Desk, name string, reg *registry
 	return problems, err
 }
 
-// compareNew is compareAll where a namespace is met for the first time: nothing that this
-// machine saw tells then whether an address hides what is newer.
+// compareNew is compareAll for first contact with a namespace: then nothing on this machine
+// shows whether an address hides a newer state.
 func compareNew(ctx context.Context, s *custody.Desk, name string, reg *registry.Registry, namespaces []string) error {
 	if !slices.ContainsFunc(namespaces, func(ns string) bool { return reg.FirstContact(ns) }) {
 		return nil
@@ -248,9 +248,9 @@ func compareNew(ctx context.Context, s *custody.Desk, name string, reg *registry
 	return err
 }
 
-// openSurveyed is OpenSynced of what openAgreed opened, and compares all addresses of the
-// registry: what one lacks is told, and what one shows that cannot be is in contradicted. Both
-// leave the rest as it is.
+// openSurveyed is OpenSynced for a registry from openAgreed, and compares all of its addresses.
+// told lists addresses that are behind; contradicted is the error of an impossible state.
+// Neither affects the rest.
 func openSurveyed(ctx context.Context, s *custody.Desk, name string, namespaces []string, reg *registry.Registry) (_ *registry.Registry, told []string, contradicted, err error) {
 	reg, err = openFollowing(ctx, s, name, namespaces, reg, func(reg *registry.Registry) error {
 		problems, err := compareAll(ctx, s, name, reg, namespaces)
@@ -273,8 +273,8 @@ func openSurveyed(ctx context.Context, s *custody.Desk, name string, namespaces 
 	return reg, told, contradicted, nil
 }
 
-// agreedSince is agreed by the trust store as it is now: an earlier step of this command may
-// have asked.
+// agreedSince is agreed with the present trust store: an earlier step of this command may have
+// asked.
 func agreedSince(s *custody.Desk, id, url string) bool {
 	fresh, err := s.WithTrust()
 	if err != nil {
@@ -285,15 +285,15 @@ func agreedSince(s *custody.Desk, id, url string) bool {
 	return agreed(&n, id, url)
 }
 
-// agreeToPlace asks whether to follow the root of a registry to where it locates a
-// namespace. Credentials are bound to hosts, so those for the registry do not go there.
+// agreeToPlace asks whether to follow a registry's root to the repository of a namespace.
+// Credentials are bound to hosts, so the registry's are not sent there.
 func agreeToPlace(ctx context.Context, s *custody.Desk, name string, e *registry.LocatedError) (*custody.Desk, error) {
 	command := fault.Command("rye registry mirror add %s %s", name, e.URL)
 	if e.Far != "" {
 		return nil, fault.New(fault.Denied, "%w", e).With(command)
 	}
 	if agreedSince(s, s.Project.Registries[name].ID, e.URL) {
-		return nil, fault.New(fault.Untrusted, "%w", e).With(command) // was asked, and did not count
+		return nil, fault.New(fault.Untrusted, "%w", e).With(command) // it was agreed to before, without effect
 	}
 	q := rye.Question{Topic: "repository of " + e.Namespace, Text: "Registry " + name + " says that " + e.Namespace + "/ lies in " + words.Brief(e.URL) + ". Ask there?",
 		Lines: []string{fmt.Sprintf("signed by its root keys, in operation %d", e.Since), "whose the namespace is stays the word of " + name},

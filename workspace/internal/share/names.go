@@ -21,8 +21,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// acceptOwners asks a person, or the flag of its own, whether a registry's keys own a
-// namespace. Without a yes that is a conflict; a command that only looks asks nobody.
+// acceptOwners asks a person, or the flag for it, whether a registry's keys own a namespace.
+// Without a yes that is a conflict; a command that only looks asks no one.
 func acceptOwners(ctx context.Context, s *custody.Desk, ns string, q rye.Question, conflict error) error {
 	if s.Looks {
 		return fault.New(fault.Untrusted, "%w", conflict).With(q.Mend)
@@ -35,12 +35,12 @@ func acceptOwners(ctx context.Context, s *custody.Desk, ns string, q rye.Questio
 	return err
 }
 
-// maxShownItems bounds how many of the user's items a question about a namespace names.
+// maxShownItems bounds the number of the user's items in a question about a namespace.
 const maxShownItems = 5
 
 // agreeToBind asks before a namespace of the user's own is bound to a registry for the first
-// time. It is theirs where an item in it carries their signature, or where the project declares
-// it. Nothing is asked where their own key is among the registry's.
+// time. It is the user's if an item in it has their signature, or if the project declares it.
+// There is no question if the user's key is among the registry's.
 func agreeToBind(ctx context.Context, s *custody.Desk, reg *registry.Registry, ns string, keys []trust.BoundKey) error {
 	st, err := trust.LoadStore(s.TrustPath())
 	if err != nil {
@@ -64,13 +64,13 @@ func inUse(st *trust.Store, k trust.PublicKey) bool {
 	return slices.ContainsFunc(st.Own(), func(o trust.OwnKey) bool { return o.Key == k && o.Retired == "" })
 }
 
-// declaredIn reports whether an accepted project calls a namespace its own.
+// declaredIn reports whether an accepted project names a namespace as its own.
 func declaredIn(s *session.Session, ns string) bool {
 	return s.Project != nil && s.Project.Namespace == ns && s.Trust.Accepted(s.Site())
 }
 
-// sameOwners reports whether the registry names everybody whose signature the user granted for
-// a namespace in a project, and there is somebody.
+// sameOwners reports whether the registry's owners include every signer that the user granted for
+// a namespace in a project, and there is at least one.
 func sameOwners(s *custody.Desk, site trust.Site, ns string, keys []trust.BoundKey) bool {
 	some := false
 	for _, g := range s.Trust.Grants() {
@@ -87,8 +87,8 @@ func sameOwners(s *custody.Desk, site trust.Site, ns string, keys []trust.BoundK
 	return some
 }
 
-// others calls visit with a session of each further directory of this user that is accepted.
-// One that cannot be opened is left out: what it holds is not known here.
+// others calls visit with a session of each further accepted directory of this user. It skips
+// directories that cannot be opened.
 func others(s *custody.Desk, visit func(*session.Session)) {
 	all, err := s.Records.All()
 	if err != nil {
@@ -105,8 +105,8 @@ func others(s *custody.Desk, visit func(*session.Session)) {
 	}
 }
 
-// declared reports whether an accepted project of this user, here or elsewhere, calls a
-// namespace its own whose owners the registry does not name.
+// declared reports whether an accepted project of this user, here or elsewhere, names a
+// namespace as its own, with other owners than the registry's.
 func declared(s *custody.Desk, ns string, keys []trust.BoundKey) bool {
 	found := declaredIn(s.Session, ns) && !sameOwners(s, s.Site(), ns, keys)
 	others(s, func(o *session.Session) {
@@ -115,15 +115,15 @@ func declared(s *custody.Desk, ns string, keys []trust.BoundKey) bool {
 	return found
 }
 
-// ownNames are the items of one namespace that carry the user's own signature.
+// ownNames are the items of one namespace with the user's own signature.
 type ownNames struct {
 	ns    string
 	items []string        // where each is, for people
-	keys  map[string]bool // that signed them
+	keys  map[string]bool // the user's keys that signed them
 }
 
-// search looks in the user space and the project, whose records tell what was signed before,
-// and in the user's further projects as they are.
+// search looks in the user space and the project, with the history in their records, and in the
+// present state of the user's further projects.
 func (o *ownNames) search(ctx context.Context, s *custody.Desk) error {
 	for _, l := range s.Stack.Layers() {
 		if err := o.layer(ctx, s.Session, l, l.Ever); err != nil {
@@ -154,7 +154,7 @@ func (o *ownNames) layer(ctx context.Context, s *session.Session, l *space.Layer
 		}
 		v, err := trust.Verify(it, s.Stack.Scope(l), s.Trust)
 		if err != nil || !s.Trust.IsOwn(v.Key()) || s.Trust.Granted(site.Override(it.Ref, v.Key().Fingerprint())) {
-			return // a patch of what others own claims nothing
+			return // an override of another owner's item is no claim
 		}
 		seen[p] = true
 		o.keys[v.Key().String()] = true
@@ -195,7 +195,7 @@ func (o *ownNames) layer(ctx context.Context, s *session.Session, l *space.Layer
 	})
 }
 
-// why says what makes the namespace the user's.
+// why explains why the namespace is the user's.
 func (o *ownNames) why() string {
 	if len(o.items) == 0 {
 		return "a project of yours declares it"

@@ -24,8 +24,8 @@ func Open(s *custody.Desk, name string, accepted map[string]uint64) (*registry.R
 	return openAt(s, c.ID, registry.Options{URL: c.URL, Mirrors: agreedMirrors(s, c), AcceptOwners: accepted})
 }
 
-// openHere is Open for what was verified before and nothing else: nobody is contacted, so
-// that the user need not have agreed to the address.
+// openHere is Open for the earlier verified state only. It contacts no one, so the user need not
+// have agreed to the address.
 func openHere(s *custody.Desk, name string) (*registry.Registry, error) {
 	c, ok := s.Project.Registries[name]
 	if !ok {
@@ -34,7 +34,7 @@ func openHere(s *custody.Desk, name string) (*registry.Registry, error) {
 	return openAt(s, c.ID, registry.Options{URL: c.URL, Offline: true})
 }
 
-// openTo is Open for whoever writes to one address of the registry; "" is where it says.
+// openTo is Open for writing to one address of the registry; "" is the namespace's own.
 func openTo(s *custody.Desk, name, to string) (*registry.Registry, error) {
 	c, err := MayReach(s, name)
 	if err != nil {
@@ -70,10 +70,10 @@ func openAt(s *custody.Desk, id string, o registry.Options) (*registry.Registry,
 	return registry.Open(o)
 }
 
-// OpenSynced opens a registry of the project and brings what is known of namespaces up to
-// date. The user must have agreed that it says whose these are: else nobody is contacted.
-// When a namespace has other owners, by the word of the root or of those before them, the
-// user has to agree before their signatures count.
+// OpenSynced opens a registry of the project and brings namespaces up to date. It contacts the
+// registry only if the user agreed that it names their owners. When a namespace has other
+// owners, by its root or its former owners, the user has to agree before their signatures
+// count.
 func OpenSynced(ctx context.Context, s *custody.Desk, name string, namespaces ...string) (*registry.Registry, error) {
 	reg, err := openAgreed(s, name, namespaces)
 	if err != nil {
@@ -93,12 +93,12 @@ func OpenSynced(ctx context.Context, s *custody.Desk, name string, namespaces ..
 	return reg, nil
 }
 
-// OpenAgreed opens a registry about a namespace that its user gave to it, and syncs nothing.
+// OpenAgreed opens a registry for a namespace that the user gave to it, without a sync.
 func OpenAgreed(s *custody.Desk, name, namespace string) (*registry.Registry, error) {
 	return openAgreed(s, name, []string{namespace})
 }
 
-// openAgreed opens a registry about namespaces that its user gave to it. It uses no network yet.
+// openAgreed opens a registry for namespaces that the user gave to it. It uses no network yet.
 func openAgreed(s *custody.Desk, name string, namespaces []string) (*registry.Registry, error) {
 	for _, ns := range namespaces {
 		if err := mayDecide(s, name, ns); err != nil {
@@ -108,8 +108,8 @@ func openAgreed(s *custody.Desk, name string, namespaces []string) (*registry.Re
 	return Open(s, name, nil)
 }
 
-// openFollowing is OpenSynced without what the user must have agreed to, and asks about new
-// owners. What is to be done after the sync, if anything, may find some, too.
+// openFollowing is OpenSynced without its check for consent, and asks about new owners. then,
+// if not nil, runs after the sync, and may find new owners, too.
 func openFollowing(ctx context.Context, s *custody.Desk, name string, namespaces []string, reg *registry.Registry, then func(*registry.Registry) error) (_ *registry.Registry, err error) {
 	accepted := map[string]uint64{}
 	for ; ; reg = nil {
@@ -152,11 +152,11 @@ func ownerQuestion(name string, e *registry.OwnerError) rye.Question {
 	return q
 }
 
-// manyVersions is from how many on content is fetched whole only after a question: a
-// registry's version takes a few hundred bytes to some kilobytes on the way.
+// manyVersions is the number of versions from which fetching the whole content needs a question:
+// a registry's version takes a few hundred bytes to some kilobytes on the way.
 const manyVersions = 1000
 
-// mayFetchWhole says, or asks, before all content of a namespace is fetched because its host
+// mayFetchWhole reports, or asks, before all content of a namespace is fetched because its host
 // serves nothing less.
 func mayFetchWhole(ctx context.Context, s *custody.Desk, w registry.WholeFetch) error {
 	text := fmt.Sprintf("%s: its host serves only what a branch names, so all of its content is fetched: about %s, of what size no host tells", w.Namespace, words.Plural(int(min(w.Versions, 1<<30)), "version"))

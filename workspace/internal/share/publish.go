@@ -12,7 +12,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// pushing is one push under way.
+// pushing is one push in progress.
 type pushing struct {
 	s    *custody.Desk
 	reg  *registry.Registry
@@ -20,12 +20,12 @@ type pushing struct {
 	key  trust.Signer
 	ns   string
 
-	granted bool // the root granted the namespace on the way, or would
+	granted bool // the root granted the namespace during this push, or would
 }
 
-// publish publishes items. A namespace that nobody has is granted first, where the signing
-// key holds the root and a person agrees. Everything that can be known is checked before
-// anything is sent, so what is published is not reported as failed afterwards.
+// publish publishes items. An unclaimed namespace is granted first, if the signing key holds the
+// root and a person agrees. All possible checks come before anything is sent, so that a
+// published item is not reported as failed afterwards.
 func (p *pushing) publish(ctx context.Context, items []*registry.Item, dry bool) (registry.Receipt, error) {
 	pub := registry.Publication{Namespace: p.ns, Items: items, By: By(p.s, p.key), DryRun: dry, Check: p.mayBind}
 	done, err := p.reg.Publish(ctx, pub)
@@ -39,7 +39,7 @@ func (p *pushing) publish(ctx context.Context, items []*registry.Item, dry bool)
 	return done, p.explain(ctx, err)
 }
 
-// mayBind refuses, before anything is sent, what this machine could not believe afterwards.
+// mayBind refuses, before anything is sent, owners that this machine could not trust afterwards.
 func (p *pushing) mayBind(b registry.Binding) error {
 	st, err := trust.LoadStore(p.s.TrustPath())
 	if err != nil {
@@ -54,7 +54,7 @@ func (p *pushing) mayBind(b registry.Binding) error {
 	return nil
 }
 
-// grant gives the namespace that nobody has to the signing key, which holds the root.
+// grant gives an unclaimed namespace to the signing key, which holds the root.
 func (p *pushing) grant(ctx context.Context, pub registry.Publication, free *registry.UngrantedError) error {
 	me := p.key.Public()
 	root, err := p.reg.Root(ctx)
@@ -66,10 +66,10 @@ func (p *pushing) grant(ctx context.Context, pub registry.Publication, free *reg
 	switch {
 	case !slices.Contains(root.Keys, me):
 		return refused.Advise("send this to a holder of the root: %s", command)
-	case root.Threshold > 1: // your word alone is not enough: a proposal
+	case root.Threshold > 1: // one key alone is not enough: a proposal
 		return refused.With(command)
 	}
-	if pub.Granted = true; !pub.DryRun { // what would fail anyway is not asked about
+	if pub.Granted = true; !pub.DryRun { // there is no question about a push that would fail anyway
 		rehearsal := pub
 		rehearsal.DryRun = true
 		if _, err := p.reg.Publish(ctx, rehearsal); err != nil {
@@ -92,7 +92,7 @@ func (p *pushing) question(me trust.PublicKey) rye.Question {
 		Mend:  fault.Advice("the same with --yes, when the namespace is to be yours")}
 }
 
-// explain names the way in for a key that is no member of the namespace.
+// explain adds advice for a key that is no member of the namespace.
 func (p *pushing) explain(ctx context.Context, err error) error {
 	if err == nil || !fault.Is(err, fault.Untrusted) {
 		return err
@@ -116,7 +116,7 @@ func (p *pushing) explain(ctx context.Context, err error) error {
 	return more.Advise("rye registry members %s --join, and send what it prints to a member", p.ns)
 }
 
-// GrantCommand is what a holder of the root runs to give a namespace to keys.
+// GrantCommand is the command by which a holder of the root gives a namespace to keys.
 func GrantCommand(namespace string, keys []trust.PublicKey, flags ...string) fault.Hint {
 	words := []string{"rye", "registry", "grant", namespace}
 	for _, k := range keys {

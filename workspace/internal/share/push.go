@@ -16,8 +16,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// Push publishes items of one namespace: verified here, one signed operation of up
-// to 256 items, one ref update. What is published already, byte for byte, is left.
+// Push publishes items of one namespace: verified here, one signed operation of up to 256 items,
+// one ref update. It skips items that are published already, byte for byte.
 func Push(ctx context.Context, s *custody.Desk, q rye.PushRequest) (*rye.PushReport, error) {
 	rep, err := push(ctx, s, q)
 	var lies *registry.LocatedError
@@ -87,13 +87,13 @@ func push(ctx context.Context, s *custody.Desk, q rye.PushRequest) (*rye.PushRep
 	if q.DryRun {
 		return rep, reg.MayPush(ctx, ns)
 	}
-	if err := UpdateTrust(ctx, s, reg, ns); err != nil { // was tried before anything was sent: this is the disk, or somebody in between
+	if err := UpdateTrust(ctx, s, reg, ns); err != nil { // tried before anything was sent: a failure now is the disk, or another process
 		rep.Warning = "published; what you believe of " + ns + "/ was not brought up to date: " + err.Error()
 	}
 	return rep, nil
 }
 
-// pushTargets returns what to push, and the one namespace that all of it belongs to.
+// pushTargets returns the items to push, and their one namespace.
 func pushTargets(ctx context.Context, s *custody.Desk, q rye.PushRequest) (what pushed, ns string, err error) {
 	if what, err = named(ctx, s, q); err != nil {
 		return what, "", err
@@ -115,8 +115,8 @@ func pushTargets(ctx context.Context, s *custody.Desk, q rye.PushRequest) (what 
 	return what, ns, nil
 }
 
-// publishable verifies the project's own items, of which it keeps what is said of them and no
-// bytes: there may be many. Those that somebody has to be asked about come last, one by one.
+// publishable verifies the project's own items, and keeps their metadata without their bytes:
+// there may be many. Items that need a question come last, one by one.
 func publishable(ctx context.Context, s *custody.Desk, refs []objects.Ref) ([]*registry.Item, error) {
 	l := s.Stack.Project
 	items, errs, past := make([]*registry.Item, len(refs)), make([]error, len(refs)), make([]*space.Finding, len(refs))
@@ -138,7 +138,7 @@ func publishable(ctx context.Context, s *custody.Desk, refs []objects.Ref) ([]*r
 	return items, errors.Join(errs...)
 }
 
-// toPublish is a verified item of the project as it is published.
+// toPublish converts a verified item of the project for publication.
 func toPublish(l *space.Layer, f space.Finding, ref objects.Ref) (*registry.Item, error) {
 	switch {
 	case f.State == "":
@@ -150,7 +150,7 @@ func toPublish(l *space.Layer, f space.Finding, ref objects.Ref) (*registry.Item
 		Description: oplog.Plain(f.Item.Meta.Description, oplog.MaxDescription), Deps: f.Item.Meta.Deps, Caps: chain.CapabilityDigest(f.Item)}, l.Read)
 }
 
-// pushRegistry returns the registry that a namespace comes from; q may name no other.
+// pushRegistry returns the registry of a namespace; q may name no other.
 func pushRegistry(s *custody.Desk, ns string, q rye.PushRequest) (string, error) {
 	name, _, err := s.Project.RegistryFor(ns)
 	if err == nil && q.Registry != "" && q.Registry != name {

@@ -17,9 +17,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/look"
 )
 
-// pushed is what was named to be published.
+// pushed holds the items and packages to publish.
 type pushed struct {
-	refs     []objects.Ref // with a line of their own
+	refs     []objects.Ref // items with a signature line of their own
 	packages []string      // directories below .ai
 	passed   []string      // refs of bundles that are no packages
 }
@@ -34,8 +34,8 @@ func (p *pushed) all() []objects.Ref {
 	return all
 }
 
-// named sorts what is to be published into items and packages. What a package answers for is
-// published with it, whatever line it carries.
+// named sorts the targets into items and packages. A package's members are published with it,
+// whatever signature lines they have.
 func named(ctx context.Context, s *custody.Desk, q rye.PushRequest) (what pushed, err error) {
 	targets := q.Targets
 	if q.All {
@@ -45,7 +45,7 @@ func named(ctx context.Context, s *custody.Desk, q rye.PushRequest) (what pushed
 	if err != nil {
 		return what, err
 	}
-	left := func(id objects.ID) bool { return q.All && id.Namespace() != s.Project.Namespace } // all is what is the project's own
+	left := func(id objects.ID) bool { return q.All && id.Namespace() != s.Project.Namespace } // All is limited to the project's own namespace
 	for _, ref := range n.Refs {
 		if left(ref.ID) {
 			continue
@@ -135,8 +135,8 @@ func publishablePackage(ctx context.Context, s *custody.Desk, dir string) (*regi
 	})
 }
 
-// ownLine verifies the line that a member carries of its own. A line of RYE OS says too little
-// to be published.
+// ownLine verifies a member's own signature line. A line of RYE OS covers too little to be
+// published.
 func ownLine(s *custody.Desk, it *objects.Item) error {
 	switch {
 	case it.Legacy != nil:
@@ -148,20 +148,20 @@ func ownLine(s *custody.Desk, it *objects.Item) error {
 	return err
 }
 
-// PackageMeta is what the catalogue says of a package beyond its bytes. It follows from them,
-// so whoever receives it makes it again and compares.
+// PackageMeta is a package's metadata in the catalogue. It is derived from the package's bytes,
+// so every receiver derives it again and compares.
 func PackageMeta(m *objects.Manifest, members []*objects.Item) (oplog.Meta, error) {
 	deps, err := m.Uses(members, published)
 	return oplog.Meta{Description: describePackage(m, members), Deps: deps, Caps: chain.PackageDigest(members)}, err
 }
 
-// published reports whether a registry has to bring an item.
+// published reports whether an item has to come from a registry.
 func published(ref objects.Ref) bool {
 	ns := ref.ID.Namespace()
 	return ref.Published() != "" && ns != objects.LocalNamespace && !trust.Reserved(ns)
 }
 
-// describePackage says what a package is for: its entry's words, else what it holds.
+// describePackage describes a package: by its entry's description, else by its contents.
 func describePackage(m *objects.Manifest, members []*objects.Item) string {
 	if e := m.Entry(members); e != nil {
 		if text := oplog.Plain(e.Meta.Description, oplog.MaxDescription); text != "" {
@@ -171,7 +171,7 @@ func describePackage(m *objects.Manifest, members []*objects.Item) string {
 	return CountMembers(m, members)
 }
 
-// CountMembers says how many items of each kind a package holds.
+// CountMembers counts the items of each kind in a package.
 func CountMembers(m *objects.Manifest, members []*objects.Item) (text string) {
 	for _, k := range objects.Kinds {
 		n := 0

@@ -12,7 +12,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// transportOf returns how this user reaches other machines.
+// transportOf returns this user's options for access to other machines.
 func transportOf(s *custody.Desk) transport.Options {
 	o := transport.Options{Token: s.Token, Netrc: s.Netrc, Env: s.Env, Proxy: s.Proxy, Progress: s.Progress, Importer: s.Helper,
 		Plain: settingsOf(s).plain()}
@@ -22,12 +22,12 @@ func transportOf(s *custody.Desk) transport.Options {
 	return o
 }
 
-// By names the signer of an operation for git, as the user chose to be named.
+// By names the signer of an operation for git, by the user's choice of name.
 func By(s *custody.Desk, key trust.Signer) registry.By {
 	return registry.By{Signer: key, Who: settingsOf(s).who()}
 }
 
-// Texts spells each of a list.
+// Texts converts each element of a list to text.
 func Texts[T fmt.Stringer](list []T) []string {
 	var all []string
 	for _, x := range list {

@@ -25,12 +25,12 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// defaultName is what a project calls a registry that is given no name.
+// defaultName is a project's name for a registry without a given name.
 const defaultName = "main"
 
 // CreateRegistry makes the root of a registry in an empty repository and pins it for this
-// project. The user's key becomes its root key and owns the namespaces named; with none
-// named it owns the project's.
+// project. The user's key becomes its root key and owns the given namespaces; by default it
+// owns the project's.
 func CreateRegistry(ctx context.Context, s *custody.Desk, q rye.RegistryInitRequest) (*rye.RegistryInfo, error) {
 	if len(q.Namespaces) == 0 && s.Project.Namespace != objects.LocalNamespace {
 		q.Namespaces = []string{s.Project.Namespace}
@@ -47,7 +47,7 @@ func CreateRegistry(ctx context.Context, s *custody.Desk, q rye.RegistryInitRequ
 	if q.Open {
 		o.Claims, o.Namespaces = oplog.ClaimsOpen, nil
 	}
-	// What would fail afterwards fails before anything is made.
+	// A failure that would come afterwards has to come before anything is made.
 	if err := mayGiveScopes(s, s.Trust, q.Namespaces, ""); err != nil {
 		return nil, err
 	}
@@ -71,8 +71,8 @@ func CreateRegistry(ctx context.Context, s *custody.Desk, q rye.RegistryInitRequ
 	return info, err
 }
 
-// makeRepository makes an empty repository at a path of this machine where nothing is, so
-// git need not be installed for that. It does not look at what is there already.
+// makeRepository makes an empty repository at an unused path of this machine, so that git need
+// not be installed for that. It does not examine an existing one.
 func makeRepository(url string) error {
 	path, ok := transport.LocalPath(url)
 	if !ok || !filepath.IsAbs(path) {
@@ -88,8 +88,8 @@ func makeRepository(url string) error {
 	return repo.Close()
 }
 
-// headless says what whoever clones the registry will miss, where its HEAD names a branch
-// that nobody makes. Only who runs the host can change that.
+// headless warns that a clone of the registry checks out nothing, if its HEAD names a missing
+// branch. Only the operator of the host can change that.
 func headless(ctx context.Context, s *custody.Desk, url string) []string {
 	o := transportOf(s)
 	o.ReadOnly = true
@@ -105,9 +105,9 @@ func headless(ctx context.Context, s *custody.Desk, url string) []string {
 	return []string{"git clone checks out nothing there: its HEAD names no branch; in that repository: git symbolic-ref HEAD refs/heads/main"}
 }
 
-// AddRegistry pins a registry for this project. Its identity and root keys are shown and
-// agreed to once, unless q gives the identity, and never change unnoticed. When the
-// project names the registry already, it must have the identity that is named there.
+// AddRegistry pins a registry for this project. Its identity and root keys are shown and agreed
+// to once, unless q gives the identity, and never change unnoticed. If the project has a
+// registry with this name, it must have the same identity.
 func AddRegistry(ctx context.Context, s *custody.Desk, q rye.RegistryAddRequest) (*rye.RegistryInfo, error) {
 	if s.Offline {
 		return nil, fault.New(fault.Offline, "registry add %s: its identity has to be fetched", q.URL).Advise("leave out --offline")
@@ -131,9 +131,8 @@ func AddRegistry(ctx context.Context, s *custody.Desk, q rye.RegistryAddRequest)
 	return pinRegistry(ctx, s, q, id)
 }
 
-// asExpected refuses a registry that has another identity than the user gave, or than the
-// project names. That it has the one that the project names says nothing: whoever made the
-// clone wrote both.
+// asExpected refuses a registry with another identity than the user's or the project's. The
+// project's identity alone is no evidence for it: the author of a clone wrote both.
 func asExpected(s *custody.Desk, q rye.RegistryAddRequest, id registry.Identity) error {
 	have := s.Project.Registries[q.Name]
 	who, want := "you gave", q.ID
@@ -150,12 +149,12 @@ func asExpected(s *custody.Desk, q rye.RegistryAddRequest, id registry.Identity)
 		Advise("ask whoever runs it; do not pin it unless both agree")
 }
 
-// nameTaken refuses a second registry of one name.
+// nameTaken refuses a second registry with the same name.
 func nameTaken(name string, have session.Registry) *fault.Error {
 	return fault.New(fault.Conflict, "registry %q is %s here already (%s)", name, words.Brief(have.URL), have.ID)
 }
 
-// freeName is a name like that one which no registry of a project has.
+// freeName is a similar name that no registry of a project has.
 func freeName(have map[string]session.Registry, name string) string {
 	for n := 2; ; n++ {
 		if free := fmt.Sprintf("%s-%d", name, n); have[free].ID == "" {
@@ -164,7 +163,7 @@ func freeName(have map[string]session.Registry, name string) string {
 	}
 }
 
-// initAgain is the command that makes the same registry by that name.
+// initAgain is the command to make the same registry under that name.
 func initAgain(q rye.RegistryInitRequest, name string) []string {
 	line := []string{"rye", "registry", "init", q.URL, "--name", name}
 	if q.Open {
@@ -179,7 +178,7 @@ func initAgain(q rye.RegistryInitRequest, name string) []string {
 	return line
 }
 
-// addAgain is the command that adds the same registry by that name.
+// addAgain is the command to add the same registry under that name.
 func addAgain(q rye.RegistryAddRequest, name string) []string {
 	line := []string{"rye", "registry", "add", q.URL}
 	if name != defaultName {
@@ -208,8 +207,7 @@ func pinQuestion(q rye.RegistryAddRequest, id registry.Identity) rye.Question {
 	return ask
 }
 
-// scopesAsked returns what is to come from a registry that is added: everything, unless
-// that was said.
+// scopesAsked returns the scopes of a registry to add: everything, unless q names some.
 func scopesAsked(q rye.RegistryAddRequest) []string {
 	if len(q.Scopes) == 0 {
 		return []string{"*"}
@@ -217,8 +215,8 @@ func scopesAsked(q rye.RegistryAddRequest) []string {
 	return q.Scopes
 }
 
-// pinRegistry writes a registry into the project, and what the user believes of it into the
-// trust store: this is the user's own word, unlike what a clone's rye.yaml says.
+// pinRegistry writes a registry into the project, and the user's trust in it into the trust
+// store: unlike a clone's rye.yaml, this is the user's own decision.
 func pinRegistry(ctx context.Context, s *custody.Desk, q rye.RegistryAddRequest, id registry.Identity) (*rye.RegistryInfo, error) {
 	alone, release, err := s.Alone(ctx)
 	if err != nil {
@@ -242,9 +240,9 @@ func pinRegistry(ctx context.Context, s *custody.Desk, q rye.RegistryAddRequest,
 	return info, c.Write(s.ProjectDir)
 }
 
-// believeRegistry pins a registry, and grants its address and scopes to this directory and
-// to the user space. There a namespace stays with the registry that it was given to, and
-// everything ("*") with the first.
+// believeRegistry pins a registry, and grants its address and scopes to this directory and to
+// the user space. In the user space a namespace stays with its first registry, and so does
+// everything ("*").
 func believeRegistry(s *custody.Desk, st *trust.Store, id registry.Identity, info *rye.RegistryInfo) error {
 	roots := fingerprints(id.Roots)
 	if old, ok := st.Registry(info.ID); ok {
@@ -270,9 +268,9 @@ func believeRegistry(s *custody.Desk, st *trust.Store, id registry.Identity, inf
 	return st.Grant(s.Now(), grants...)
 }
 
-// mayGiveScopes refuses a namespace that the user gave to another registry, or that is bound
-// to one: it belongs to one registry for all that this user does. id is "" for a registry
-// that is yet to be made.
+// mayGiveScopes refuses a namespace that the user gave to another registry, or that is bound to
+// one: in all of the user's projects it belongs to one registry. id is "" for a registry that
+// does not exist yet.
 func mayGiveScopes(s *custody.Desk, st *trust.Store, scopes []string, id string) error {
 	for _, scope := range scopes {
 		had := ""
@@ -292,7 +290,7 @@ func mayGiveScopes(s *custody.Desk, st *trust.Store, scopes []string, id string)
 	return nil
 }
 
-// addScopes makes a registry the one that its scopes come from.
+// addScopes assigns scopes to a registry.
 func addScopes(scopes map[string]string, info *rye.RegistryInfo) error {
 	for _, scope := range info.Scopes {
 		if scope != "*" {
@@ -327,8 +325,8 @@ func registryInfo(s *custody.Desk, name string) rye.RegistryInfo {
 	return rye.RegistryInfo{Name: name, URL: c.URL, Mirrors: c.Mirrors, ID: c.ID, Roots: c.Roots, Pinned: err == nil, Scopes: scopesOf(s.Project, name)}
 }
 
-// NamespaceLog lists the operations of a namespace, newest first, after bringing its log
-// up to date; offline as this machine last verified it.
+// NamespaceLog lists the operations of a namespace, newest first, after an update of its log;
+// offline as last verified here.
 func NamespaceLog(ctx context.Context, s *custody.Desk, q rye.RegistryLogRequest) ([]rye.LogEntry, error) {
 	name, namespace := q.Registry, cmp.Or(q.Namespace, s.Project.Namespace)
 	if name == "" {

@@ -15,8 +15,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// RemoveRegistry takes a registry and its scopes from the project; with q.Everywhere also
-// what the user believes of it. What it was seen to say stays in the state directory.
+// RemoveRegistry removes a registry and its scopes from the project; with q.Everywhere also the
+// user's trust in it. Its remembered state stays in the state directory.
 func RemoveRegistry(ctx context.Context, s *custody.Desk, q rye.RegistryRemoveRequest) (*rye.RegistryRemoveReport, error) {
 	rep := &rye.RegistryRemoveReport{Status: "removed", Everywhere: q.Everywhere, DryRun: q.DryRun}
 	if q.DryRun {
@@ -47,7 +47,7 @@ func RemoveRegistry(ctx context.Context, s *custody.Desk, q rye.RegistryRemoveRe
 	return rep, trust.Update(s.TrustPath(), func(st *trust.Store) error { return disbelieve(s, st, rep) })
 }
 
-// disbelieve takes back what was granted to a registry, in this directory or everywhere.
+// disbelieve takes back the grants to a registry, in this directory or everywhere.
 func disbelieve(s *custody.Desk, st *trust.Store, rep *rye.RegistryRemoveReport) error {
 	st.Ungrant(func(g trust.Grant) bool {
 		what, of := g.Cut()
@@ -55,13 +55,13 @@ func disbelieve(s *custody.Desk, st *trust.Store, rep *rye.RegistryRemoveReport)
 		return about && (rep.Everywhere || s.Project != nil && g.Site == s.Site())
 	})
 	if _, ok := st.Registry(rep.ID); !ok || !rep.Everywhere {
-		return nil // also where the project named it, and the user never agreed
+		return nil // also if the project named it without the user's consent
 	}
 	return st.RemoveRegistry(rep.ID)
 }
 
-// findRegistry says which registry is meant: by its name in the project, or with
-// q.Everywhere by its identity.
+// findRegistry finds the requested registry: by its name in the project, or with q.Everywhere by
+// its identity.
 func findRegistry(s *custody.Desk, q rye.RegistryRemoveRequest, rep *rye.RegistryRemoveReport) error {
 	if s.Project != nil {
 		for name, c := range s.Project.Registries {
@@ -82,7 +82,7 @@ func findRegistry(s *custody.Desk, q rye.RegistryRemoveRequest, rep *rye.Registr
 	return fault.New(fault.NotFound, "registry %q: this project names no such registry", words.Brief(q.Name)).Advise("rye registry list shows those that there are")
 }
 
-// scopesOf returns the scopes that come from a registry, sorted.
+// scopesOf returns the scopes of a registry, sorted.
 func scopesOf(p *session.Project, name string) (scopes []string) {
 	for _, scope := range slices.Sorted(maps.Keys(p.Scopes)) {
 		if p.Scopes[scope] == name {
@@ -151,7 +151,7 @@ func removeFromProject(ctx context.Context, s *custody.Desk, name string) error 
 	}
 	defer release()
 	if err := unused(alone, name); err != nil {
-		return err // somebody added an item meanwhile
+		return err // someone added an item meanwhile
 	}
 	c := alone.Project.Edit()
 	delete(c.Registries, name)

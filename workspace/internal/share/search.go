@@ -19,7 +19,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/finder"
 )
 
-// offersOf returns what the catalogues that are here offer, for a search. It uses no network, and
+// offersOf returns the offers in the local catalogues, for a search. It uses no network, and
 // writes nothing.
 func offersOf(s *custody.Desk, only string) (*finder.Offers, error) {
 	names, err := namesOf(s, only)
@@ -51,8 +51,8 @@ func offersOf(s *custody.Desk, only string) (*finder.Offers, error) {
 	return o, nil
 }
 
-// shelves reads what is kept of the catalogues of a registry, sorted by namespace. What is
-// damaged is left out, and said.
+// shelves reads the shelves of a registry, sorted by namespace. It skips damaged ones, and notes
+// them.
 func shelves(s *custody.Desk, name string) (all []*shelf, notes []string) {
 	dir := filepath.Dir(shelfPath(s, s.Project.Registries[name].ID, "x"))
 	entries, err := os.ReadDir(dir)
@@ -75,7 +75,7 @@ func shelves(s *custody.Desk, name string) (all []*shelf, notes []string) {
 	return all, notes
 }
 
-// ageOf says, once for a registry, how old and how complete its catalogues are.
+// ageOf describes, once for a registry, the age and completeness of its catalogues.
 func ageOf(s *custody.Desk, name string, all []*shelf) string {
 	oldest, part := all[0].brought, 0
 	for _, sh := range all {
@@ -93,7 +93,7 @@ func ageOf(s *custody.Desk, name string, all []*shelf) string {
 	return text
 }
 
-// Ago says how long ago a time was, in one unit.
+// Ago spells the time since t, in one unit.
 func Ago(now, t time.Time) string {
 	d := now.Sub(t)
 	switch {
@@ -109,7 +109,7 @@ func Ago(now, t time.Time) string {
 	return words.Plural(int(d/(24*time.Hour)), "day") + " ago"
 }
 
-// stall is what one registry offers.
+// stall holds the offers of one registry.
 type stall struct {
 	s     *custody.Desk
 	name  string
@@ -117,15 +117,15 @@ type stall struct {
 	of    []*shelfFacts // of each line
 }
 
-// shelfFacts is what is to be said of every offer of a namespace.
+// shelfFacts are the facts that every offer of a namespace shares.
 type shelfFacts struct {
 	accepted, hidden bool
 	shelfState
 }
 
-// newStall puts the shelves of a registry together, and counts those that are left out: what
-// comes from another registry here, by its name, or because that other one is where everything
-// comes from and has such a namespace too.
+// newStall combines the shelves of a registry, and counts the hidden ones. A namespace is hidden
+// if another registry here was given it by its name, or if another registry serves everything
+// else and has that namespace, too.
 func newStall(s *custody.Desk, name string, all map[string][]*shelf) (st *stall, left int) {
 	st = &stall{s: s, name: name}
 	for _, sh := range all[name] {
@@ -158,7 +158,7 @@ func (st *stall) ref(i int) objects.Ref {
 	return ref
 }
 
-// doc is what is searched of an offer: a catalogue says no more.
+// doc is the searched text of an offer: a catalogue has no more.
 func (st *stall) doc(i int) *search.Doc {
 	o, ref := parseOffer(st.lines[i]), st.ref(i)
 	return &search.Doc{ID: ref.String(), Runs: ref.Kind == objects.Config, Fields: []search.Text{
@@ -176,7 +176,7 @@ func (st *stall) show(i int) rye.Hit {
 	}
 }
 
-// Search searches what registries offer.
+// Search searches registries' offers.
 func Search(ctx context.Context, s *custody.Desk, f *finder.Finder, c rye.Caller, q rye.SearchRequest) (*rye.SearchResult, error) {
 	return f.Registries(ctx, s.Session, c, q, func(context.Context) (*finder.Offers, error) { return offersOf(s, q.Registry) })
 }

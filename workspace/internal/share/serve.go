@@ -16,16 +16,16 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// The items rye/registry/* let a model find what registries offer, look at it, and ask for it.
-// docs/format/registry.md says what they take and answer.
+// The items rye/registry/* let a model search registries' offers, read about one, and request it.
+// docs/format/registry.md specifies their parameters and answers.
 
 // servedPrefix begins the names of their functions.
 const servedPrefix = "registry/"
 
-// Serves reports whether a call is of such an item.
+// Serves reports whether a call is to such an item.
 func Serves(q rye.ServedCall) bool { return strings.HasPrefix(q.Function, servedPrefix) }
 
-// HandOn has another door answer; nil is none.
+// HandOn passes a call on to next; nil is none.
 func HandOn(ctx context.Context, next func(context.Context, rye.Caller, rye.ServedCall) (json.RawMessage, error), c rye.Caller, q rye.ServedCall) (json.RawMessage, error) {
 	if next == nil {
 		return nil, fault.New(fault.Denied, "this program does not look after what %s is about", q.Function).Advise("the programs of rye do, such as rye mcp")
@@ -36,7 +36,7 @@ func HandOn(ctx context.Context, next func(context.Context, rye.Caller, rye.Serv
 // maxServed bounds the parameters in bytes.
 const maxServed = 16 << 10
 
-// servedArgs are the parameters of all items together. The schema of each says which it takes.
+// servedArgs are the parameters of all items together. Each item's schema lists its own.
 type servedArgs struct {
 	Query    string `json:"query"`
 	Item     string `json:"item"`
@@ -50,11 +50,11 @@ type servedArgs struct {
 // A Server answers such items.
 type Server struct {
 	Finder  *finder.Finder
-	Install func(context.Context, *custody.Desk, rye.InstallRequest) (*rye.InstallReport, error) // of the room above
+	Install func(context.Context, *custody.Desk, rye.InstallRequest) (*rye.InstallReport, error) // from package install, above this one
 }
 
-// Serve does what an item asks for, on behalf of a caller whom every gate has let pass. s is of
-// a host that Asking returned.
+// Serve carries out an item's request, on behalf of a caller that has passed every gate. s
+// belongs to a host from Asking.
 func (v Server) Serve(ctx context.Context, s *custody.Desk, c rye.Caller, q rye.ServedCall) (json.RawMessage, error) {
 	var a servedArgs
 	if err := strict.Decode(q.Params, maxServed, &a); err != nil {
@@ -84,7 +84,7 @@ func (v Server) Serve(ctx context.Context, s *custody.Desk, c rye.Caller, q rye.
 	return json.RawMessage(strings.TrimSuffix(b.String(), "\n")), nil
 }
 
-// servedOffer is one result of a search: what its publisher says, and what is so here.
+// servedOffer is one result of a search: its publisher's description, and the local facts.
 type servedOffer struct {
 	rye.Offer
 	Version     string `json:"version"`
@@ -113,7 +113,7 @@ func (v Server) search(ctx context.Context, s *custody.Desk, c rye.Caller, a ser
 	return out, nil
 }
 
-// serveInfo is Info, of which only so much is told as was asked for.
+// serveInfo is Info, shortened to the requested number of entries.
 func serveInfo(ctx context.Context, s *custody.Desk, a servedArgs) (any, error) {
 	rep, err := Info(ctx, s, rye.PublishedRequest{Name: a.Name, Registry: a.Registry})
 	if err != nil {
@@ -121,7 +121,7 @@ func serveInfo(ctx context.Context, s *custody.Desk, a servedArgs) (any, error) 
 	}
 	out := struct {
 		*rye.Published
-		More int `json:"more,omitempty"` // that are left out
+		More int `json:"more,omitempty"` // number of entries left out
 	}{Published: rep}
 	most := cmp.Or(a.Limit, 10)
 	out.More = max(0, len(rep.Versions)-most) + max(0, len(rep.Items)-most) + max(0, len(rep.Namespaces)-most)
@@ -130,8 +130,8 @@ func serveInfo(ctx context.Context, s *custody.Desk, a servedArgs) (any, error) 
 	return out, nil
 }
 
-// add adds an item to the project once a person agreed to what comes: who signed it, its
-// digest, and what it may do.
+// add adds an item to the project once a person agreed to it: to its signer, its digest, and its
+// permissions.
 func (v Server) add(ctx context.Context, s *custody.Desk, c rye.Caller, a servedArgs) (any, error) {
 	q := rye.InstallRequest{Names: []string{a.Item}}
 	if c.IsPerson() {
@@ -140,7 +140,7 @@ func (v Server) add(ctx context.Context, s *custody.Desk, c rye.Caller, a served
 	q.DryRun = true
 	rep, err := v.Install(ctx, s, q)
 	if err != nil || len(rep.Installed) == 0 {
-		return rep, err // nothing is new: so nobody is asked, and nothing is written
+		return rep, err // nothing is new: no one is asked, and nothing is written
 	}
 	q.DryRun = false
 	said := &agreement{wants: a.Item}
@@ -148,7 +148,7 @@ func (v Server) add(ctx context.Context, s *custody.Desk, c rye.Caller, a served
 	if err != nil {
 		return nil, err
 	}
-	for _, yes := range said.given { // each counts once; what it was for has happened
+	for _, yes := range said.given { // each is used once; the agreed installation has happened
 		if err := yes.Use(); err != nil {
 			s.Tell(err.Error())
 		}
@@ -156,8 +156,8 @@ func (v Server) add(ctx context.Context, s *custody.Desk, c rye.Caller, a served
 	return rep, nil
 }
 
-// agreement is what a person agreed to for one call: nothing of it is used up before all of it
-// is there, since the call is made again after each answer.
+// agreement is a person's consent for one call. No answer is used up before all are there, since
+// the call is made again after each answer.
 type agreement struct {
 	wants string
 	given []questions.Agreed
@@ -169,8 +169,8 @@ func withAgreement(ctx context.Context, a *agreement) context.Context {
 	return context.WithValue(ctx, agreementKey{}, a)
 }
 
-// Asking returns a host whose questions on behalf of a caller that is no person are kept until
-// one answers them, as that of every other act of such a caller: a flag of the program around
+// Asking returns a host for a caller other than a person: it keeps the caller's questions until
+// a person answers them, as for the caller's other actions. A flag of the surrounding program
 // answers nothing.
 func Asking(h *session.Host, c rye.Caller) *session.Host {
 	if c.IsPerson() {

@@ -36,14 +36,14 @@ const (
 
 	authorName  = "author.name"
 	authorEmail = "author.email"
-	authorAsked = "author.asked" // "no": asked, and the user publishes without name
+	authorAsked = "author.asked" // "no": asked, and the user publishes without a name
 	plainHosts  = "http.plain"
 )
 
-// Settings are what a user set, by name; "" is what is not set.
+// Settings are a user's settings, by name; "" is unset.
 type Settings map[string]string
 
-// checks say what each setting may hold.
+// checks validate the value of each setting.
 var checks = map[string]func(string) error{
 	authorName:  checkName,
 	authorEmail: checkEmail,
@@ -56,7 +56,7 @@ var checks = map[string]func(string) error{
 	},
 }
 
-// IsSetting reports whether a name is that of a setting about sharing that a person sets.
+// IsSetting reports whether a person can set this name about sharing.
 func IsSetting(name string) bool { return checks[name] != nil && name != authorAsked }
 
 func checkName(v string) error {
@@ -91,7 +91,7 @@ func checkHosts(v string) error {
 	return nil
 }
 
-// ParseSettings reads the file; what it accepts Encode writes again, byte for byte.
+// ParseSettings parses the file. Encode writes an accepted file again, byte for byte.
 func ParseSettings(raw []byte) (Settings, error) {
 	out := Settings{}
 	if len(raw) > settingsMax {
@@ -133,7 +133,7 @@ func (s Settings) put(name, value string) error {
 	return check(value)
 }
 
-// Encode is the file.
+// Encode returns the text of the file.
 func (s Settings) Encode() []byte {
 	b := []byte("format: 1\n")
 	for _, name := range slices.Sorted(maps.Keys(s)) {
@@ -157,8 +157,8 @@ func readSettings(s *custody.Desk) (Settings, error) {
 	return ParseSettings(raw)
 }
 
-// settingsOf are the user's settings. Those that cannot be read do not keep anybody from
-// reading a registry: the user is told.
+// settingsOf are the user's settings. Unreadable settings do not stop anyone from reading a
+// registry: the user is told.
 func settingsOf(s *custody.Desk) Settings {
 	set, err := readSettings(s)
 	if err != nil {
@@ -191,7 +191,7 @@ func changeSettings(ctx context.Context, s *custody.Desk, change func(Settings) 
 	return place.File(path, set.Encode(), 0o600)
 }
 
-// ListSettings lists what the user set about sharing, also outside of a project.
+// ListSettings lists the user's settings about sharing, also outside of a project.
 func ListSettings(_ context.Context, s *custody.Desk, _ struct{}) ([]rye.Setting, error) {
 	set, err := readSettings(s)
 	if err != nil {
@@ -208,7 +208,7 @@ func ListSettings(_ context.Context, s *custody.Desk, _ struct{}) ([]rye.Setting
 	return all, nil
 }
 
-// Set changes a setting about sharing; an empty value takes it back.
+// Set changes a setting about sharing; an empty value removes it.
 func Set(ctx context.Context, s *custody.Desk, q rye.SetRequest) (*rye.Setting, error) {
 	err := changeSettings(ctx, s, func(set Settings) error {
 		delete(set, authorAsked)
@@ -220,8 +220,8 @@ func Set(ctx context.Context, s *custody.Desk, q rye.SetRequest) (*rye.Setting, 
 	return &rye.Setting{Name: q.Name, Value: q.Value, Origin: s.UserFile(SettingsFile)}, err
 }
 
-// who is whose name the user's commits in registries carry; zero where none was given: then
-// they have that of the namespace.
+// who is the name and address in the user's commits in registries; zero where none was given:
+// then the commits carry the namespace's.
 func (s Settings) who() store.Ident {
 	if s[authorEmail] == "" && s[authorName] == "" {
 		return store.Ident{}
@@ -236,8 +236,8 @@ func (s Settings) plain() []string {
 	return strings.Split(s[plainHosts], ",")
 }
 
-// gitUser begins to ask git for the user's name and address, and returns where they are to be
-// had: nil where the user said already what to publish.
+// gitUser starts to ask git for the user's name and address, and returns a function for the
+// answer: nil if the user has already decided about publishing them.
 func gitUser(s *custody.Desk) (user func() (name, email string), err error) {
 	set, err := readSettings(s)
 	if err != nil || set[authorEmail] != "" || set[authorName] != "" || set[authorAsked] != "" {
@@ -248,10 +248,10 @@ func gitUser(s *custody.Desk) (user func() (name, email string), err error) {
 	return user, nil
 }
 
-// askAuthor asks once whether the user publishes under the name and the address that git
-// knows: whoever reads a registry sees them, for ever, and a forge calls a signature verified
-// only beside an address that it knows. Where nobody can be asked nothing is said, and
-// nothing remembered. An answer that is not given does not keep anybody from publishing.
+// askAuthor asks once whether to publish under git's name and address for the user: every
+// reader of a registry sees them, for ever, and a forge calls a signature verified only beside
+// an address that it knows. If no one can be asked, nothing is published or remembered. A
+// missing answer does not stop anyone from publishing.
 func askAuthor(ctx context.Context, s *custody.Desk, user func() (name, email string)) error {
 	if user == nil {
 		return nil

@@ -20,23 +20,23 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// A catalogue has a line of JSON for every version, each of which has to be compared with its
-// one spelling. A search wants the items, at once. So what it needs of them is kept among the
-// caches when a catalogue was brought: a shelf, for each namespace. It can be deleted at any
-// time, and proves nothing: rye add looks at the catalogue itself.
+// A catalogue has a line of JSON for every version, and each has to be compared with its one
+// spelling. A search needs the items at once. So after a catalogue was fetched, the parts for
+// a search are kept among the caches: a shelf for each namespace. It can be deleted at any
+// time, and proves nothing: rye add reads the catalogue itself.
 //
 //	rye shelf 1 <SHA-256 of the rest>
 //	<namespace> <seq> <when it was brought, Unix> <versions> <files at hand> <files> <operation dated, Unix>
 //	acme/tool/hello <tab> 1.4.0 <tab> ok <tab> <published, Unix> <tab> <versions> <tab> <reason> <tab> <description>
 //
-// The lines are sorted as search.CompareEntries has it. No text of a catalogue holds a tab or
-// the end of a line.
+// The lines are sorted by search.CompareEntries. No text of a catalogue contains a tab or the
+// end of a line.
 const shelfHead = "rye shelf 1 "
 
 // maxShelf bounds a shelf, in bytes.
 const maxShelf = 64 << 20
 
-// shelfState is what a shelf says of the catalogue that it was made from.
+// shelfState is a shelf's description of its catalogue.
 type shelfState struct {
 	namespace   string
 	seq         uint64
@@ -48,7 +48,7 @@ type shelfState struct {
 
 func (s *shelfState) complete() bool { return s.have == s.parts }
 
-// shelfPath is where the shelf of a namespace is; "" where there is no cache.
+// shelfPath is the path of a namespace's shelf; "" where there is no cache.
 func shelfPath(s *custody.Desk, id, ns string) string {
 	digest, err := objects.ParseDigest(id)
 	if s.CacheDir == "" || err != nil {
@@ -57,7 +57,7 @@ func shelfPath(s *custody.Desk, id, ns string) string {
 	return filepath.Join(s.CacheDir, "shelves", digest.Hex(), ns+".txt")
 }
 
-// A maker makes a shelf from the lines of a catalogue, of which all of an item follow each other.
+// A maker makes a shelf from the lines of a catalogue, in which an item's lines are adjacent.
 type maker struct {
 	lines [][]byte
 	bytes int
@@ -66,7 +66,7 @@ type maker struct {
 	count int
 }
 
-// errFull says that a shelf would be too large.
+// errFull reports that a shelf would be too large.
 var errFull = errors.New("more than can be browsed")
 
 func (m *maker) add(e *oplog.Entry) error {
@@ -83,7 +83,7 @@ func (m *maker) add(e *oplog.Entry) error {
 	return nil
 }
 
-// end takes in the item that was begun.
+// end adds the current item.
 func (m *maker) end() {
 	if m.item == "" {
 		return
@@ -93,9 +93,8 @@ func (m *maker) end() {
 	m.lines, m.bytes, m.item = append(m.lines, line), m.bytes+len(line), ""
 }
 
-// newer reports whether of two versions of an item the first is the one that rye add would
-// rather take: what is there to be taken before what is not, releases before what precedes
-// them, and then by their order.
+// newer reports whether rye add would prefer the first of two versions of an item: usable ones
+// before others, releases before pre-releases, and then by their order.
 func newer(a, b *oplog.Entry) bool {
 	v, _ := objects.ParseVersion(a.Version) // the catalogue has no others
 	w, _ := objects.ParseVersion(b.Version)
@@ -132,14 +131,14 @@ func (m *maker) keep(path string, st shelfState) error {
 	return place.Cache(path, append(head, body...), 0o600)
 }
 
-// A shelf is the items of one namespace, as they were when its catalogue was brought.
+// A shelf holds the items of one namespace, from the time when its catalogue was fetched.
 type shelf struct {
 	shelfState
 	lines [][]byte
 }
 
-// readShelf reads one; nil where there is none. One that is not as it was written is an error
-// (Integrity), and is made anew by rye fetch --catalogue.
+// readShelf reads one; nil where there is none. A damaged one is an error (Integrity), and rye
+// fetch --catalogue makes it anew.
 func readShelf(path, ns string) (*shelf, error) {
 	raw, err := place.Read(path, maxShelf+(1<<10))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -193,7 +192,7 @@ func parseState(line string) (st shelfState, ok bool) {
 	return shelfState{f[0], uint64(n[0]), time.Unix(n[1], 0).UTC(), uint64(n[2]), int(n[3]), int(n[4]), time.Unix(n[5], 0).UTC()}, true
 }
 
-// offer is one line of a shelf, taken apart.
+// offer is one parsed line of a shelf.
 type offer struct {
 	item, version, status string
 	published             time.Time
@@ -202,7 +201,7 @@ type offer struct {
 }
 
 func parseOffer(line []byte) (o offer) {
-	f := strings.SplitN(strings.TrimSuffix(string(line), "\n"), "\t", 7) // parseShelf counted
+	f := strings.SplitN(strings.TrimSuffix(string(line), "\n"), "\t", 7) // parseShelf counted the tabs
 	at, _ := strconv.ParseInt(f[3], 10, 62)
 	o.versions, _ = strconv.Atoi(f[4])
 	o.item, o.version, o.status, o.published, o.reason, o.description = f[0], f[1], f[2], time.Unix(at, 0), f[5], f[6]

@@ -20,9 +20,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Sync brings what this machine knows of the project's registries up to date: of one, or
-// with no name of all. It fetches what is new of their logs, replays it, and refuses what
-// does not follow from what was seen before. It changes nothing in the project.
+// Sync updates this machine's knowledge of the project's registries: of one, or without a name
+// of all. It fetches new operations of their logs, replays them, and refuses those that
+// contradict earlier ones. It changes nothing in the project.
 func Sync(ctx context.Context, s *custody.Desk, q rye.RegistryRequest) ([]rye.RegistryInfo, error) {
 	names, faults := slices.Sorted(maps.Keys(s.Project.Registries)), error(nil)
 	if q.Registry != "" {
@@ -43,8 +43,8 @@ func Sync(ctx context.Context, s *custody.Desk, q rye.RegistryRequest) ([]rye.Re
 	return all, faults
 }
 
-// syncRegistry brings namespaces of one registry up to date. One that fails does not keep the
-// others from being verified, and their revocations and keys from being applied.
+// syncRegistry brings namespaces of one registry up to date. A failed one does not stop the
+// verification of the others, nor the use of their revocations and keys.
 func syncRegistry(ctx context.Context, s *custody.Desk, name string, namespaces []string) (rye.RegistryInfo, error) {
 	info, err := syncNamespaces(ctx, s, name, namespaces)
 	var failed registry.SyncError
@@ -87,14 +87,14 @@ func syncNamespaces(ctx context.Context, s *custody.Desk, name string, namespace
 	}
 	info.Seen = map[string]uint64{}
 	var faults error
-	var known []string // of these namespaces, those that are brought up to date
+	var known []string // the namespaces that were brought up to date
 	for _, ns := range namespaces {
 		st, err := reg.View(ns)
 		if fault.Is(err, fault.NotFound) {
 			continue // not claimed yet
 		}
 		if err == nil {
-			looked := lookAtLocked(ctx, s, reg, ns) // what a catalogue lacks keeps no key from being revoked
+			looked := lookAtLocked(ctx, s, reg, ns) // entries missing from a catalogue do not stop a key's revocation
 			err = errors.Join(UpdateTrust(ctx, s, reg, ns), looked)
 		}
 		if err != nil {
@@ -122,7 +122,7 @@ func syncNamespaces(ctx context.Context, s *custody.Desk, name string, namespace
 	return info, err
 }
 
-// unread says which namespaces have revocations that no host served.
+// unread warns of namespaces with revocations that no host served.
 func unread(reg *registry.Registry, namespaces []string) (warnings []string, err error) {
 	for _, ns := range namespaces {
 		n, err := reg.Unread(ns)
@@ -136,10 +136,10 @@ func unread(reg *registry.Registry, namespaces []string) (warnings []string, err
 	return warnings, nil
 }
 
-// mostSkipped bounds the malformed operations that are listed of a registry.
+// mostSkipped bounds the number of listed malformed operations of a registry.
 const mostSkipped = 64
 
-// tellSkipped adds the malformed operations of namespaces to what is said of their registry.
+// tellSkipped adds the malformed operations of namespaces to the report on their registry.
 func tellSkipped(info *rye.RegistryInfo, reg *registry.Registry, namespaces []string) error {
 	for _, ns := range namespaces {
 		all, err := reg.SkippedOf(ns)
@@ -160,8 +160,8 @@ func tellSkipped(info *rye.RegistryInfo, reg *registry.Registry, namespaces []st
 	return nil
 }
 
-// asSettled returns how far each namespace is, where nothing is new since all of it was
-// settled; nil where something is, or may be.
+// asSettled returns the position of each namespace, if nothing is new since all of them were
+// settled; nil if something is, or may be.
 func asSettled(ctx context.Context, reg *registry.Registry, what objects.Digest, namespaces []string) (map[string]uint64, error) {
 	same, err := reg.Unchanged(ctx, what, namespaces...)
 	if err != nil || !same {
@@ -177,9 +177,9 @@ func asSettled(ctx context.Context, reg *registry.Registry, what objects.Digest,
 	return seen, err
 }
 
-// settledBy digests everything that a fetch of a registry depends on beside the registry: the
-// trust store, the addresses and mirrors in the project, and the pins and namespaces in the
-// lock. When one of them changes, a settled registry is asked again.
+// settledBy digests the inputs of a registry's fetch other than the registry: the trust store,
+// the addresses and mirrors in the project, and the pins and namespaces in the lock. When one of
+// them changes, a settled registry is asked again.
 func settledBy(s *custody.Desk, name string, namespaces []string) (objects.Digest, error) {
 	epoch, err := s.Trust.Epoch()
 	lines := []string{epoch.String()}
@@ -200,8 +200,8 @@ func settledBy(s *custody.Desk, name string, namespaces []string) (objects.Diges
 	return objects.DigestOf([]byte(strings.Join(lines, "\n"))), err
 }
 
-// freshUntil is the first time at which the root does not call one of these namespaces fresh
-// any more; zero for never.
+// freshUntil is the end of the root's time for freshness of these namespaces, the earliest one;
+// zero for none.
 func freshUntil(root oplog.Root, namespaces []string) (until time.Time) {
 	for _, ns := range namespaces {
 		if g := root.Grant(ns); g != nil && !g.FreshUntil.IsZero() && (until.IsZero() || g.FreshUntil.Before(until)) {
@@ -211,8 +211,8 @@ func freshUntil(root oplog.Root, namespaces []string) (until time.Time) {
 	return until
 }
 
-// namespacesOf returns the namespaces of a registry that the project names: its own,
-// those of its scopes and those of its dependencies.
+// namespacesOf returns the project's namespaces from a registry: its own, and those in its scopes
+// and its dependencies.
 func namespacesOf(s *custody.Desk, name string) []string {
 	names := slices.Collect(maps.Keys(s.Project.Scopes))
 	for dep := range s.Project.Deps {
@@ -230,9 +230,9 @@ func namespacesOf(s *custody.Desk, name string) []string {
 	})
 }
 
-// UpdateTrust writes the keys that the verified log of a namespace binds it to into the trust
-// store, so that they hold offline too. Its revoked versions are remembered by registry, which
-// the trust store consults. The session still sees both as they were; see Session.WithTrust.
+// UpdateTrust writes the owners' keys in the verified log of a namespace into the trust store, so
+// that they hold offline too. Revoked versions are remembered by registry, which the trust store
+// consults. The session still has the old state of both; see Session.WithTrust.
 func UpdateTrust(ctx context.Context, s *custody.Desk, reg *registry.Registry, ns string) error {
 	b, err := reg.Binding(ns)
 	if err != nil {
@@ -251,10 +251,9 @@ func UpdateTrust(ctx context.Context, s *custody.Desk, reg *registry.Registry, n
 	return errors.Join(err, logged)
 }
 
-// boundKeys returns the keys of a namespace in the terms of the trust store, with what the
-// verified log holds of those that were retired: the only evidence for it, for the holder of
-// such a key can write a lock, too. Where that cannot be had, the lists that are there stay, and
-// the error says so.
+// boundKeys returns the keys of a namespace in the trust store's form. For retired keys it adds
+// their items in the verified log. Only the log is evidence for these, since the holder of such
+// a key can write a lock, too. Without the log the present lists stay, and the error says so.
 func boundKeys(ctx context.Context, s *custody.Desk, reg *registry.Registry, ns string, b registry.Binding) ([]trust.BoundKey, error) {
 	keys := b.Bound()
 	if !slices.ContainsFunc(keys, func(k trust.BoundKey) bool { return k.State == trust.Retired }) {
@@ -278,7 +277,7 @@ func boundKeys(ctx context.Context, s *custody.Desk, reg *registry.Registry, ns 
 	return keys, err
 }
 
-// lockedOf returns the items of a namespace that the lock pins to what a registry published.
+// lockedOf returns the items of a namespace that the lock pins from a registry.
 func lockedOf(s *custody.Desk, ns string) (refs []objects.Ref) {
 	if s.Lock == nil {
 		return nil
@@ -291,7 +290,7 @@ func lockedOf(s *custody.Desk, ns string) (refs []objects.Ref) {
 	return refs
 }
 
-// lookAtLocked brings what the catalogue says of the items that the lock pins.
+// lookAtLocked fetches the catalogue's entries of the locked items.
 func lookAtLocked(ctx context.Context, s *custody.Desk, reg *registry.Registry, ns string) error {
 	refs := lockedOf(s, ns)
 	if len(refs) == 0 {
@@ -300,8 +299,8 @@ func lookAtLocked(ctx context.Context, s *custody.Desk, reg *registry.Registry, 
 	return reg.Look(ctx, ns, refs...)
 }
 
-// AsLocked compares what the lock pins with its line in the catalogue. Where they differ one
-// of the two lies, and neither is used.
+// AsLocked compares an item's pin with its line in the catalogue. Where they differ one of the two
+// is wrong, and neither is used.
 func AsLocked(s *custody.Desk, reg *registry.Registry, ref objects.Ref) error {
 	pin, ok := PinOf(s.Lock, ref)
 	if !ok || pin.From == "" {
@@ -310,7 +309,7 @@ func AsLocked(s *custody.Desk, reg *registry.Registry, ref objects.Ref) error {
 	rel, err := reg.Release(ref, pin.Version)
 	switch {
 	case fault.Is(err, fault.NotFound), fault.Is(err, fault.Offline):
-		return nil // what the lock says of the log is compared apart
+		return nil // the lock's positions in the log are compared separately
 	case err == nil && rel.Sum != pin.SHA256:
 		return fault.New(fault.Integrity, "%w", &lockError{line: fmt.Sprintf("%s: pins %s@%s as %s, its registry says %s, and a version never changes",
 			shownLock, ref.Published(), pin.Version, pin.SHA256, rel.Sum)}).
@@ -319,8 +318,8 @@ func AsLocked(s *custody.Desk, reg *registry.Registry, ref objects.Ref) error {
 	return err
 }
 
-// UpdateRoots writes which keys hold the root of a registry into the trust store, after
-// its log, which begins at the pinned genesis, was verified to say so.
+// UpdateRoots writes a registry's root keys into the trust store, after a verification of its log,
+// which begins at the pinned genesis.
 func UpdateRoots(s *custody.Desk, id objects.Digest, root oplog.Root) error {
 	pinned, ok := s.Trust.Registry(id.String())
 	now := fingerprints(root.Keys)

@@ -16,15 +16,15 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Trailers that every commit of a thread has, first.
+// Trailers of every commit of a thread, in this order before the others.
 const (
 	trailerThread = "Rye-Thread"
 	trailerTurn   = "Rye-Turn"
 )
 
-// Commit adds turns to the branch of a thread, in one pack and with one move of the ref.
-// What is there already is passed over: the same turn gives the same commit, so a process
-// that died between two steps does both again.
+// Commit adds turns to the branch of a thread, in one pack and with one move of the ref. It skips
+// turns that are there already: the same turn gives the same commit, so a process that died
+// between two steps repeats both.
 func Commit(ctx context.Context, s *session.Session, q rye.BranchCommit) (tip string, err error) {
 	if err := CheckID(q.Thread); err != nil {
 		return "", err
@@ -82,7 +82,7 @@ func Commit(ctx context.Context, s *session.Session, q rye.BranchCommit) (tip st
 	return id.String(), nil
 }
 
-// addTurn puts one turn into a batch, after the commit before it; zero for the first.
+// addTurn adds one turn to a batch, after the commit before it; zero for the first.
 func addTurn(ctx context.Context, b *store.Batch, thread string, before store.OID, t rye.TurnCommit, key trust.Signer) (store.OID, error) {
 	var parents []store.OID
 	if !before.IsZero() {
@@ -107,7 +107,7 @@ func addTurn(ctx context.Context, b *store.Batch, thread string, before store.OI
 		Message: message(thread, t), Signer: trust.CommitSigner(key), Author: author(thread), When: t.Time.UTC()})
 }
 
-// message is the subject and the trailers; those that say which turn it is come first.
+// message is the subject and the trailers; the thread and the turn come first.
 func message(thread string, t rye.TurnCommit) string {
 	var b strings.Builder
 	b.WriteString(oneLine(t.Subject) + "\n\n")
@@ -122,8 +122,8 @@ func message(thread string, t rye.TurnCommit) string {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// author is who git says made the commits of a thread: the address names the thread, and no
-// mail reaches it.
+// author is git's author of a thread's commits: the address names the thread, and receives no
+// mail.
 func author(thread string) store.Ident {
 	return store.Ident{Name: "rye thread", Email: strings.ToLower(thread) + "@threads.rye.invalid"}
 }
@@ -145,7 +145,7 @@ func tipOf(repo *store.Repo, thread string) (store.OID, int, error) {
 	return id, turn, err
 }
 
-// turnOf reads which turn a commit of a thread is.
+// turnOf returns the number of the turn in a thread's commit.
 func turnOf(thread string, c *store.Commit) (int, error) {
 	var of string
 	turn := -1
@@ -192,7 +192,7 @@ func Branch(ctx context.Context, s *session.Session, thread string) (*rye.Branch
 	return &rye.BranchInfo{Ref: BranchRefs + thread, Tip: tip.String(), Turns: last + 1}, nil
 }
 
-// ReadTurn returns a file of one turn of a thread, of at most limit bytes.
+// ReadTurn returns a file of one turn of a thread, of at most maxFile bytes.
 func ReadTurn(ctx context.Context, s *session.Session, thread string, turn int, path string) ([]byte, error) {
 	repo, err := s.Stack.Project.Repo()
 	if err != nil || repo == nil {
@@ -215,7 +215,7 @@ func ReadTurn(ctx context.Context, s *session.Session, thread string, turn int, 
 	return nil, fault.New(fault.NotFound, "thread %s has no turn %d", thread, turn)
 }
 
-// maxFile bounds a file of a turn.
+// maxFile bounds a file of a turn, in bytes.
 const maxFile = 64 << 20
 
 func readAt(repo *store.Repo, c *store.Commit, path string) ([]byte, error) {
@@ -226,7 +226,7 @@ func readAt(repo *store.Repo, c *store.Commit, path string) ([]byte, error) {
 	return repo.Blob(e.ID, maxFile)
 }
 
-// signer is the key of a thread, which lies beside its journal while it lives.
+// signer is the key of a thread, which lies beside its journal while the thread lives.
 type signer struct {
 	key ed25519.PrivateKey
 	pub trust.PublicKey

@@ -14,12 +14,12 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// MaxPinned bounds the bytes of the items that the first commit of a thread holds. A thread
-// that may reach more has the rest by their digests.
+// MaxPinned bounds the bytes of the items in the first commit of a thread. Further items are there
+// by their digests only.
 const MaxPinned = 32 << 20
 
-// Followable refuses what a thread cannot follow. It is asked first: a tool would run where a
-// directive is only read.
+// Followable refuses a ref that a thread cannot follow. It is called first: a tool would run, while
+// a directive is only read.
 func Followable(ref objects.Ref) error {
 	if ref.Kind == objects.Directive {
 		return nil
@@ -31,9 +31,8 @@ func Followable(ref objects.Ref) error {
 	return err.Advise("rye list --kind directive shows what it can follow")
 }
 
-// Pin describes a directive and every item in use, as they are now: a thread begins with
-// them, and what differs later is refused to it. The directive's text with its inputs is not
-// filled in here.
+// Pin describes a directive and every item in use, as they are now: a thread begins with them, and
+// later differences are refused to it. It does not fill in the directive's text with its inputs.
 func Pin(ctx context.Context, s *session.Session, c rye.Caller, q rye.PinRequest) (*rye.Pinned, error) {
 	f, err := s.Stack.Find(ctx, q.Ref)
 	if err != nil {
@@ -56,9 +55,9 @@ func Pin(ctx context.Context, s *session.Session, c rye.Caller, q rye.PinRequest
 	return p, pinItems(ctx, s, p, reach)
 }
 
-// pinItems lists what is in use, with the bytes of what the capabilities reach. People go on
-// editing meanwhile: an item that changed since it was listed is pinned as it is now, and left
-// out where it may not be used now. Of the directive itself there is one version only.
+// pinItems lists the items in use, with the bytes of those within the capabilities. Other
+// processes may edit items meanwhile: an item that changed since the listing is pinned as it is
+// now, or left out if it may not be used now. A change of the directive itself is an error.
 func pinItems(ctx context.Context, s *session.Session, p *rye.Pinned, capabilities []string) error {
 	caps, err := policy.ParseCaps(dotted(capabilities))
 	if err != nil {
@@ -74,7 +73,7 @@ func pinItems(ctx context.Context, s *session.Session, p *rye.Pinned, capabiliti
 		pinned := rye.PinnedItem{Ref: r.Ref.String(), Space: r.Space.String(), SHA256: r.Sum.String()}
 		if r.Space == objects.System || !reached(caps, r.Ref) && r.Ref != p.Ref {
 			p.Items = append(p.Items, pinned)
-			continue // the library is one for all, and a release names it
+			continue // a release of the library is the same for everyone
 		}
 		f, err := s.Stack.Find(ctx, r.Ref)
 		if ctx.Err() != nil {
@@ -96,7 +95,7 @@ func pinItems(ctx context.Context, s *session.Session, p *rye.Pinned, capabiliti
 	return nil
 }
 
-// dotted spells capabilities with dots, as RYE OS's directives may have them with slashes.
+// dotted spells capabilities with dots; RYE OS's directives may have slashes.
 func dotted(capabilities []string) []string {
 	out := make([]string, len(capabilities))
 	for i, c := range capabilities {
@@ -105,12 +104,12 @@ func dotted(capabilities []string) []string {
 	return out
 }
 
-// reached reports whether anything may be done with an item.
+// reached reports whether a capability covers any verb on an item.
 func reached(caps policy.Caps, ref objects.Ref) bool {
 	return slices.ContainsFunc([]string{"execute", "load", "sign"}, func(verb string) bool { return caps.Covers(policy.Need(verb, ref)) })
 }
 
-// outputs are what a directive declares to return.
+// outputs are a directive's declared outputs.
 func outputs(declared []objects.Output) (all []rye.PinnedOutput) {
 	for _, o := range declared {
 		all = append(all, rye.PinnedOutput{Name: o.Name, Type: o.Type, Description: o.Description, Required: o.Required})
@@ -118,7 +117,7 @@ func outputs(declared []objects.Output) (all []rye.PinnedOutput) {
 	return all
 }
 
-// FillIn gives p the text for the model out of what executing its directive returned.
+// FillIn gives p the text for the model, from the result of executing its directive.
 func FillIn(p *rye.Pinned, res *rye.ExecuteResult) error {
 	if p.SHA256 != res.Chain[0].Integrity {
 		return fault.New(fault.Conflict, "%s changed while the thread was to begin", p.Ref).Advise("try again")

@@ -15,14 +15,14 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// BranchRefs are the branches of threads, a ULID each. No push takes them along.
+// BranchRefs are the branches of threads, named by ULIDs. A push does not include them.
 const BranchRefs = "refs/heads/threads/"
 
 // dirName is the directory beside the record.
 const dirName = "threads"
 
-// Dir returns the directory of the project's threads, which need not be there yet. A place
-// without a record has no threads: fault.Denied.
+// Dir returns the directory of the project's threads, which may not exist yet. Without a record
+// there are no threads: fault.Denied.
 func Dir(s *session.Session) (string, error) {
 	if s.Place.Dir == "" {
 		return "", fault.New(fault.Denied, "threads are kept beside the record, and there is none here: %w", s.Records.Err()).Advise("rye where")
@@ -34,7 +34,7 @@ func Dir(s *session.Session) (string, error) {
 	return dir, nil
 }
 
-// MakeDir is Dir that makes the record and the directory where they are missing.
+// MakeDir is Dir, and makes the record and the directory where they are missing.
 func MakeDir(s *session.Session) (string, error) {
 	dir, err := Dir(s)
 	if err != nil {
@@ -49,10 +49,10 @@ func MakeDir(s *session.Session) (string, error) {
 	return Dir(s)
 }
 
-// letters are those of ULIDs (Crockford's base32), in lower case.
+// letters are the alphabet of ULIDs (Crockford's base32), in lower case.
 const letters = "0123456789abcdefghjkmnpqrstvwxyz"
 
-// CheckID refuses what is not the id of a thread, before it becomes a path or a ref.
+// CheckID refuses a malformed thread id, before it becomes a path or a ref.
 func CheckID(id string) error {
 	if len(id) != 26 || strings.Trim(id, letters) != "" || id[0] > '7' {
 		return fault.New(fault.Usage, "thread %q: want a ULID, 26 digits and letters", id).Advise("rye thread list")

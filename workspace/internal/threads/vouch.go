@@ -13,16 +13,16 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// The key of this machine for threads. A server and a program that starts a thread cannot
-// ask for the passphrase of the user's key, so this one has none; in return it counts for
-// the description of threads and for nothing else: it signs in a namespace of its own, is
-// in no trust store, and lies outside of the directory of keys.
+// The key of this machine for threads. A server and a program that starts a thread cannot ask for
+// the passphrase of the user's key, so this one has none. In return it is trusted for the
+// description of threads only: it signs in a namespace of its own, is in no trust store, and lies
+// outside of the directory of keys.
 const (
 	keyName   = "threads.key" // in the configuration directory
 	namespace = "rye-thread"  // of its SSHSIG signatures
 )
 
-// Vouch signs the description of a thread, with a key that is made when there is none.
+// Vouch signs the description of a thread. It makes the key when there is none.
 func Vouch(ctx context.Context, h *session.Host, doc []byte) (string, error) {
 	k, err := machineKey(h)
 	if err != nil {
@@ -31,7 +31,7 @@ func Vouch(ctx context.Context, h *session.Host, doc []byte) (string, error) {
 	return trust.SignSSHSIG(ctx, k, namespace, doc)
 }
 
-// Vouched verifies what Vouch returned for doc, on this machine. Another key is
+// Vouched verifies a signature from Vouch for doc, on this machine. Another key is
 // fault.Untrusted.
 func Vouched(h *session.Host, doc []byte, sig string) error {
 	by, err := trust.VerifySSHSIG(sig, namespace, doc)
@@ -65,8 +65,8 @@ func machineKey(h *session.Host) (*trust.FileKey, error) {
 	return k, err
 }
 
-// signersName is the file, beside the journals, for git's gpg.ssh.allowedSignersFile: the
-// keys of threads, whose private halves are gone when they end.
+// signersName is the file, beside the journals, for git's gpg.ssh.allowedSignersFile: the keys of
+// threads, whose private halves are deleted at the end of a thread.
 const signersName = "allowed_signers"
 
 // announce adds the key of a thread to that file.
