@@ -42,8 +42,8 @@ type NewReport struct {
 	Next fault.Hint `json:"next"` // the command for the new file
 }
 
-// AddRequest takes items into the project. A path below .ai is recorded in place; any other
-// path is copied in under As and Kind; from a git repository every item below its .ai is
+// AddRequest takes items into the project. A path below .ai is recorded in place. Any other
+// path is copied in under As and Kind. From a git repository every item below its .ai is
 // added. Either Path or URL is set.
 type AddRequest struct {
 	Path   string // a file, a folder or an archive

@@ -52,7 +52,7 @@ func ClientNamed(token string) Caller {
 	return c
 }
 
-// Inside is a rye that was started within a run, for example by a tool: the person typed the
+// Inside is a rye that was started within a run, for example by a tool. The person typed the
 // tool's name and did not choose the tool's actions. It may search, load and execute. The
 // policy for clients applies to it, too. It is never a person: it signs nothing, approves
 // nothing, and changes neither policy nor trust.
@@ -67,9 +67,9 @@ func (c Caller) IsInside() bool { return c.name == insideName }
 
 // Program is a program that calls on its own behalf. It holds exactly these capabilities
 // (docs/format/capability.md), and without any it may do nothing. A malformed capability is
-// refused when a verb is called (fault.Malformed). The caller is never a person. name appears
-// in questions, in the log of verdicts and in the policy, which may narrow its use of items;
-// an empty name gives the zero Caller.
+// refused when a verb is called (fault.Malformed). The caller is never a person. The name
+// appears in questions, in the log of verdicts and in the policy, which may narrow its use of
+// items. An empty name gives the zero Caller.
 func Program(name string, capabilities ...string) Caller {
 	return Caller{name: name, caps: slices.Clone(capabilities)}
 }
@@ -87,7 +87,7 @@ type ThreadToken interface {
 const threadName = "thread"
 
 // Thread is an agent thread, with exactly the permissions in its token. It is never a person.
-// Questions and the policy treat it as an MCP client: the rules for clients and for "thread"
+// Questions and the policy treat it as an MCP client. The rules for clients and for "thread"
 // both apply, and sub_agent_policy too if another thread started it. Its token may deny
 // capabilities. Besides Search, Load, Execute and Sign it has only the verbs about threads
 // that its token names. A nil token, or one without a thread, gives the zero Caller.
@@ -142,9 +142,9 @@ func (c Caller) IsZero() bool { return c.name == "" }
 
 // May returns nil when the caller may use the verb, such as "add", "key.list" or
 // "thread.start", at a time. It is for verbs with the capability rye.<verb>; the policy also
-// judges verbs that name an item. May refuses with fault.Denied the zero Caller, an expired
-// one, one that lacks the capability or is denied it, and a thread for every verb that is not
-// about threads. It refuses with fault.Malformed a caller whose lists hold a malformed entry.
+// judges verbs that name an item. These refusals are fault.Denied: the zero Caller, an expired
+// one, one that lacks the capability or is denied it, and a thread for every other verb than
+// those about threads. A caller whose lists hold a malformed entry is fault.Malformed.
 func (c Caller) May(verb string, now time.Time) error {
 	if err := c.Check(verb, now); err != nil {
 		return err

@@ -295,7 +295,7 @@ type PolicyLogRequest struct {
 }
 
 // ServedCall is a call of a function that the serving process carries out itself, through
-// rye's own verbs, after every gate has let it pass (docs/format/builtin.md).
+// rye's own verbs. Every gate has let the call pass (docs/format/builtin.md).
 type ServedCall struct {
 	Function string          `json:"function"` // "threads/status"
 	Params   json.RawMessage `json:"params"`   // one object, as the schema of the function's tool wants it
@@ -310,9 +310,9 @@ type WebPage struct {
 	Markdown bool   // extract Markdown, not plain text
 }
 
-// Callback controls the calls that a tool makes to rye while it runs (docs/format/callback.md),
-// where a narrowed Caller is not enough: an agent thread has a token narrowed, and records
-// each call. It is safe for concurrent use.
+// Callback controls the calls that a tool makes to rye while it runs (docs/format/callback.md).
+// It serves callers for which a narrowed Caller is not enough: an agent thread has a token
+// narrowed, and records each call. It is safe for concurrent use.
 type Callback interface {
 	// Grant returns the caller for a tool's calls. It holds at most the tool's needs, until a
 	// time by which the run has ended; the zero time sets no end.

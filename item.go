@@ -13,9 +13,9 @@ type Ref = objects.Ref
 // package objects lists the states.
 type State = objects.State
 
-// Target names items as a person types them: a ref (tool:acme/hello), a published name
-// (acme/tool/hello), the path of a file, a bundle's id or directory and, where a request takes
-// several, a pattern of * and ? over refs.
+// Target names items as a person types them. It is a ref (tool:acme/hello), a published name
+// (acme/tool/hello), the path of a file, or a bundle's id or directory. Where a request takes
+// several, it may be a pattern of * and ? over refs.
 type Target string
 
 // ItemInfo describes one item of one space. A field is "" where an unreadable file does not
@@ -43,8 +43,8 @@ type ItemInfo struct {
 	Bundle      string   `json:"bundle,omitempty"`  // the bundle that contains it, or that it is
 	Shadows     []string `json:"shadows,omitempty"` // spaces below that hold the same ref
 
-	// Warning is one line: the registry's warning about this version of a dependency, with the
-	// version to take instead, or the extra files in a bundle's directory; "" for none.
+	// Warning is one line; "" for none. It is the registry's warning about this version of a
+	// dependency, with the version to take instead, or the extra files in a bundle's directory.
 	Warning string `json:"warning,omitempty"`
 
 	// Fields are extra fields that an extractor of the project or the user asks for.
@@ -170,8 +170,8 @@ type Hit struct {
 	Offer *Offer `json:"offer,omitempty"` // for an item that a registry offers
 }
 
-// HitWhy explains a score: the sum of the words' amounts, times Share, plus Whole; all this
-// times Behind, 1 + Fit, 1 + Pairs and 1 + Aim, divided by Most.
+// HitWhy explains a score. The sum of the words' amounts is multiplied by Share; Whole is
+// added. The result times Behind, 1 + Fit, 1 + Pairs and 1 + Aim is divided by Most.
 type HitWhy struct {
 	Words  []WordWhy `json:"words"`
 	Share  float64   `json:"share"`           // weighted share of the query's words that the item has

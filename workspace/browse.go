@@ -32,8 +32,8 @@ func (g Registry) Catalogue(ctx context.Context, c rye.Caller, q rye.CatalogueRe
 	return do(ctx, c, "fetch", g.working(g.project), share.Catalogues, q)
 }
 
-// Info shows a registry's answer about an item, a namespace or itself: asked now or, where
-// the registry cannot be asked, as last verified here, and how long ago that was.
+// Info shows a registry's answer about an item, a namespace or itself, as it is now. Where the
+// registry cannot be asked, it shows the last verified answer, and its age.
 func (g Registry) Info(ctx context.Context, c rye.Caller, q rye.PublishedRequest) (*rye.Published, error) {
 	return do(ctx, c, "registry.info", g.working(g.project), share.Info, q)
 }

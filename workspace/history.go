@@ -26,9 +26,9 @@ func (g History) Blame(ctx context.Context, c rye.Caller, q rye.BlameRequest) ([
 	return do(ctx, c, "blame", g.project, look.Blame, q)
 }
 
-// Diff compares working items of the project with their last recorded versions, either named
-// items or all that differ; with From, two versions of one item. A bundle is compared with
-// its manifest, a file at a time. It changes nothing.
+// Diff compares working items of the project with their last recorded versions: named items,
+// or all that differ. With From it compares two versions of one item. A bundle is compared
+// with its manifest, a file at a time. It changes nothing.
 func (g History) Diff(ctx context.Context, c rye.Caller, q rye.DiffRequest) ([]rye.ItemDiff, error) {
 	return do(ctx, c, "diff", g.of(q.Space), look.Diff, q)
 }

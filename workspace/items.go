@@ -23,8 +23,8 @@ func (w *Workspace) Status(ctx context.Context, c rye.Caller) ([]rye.ItemInfo, e
 }
 
 // Survey counts the items of the project by state, and returns, sorted by ref, the items that
-// need attention or have something to report. Items that are signed, recorded and alone at
-// their name are only counted, so a clean project of ten thousand items takes as long as git
+// need attention or have something to report. An item that is signed, recorded and alone at
+// its name is only counted. So a clean project of ten thousand items takes as long as git
 // status takes there. Otherwise it is Status.
 func (w *Workspace) Survey(ctx context.Context, c rye.Caller) (*rye.Survey, error) {
 	s, err := w.look(ctx, c, "status")
@@ -46,11 +46,11 @@ func (w *Workspace) Show(ctx context.Context, c rye.Caller, q rye.ShowRequest) (
 	return do(ctx, c, "show", w.working(w.enter), share.Show, q)
 }
 
-// Verify checks items as a use of them would: refs and paths as they resolve, or without
-// targets every item of the project and the user space. The error is the first refusal, so
-// its code tells the kind; the results are complete. Mistakes in the text of own items, by
-// the rules of their kind and of extractors, are reported without an error: they only keep
-// an item from being signed anew.
+// Verify checks items as a use of them would: refs and paths as they resolve. Without targets
+// it checks every item of the project and the user space. The error is the first refusal, so
+// its code shows the kind; the results are complete. Mistakes in the text of own items, by
+// the rules of their kind and of extractors, are reported without an error. They only keep
+// an item from being signed again.
 func (w *Workspace) Verify(ctx context.Context, c rye.Caller, q rye.VerifyRequest) ([]rye.VerifyResult, error) {
 	return do(ctx, c, "verify", w.enter, look.Verify, q)
 }
@@ -78,9 +78,9 @@ func (w *Workspace) Copy(ctx context.Context, c rye.Caller, q rye.CopyRequest) (
 	return do(ctx, c, "copy", w.working(w.enter), author.Copy, q)
 }
 
-// Ref parses a person's name for one item: a ref, a published name, the path of an item's
-// file below the project's or the user's .ai, or a short name that only one item has. Only a
-// short name needs a look at the spaces.
+// Ref parses a person's name for one item: a ref, a published name, or the path of an item's
+// file below the project's or the user's .ai. It also accepts a short name that only one item
+// has. Only for that it reads the spaces.
 func (w *Workspace) Ref(ctx context.Context, c rye.Caller, arg string) (rye.Ref, error) {
 	if ref, err := w.host.Ref(arg); err == nil {
 		return ref, nil
@@ -100,7 +100,7 @@ func (w *Workspace) Init(ctx context.Context, c rye.Caller, q rye.InitRequest) (
 
 // Add takes items into the project and records them as they are, signed or not, in one
 // commit. Recording an item does not make it trusted. Items from another git repository are
-// shown to a person first, and count only as far as their own signatures do.
+// shown to a person first, and are trusted only through their own signatures.
 func (w *Workspace) Add(ctx context.Context, c rye.Caller, q rye.AddRequest) ([]rye.AddReport, error) {
 	if q.URL == "" {
 		return do(ctx, c, "add", w.working(w.of(q.Space)), author.Add, q)

@@ -12,8 +12,8 @@ type Keys struct{ *rooms }
 // Keys returns the verbs about the user's own keys.
 func (w *Workspace) Keys() Keys { return Keys{&w.rooms} }
 
-// New makes a key, keeps it under its name and trusts it as the user's own, for the given
-// namespace or, when that is empty, for every free one.
+// New makes a key, keeps it under its name and trusts it as the user's own. The trust is for
+// the given namespace or, when that is empty, for every free one.
 func (g Keys) New(ctx context.Context, c rye.Caller, q rye.KeyNewRequest) (*rye.KeyInfo, error) {
 	if err := g.host.Permit(c, "key.new"); err != nil {
 		return nil, err

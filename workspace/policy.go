@@ -14,8 +14,8 @@ type Policy struct{ *rooms }
 // Policy returns the verbs about permission to run, and to use unsigned things.
 func (w *Workspace) Policy() Policy { return Policy{&w.rooms} }
 
-// Allow remembers that the user allows one tool in this project: its present plan, with
-// these parameters or with any, up to the tier of that run.
+// Allow remembers that the user allows one tool in this project. The approval is for its
+// present plan, with these parameters or with any, up to the tier of that run.
 func (g Policy) Allow(ctx context.Context, c rye.Caller, q rye.AllowRequest) (*rye.ApprovalInfo, error) {
 	return do(ctx, c, "policy.allow", g.working(g.enter), run.Allow, q)
 }
@@ -65,8 +65,8 @@ func (g Policy) Consent(ctx context.Context, c rye.Caller, q rye.PolicyConsentRe
 	return do(ctx, c, "policy.consent", g.working(g.enter), run.Consent, q)
 }
 
-// Elicitation adds an MCP client to the list of clients that show questions to a person,
-// on the word of a person at the terminal, or removes it from the list.
+// Elicitation adds an MCP client to the list of clients that show questions to a person, or
+// removes it. An addition needs the word of a person at the terminal.
 func (g Policy) Elicitation(ctx context.Context, c rye.Caller, q rye.ElicitationRequest) (*rye.ElicitationReport, error) {
 	return do(ctx, c, "policy.elicitation", g.working(g.enter), run.Elicitation, q)
 }

@@ -72,7 +72,7 @@ func (g Registry) Push(ctx context.Context, c rye.Caller, q rye.PushRequest) (*r
 	return do(ctx, c, "push", g.working(g.project), share.Push, q)
 }
 
-// Install brings registry items into the project: it selects a version, verifies it through
+// Install brings registry items into the project. It selects a version, verifies it through
 // its namespace's log, keeps its content in the project's store and pins it in the lock.
 // Without names it installs everything that rye.yaml asks for, at the lock's versions. A new
 // or changed item is shown and agreed to first.
@@ -80,10 +80,10 @@ func (g Registry) Install(ctx context.Context, c rye.Caller, q rye.InstallReques
 	return do(ctx, c, "install", g.working(g.project), install.Bring, q)
 }
 
-// Mark changes the status of published versions: "deprecate" warns of them, "yank" takes them
-// out of new selections, "unyank" takes both back, "revoke" forbids them for good, even where
-// they are locked, and "redact" also demands that their bytes be deleted. It is a signed
-// operation in the namespace's log; nothing published is ever deleted.
+// Mark changes the status of published versions. "deprecate" warns of them, "yank" takes them
+// out of new selections, and "unyank" takes both back. "revoke" forbids them for good, even
+// where they are locked, and "redact" also demands that their bytes be deleted. It is a
+// signed operation in the namespace's log; nothing published is ever deleted.
 func (g Registry) Mark(ctx context.Context, c rye.Caller, q rye.MarkRequest) (*rye.MarkReport, error) {
 	return do(ctx, c, "mark", g.working(g.project), govern.Mark, q)
 }
@@ -95,8 +95,8 @@ func (g Registry) Root(ctx context.Context, c rye.Caller, q rye.RegistryRequest)
 }
 
 // ChangeRoot changes the keys that hold the root of a registry, or how many must agree. Where
-// the signing key is enough, the change is made; otherwise it is written to a file, which
-// the others approve and one of them commits.
+// the signing key is enough, it makes the change. Otherwise it writes a proposal to a file,
+// which the others approve and one of them commits.
 func (g Registry) ChangeRoot(ctx context.Context, c rye.Caller, q rye.RootChangeRequest) (*rye.RootChange, error) {
 	return do(ctx, c, "registry.root.change", g.working(g.project), govern.ChangeRoot, q)
 }
@@ -116,7 +116,7 @@ func (g Registry) Grant(ctx context.Context, c rye.Caller, q rye.GrantRequest) (
 	return do(ctx, c, "registry.grant", g.working(g.project), govern.Grant, q)
 }
 
-// Checkpoint lets the root of a registry sign the positions of its namespaces: readers refuse
+// Checkpoint lets the root of a registry sign the positions of its namespaces. Readers refuse
 // older positions, and new readers need not replay the operations before them.
 func (g Registry) Checkpoint(ctx context.Context, c rye.Caller, q rye.CheckpointRequest) (*rye.RootChange, error) {
 	return do(ctx, c, "registry.checkpoint", g.working(g.project), govern.Checkpoint, q)

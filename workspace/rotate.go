@@ -13,9 +13,9 @@ import (
 )
 
 // Rotate replaces a key by a new one. In every registry namespace where the old key is
-// current, it adds the new one, with its own proof, and retires the old one; then the files
+// current, it adds the new one, with its own proof, and retires the old one. Then the files
 // change places. The old key stays the user's own for exactly the files that it signed in
-// the searched spaces, as they are and as they were recorded. With Resign the new key signs
+// the searched spaces, in their present and recorded versions. With Resign the new key signs
 // the working files again. An interrupted rotation continues when Rotate is called again:
 // until the last step the old key is the signing key. Beside an error the report shows the
 // completed steps; it is nil when nothing was planned.

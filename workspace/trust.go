@@ -40,8 +40,8 @@ func (g Trust) Unpin(ctx context.Context, c rye.Caller, q rye.TrustUnpinRequest)
 }
 
 // Deny denies a key, or the file with a digest, from now on and from any source. With q.Share
-// a signed line in .ai/denied takes a file back for everyone, and one in .ai/denied-keys
-// denies a key in namespaces that the user's key owns.
+// a signed line in .ai/denied takes a file back for everyone. One in .ai/denied-keys denies a
+// key in namespaces that the user's key owns.
 func (g Trust) Deny(ctx context.Context, c rye.Caller, q rye.TrustDenyRequest) (*rye.TrustChange, error) {
 	if err := g.host.Permit(c, "trust.deny"); err != nil {
 		return nil, err
@@ -81,20 +81,20 @@ func (g Trust) Import(ctx context.Context, c rye.Caller, q rye.TrustImportReques
 }
 
 // Explain lists, for each space that holds an item, the checks before its use there, and
-// their outcomes. The error is from the item that would be used, so its code tells the kind;
+// their outcomes. The error is from the item that would be used, so its code shows the kind;
 // the explanations are complete.
 func (g Trust) Explain(ctx context.Context, c rye.Caller, q rye.ItemRequest) ([]rye.TrustExplanation, error) {
 	return do(ctx, c, "trust.explain", g.enter, look.ExplainTrust, q)
 }
 
 // Statement shows everything for which the project's directory asks trust, and grants it:
-// after one question, or exactly the parts in q.Accept. Then it records the items that count.
+// after one question, or exactly the parts in q.Accept. Then it records the trusted items.
 // The report is returned beside an error where something remains ungranted.
 func (g Trust) Statement(ctx context.Context, c rye.Caller, q rye.TrustRequest) (*rye.TrustStatement, error) {
 	return do(ctx, c, "trust", g.working(g.foreign), g.statement, q)
 }
 
-// statement lists the signatures for the question, and records the items that then count.
+// statement lists the signatures for the question, and records the items trusted after it.
 func (g Trust) statement(ctx context.Context, s *custody.Desk, q rye.TrustRequest) (*rye.TrustStatement, error) {
 	files, err := look.Signatures(ctx, s.Session)
 	if err != nil {

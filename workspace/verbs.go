@@ -30,8 +30,8 @@ func (w *Workspace) Search(ctx context.Context, c rye.Caller, q rye.SearchReques
 	return w.finder.Search(ctx, s, c, q)
 }
 
-// Load returns one verified item, from the highest space that holds it or from a named one,
-// and with q.Destination copies it there byte for byte.
+// Load returns one verified item, from the highest space that holds it or from a named one.
+// With q.Destination it also copies the item there, byte for byte.
 func (w *Workspace) Load(ctx context.Context, c rye.Caller, q rye.LoadRequest) (*rye.LoadResult, error) {
 	s, err := w.visit(c, "load")
 	if err != nil {
@@ -50,8 +50,9 @@ func (w *Workspace) Load(ctx context.Context, c rye.Caller, q rye.LoadRequest) (
 
 // Execute runs a tool exactly as signed, or returns the text of a directive or a knowledge
 // entry. The gates have one order for every caller: integrity, capability, parameters, lock,
-// policy (tier, commands, approval), consent to unsigned things (.env, a project's
-// interpreter), hosts, gaps of the sandbox, run. A dry run passes every gate but the last.
+// policy (tier, commands, approval), consent to unsigned things, hosts, gaps of the sandbox,
+// run. Unsigned things are .env files and a project's interpreter. A dry run passes every
+// gate but the last.
 func (w *Workspace) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest) (*rye.ExecuteResult, error) {
 	if err := w.host.Require(c, "execute"); err != nil {
 		return nil, err

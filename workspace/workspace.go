@@ -70,8 +70,8 @@ type Options struct {
 	Page func(context.Context, rye.WebPage) ([]byte, error)
 
 	// Serve does the work of a library tool that asks rye itself, such as for the state of an
-	// agent thread, on behalf of a caller that has passed every gate. It returns one JSON
-	// value. With nil such tools are refused.
+	// agent thread. The caller has passed every gate. It returns one JSON value. With nil such
+	// tools are refused.
 	Serve func(context.Context, rye.Caller, rye.ServedCall) (json.RawMessage, error)
 
 	// Helper starts a program, such as this one, that passes the arguments after it to
@@ -79,7 +79,7 @@ type Options struct {
 	// nil reads the data in this process.
 	Helper []string
 
-	// Self returns the program that runs builtins, which is rye, and its build: the build
+	// Self returns the program that runs builtins, which is rye, and its build. The build
 	// that asks must also answer. nil when this program cannot run builtins.
 	Self func() (program, build string, err error)
 

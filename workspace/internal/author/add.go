@@ -72,7 +72,7 @@ func (in *addition) preview() []rye.AddReport {
 }
 
 // itemsAt reads the items of a request: one file, or every item of a folder below .ai except
-// those in bundles. p is the path below .ai, "" for a path elsewhere.
+// the members of bundles. The path below .ai is p, "" for a path elsewhere.
 func itemsAt(ctx context.Context, s *custody.Desk, l *space.Layer, q rye.AddRequest, p string, bundles []string) ([]*objects.Item, error) {
 	if q.Text != nil {
 		it, err := itemIn(s, l, q, "")
@@ -113,7 +113,7 @@ func parseFile(l *space.Layer, p string) (*objects.Item, error) {
 	return objects.Parse(p, raw)
 }
 
-// itemIn reads the item in one file, which lies at p below .ai or, with "", elsewhere.
+// itemIn reads the item in one file, at p below .ai or, with "", elsewhere.
 func itemIn(s *custody.Desk, l *space.Layer, q rye.AddRequest, p string) (*objects.Item, error) {
 	if p != "" {
 		if q.As != "" || q.Kind != "" {

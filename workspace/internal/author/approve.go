@@ -54,8 +54,8 @@ func (g *signing) approve(ctx context.Context, c rye.Caller, all []*draft) error
 	return yes.Use()
 }
 
-// where names the place of the files: a server may have several projects, and files in the
-// user space count in all of them.
+// where names the place of the files: a server may have several projects, and each of them
+// uses the files in the user space.
 func (g *signing) where() string {
 	if g.layer.Space == objects.User {
 		return "in your own space, which every project of yours uses"
@@ -63,8 +63,8 @@ func (g *signing) where() string {
 	return "in " + g.ProjectDir
 }
 
-// signQuestion is the question about a caller's request to sign, with the command by which a
-// person signs without a question; a text that is not on disk has no such command.
+// signQuestion is the question about a caller's request to sign. It names the command by which
+// a person signs without a question, except for a text that is not on disk.
 func signQuestion(c rye.Caller, q rye.SignRequest, n int) rye.Question {
 	if q.Content != "" {
 		return rye.Question{Topic: "sign", Text: c.Who() + " asks to write this file and to sign it with your key"}
@@ -77,7 +77,7 @@ func signQuestion(c rye.Caller, q rye.SignRequest, n int) rye.Question {
 }
 
 // Offer shows the user an item of the project that was refused because they have not signed
-// it as it is, and asks whether to sign it and run it. It reports whether the item is signed
+// it as it is. It asks whether to sign and run it, and reports whether the item is signed
 // now. The shown bytes are signed, even when the file changes while the user reads. An item
 // that cannot be signed, or cannot be shown whole, is not offered. The error is a failure to
 // write the signature, or an ended context.

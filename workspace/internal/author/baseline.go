@@ -13,7 +13,7 @@ import (
 
 // Baseline records the trusted working items, after the user granted their signers' requests:
 // history begins with these items. Without a record, or a key to sign its commit, it records
-// nothing and notes this in the report: items verify and run without a record.
+// nothing and notes this in the report. Items verify and run without a record.
 func Baseline(ctx context.Context, s *custody.Desk, rep *rye.TrustStatement) error {
 	if s.Place.Dir == "" {
 		rep.Note = "nothing was recorded: there is no data directory"

@@ -58,8 +58,8 @@ func entryVersion(l *space.Layer, dir string) string {
 	return ""
 }
 
-// oldManifest returns the manifest that lies in a directory; nil where there is none, and
-// where it cannot be read: then a new one takes its place.
+// oldManifest returns the manifest in a directory. It returns nil where there is none, and for
+// an unreadable one, which a new one replaces.
 func oldManifest(l *space.Layer, dir string) (*objects.Manifest, []byte) {
 	raw, err := l.Read(manifestIn(dir))
 	if err != nil {
@@ -83,7 +83,7 @@ func checkPlace(m *objects.Manifest, dir string) error {
 }
 
 // newExecutable returns a file that could be executed after this signing and could not
-// before: one that begins with "#!", or a tool. "" stands for none.
+// before: one that begins with "#!", or a tool. "" is none.
 func newExecutable(old *objects.Manifest, files []store.Change, dir string) string {
 	for _, c := range files {
 		p := strings.TrimPrefix(c.Path, dir+"/")

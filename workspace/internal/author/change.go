@@ -175,8 +175,8 @@ func draftOf(l *space.Layer, ref objects.Ref, read func(objects.Ref) (*objects.I
 	return it, err
 }
 
-// recordedBlobs returns a function for the recorded blob at a path in a layer, for n calls:
-// looking one up in a wide folder costs as much as reading the folder.
+// recordedBlobs returns a function for the recorded blob at a path in a layer, for n calls.
+// Looking one up in a wide folder costs as much as reading the folder.
 func recordedBlobs(ctx context.Context, l *space.Layer, n int) (func(p string) (store.OID, error), error) {
 	if n <= 16 {
 		return l.RecordedBlob, nil

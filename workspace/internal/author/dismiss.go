@@ -63,7 +63,7 @@ func cmpNotFound(err error, c *rye.TrustChange, why error) error {
 }
 
 // countsFor returns the namespaces that a key is declared for in the project, was granted
-// here, or is bound to, as far as they are in asked; nil asks for all.
+// here, or is bound to. Only namespaces in asked are returned; nil asks for all.
 func countsFor(s *custody.Desk, signers *trust.Signers, fp objects.Fingerprint, asked []string) (all []string) {
 	if k, ok := signers.Key(fp); ok {
 		all = signers.Of(k)

@@ -92,8 +92,8 @@ func (g *signing) signItem(ctx context.Context, d *draft, it *objects.Item) erro
 	return err
 }
 
-// saysNothing reports whether a file in tools/ is most likely no tool: data beside tools, in
-// no language of a runtime, without a signature line and without metadata.
+// saysNothing reports whether a file in tools/ is most likely no tool, but data beside tools.
+// It is in no language of a runtime, and has no signature line and no metadata.
 func saysNothing(it *objects.Item) bool {
 	return it.Ref.Kind == objects.Tool && it.Signature == nil && it.Legacy == nil && len(it.Meta.Fields) == 0 &&
 		!bytes.HasPrefix(it.Raw, []byte("#!")) && !slices.Contains(programs, path.Ext(it.Path))
@@ -101,8 +101,8 @@ func saysNothing(it *objects.Item) bool {
 
 var programs = []string{".py", ".sh", ".bash", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".yaml", ".yml"}
 
-// denied refuses content that the user denied or its signer took back: a new signature would
-// make a different file of it, outside the denial. unverified is the error from Verify.
+// denied refuses content that the user denied or its signer took back. A new signature would
+// make a different file of it, outside the denial. The error from Verify is unverified.
 func (g *signing) denied(it *objects.Item, v trust.Verified, unverified error) error {
 	if unverified == nil {
 		return g.Stack.Taken.Denies(v, g.Trust)
@@ -113,8 +113,8 @@ func (g *signing) denied(it *objects.Item, v trust.Verified, unverified error) e
 	return nil
 }
 
-// withoutLine returns the draft of a file whose signature line has text on its wrong side: a
-// line appended to a file stands below the signature. The draft lacks the signature line.
+// withoutLine returns the draft of a file whose signature line has text on its wrong side, for
+// example a line that was appended below the signature. The draft lacks the signature line.
 // That line has to be the recorded version's; any other may be content. For every other file
 // the error is found.
 func (g *signing) withoutLine(ctx context.Context, ref objects.Ref, found error) (*objects.Item, error) {

@@ -81,8 +81,8 @@ func Init(ctx context.Context, h *session.Host, keys *custody.Keys, q rye.InitRe
 	return rep, finish(ctx, h, fresh, rep)
 }
 
-// finish trusts the user's own keys in a project that Init itself made, unless signed items
-// lay there before: their owners are a question, as in an existing project.
+// finish trusts the user's own keys in a project that Init itself made. If signed items lay
+// there before, their owners are a question, as in an existing project.
 func finish(ctx context.Context, h *session.Host, fresh bool, rep *rye.InitReport) error {
 	found, err := itemsOf(ctx, h)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // A proposal is an item that arrives as a text: its sender has no files here. Nothing of it
-// is kept before a person agreed to the whole of it; then it is written and signed in one
+// is kept before a person agreed to the whole of it. Then it is written and signed in one
 // step, as if that person had written it.
 
 // proposed makes the draft of the text in a request. An existing file with the same text is
@@ -50,7 +50,7 @@ func (g *signing) proposed(ctx context.Context, ref objects.Ref) *draft {
 	return d
 }
 
-// lies returns where the file of ref is, and its bytes; "" and nil for none.
+// lies returns the path of the file of ref, and its bytes; "" and nil for none.
 func lies(l *space.Layer, ref objects.Ref) (p string, raw []byte, err error) {
 	if p, err = l.Locate(ref); err == nil && p != "" {
 		raw, err = l.Read(p)
@@ -67,8 +67,8 @@ func unsigned(p string, raw []byte) []byte {
 	return raw
 }
 
-// replaces shows the effect of a proposal on the existing file: the change, if the file is the
-// user's own; else the removed lines, and then the whole text.
+// replaces shows the effect of a proposal on the existing file. For the user's own file that is
+// the change; for any other the removed lines, and then the whole text.
 func (g *signing) replaces(d *draft, body []byte) []string {
 	if d.there == nil {
 		return append([]string{"new:"}, diff.Lines("", string(body))...)

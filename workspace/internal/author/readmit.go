@@ -9,8 +9,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// Readmit records a removed item that is back, after a person agreed that it counts again.
-// Where it cannot be recorded the user is told, and asked again next time.
+// Readmit records a removed item that is back, after a person agreed to its use. If it cannot
+// be recorded, the user gets a notice, and the same question next time.
 func Readmit(ctx context.Context, s *custody.Desk, f space.Found) {
 	l, err := s.Stack.Layer(f.Space)
 	if err == nil {

@@ -16,7 +16,7 @@ import (
 
 // Restore brings back the recorded file of an item: its space's version at a commit, or the
 // last one. It first records a different file in that place. An old version that the user
-// asked for counts again.
+// asked for is valid again.
 func Restore(ctx context.Context, s *custody.Desk, q rye.RestoreRequest) (*rye.AddReport, error) {
 	l, err := changeable(ctx, s, q.Space, q.DryRun)
 	if err != nil {

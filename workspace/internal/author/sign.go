@@ -61,8 +61,8 @@ func Sign(ctx context.Context, s *custody.Desk, c rye.Caller, q rye.SignRequest)
 	return rep, err
 }
 
-// maySign refuses a caller that may not sign one of the items, a caller other than a person
-// that asks for a bundle, and a text without exactly one named item.
+// maySign refuses a caller that may not sign one of the items. It refuses bundles for callers
+// other than a person, and a text without exactly one named item.
 func maySign(s *custody.Desk, c rye.Caller, q rye.SignRequest, refs []objects.Ref, bundles []string) error {
 	for _, ref := range refs {
 		if err := s.Allow(c, "sign", ref); err != nil {
@@ -218,7 +218,7 @@ func (g *signing) compare(ctx context.Context, d *draft, recorded func(p string)
 	return g.anew(ctx, d, f.Item, f.Past.After(g.now))
 }
 
-// anew signs an item again, although it has a valid signature of ours.
+// anew signs an item again, although it has a valid signature of the user's.
 func (g *signing) anew(ctx context.Context, d *draft, it *objects.Item, now time.Time) error {
 	raw, err := trust.SignItem(ctx, g.key, it, g.scope, now)
 	if err == nil {

@@ -57,7 +57,7 @@ func WithFirst(rep *rye.SignReport, first []rye.SignResult) *rye.SignReport {
 }
 
 // overrideLegacy asks once about all items with a line of RYE OS that would override the
-// standard library's, and lets the user's own keys sign them here.
+// standard library's. After a yes, the user's own keys may sign them here.
 func overrideLegacy(ctx context.Context, s *custody.Desk, l *space.Layer, refs []objects.Ref) error {
 	read := l.Drafts(refs)
 	var over []objects.Ref

@@ -11,21 +11,22 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 )
 
-// A signature vouches: the signer answers for an item as if they had written it. An item with
+// A signature means that its owner answers for an item as if they had written it. An item with
 // another's signature is therefore signed by name only, one at a time, after a look at its
-// signer and its text; a request for many items skips it.
+// signer and its text. A request for many items skips it.
 
 // otherSigner is the other signer of an item that the user is about to sign.
 type otherSigner struct {
 	key string // fingerprint, or RYE OS's 16 digits
 	who string // the same, with the user's name for the key
-	err error  // why the signature does not count here; nil when it does
+	err error  // why the signature is not trusted here; nil when it is
 }
 
 // foreignTo returns the signer of an item whose signature is not the user's: a valid one, one
-// by a denied key, or one by a key that is unknown here. refused is the error from
-// trust.Verify. It is nil for the user's own keys, retired ones too, for an unsigned item, and
-// for an item that was edited after a known key signed it: no signature covers its text.
+// by a denied key, or one by a key that is unknown here. The error from trust.Verify is
+// refused. It is nil for an unsigned item, and for the user's own keys, retired ones too. It
+// is also nil for an item that was edited after a known key signed it: then no signature
+// covers the text.
 func foreignTo(st *trust.Store, it *objects.Item, refused error) *otherSigner {
 	if it.Signature == nil {
 		if it.Legacy == nil || !fault.Is(refused, fault.Revoked) {
@@ -53,15 +54,15 @@ func nameOf(st *trust.Store, fp objects.Fingerprint) string {
 	return fp.String()
 }
 
-// named reports whether a request is about one item or bundle that a user typed: no pattern,
-// and no list, which a shell makes of a pattern.
+// named reports whether a request is about one item or bundle that a user typed. A pattern is
+// not, nor is a list, which a shell makes of a pattern.
 func named(q rye.SignRequest) bool {
 	return !q.All && len(q.Targets) == 1 && !strings.ContainsAny(string(q.Targets[0]), "*?")
 }
 
 // passOver notes on d its other signer, and reports whether the request skips it because of
-// that: then d is finished. --check skips items by others, and fails them if
-// they do not count here.
+// that: then d is finished. --check skips items by others, and fails them if they are not
+// trusted here.
 func (g *signing) passOver(d *draft, it *objects.Item, refused error) bool {
 	if d.before = foreignTo(g.Trust, it, refused); d.before == nil {
 		return false

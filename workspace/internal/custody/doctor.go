@@ -31,7 +31,7 @@ func (ks *Keys) Check(ctx context.Context) rye.DoctorCheck {
 	return session.Checked("key", pub.String()+" at "+ks.Path(ks.Key), ks.usable(pub))
 }
 
-// usable explains why signatures by the user's key would not count: it was denied, or the
+// usable explains why signatures by the user's key would not be trusted: it was denied, or the
 // trust store does not list it. An unreadable store is reported elsewhere.
 func (ks *Keys) usable(pub trust.PublicKey) error {
 	st, err := trust.LoadStore(ks.host.TrustPath())

@@ -61,7 +61,7 @@ func whereIs(e rye.TrustEntry) string {
 }
 
 // Override lets this directory replace an item of a reserved or bound namespace by one that
-// the user's keys signed, and declares that in rye.yaml, for others who share the project.
+// the user's keys signed. It declares that in rye.yaml, for others who share the project.
 // Only the user's trust store can grant this.
 func Override(ctx context.Context, s *session.Session, q rye.TrustOverrideRequest) (*rye.TrustChange, error) {
 	if err := q.Ref.Check(); err != nil {
@@ -171,7 +171,7 @@ func forgetOverride(st *trust.Store, at trust.Site, ref objects.Ref) error {
 	return nil
 }
 
-// Forget takes grants back: the grants to a key, in every directory; a part of this
+// Forget takes grants back. These are the grants to a key, in every directory; a part of this
 // directory's statement, named by its digest; or all grants to a project, in each directory
 // that has its id. The project is a genesis id, a directory, or "" for this one.
 func Forget(h *session.Host, q rye.TrustForgetRequest) (*rye.TrustChange, error) {
@@ -202,7 +202,7 @@ func forgotten(h *session.Host, subject string) (match func(trust.Grant) bool, n
 	return func(g trust.Grant) bool { return g.Project == id }, id, err
 }
 
-// grantedTo reports whether a grant lets a key count for something.
+// grantedTo reports whether a grant trusts a key with something.
 func grantedTo(g trust.Grant, fp objects.Fingerprint) bool {
 	_, of := g.Cut()
 	switch g.Kind {
@@ -261,7 +261,7 @@ func projectID(h *session.Host, project string) (string, error) {
 	return c.Project, nil
 }
 
-// where lists the places in which a key is to count.
+// where lists the places in which a key is to be trusted.
 type where struct {
 	user bool        // the user space
 	site *trust.Site // this project's directory; nil for no project
@@ -283,7 +283,7 @@ func whereIn(s *session.Session, space string) (where, error) {
 	return w, nil
 }
 
-// pin lets a key count in these places, in addition to its other namespaces.
+// pin trusts a key in these places, in addition to its other namespaces.
 func (w where) pin(s *session.Session, st *trust.Store, p trust.Pin) error {
 	if w.user {
 		if err := st.PinMore(p); err != nil {
@@ -303,7 +303,7 @@ func (w where) pin(s *session.Session, st *trust.Store, p trust.Pin) error {
 	return st.GrantAgain(s.Now(), s.Stack.Declared, grants...)
 }
 
-// declare lists the key in the project. Without any other declared key, no other counts.
+// declare lists the key in the project. Only declared keys are trusted there.
 func (w where) declare(s *session.Session, p trust.Pin) error {
 	if w.site == nil {
 		return nil

@@ -83,8 +83,8 @@ func checkKeyName(name string) error {
 	return nil
 }
 
-// Generate makes a key, keeps it under its name and trusts it as the user's own, for the given
-// namespace or, when that is empty, for every free one.
+// Generate makes a key, keeps it under its name and trusts it as the user's own. The trust is
+// for the given namespace or, when that is empty, for every free one.
 func (ks *Keys) Generate(q rye.KeyNewRequest) (*rye.KeyInfo, error) {
 	name := cmp.Or(q.Name, ks.Key)
 	if q.Name == "" && Held(name) {

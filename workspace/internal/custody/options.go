@@ -35,7 +35,7 @@ type Options struct {
 	// Page extracts the text of a web page; nil for none.
 	Page func(context.Context, rye.WebPage) ([]byte, error)
 
-	// Self returns the program that runs builtins, which is rye, and its build: the build
+	// Self returns the program that runs builtins, which is rye, and its build. The build
 	// that asks must also answer. nil when this program cannot run builtins.
 	Self func() (program, build string, err error)
 

@@ -18,8 +18,8 @@ import (
 )
 
 // Rotation is the replacement of one key file by a new one. Until Finish the old key is the
-// signing key, and the new one lies beside it, so an interrupted rotation can continue with
-// the same new key.
+// signing key, and the new one is beside it. So an interrupted rotation can continue with the
+// same new key.
 type Rotation struct {
 	keys *Keys
 
@@ -65,7 +65,7 @@ func (ks *Keys) PlanRotation(ctx context.Context, name string) (*Rotation, error
 	return r, err
 }
 
-// newPath is where the new key lies until Finish.
+// newPath is the path of the new key until Finish.
 func (r *Rotation) newPath() string { return r.Old.Path + nextSuffix }
 
 // Open opens the old key, and either opens an interrupted rotation's new key or makes one and

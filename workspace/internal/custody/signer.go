@@ -81,8 +81,8 @@ func (ks *Keys) explainMissing(err error) error {
 	return err
 }
 
-// aside returns the command that moves a damaged key file out of the directory of keys; none
-// for a file in another place, which the user named.
+// aside returns the command that moves a damaged key file out of the directory of keys. It
+// returns none for a file in another place, which the user named.
 func aside(h *session.Host, path string) fault.Hint {
 	raw, err := place.Read(path, maxDamaged)
 	if err != nil || filepath.Dir(path) != h.KeyDir() {
@@ -190,7 +190,7 @@ func (s *serviceSigner) Sign(ctx context.Context, message []byte) ([]byte, error
 }
 
 // Known refuses a signing key that is retired (fault.Revoked) or unknown to the trust store
-// (fault.Untrusted): its new signatures would not count here.
+// (fault.Untrusted): its new signatures would not be trusted here.
 func (ks *Keys) Known(st *trust.Store, k trust.Signer) error { return known(ks, st, k.Public()) }
 
 func known(ks *Keys, st *trust.Store, pub trust.PublicKey) error {

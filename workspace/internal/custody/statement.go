@@ -243,7 +243,7 @@ func (a *asking) declares(f session.SignedFile) bool {
 }
 
 // note writes the parts into the report, with their states in a trust store. The user's own
-// keys are granted as soon as they count here.
+// keys are granted as soon as they are trusted here.
 func (a *asking) note(parts []trust.Part, now *trust.Store, accepted []trust.Part) {
 	missing := a.statement.Missing(now, a.s.Site(), a.s.Stack.Declared)
 	isIn := func(list []trust.Part, p trust.Part) bool {

@@ -73,7 +73,7 @@ func (ks *Keys) importHeld(ctx context.Context, q rye.KeyImportRequest, namespac
 	return info, ks.Claim(k, info.Name, namespaces...)
 }
 
-// mayImport refuses a key that the user denied: an import would not make it count.
+// mayImport refuses a key that the user denied: an import would not make it trusted.
 func (ks *Keys) mayImport(pub trust.PublicKey) error {
 	st, err := trust.LoadStore(ks.host.TrustPath())
 	if err != nil {

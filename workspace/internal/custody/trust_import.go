@@ -24,8 +24,8 @@ const (
 	maxTrustedFile  = 16 << 10 // bytes; one more is read, to be refused
 )
 
-// ImportPins pins keys that RYE OS trusted, for the given namespaces: in RYE OS each of them
-// counted for everything. The keys are shown first; as in Pin a flag may agree only when the
+// ImportPins pins keys that RYE OS trusted, for the given namespaces: RYE OS trusted each of
+// them for everything. The keys are shown first; as in Pin a flag may agree only when the
 // fingerprints were given. Files are refused one by one; the error is the first refusal, and
 // the keys of the other files are pinned.
 func ImportPins(ctx context.Context, s *session.Session, q rye.TrustImportRequest) (*rye.TrustImport, error) {
@@ -97,7 +97,7 @@ func trustedFiles(from string) ([]string, error) {
 			files = append(files, filepath.Join(from, e.Name()))
 		}
 	}
-	// Files that name an owner come first: of one key in two files the first counts.
+	// Files that name an owner come first: of one key in two files the first is used.
 	slices.SortStableFunc(files, func(a, b string) int { return strings.Compare(filepath.Ext(b), filepath.Ext(a)) })
 	switch {
 	case len(files) == 0:
@@ -113,7 +113,7 @@ type importing struct {
 	q     rye.TrustImportRequest
 	rep   *rye.TrustImport
 	s     *session.Session
-	in    where              // where the keys are to count
+	in    where              // where to trust the keys
 	keys  []trust.TrustedKey // keys to pin
 	seen  map[trust.PublicKey]bool
 	first error // error of the first refused file

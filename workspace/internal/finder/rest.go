@@ -8,7 +8,7 @@ import (
 )
 
 // restAfter is the time after the last search until a long-lived program releases the data
-// kept for the next one: the next search then takes as long as the first.
+// kept for the next one. The next search then takes as long as the first.
 const restAfter = 30 * time.Second
 
 // rest is the timer for this.

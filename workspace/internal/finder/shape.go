@@ -97,8 +97,8 @@ func (b *shelf) call(s *session.Session, sh *shape, part string) {
 // spot is the place of a part's document.
 func (b *shelf) spot(p search.Part, doc int) spot { return spot{b.look, int(b.rows[p.Entry[doc]])} }
 
-// wanted reports for each row of each look whether it is searched: it is an item, wanted, the
-// first of its ref, and no space above has the ref.
+// wanted reports for each row of each look whether it is searched. It has to be an item,
+// wanted, the first of its ref, and no space above may have the ref.
 func wanted(looks []*space.Look, want func(objects.Ref) bool) [][]bool {
 	all := make([][]bool, len(looks))
 	for n, k := range looks {

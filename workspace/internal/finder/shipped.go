@@ -10,7 +10,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// shipped remembers the last look at the library, which is compiled in: the verdict on it
+// shipped remembers the last look at the library, which is compiled in. The verdict on it
 // depends on nothing but the extractors and the trust store.
 type shipped struct {
 	mu   sync.Mutex

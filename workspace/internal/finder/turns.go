@@ -109,7 +109,7 @@ func scopeOfTurns(q rye.SearchRequest) (scope, error) {
 	return in, err
 }
 
-// rankTurns answers a query from an index of the turns, and from newer turns without one.
+// rankTurns answers a query from an index of the turns, and from turns that it lacks so far.
 func (f *Finder) rankTurns(ctx context.Context, s *session.Session, turns *Turns, q rye.SearchRequest, query *search.Query) (*rye.SearchResult, error) {
 	words, notes := f.words.words(ctx, s, f.index.Stem)
 	o := search.Options{Stem: f.index.Stem, Words: words, Explain: q.Explain, Most: max(q.Offset, 0) + limitOf(q)}

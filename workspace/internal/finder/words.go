@@ -71,8 +71,8 @@ func (k *known) words(ctx context.Context, s *session.Session, stem func(string)
 	return k.is, notes
 }
 
-// Making a vocabulary takes longer than a search, so its text is kept among the caches, after
-// a line with the digest of its sources and of the text.
+// Making a vocabulary takes longer than a search, so its text is kept among the caches. Its
+// first line is the digest of its sources and of the text.
 const wordsFile = "words.txt"
 
 // wordsVersion is the version of the stemming and of the file's form.

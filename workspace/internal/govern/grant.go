@@ -54,7 +54,7 @@ func Grant(ctx context.Context, s *custody.Desk, q rye.GrantRequest) (*rye.RootC
 }
 
 // usedUp reports whether a namespace where several keys must agree already derives from a
-// grant: then an equal new grant has an effect, and rescues it (docs/format/registry.md).
+// grant. Then an equal new grant has an effect, and rescues it (docs/format/registry.md).
 func (r *root) usedUp(g *oplog.Grant) bool {
 	st, err := r.reg.View(g.Namespace)
 	return err == nil && st.Threshold > 1 && st.Grant >= g.Since

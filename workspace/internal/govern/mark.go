@@ -12,10 +12,10 @@ import (
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
-// Mark changes the status of published versions: "deprecate" warns of them, "yank" takes them
-// out of new selections, "unyank" takes both back, "revoke" forbids them for good, even where
-// they are locked, and "redact" also demands that their bytes be deleted: see Rebuild. It is a
-// signed operation in the namespace's log.
+// Mark changes the status of published versions. "deprecate" warns of them, "yank" takes them
+// out of new selections, and "unyank" takes both back. "revoke" forbids them for good, even
+// where they are locked, and "redact" also demands that their bytes be deleted: see Rebuild.
+// It is a signed operation in the namespace's log.
 func Mark(ctx context.Context, s *custody.Desk, q rye.MarkRequest) (*rye.MarkReport, error) {
 	do := oplog.OpKind(q.Do)
 	if !slices.Contains(registry.Marks, do) {

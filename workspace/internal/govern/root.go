@@ -33,8 +33,8 @@ func Root(ctx context.Context, s *custody.Desk, q rye.RegistryRequest) (*rye.Roo
 }
 
 // ChangeRoot changes the keys that hold the root of a registry, or how many must agree. Where
-// the signing key is enough, the change is made; otherwise it is written to a file, which the
-// others approve and one of them commits.
+// the signing key is enough, it makes the change. Otherwise it writes a proposal to a file,
+// which the others approve and one of them commits.
 func ChangeRoot(ctx context.Context, s *custody.Desk, q rye.RootChangeRequest) (*rye.RootChange, error) {
 	r, err := openRoot(ctx, s, q.Registry, true)
 	if err != nil {

@@ -52,8 +52,8 @@ func RotatedBindings(s *custody.Desk, key trust.PublicKey, local bool) ([]rye.Ro
 	return all, nil
 }
 
-// PatternsToSign returns the patterns of the items that the new key has to sign again: a
-// retired key does not count for working files of a namespace that a registry binds.
+// PatternsToSign returns the patterns of the items that the new key has to sign again. A
+// retired key is not trusted for working files of a namespace that a registry binds.
 func PatternsToSign(all []rye.RotatedBinding) []string {
 	var patterns []string
 	for _, b := range all {
@@ -125,7 +125,7 @@ type rotating struct {
 }
 
 // addKey publishes the new key with its proof, signed by the old key. Where others must agree
-// it leaves a proposal for them and stops: until then the old key stays the signing key, and
+// it leaves a proposal for them and stops. Until then the old key stays the signing key, and
 // the rotation continues when it is called again.
 func (r rotating) addKey(ctx context.Context) error {
 	st, err := r.reg.View(r.ns)

@@ -14,7 +14,7 @@ import (
 )
 
 // acceptRef is the item that lists the findings that a project accepts (docs/format/audit.md).
-// It is signed, and counts as far as its signer does: neither an audited item nor a file that
+// It is signed, and trusted as far as its signer is: neither an audited item nor a file that
 // arrived with it can accept findings.
 var acceptRef = objects.Ref{Kind: objects.Config, ID: "local/audit"}
 

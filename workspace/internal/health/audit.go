@@ -140,7 +140,7 @@ func drifted(ctx context.Context, d *custody.Desk) (all []rye.AuditFinding) {
 	return all
 }
 
-// said reports the registries' last known warnings about the versions in the lock.
+// said reports the registries' last known warnings about the locked versions.
 func said(s *session.Session) (all []rye.AuditFinding, err error) {
 	if s.Lock == nil {
 		return nil, nil

@@ -69,7 +69,7 @@ func surveyOf(ctx context.Context, s *session.Session) (*survey, error) {
 
 const runsThrough = "runs through"
 
-// note keeps the references of one finding. The highest space's facts about an item count.
+// note keeps the references of one finding. The highest space's facts about an item are used.
 func (v *survey) note(f space.Finding) {
 	if f.Ref.Kind == "" || f.Item == nil {
 		return

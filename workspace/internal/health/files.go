@@ -19,7 +19,7 @@ import (
 // maxFiles bounds the number of files read in one project.
 const maxFiles = 200_000
 
-// source is one text: a file of the project, or the bytes of an item that lies in the record.
+// source is one text: a file of the project, or the bytes of an item in the record.
 type source struct {
 	item string
 	path string // below the project; "" for bytes

@@ -120,8 +120,8 @@ func (a *arrival) overtaken(before, now *chain.Lock) bool {
 }
 
 // pin keeps the content of an arrival in the project's store, unless it is there, and writes
-// the item into the lock, with the position of its namespace: a minimum for everyone with this
-// lock.
+// the item into the lock. It also writes the position of the item's namespace: a minimum for
+// everyone with this lock.
 func (a *arrival) pin(ctx context.Context, s *session.Session, lock *chain.Lock, rep *rye.InstallReport) error {
 	repo, err := s.Stack.Project.Repo()
 	if err != nil {

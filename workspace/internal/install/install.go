@@ -19,7 +19,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
-// Install brings registry items into the project: it selects a version, verifies it through
+// Install brings registry items into the project. It selects a version, verifies it through
 // its namespace's log, keeps its content in the project's store and pins it in the lock.
 // Without names it installs everything that rye.yaml asks for, at the lock's versions. New
 // and changed items are shown together, and agreed to first.

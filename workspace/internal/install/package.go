@@ -83,8 +83,8 @@ func describedNeeds(it *objects.Item) objects.Needs {
 	return objects.Needs{Declared: true, Read: []string{"."}}
 }
 
-// free refuses a package with a ref that the project, the lock or another arrival has, and an
-// item that is a member of a package.
+// free refuses a package with a ref that the project, the lock or another arrival has. It also
+// refuses an item that is a member of a package.
 func (in *installation) free(ctx context.Context, a *arrival) error {
 	ref := a.release.Entry.Ref
 	taken := func(ref objects.Ref, by string) error {

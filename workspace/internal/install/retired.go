@@ -12,7 +12,7 @@ import (
 )
 
 // learn updates the trust store before a version by a retired key is verified. Such a key is
-// trusted only for the log's items that were looked at, and this item was looked at after the
+// trusted only for items in the log that were looked at. This item was looked at after the
 // last update of the trust store.
 func (in *installation) learn(ctx context.Context, reg *registry.Registry, rel oplog.Release) error {
 	b, err := reg.Binding(rel.Namespace)

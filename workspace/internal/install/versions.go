@@ -22,8 +22,8 @@ import (
 // version with a lower position is local, and in no catalogue.
 const firstLine = 2
 
-// versions lists the versions of an item to choose from: the project's own item, the pinned
-// version that stays because no one asked for the item, or else the registry's versions.
+// versions lists the versions of an item to choose from. These are the project's own item, the
+// pinned version that stays because no one asked for the item, or else the registry's versions.
 func (in *installation) versions(ctx context.Context, ref objects.Ref) ([]resolve.Version, error) {
 	if mine, ok, err := in.own(ctx, ref); ok || err != nil {
 		return mine, err

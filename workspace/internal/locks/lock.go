@@ -147,8 +147,8 @@ func renewed(ctx context.Context, s *session.Session) (*chain.Lock, error) {
 	return lock, err
 }
 
-// Stdlib returns the pin of the standard library in this program, and keeps its bytes in
-// the project's store, if there is one: its commit is the same everywhere.
+// Stdlib returns the pin of the standard library in this program. It keeps its bytes in the
+// project's store, if there is one: its commit is the same everywhere.
 func Stdlib(ctx context.Context, s *session.Session) (*chain.StdlibPin, error) {
 	system, err := s.System()
 	if err != nil {

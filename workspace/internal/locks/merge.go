@@ -17,10 +17,9 @@ import (
 )
 
 // Merge merges two locks entry by entry. Where both sides changed one, it takes the later log
-// position, the later version of a registry's item, and the pin of a project's item that fits
-// the present file. An entry that no rule decides is a Drift error that names every such
-// entry; the result then shows both sides between git's markers, and no verb reads it before
-// it is merged.
+// position, or the later version of a registry's item. Of a project's item it takes the pin
+// that fits the present file. A Drift error names every entry that no rule decides; the result
+// then shows both sides between git's markers, and no verb reads it before it is merged.
 func Merge(_ context.Context, h *session.Host, q rye.LockMergeRequest) (*rye.LockMergeReport, error) {
 	choices, err := choicesOf(h, q.Prefer)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 )
 
 // Library returns the source of an execution's plan, and the session for it. A locked item
-// runs on the standard library that it was locked with, as long as a store here keeps that,
-// so that a new rye breaks no lock.
+// runs on the standard library that it was locked with, if a store here still has that. So a
+// new rye breaks no lock.
 func Library(s *session.Session, q rye.ExecuteRequest) (*session.Session, chain.Library, error) {
 	if q.Pinned && (s.Lock == nil || s.Lock.Stdlib == nil) {
 		return nil, nil, noLock(q.Ref)
@@ -28,7 +28,7 @@ func Library(s *session.Session, q rye.ExecuteRequest) (*session.Session, chain.
 				s = s.WithSystem(system)
 			} else if q.Pinned {
 				return nil, nil, fault.Wrap(err, "execute %s", q.Ref)
-			} // else the lock says what is wrong with today's
+			} // else the lock's check reports the difference to today's
 		}
 	}
 	if q.Pinned {
@@ -87,8 +87,8 @@ func (p pinned) FindFrom(ctx context.Context, _ objects.Space, ref objects.Ref) 
 	return l, p.s.Lock.MatchItem(l)
 }
 
-// Around returns the files beside the tool when it was locked: the files in the working tree
-// if they are the same, else those in the newest matching record.
+// Around returns the files beside the tool when it was locked. They come from the working tree
+// if they are the same there, else from the newest matching record.
 func (p pinned) Around(ctx context.Context, tool chain.Link, d chain.Deps) ([]chain.Source, error) {
 	if tool.Origin != nil {
 		return inUse{p.s}.aroundLocked(ctx, tool, d)

@@ -75,7 +75,7 @@ func systemBundle(s *session.Session, arg string) (*rye.BundleInfo, bool, error)
 	return info, true, err
 }
 
-// strayBundle checks a bundle outside every space, by the keys that count here.
+// strayBundle checks a bundle outside every space, by the keys that are trusted here.
 func strayBundle(s *session.Session, dir string) (*rye.BundleInfo, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -183,7 +183,7 @@ func refuseBundle(b *rye.BundleInfo, err error) {
 func BundleRef(id objects.ID) string { return objects.BundleRef(id).String() }
 
 // BundleTarget returns the directory of the bundle that a user named by its id, its directory
-// or its manifest, if the directory or the record has a manifest.
+// or its manifest. The directory or the record has to have a manifest.
 func BundleTarget(l *space.Layer, t rye.Target) (string, bool) {
 	dir, ok := bundleDir(l, string(t))
 	if !ok {
@@ -314,7 +314,7 @@ func BundlesAt(ctx context.Context, l *space.Layer, p string) ([]string, error) 
 	}), nil
 }
 
-// InAny reports whether a file lies in one of the directories.
+// InAny reports whether a file is in one of the directories.
 func InAny(dirs []string, p string) bool {
 	return slices.ContainsFunc(dirs, func(dir string) bool { return strings.HasPrefix(p, dir+"/") })
 }

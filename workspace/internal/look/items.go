@@ -108,9 +108,9 @@ func reportTaken(ctx context.Context, s *session.Session) error {
 }
 
 // Survey counts the items of the project by state, and returns, sorted by ref, the items that
-// need attention or have something to report. Items that are signed, recorded and alone at
-// their name are only counted, so that a clean project of ten thousand items takes as long as
-// git status takes there. Otherwise it is Status.
+// need attention or have something to report. An item that is signed, recorded and alone at
+// its name is only counted. So a clean project of ten thousand items takes as long as git
+// status takes there. Otherwise it is Status.
 func Survey(ctx context.Context, s *session.Session) (sum *rye.Survey, err error) {
 	k, err := Space(ctx, s, objects.Project)
 	if err != nil {
@@ -181,7 +181,7 @@ func describeAll(rows []space.Row) []rye.ItemInfo {
 }
 
 // twinOf returns the path of another file for the ref of row i, in rows sorted by ref. A tool
-// beside them may load both; neither can be executed by its ref.
+// beside them may load both; neither can be used by its ref.
 func twinOf(rows []space.Row, i int) string {
 	for _, j := range [...]int{i - 1, i + 1} {
 		if j >= 0 && j < len(rows) && rows[j].Ref == rows[i].Ref && rows[i].Ref.Kind != "" &&

@@ -14,9 +14,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Log lists the commits of the project's space or the user's, or of one item, newest first, at
-// most q.Limit of them (0 is 50), with q.Patch also the changes of each. It also reports other
-// directories with a record of this project.
+// Log lists the commits of the project's space or the user's, or of one item, newest first. It
+// lists at most q.Limit of them (0 is 50), with q.Patch also the changes of each. It also
+// reports other directories with a record of this project.
 func Log(ctx context.Context, s *session.Session, q rye.LogRequest) ([]rye.LogEntry, error) {
 	limit := cmp.Or(q.Limit, 50)
 	if limit < 0 {

@@ -15,9 +15,10 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Problems returns the reasons why an item of the space cannot be signed there: violations of
-// the rules of its kind, and of the space's extractors. An extractor is checked only against
-// the format of extractors, and not by other extractors: so a broken one can always be fixed.
+// Problems returns the reasons why an item of the space cannot be signed there. They are
+// violations of the rules of its kind, and of the space's extractors. An extractor is checked
+// only against the format of extractors, and not by other extractors: so a broken one can
+// always be fixed.
 func Problems(ctx context.Context, s *session.Session, in objects.Space, it *objects.Item) ([]objects.Problem, error) {
 	have := it.Validate()
 	if _, is := extract.KindOf(it.Ref); is {

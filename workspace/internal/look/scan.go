@@ -38,8 +38,7 @@ func Scan(ctx context.Context, s *session.Session, sp objects.Space, each func(s
 	return append(found, lockedBeside(s, func(ref objects.Ref) bool { return own[ref] })...), nil
 }
 
-// lockedBeside returns the pinned items of registries, except those that a file of the project
-// overrides.
+// lockedBeside returns the pinned items of registries that no file of the project overrides.
 func lockedBeside(s *session.Session, own func(objects.Ref) bool) []space.Finding {
 	refs := slices.DeleteFunc(session.LockedRefs(s), own)
 	return s.Stack.ScanLock(refs)

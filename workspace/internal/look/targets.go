@@ -29,7 +29,7 @@ func (n *Named) Path(ref objects.Ref) string {
 }
 
 // ItemsAndBundles resolves a user's targets to the refs of working files and the directories of
-// bundles. all stands for every item and every bundle of the layer, as the target * does. An
+// bundles. With all, or the target *, it returns every item and every bundle of the layer. An
 // item that only a bundle verifies stands for that bundle.
 func ItemsAndBundles(ctx context.Context, s *session.Session, l *space.Layer, args []rye.Target, all bool) (n Named, err error) {
 	var rest []rye.Target
@@ -79,7 +79,8 @@ func ItemsAndBundles(ctx context.Context, s *session.Session, l *space.Layer, ar
 }
 
 // targets resolves a user's targets to the refs of working files. A target is a ref, a path, or
-// a pattern in which * stands for any text and ? for one character. all stands for every item.
+// a pattern in which * stands for any text and ? for one character. With all it returns every
+// item.
 func targets(ctx context.Context, s *session.Session, files *tree, args []rye.Target, all bool) ([]objects.Ref, error) {
 	var refs []objects.Ref
 	seen := map[objects.Ref]bool{}

@@ -14,11 +14,11 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Verify checks items as a use of them would: refs and paths as they resolve, or without
-// targets every item of the project and the user space. The error is the first refusal, so
-// that its code tells the kind; the results are complete. Mistakes in the text of own items,
-// by the rules of their kind and of extractors, are reported without an error: they only keep
-// an item from being signed anew.
+// Verify checks items as a use of them would: refs and paths as they resolve. Without targets
+// it checks every item of the project and the user space. The error is the first refusal, so
+// that its code shows the kind; the results are complete. Mistakes in the text of own items,
+// by the rules of their kind and of extractors, are reported without an error. They only keep
+// an item from being signed again.
 func Verify(ctx context.Context, s *session.Session, q rye.VerifyRequest) ([]rye.VerifyResult, error) {
 	found, err := findTargets(ctx, s, q.Targets)
 	r := reading{ctx: ctx, s: s, q: q}
@@ -114,7 +114,7 @@ func scanLayers(ctx context.Context, s *session.Session, each func(space.Finding
 }
 
 // ExplainTrust lists, for each space that holds an item, the checks before its use there, and
-// their outcomes. The error is from the item that would be used, so that its code tells the
+// their outcomes. The error is from the item that would be used, so that its code shows the
 // kind; the explanations are complete.
 func ExplainTrust(ctx context.Context, s *session.Session, q rye.ItemRequest) ([]rye.TrustExplanation, error) {
 	var all []rye.TrustExplanation

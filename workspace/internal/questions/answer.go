@@ -12,7 +12,7 @@ import (
 )
 
 // List returns the user's questions that have not ended, in any project and outside of all, the
-// oldest first: open ones, and ones with an unused answer.
+// oldest first. They are open, or have an unused answer.
 func List(h *session.Host) ([]rye.OpenQuestion, error) {
 	all, err := everywhere(h)
 	var list []rye.OpenQuestion

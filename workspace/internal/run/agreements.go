@@ -99,8 +99,8 @@ func withAll(a consent.Agreed, things []consent.Thing) consent.Agreed {
 }
 
 // Consent remembers that the user lets a tool use .env files, the project's interpreter or
-// environment variables: for the tool's present bytes and the present content of those things.
-// With q.Forget it takes the consent back.
+// environment variables. This is for the tool's present bytes and the present content of those
+// things. With q.Forget it takes the consent back.
 func Consent(ctx context.Context, s *custody.Desk, q rye.PolicyConsentRequest) ([]rye.ConsentReport, error) {
 	plan, err := locks.Plan(ctx, s.Session, q.Ref)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Allow remembers that the user allows one tool in this project, up to the tier of that run:
-// its present plan, with these parameters or with any.
+// Allow remembers that the user allows one tool in this project, up to the tier of that run. The
+// approval is for its present plan, with these parameters or with any.
 func Allow(ctx context.Context, s *custody.Desk, q rye.AllowRequest) (*rye.ApprovalInfo, error) {
 	plan, err := locks.Plan(ctx, s.Session, q.Ref)
 	if err != nil {

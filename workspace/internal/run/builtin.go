@@ -46,8 +46,8 @@ func (r *Runner) runBuiltin(ctx context.Context, s *custody.Desk, j *job) (outco
 
 // narrow reduces the right to write the whole project to the directories right below it that a
 // call is about. A file in the project's own directory, or below a missing one, needs a right
-// on the project, which the kernel extends to .ai and .git: then the function's own checks
-// protect those.
+// on the project. The kernel extends that right to .ai and .git, so then the function's own
+// checks protect those.
 func narrow(b *primitive.Sandbox, project string, targets []string) {
 	if len(targets) == 0 || !slices.Contains(b.Write, project) {
 		return

@@ -116,7 +116,7 @@ func takesEnv(plan *chain.Plan) bool { return plan.Primitive() == chain.HTTP && 
 // published reports whether a registry published the tool.
 func published(plan *chain.Plan) bool { return plan.Links[0].Verified.Scope().Registry != "" }
 
-// onlyFor is the tool that an agreement is bound to, "" for none: an agreement for the user's
+// onlyFor is the tool that an agreement is bound to, "" for none. An agreement for the user's
 // own items does not extend to published ones.
 func onlyFor(plan *chain.Plan) string {
 	if published(plan) {

@@ -21,8 +21,9 @@ import (
 
 // Execute runs a tool exactly as signed, or returns the text of a directive or a knowledge
 // entry. The gates have one order for every caller: integrity, capability, parameters, lock,
-// policy (tier, commands, approval), consent to unsigned things (.env, a project's
-// interpreter), hosts, gaps of the sandbox, run. A dry run passes every gate but the last.
+// policy (tier, commands, approval), consent to unsigned things, hosts, gaps of the sandbox,
+// run. Unsigned things are .env files and a project's interpreter. A dry run passes every gate
+// but the last.
 func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest) (*rye.ExecuteResult, error) {
 	j := &job{caller: c, q: q, watch: newStopwatch()}
 	if q.Ref.Kind == objects.Tool { // nothing else runs

@@ -9,8 +9,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// acceptGaps asks about a tool that declares to write the whole project, where no part can be
-// excluded from that: without namespaces the kernel's rules have no exceptions. A tool without
+// acceptGaps asks about a tool that declares to write the whole project, if no part can be
+// excluded from that. Without namespaces the kernel's rules have no exceptions. A tool without
 // declarations gets only the present entries of the project, and needs no question; a function
 // of rye's own excludes those parts itself.
 func (j *job) acceptGaps(ctx context.Context, s *custody.Desk) error {

@@ -104,8 +104,8 @@ func fillInputs(it *objects.Item, got map[string]any, texts bool) (map[string]an
 	return inputs, nil
 }
 
-// fits refuses a value of another type than its input. -p name=3 passes a text; if that is a
-// value of the type, the advice shows how to pass it as one.
+// fits refuses a value of another type than its input. With -p name=3 a parameter is a text; if
+// that is a value of the type, the advice shows how to pass it as one.
 func fits(ref objects.Ref, in objects.Input, v any) error {
 	wrong := in.Fit(v)
 	if wrong == "" {

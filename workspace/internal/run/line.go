@@ -107,7 +107,7 @@ func (r *called) grant(until time.Time) (*rye.CallbackGrant, error) {
 	if r.asked.Callback != nil {
 		return r.asked.Callback.Grant(r.tool, r.needs, until)
 	}
-	if c.Thread() != "" { // only a thread's token decides what it may hand on
+	if c.Thread() != "" { // a thread's token alone decides this
 		return &rye.CallbackGrant{Caller: rye.Program(c.Name()), Denied: r.needs}, nil
 	}
 	if c.IsPerson() {

@@ -10,8 +10,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// offer asks a person at the terminal whether to sign an item of the project and run it, when
-// they have not signed it as it is. Without a yes the refusal stands.
+// offer asks a person at the terminal whether to sign and run an item of the project that they
+// have not signed as it is. Without a yes the refusal remains.
 func offer(ctx context.Context, s *custody.Desk, c rye.Caller, ref objects.Ref, refused error) (space.Found, error) {
 	if !c.IsPerson() {
 		return space.Found{}, refused

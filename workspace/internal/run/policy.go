@@ -123,8 +123,8 @@ func demanded() primitive.Tier {
 	return primitive.Best()
 }
 
-// tier is the required sandbox of a run: the usual one, or a stronger one where the policy or
-// an item of the chain demands it.
+// tier is the required sandbox of a run: the usual one, or a stronger one that the policy or an
+// item of the chain demands.
 func tier(s *custody.Desk, plan *chain.Plan) (primitive.Tier, error) {
 	rules, err := s.Rules()
 	if err != nil {

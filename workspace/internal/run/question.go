@@ -221,8 +221,8 @@ func fold(lines []string) (out []string) {
 }
 
 // unchanged reads everything again after a question, and refuses to go on if it differs from
-// the agreed subject: a file that was changed and signed anew, another interpreter, another
-// directory, or a policy that refuses now. Then the answers are void.
+// the agreed subject. Examples are a file that was changed and signed again, another
+// interpreter, another directory, or a policy that refuses now. Then the answers are void.
 func (r *Runner) unchanged(ctx context.Context, j *job) error {
 	if !j.agreed.asked {
 		return nil

@@ -43,8 +43,8 @@ func sentVariables(s *custody.Desk, plan *chain.Plan, vars map[string]string) (n
 	return slices.Compact(names)
 }
 
-// secretsOf is the consent that a request needs before it sends values from outside: for these
-// variables, and for these bytes by other signers. nil is none. Values are not part of it: a
+// secretsOf is the consent that a request needs before it sends values from outside; nil is none.
+// It is for these variables, and for these bytes by other signers. Values are not part of it: a
 // new password needs no question.
 func secretsOf(s *custody.Desk, plan *chain.Plan, vars map[string]string) *consent.Thing {
 	names := sentVariables(s, plan, vars)

@@ -115,8 +115,8 @@ func known(dirs ...string) []string {
 	return slices.DeleteFunc(dirs, func(dir string) bool { return dir == "" })
 }
 
-// transcripts returns the directory of threads' transcripts, if there is one: the tools of one
-// thread do not read those of another.
+// transcripts returns the directory of threads' transcripts, if there is one: the tools of a
+// thread read no other thread's.
 func transcripts(s *custody.Desk) string {
 	if s.ProjectDir == "" {
 		return ""

@@ -18,9 +18,9 @@ import (
 var sound sync.Map
 
 // CheckConfig refuses (fault.Auth) a configuration directory through which someone else could
-// change the user's trust: none or a relative one, one that others may write, one in a
-// project, and one in the project's git checkout, where a branch or an archive brings its
-// files. A missing directory counts as empty.
+// change the user's trust. That is none or a relative one, one that others may write, one in a
+// project, and one in the project's git checkout. A branch or an archive brings a checkout's
+// files. A missing directory is empty.
 func CheckConfig(h *Host) error { return checkConfigOf(nil, h) }
 
 func checkConfigOf(look *place.Look, h *Host) error {

@@ -48,8 +48,8 @@ type Historian interface {
 	// Blame returns, for each line of a file in a commit, the commit that introduced it.
 	Blame(ctx context.Context, r *store.Repo, at store.OID, path string) ([]store.OID, error)
 
-	// Patches calls visit for each file that differs between two commits. from or to is "" for
-	// a missing side; hunks, called before visit returns or not at all, compares them.
+	// Patches calls visit for each file that differs between two commits. For a missing side,
+	// from or to is "". It may call hunks, which compares the two, before visit returns.
 	Patches(ctx context.Context, r *store.Repo, old, now store.OID, visit func(from, to string, hunks func() ([]string, error)) error) error
 }
 
@@ -78,9 +78,8 @@ func AnsweredBy(h *Host, consent func(context.Context, rye.Question) (bool, erro
 // AIDir is the project's .ai directory.
 func (h *Host) AIDir() string { return filepath.Join(h.ProjectDir, ".ai") }
 
-// Layer returns a space of a directory, with the directory's present or future record. project
-// is the id of the project, "" for the user space. A record that others may change is
-// fault.Auth.
+// Layer returns a space of a directory, with the directory's present or future record. The id of
+// the project is project, "" for the user space. A record that others may change is fault.Auth.
 func (h *Host) Layer(look *place.Look, sp objects.Space, dir, project string) (*space.Layer, records.Place, error) {
 	l := &space.Layer{Space: sp, Dir: filepath.Join(dir, ".ai")}
 	p, err := h.Records.At(look, dir, project)

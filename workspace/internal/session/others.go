@@ -15,8 +15,8 @@ import (
 )
 
 // others are the records of the user's other directories with this project. Items that were
-// removed there, and older items that are wider than a newer version there, are refused here
-// as well, if the signer counts here. The copies of a session share one. It is safe for
+// removed there are refused here as well, if their signer is trusted here. So are older items
+// that are wider than a newer version there. The copies of a session share one. It is safe for
 // concurrent use.
 type others struct {
 	place records.Place
@@ -87,8 +87,8 @@ type Owner struct {
 	Path string // of the directory
 }
 
-// OwnersElsewhere returns the owners of a namespace in other directories with this project's id:
-// keys that were granted it there, and the user's own keys that signed its items.
+// OwnersElsewhere returns the owners of a namespace in other directories with this project's id.
+// These are the keys that were granted it there, and the user's own keys that signed its items.
 func (s *Session) OwnersElsewhere(ctx context.Context, namespace string) (all []Owner, err error) {
 	others, err := s.others.list()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // and of a project's, below .ai.
 const PolicyFile = "policy.yaml"
 
-// readRules reads the user's policy, narrowed by the project's and by those of the projects
+// readRules reads the user's policy, narrowed by the project's and by the policies of projects
 // around it: a nested project is no freer than its surroundings.
 func (s *Session) readRules() (policy.Rules, error) {
 	path := s.UserFile(PolicyFile)

@@ -12,7 +12,7 @@ import (
 )
 
 // Repair repairs refs of the project's and the user's store that lead to something missing or
-// damaged: it moves them back to the newest undamaged position in their logs, when a person
+// damaged. It moves them back to the newest undamaged position in their logs, when a person
 // agreed. A ref without such a position is left to Fsck.
 func Repair(ctx context.Context, s *Session, q rye.FsckRequest) ([]rye.RefRepair, error) {
 	var all []rye.RefRepair

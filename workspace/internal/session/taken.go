@@ -119,8 +119,8 @@ func (s *Session) ownsHere(l objects.Taken) trust.KeyState {
 	return state
 }
 
-// ownersLines returns, by signer, the lines that count here: lines of .ai/denied by keys in use,
-// and lines that an earlier rye kept.
+// ownersLines returns, by signer, the effective lines: lines of .ai/denied by keys in use, and
+// lines that an earlier rye kept.
 func (s *Session) ownersLines(old []objects.Taken) map[objects.Fingerprint][]objects.Taken {
 	all := map[objects.Fingerprint][]objects.Taken{}
 	for _, l := range old {

@@ -9,8 +9,8 @@ import (
 	"github.com/rye-os/rye/internal/place"
 )
 
-// Files right in .ai are read and written below that opened directory: links that a clone or a
-// branch puts in their place, or in place of .ai, are never followed.
+// Files right in .ai are read and written below that opened directory. Links in their place, or
+// in place of .ai, are never followed: a clone or a branch can bring them.
 
 // ReadAI returns the bytes of a file right in the project's .ai: at most limit of them
 // (fault.Limit), from a regular file (fault.Malformed). A missing file is fs.ErrNotExist.

@@ -84,8 +84,8 @@ func move(ctx context.Context, s *Session, q rye.WhereRequest, rep *rye.WhereRep
 }
 
 // sameDirectory asks whether a record may become this directory's, with the grants to the other.
-// Unless inode and birth time show that the two directories are one, only a person or the flag
-// for it says yes: a clone can state the same project.
+// Inode and birth time may show that the two directories are one. Otherwise only a person, or
+// the flag for it, says yes: a clone can state the same project.
 func sameDirectory(s *Session, q rye.WhereRequest, old records.Known) rye.Question {
 	ask := rye.Question{Topic: "take over the record of " + old.Path, Text: "Is " + s.Place.Path + " that directory?",
 		Lines: []string{"the record was made for " + old.Path + " on " + old.Made.Format(time.DateOnly) + ", with what was granted there"},

@@ -13,7 +13,7 @@ import (
 const maxGitFile = 8 << 10 // bytes
 
 // MainTree returns, for a project in a linked git worktree, the same directory in the main
-// working tree. The grants there are offered to the person, who takes them over with rye trust;
+// working tree. The person is offered the grants there, and takes them over with rye trust;
 // nothing is granted before that.
 func MainTree(s *Session) (main records.Place, ok bool) {
 	top, tree, ok := linkedWorktree(&place.Look{}, s.Place.Path)

@@ -28,7 +28,7 @@ const (
 
 // FetchTree fetches the newest commit of any git repository and returns it with its files.
 // The address may end in # and the name of a branch or tag. The signatures of tags and
-// commits are not checked: an item counts by its own. Nothing stays on disk.
+// commits are not checked: an item is trusted by its own. Nothing stays on disk.
 func FetchTree(ctx context.Context, s *custody.Desk, address string) (store.OID, foreign.Tree, error) {
 	if s.Offline {
 		return store.OID{}, foreign.Tree{}, fault.New(fault.Offline, "add %s: it has to be fetched", address).Advise("leave out --offline")

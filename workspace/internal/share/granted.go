@@ -13,9 +13,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// MayReach returns a registry of the project if the user agreed to ask it at its address there:
-// in this directory, or anywhere by rye registry add. rye.yaml may have come with a clone, so
-// nothing is contacted before that.
+// MayReach returns a registry of the project if the user agreed to ask it at its address there.
+// The consent is for this directory, or for all by rye registry add. The file rye.yaml may have
+// come with a clone, so nothing is contacted before that.
 func MayReach(s *custody.Desk, name string) (session.Registry, error) {
 	c, ok := s.Project.Registries[name]
 	if !ok {
@@ -42,8 +42,8 @@ func mayDecide(s *custody.Desk, name, ns string) error {
 	return fault.New(fault.Untrusted, "registry %s: this project says that %s/ comes from it, and you did not agree to that", name, ns).Mend("rye trust")
 }
 
-// mayBind refuses to store a registry's owners of a namespace that the user gave it nowhere: not
-// in this directory, not in the user space, not before.
+// mayBind refuses to store a registry's owners of a namespace that the user never gave it:
+// neither in this directory, nor in the user space, nor before.
 func mayBind(s *custody.Desk, st *trust.Store, id, ns string) error {
 	if b, ok := st.Binding(ns); ok && b.Registry == id {
 		return nil

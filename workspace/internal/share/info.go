@@ -156,8 +156,8 @@ func (a *asking) state(ns string) (oplog.State, error) {
 	return st, err
 }
 
-// registryFor returns the registry to ask about a namespace: the named one, the namespace's own
-// here, or the only one that is known to grant it.
+// registryFor returns the registry to ask about a namespace. It is the named one, the project's
+// registry for it, or the only one that is known to grant it.
 func registryFor(ctx context.Context, s *custody.Desk, only, ns string) (string, error) {
 	if only != "" {
 		return only, nil

@@ -73,7 +73,7 @@ func openAt(s *custody.Desk, id string, o registry.Options) (*registry.Registry,
 // OpenSynced opens a registry of the project and brings namespaces up to date. It contacts the
 // registry only if the user agreed that it names their owners. When a namespace has other
 // owners, by its root or its former owners, the user has to agree before their signatures
-// count.
+// are trusted.
 func OpenSynced(ctx context.Context, s *custody.Desk, name string, namespaces ...string) (*registry.Registry, error) {
 	reg, err := openAgreed(s, name, namespaces)
 	if err != nil {
@@ -152,8 +152,8 @@ func ownerQuestion(name string, e *registry.OwnerError) rye.Question {
 	return q
 }
 
-// manyVersions is the number of versions from which fetching the whole content needs a question:
-// a registry's version takes a few hundred bytes to some kilobytes on the way.
+// manyVersions is the number of versions from which fetching the whole content needs a question.
+// A registry's version takes a few hundred bytes to some kilobytes on the way.
 const manyVersions = 1000
 
 // mayFetchWhole reports, or asks, before all content of a namespace is fetched because its host

@@ -216,7 +216,7 @@ func scopesAsked(q rye.RegistryAddRequest) []string {
 }
 
 // pinRegistry writes a registry into the project, and the user's trust in it into the trust
-// store: unlike a clone's rye.yaml, this is the user's own decision.
+// store. Unlike a clone's rye.yaml, this is the user's own decision.
 func pinRegistry(ctx context.Context, s *custody.Desk, q rye.RegistryAddRequest, id registry.Identity) (*rye.RegistryInfo, error) {
 	alone, release, err := s.Alone(ctx)
 	if err != nil {
@@ -269,8 +269,8 @@ func believeRegistry(s *custody.Desk, st *trust.Store, id registry.Identity, inf
 }
 
 // mayGiveScopes refuses a namespace that the user gave to another registry, or that is bound to
-// one: in all of the user's projects it belongs to one registry. id is "" for a registry that
-// does not exist yet.
+// one: in all of the user's projects it belongs to one registry. A registry that does not exist
+// yet has the id "".
 func mayGiveScopes(s *custody.Desk, st *trust.Store, scopes []string, id string) error {
 	for _, scope := range scopes {
 		had := ""

@@ -169,7 +169,7 @@ func withAgreement(ctx context.Context, a *agreement) context.Context {
 	return context.WithValue(ctx, agreementKey{}, a)
 }
 
-// Asking returns a host for a caller other than a person: it keeps the caller's questions until
+// Asking returns a host for a caller other than a person. It keeps the caller's questions until
 // a person answers them, as for the caller's other actions. A flag of the surrounding program
 // answers nothing.
 func Asking(h *session.Host, c rye.Caller) *session.Host {

@@ -158,7 +158,7 @@ func readSettings(s *custody.Desk) (Settings, error) {
 }
 
 // settingsOf are the user's settings. Unreadable settings do not stop anyone from reading a
-// registry: the user is told.
+// registry; the user gets a notice.
 func settingsOf(s *custody.Desk) Settings {
 	set, err := readSettings(s)
 	if err != nil {
@@ -237,7 +237,7 @@ func (s Settings) plain() []string {
 }
 
 // gitUser starts to ask git for the user's name and address, and returns a function for the
-// answer: nil if the user has already decided about publishing them.
+// answer. It returns nil if the user has already decided about publishing them.
 func gitUser(s *custody.Desk) (user func() (name, email string), err error) {
 	set, err := readSettings(s)
 	if err != nil || set[authorEmail] != "" || set[authorName] != "" || set[authorAsked] != "" {
@@ -248,10 +248,10 @@ func gitUser(s *custody.Desk) (user func() (name, email string), err error) {
 	return user, nil
 }
 
-// askAuthor asks once whether to publish under git's name and address for the user: every
-// reader of a registry sees them, for ever, and a forge calls a signature verified only beside
-// an address that it knows. If no one can be asked, nothing is published or remembered. A
-// missing answer does not stop anyone from publishing.
+// askAuthor asks once whether to publish under git's name and address for the user. Every reader
+// of a registry sees them, for ever, and a forge calls a signature verified only beside an
+// address that it knows. If no one can be asked, nothing is published or remembered. A missing
+// answer does not stop anyone from publishing.
 func askAuthor(ctx context.Context, s *custody.Desk, user func() (name, email string)) error {
 	if user == nil {
 		return nil

@@ -21,8 +21,8 @@ import (
 )
 
 // Sync updates this machine's knowledge of the project's registries: of one, or without a name
-// of all. It fetches new operations of their logs, replays them, and refuses those that
-// contradict earlier ones. It changes nothing in the project.
+// of all. It fetches, replays and verifies the new operations of their logs. It refuses any
+// that contradict earlier ones. It changes nothing in the project.
 func Sync(ctx context.Context, s *custody.Desk, q rye.RegistryRequest) ([]rye.RegistryInfo, error) {
 	names, faults := slices.Sorted(maps.Keys(s.Project.Registries)), error(nil)
 	if q.Registry != "" {
@@ -177,9 +177,9 @@ func asSettled(ctx context.Context, reg *registry.Registry, what objects.Digest,
 	return seen, err
 }
 
-// settledBy digests the inputs of a registry's fetch other than the registry: the trust store,
-// the addresses and mirrors in the project, and the pins and namespaces in the lock. When one of
-// them changes, a settled registry is asked again.
+// settledBy digests the inputs of a registry's fetch other than the registry. These are the trust
+// store, the addresses and mirrors in the project, and the pins and namespaces in the lock. When
+// one of them changes, a settled registry is asked again.
 func settledBy(s *custody.Desk, name string, namespaces []string) (objects.Digest, error) {
 	epoch, err := s.Trust.Epoch()
 	lines := []string{epoch.String()}

@@ -56,7 +56,7 @@ func Pin(ctx context.Context, s *session.Session, c rye.Caller, q rye.PinRequest
 }
 
 // pinItems lists the items in use, with the bytes of those within the capabilities. Other
-// processes may edit items meanwhile: an item that changed since the listing is pinned as it is
+// processes may edit items meanwhile. An item that changed since the listing is pinned as it is
 // now, or left out if it may not be used now. A change of the directive itself is an error.
 func pinItems(ctx context.Context, s *session.Session, p *rye.Pinned, capabilities []string) error {
 	caps, err := policy.ParseCaps(dotted(capabilities))

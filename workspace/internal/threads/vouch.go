@@ -15,7 +15,7 @@ import (
 
 // The key of this machine for threads. A server and a program that starts a thread cannot ask for
 // the passphrase of the user's key, so this one has none. In return it is trusted for the
-// description of threads only: it signs in a namespace of its own, is in no trust store, and lies
+// description of threads only. It signs in a namespace of its own, is in no trust store, and is
 // outside of the directory of keys.
 const (
 	keyName   = "threads.key" // in the configuration directory
