@@ -67,9 +67,9 @@ func (c Caller) IsInside() bool { return c.name == insideName }
 
 // Program is a program that calls on its own behalf. It holds exactly these capabilities
 // (docs/format/capability.md), and without any it may do nothing. A malformed capability is
-// refused when a verb is called (fault.Malformed). The caller is never a person. The name
-// appears in questions, in the log of verdicts and in the policy, which may narrow its use of
-// items. An empty name gives the zero Caller.
+// refused when a verb is called (fault.Malformed). The caller is never a person. name appears
+// in questions, in the log of verdicts and in the policy, which may narrow its use of items.
+// An empty name gives the zero Caller.
 func Program(name string, capabilities ...string) Caller {
 	return Caller{name: name, caps: slices.Clone(capabilities)}
 }

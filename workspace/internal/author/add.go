@@ -72,7 +72,7 @@ func (in *addition) preview() []rye.AddReport {
 }
 
 // itemsAt reads the items of a request: one file, or every item of a folder below .ai except
-// the members of bundles. The path below .ai is p, "" for a path elsewhere.
+// the members of bundles. p is the path below .ai, "" for a path elsewhere.
 func itemsAt(ctx context.Context, s *custody.Desk, l *space.Layer, q rye.AddRequest, p string, bundles []string) ([]*objects.Item, error) {
 	if q.Text != nil {
 		it, err := itemIn(s, l, q, "")

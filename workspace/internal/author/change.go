@@ -37,8 +37,8 @@ func changeable(ctx context.Context, s *custody.Desk, name string, looks bool) (
 }
 
 // change writes or deletes files and records that in one commit: both, or neither. record
-// holds further changes for the record alone. It returns the commit. Where there can be no
-// record it tells the user, changes the files, and returns no commit.
+// holds recorded changes that differ from files or go beyond them. It returns the commit.
+// Where there can be no record it tells the user, changes the files, and returns no commit.
 func change(ctx context.Context, s *custody.Desk, l *space.Layer, verb string, refs []objects.Ref, files []store.Change, record ...store.Change) (string, error) {
 	if l.Store == "" {
 		s.Tell("nothing is recorded: " + s.Records.Err().Error())

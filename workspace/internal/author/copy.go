@@ -144,7 +144,7 @@ func copyTo(ctx context.Context, s *custody.Desk, l *space.Layer, it *objects.It
 	return change(ctx, s, l, "copy", []objects.Ref{it.Ref}, []store.Change{{Path: it.Path, Data: it.Raw}})
 }
 
-// standsAlone refuses to copy a file out of the bundle whose manifest it is verified by.
+// standsAlone refuses to copy a file that only the manifest of its bundle verifies.
 func standsAlone(f space.Finding) error {
 	if f.Verified.IsZero() || f.Space == objects.System || f.Level() != trust.Manifest {
 		return nil

@@ -102,7 +102,7 @@ func saysNothing(it *objects.Item) bool {
 var programs = []string{".py", ".sh", ".bash", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".yaml", ".yml"}
 
 // denied refuses content that the user denied or its signer took back. A new signature would
-// make a different file of it, outside the denial. The error from Verify is unverified.
+// make a different file of it, outside the denial. unverified is the error from Verify.
 func (g *signing) denied(it *objects.Item, v trust.Verified, unverified error) error {
 	if unverified == nil {
 		return g.Stack.Taken.Denies(v, g.Trust)

@@ -23,9 +23,9 @@ type otherSigner struct {
 }
 
 // foreignTo returns the signer of an item whose signature is not the user's: a valid one, one
-// by a denied key, or one by a key that is unknown here. The error from trust.Verify is
-// refused. It is nil for an unsigned item, and for the user's own keys, retired ones too. It
-// is also nil for an item that was edited after a known key signed it: then no signature
+// by a denied key, or one by a key that is unknown here. refused is the error from
+// trust.Verify. It is nil for an unsigned item, and for the user's own keys, retired ones too.
+// It is also nil for an item that was edited after a known key signed it: then no signature
 // covers the text.
 func foreignTo(st *trust.Store, it *objects.Item, refused error) *otherSigner {
 	if it.Signature == nil {

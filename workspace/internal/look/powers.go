@@ -9,7 +9,7 @@ import (
 )
 
 // Powers lists an item's permissions, with the previous value where one changes: a person looks
-// at these first. A nil old stands for a new item, or for one that the user never signed.
+// at these first. old is nil for a new item, or for one that the user never signed.
 func Powers(old, now *objects.Item) []string {
 	var lines []string
 	before := powersOf(old)

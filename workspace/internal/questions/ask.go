@@ -34,7 +34,7 @@ func (a Agreed) Use() error {
 // Ask puts a question to a person. It accepts an earlier yes to this very question; otherwise it
 // asks in the host's way. If that cannot ask, it returns fault.Denied, and the question stays
 // open for Patience. A person answers it with rye approve, and the same call made again finds
-// the answer. The digest of everything that would happen is subject, a part of the question.
+// the answer. subject is the digest of everything that would happen, and part of the question.
 func Ask(ctx context.Context, s *session.Session, c rye.Caller, subject objects.Digest, q rye.Question) (Agreed, error) {
 	if err := q.Check(); err != nil {
 		return Agreed{}, err

@@ -92,7 +92,7 @@ func (s *Session) readDeniedKeys(ai place.Folder) error {
 	}
 	s.Stack.Taken = s.Stack.Taken.WithKeys(keys)
 	note := s.Stack.Project.Ready
-	s.Stack.Project.Ready = func() error { // before the record is written
+	s.Stack.Project.Ready = func() error { // before the record is written to
 		if err := note(); err != nil {
 			return err
 		}

@@ -78,8 +78,9 @@ func AnsweredBy(h *Host, consent func(context.Context, rye.Question) (bool, erro
 // AIDir is the project's .ai directory.
 func (h *Host) AIDir() string { return filepath.Join(h.ProjectDir, ".ai") }
 
-// Layer returns a space of a directory, with the directory's present or future record. The id of
-// the project is project, "" for the user space. A record that others may change is fault.Auth.
+// Layer returns a space of a directory, with the directory's present or future record. project
+// is the id of the project, "" for the user space. A record that others may change is
+// fault.Auth.
 func (h *Host) Layer(look *place.Look, sp objects.Space, dir, project string) (*space.Layer, records.Place, error) {
 	l := &space.Layer{Space: sp, Dir: filepath.Join(dir, ".ai")}
 	p, err := h.Records.At(look, dir, project)

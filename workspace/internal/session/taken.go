@@ -40,7 +40,7 @@ func (s *Session) readTaken(ai place.Folder) (err error) {
 		s.Stack.Taken = trust.NewTaken(raw, s.taken.kept)
 	}
 	note := s.Stack.Project.Ready
-	s.Stack.Project.Ready = func() error { // before the record is written
+	s.Stack.Project.Ready = func() error { // before the record is written to
 		if err := note(); err != nil {
 			return err
 		}

@@ -26,8 +26,8 @@ const (
 )
 
 // RecordVerdict passes a decision of the policy to Host.OnVerdict, and with record appends it to
-// the log. Runs that are about to start, or were refused, are recorded. A person decided if
-// asked is set; refused is nil when the caller may. A failure to write the log is no error.
+// the log: for runs that are about to start, or were refused. asked says that a person decided.
+// refused is nil when the caller may. A failure to write the log is no error.
 func (s *Session) RecordVerdict(q policy.Request, d policy.Decision, asked bool, refused error, record bool) *rye.Verdict {
 	v := rye.Verdict{
 		Time: s.Now().UTC().Format(time.RFC3339), Caller: q.Caller, Thread: q.Thread, Verb: q.Verb, Ref: q.Ref.String(),

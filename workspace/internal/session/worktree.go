@@ -53,7 +53,7 @@ func linkedWorktree(look *place.Look, dir string) (top, main string, ok bool) {
 	return top, main, oneOwner(dir, top, file, admin, filepath.Join(admin, "gitdir"), filepath.Join(admin, "commondir"), common, main)
 }
 
-// readPath reads a file with one path after a prefix. A relative path is below the directory
+// readPath reads a file with one path after a prefix. A relative path starts at the directory
 // below.
 func readPath(file, prefix, below string) (string, bool) {
 	raw, err := place.Read(file, maxGitFile)

@@ -13,9 +13,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// MayReach returns a registry of the project if the user agreed to ask it at its address there.
-// The consent is for this directory, or for all by rye registry add. The file rye.yaml may have
-// come with a clone, so nothing is contacted before that.
+// MayReach returns a registry of the project if the user agreed to ask it at its address there:
+// in this directory, or anywhere by rye registry add. rye.yaml may have come with a clone, so
+// nothing is contacted before that.
 func MayReach(s *custody.Desk, name string) (session.Registry, error) {
 	c, ok := s.Project.Registries[name]
 	if !ok {

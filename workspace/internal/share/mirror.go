@@ -249,7 +249,7 @@ func compareNew(ctx context.Context, s *custody.Desk, name string, reg *registry
 }
 
 // openSurveyed is OpenSynced for a registry from openAgreed, and compares all of its addresses.
-// The problems of addresses are in told; the error of an impossible state is in contradicted.
+// told lists the problems of addresses. contradicted is the error of an impossible state.
 // Neither affects the rest.
 func openSurveyed(ctx context.Context, s *custody.Desk, name string, namespaces []string, reg *registry.Registry) (_ *registry.Registry, told []string, contradicted, err error) {
 	reg, err = openFollowing(ctx, s, name, namespaces, reg, func(reg *registry.Registry) error {

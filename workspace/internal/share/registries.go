@@ -269,8 +269,8 @@ func believeRegistry(s *custody.Desk, st *trust.Store, id registry.Identity, inf
 }
 
 // mayGiveScopes refuses a namespace that the user gave to another registry, or that is bound to
-// one: in all of the user's projects it belongs to one registry. A registry that does not exist
-// yet has the id "".
+// one: in all of the user's projects it belongs to one registry. id is "" for a registry that
+// does not exist yet.
 func mayGiveScopes(s *custody.Desk, st *trust.Store, scopes []string, id string) error {
 	for _, scope := range scopes {
 		had := ""
