@@ -142,9 +142,9 @@ func (c Caller) IsZero() bool { return c.name == "" }
 
 // May returns nil when the caller may use the verb, such as "add", "key.list" or
 // "thread.start", at a time. It is for verbs with the capability rye.<verb>; the policy also
-// judges verbs that name an item. These refusals are fault.Denied: the zero Caller, an expired
-// one, one that lacks the capability or is denied it, and a thread for every other verb than
-// those about threads. A caller whose lists hold a malformed entry is fault.Malformed.
+// judges verbs that name an item. It refuses with fault.Denied the zero Caller, an expired
+// one, and one that lacks the capability or is denied it. It also refuses a thread for every
+// verb that is not about threads. A malformed entry in the caller's lists is fault.Malformed.
 func (c Caller) May(verb string, now time.Time) error {
 	if err := c.Check(verb, now); err != nil {
 		return err
@@ -227,8 +227,8 @@ type Question struct {
 	// Wait is how long the asking verb waits for the answer; 0 waits without a limit.
 	Wait time.Duration
 
-	// Person is set when only a person who reads the question may answer, because a yes makes
-	// something trusted for the first time. --yes does not answer it.
+	// Person is set when only a person who reads the question may answer. A yes makes something
+	// trusted for the first time, and --yes does not answer it.
 	Person bool
 
 	// Flags say yes without a person, as they are typed: "--accept-owner acme". Where there are

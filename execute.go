@@ -77,8 +77,8 @@ type ExecuteMeta struct {
 	Denied     []Denial `json:"denied,omitempty"` // accesses that the sandbox seems to have refused
 	Reach      *Reach   `json:"reach,omitempty"`  // set in a dry run
 
-	// Taken lists things that the run made in the project and that other programs would run on
-	// their own. They were moved away, and nothing is lost.
+	// Taken lists things that the run made in the project and that other programs would run by
+	// themselves. They were moved away, and nothing is lost.
 	Taken     []TakenInfo `json:"taken,omitempty"`
 	Warnings  []string    `json:"warnings,omitempty"` // from registries, about versions that ran
 	Locked    bool        `json:"locked"`

@@ -23,9 +23,9 @@ func (w *Workspace) Status(ctx context.Context, c rye.Caller) ([]rye.ItemInfo, e
 }
 
 // Survey counts the items of the project by state, and returns, sorted by ref, the items that
-// need attention or have something to report. An item that is signed, recorded and alone at
-// its name is only counted. So a clean project of ten thousand items takes as long as git
-// status takes there. Otherwise it is Status.
+// need attention or have something to report. It only counts items that are signed, recorded
+// and the only ones with their ref. So a clean project of ten thousand items takes as long as
+// git status takes there. Otherwise it is Status.
 func (w *Workspace) Survey(ctx context.Context, c rye.Caller) (*rye.Survey, error) {
 	s, err := w.look(ctx, c, "status")
 	if err != nil {

@@ -83,7 +83,8 @@ func (g *signing) signItem(ctx context.Context, d *draft, it *objects.Item) erro
 		it, err = objects.Parse(it.Path, raw)
 	}
 	if err == nil {
-		// An item that would not verify here must not be written: another's namespace, a denied key.
+		// An item that would not verify here must not be written: a foreign namespace, a denied
+		// key.
 		_, err = trust.Verify(it, g.scope, g.Trust)
 	}
 	if err == nil {
@@ -113,8 +114,8 @@ func (g *signing) denied(it *objects.Item, v trust.Verified, unverified error) e
 	return nil
 }
 
-// withoutLine returns the draft of a file whose signature line has text on its wrong side, for
-// example a line that was appended below the signature. The draft lacks the signature line.
+// withoutLine returns the draft of a file whose signature line has text on its wrong side. An
+// example is a line that was appended below the signature. The draft lacks the signature line.
 // That line has to be the recorded version's; any other may be content. For every other file
 // the error is found.
 func (g *signing) withoutLine(ctx context.Context, ref objects.Ref, found error) (*objects.Item, error) {

@@ -61,7 +61,7 @@ func named(q rye.SignRequest) bool {
 }
 
 // passOver notes on d its other signer, and reports whether the request skips it because of
-// that: then d is finished. --check skips items by others, and fails them if they are not
+// that: then d is finished. A check skips items by others, and fails them if they are not
 // trusted here.
 func (g *signing) passOver(d *draft, it *objects.Item, refused error) bool {
 	if d.before = foreignTo(g.Trust, it, refused); d.before == nil {

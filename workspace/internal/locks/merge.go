@@ -18,7 +18,7 @@ import (
 
 // Merge merges two locks entry by entry. Where both sides changed one, it takes the later log
 // position, or the later version of a registry's item. Of a project's item it takes the pin
-// that fits the present file. A Drift error names every entry that no rule decides; the result
+// that fits the present file. A Drift error names every entry that no rule decides. The result
 // then shows both sides between git's markers, and no verb reads it before it is merged.
 func Merge(_ context.Context, h *session.Host, q rye.LockMergeRequest) (*rye.LockMergeReport, error) {
 	choices, err := choicesOf(h, q.Prefer)

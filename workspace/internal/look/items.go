@@ -108,9 +108,9 @@ func reportTaken(ctx context.Context, s *session.Session) error {
 }
 
 // Survey counts the items of the project by state, and returns, sorted by ref, the items that
-// need attention or have something to report. An item that is signed, recorded and alone at
-// its name is only counted. So a clean project of ten thousand items takes as long as git
-// status takes there. Otherwise it is Status.
+// need attention or have something to report. It only counts items that are signed, recorded
+// and the only ones with their ref. So a clean project of ten thousand items takes as long as
+// git status takes there. Otherwise it is Status.
 func Survey(ctx context.Context, s *session.Session) (sum *rye.Survey, err error) {
 	k, err := Space(ctx, s, objects.Project)
 	if err != nil {

@@ -45,7 +45,7 @@ func exists(path string) bool {
 }
 
 // guessed is exists for callers that must not learn by guessing which files exist: outside of
-// the project every file might.
+// the project every path is taken to exist.
 func guessed(project, temp string) func(string) bool {
 	return func(path string) bool {
 		rel, err := filepath.Rel(project, path)

@@ -159,7 +159,7 @@ type job struct {
 	warnings []string          // registries' warnings about the items
 	agreed   agreement         // a person's yes
 	unsigned unsigned          // the unsigned things that it uses
-	ward     *watched          // the watch on files that run on their own in the project
+	ward     *watched          // the watch on files in the project that other programs run
 	open     bool              // a person let it write files that cannot be protected here
 	dir      *primitive.RunDir // its verified files
 	line     *line             // the connection to the tool, if it calls rye

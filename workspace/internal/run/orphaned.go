@@ -15,10 +15,11 @@ import (
 	"github.com/rye-os/rye/internal/place"
 )
 
-// At its end, a run's new files that run on their own are moved away. A killed rye moves
-// nothing. So the files present before a run are noted, in a file that is locked as long as
-// the run lives. The next run in the project finds notes without a lock, and names the files
-// that appeared since. It moves nothing: by then a person may have made them.
+// Some files in a project are run by other programs by themselves. At its end a run's new ones
+// are moved away, but a killed rye moves nothing. So the files present before a run are noted,
+// in a file that is locked as long as the run lives. The next run in the project finds notes
+// without a lock, and names the files that appeared since. It moves nothing: by then a person
+// may have made them.
 
 // maxNote bounds a note in bytes.
 const maxNote = 1 << 20

@@ -15,7 +15,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// watched is the look at files that run on their own in the project, beside the gates.
+// watched is the look at files in the project that other programs run by themselves. It goes on
+// beside the gates.
 type watched struct {
 	stop context.CancelFunc
 	done chan struct{}
@@ -97,8 +98,8 @@ func (w *watched) begin(s *custody.Desk) (done func()) {
 // that were not checked would stay.
 const patience = 30 * time.Second
 
-// after moves away files of the run that run on their own, and names them. It reports parts
-// that it could not check beside the limits that were not enforced.
+// after moves away files of the run that other programs would run by themselves, and names them.
+// It reports parts that it could not check beside the limits that were not enforced.
 func (w *watched) after(ctx context.Context, s *custody.Desk, j *job, res primitive.Result) (taken []rye.TakenInfo, unbound []string) {
 	if w.ward == nil {
 		return nil, nil

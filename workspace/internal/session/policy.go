@@ -17,7 +17,7 @@ import (
 const PolicyFile = "policy.yaml"
 
 // readRules reads the user's policy, narrowed by the project's and by the policies of projects
-// around it: a nested project is no freer than its surroundings.
+// around it. A nested project is no freer than its surroundings.
 func (s *Session) readRules() (policy.Rules, error) {
 	path := s.UserFile(PolicyFile)
 	raw, err := s.UserPolicy()

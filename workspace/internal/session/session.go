@@ -22,8 +22,8 @@ import (
 	"github.com/rye-os/rye/store/space"
 )
 
-// Session is one reading of the project, the trust store, the lock and the policy, so that a
-// verb never decides by two different states of them. It does not change: a verb that needs
+// Session is one reading of the project, the trust store, the lock and the policy. So a verb
+// never decides by two different states of them. It does not change: a verb that needs
 // another state gets another session (WithSystem, WithLock, WithTrust, Alone), and changes
 // copies (Project.Edit, chain.Lock.Clone).
 type Session struct {
@@ -137,7 +137,7 @@ func (s *Session) openProject(look *place.Look, ai place.Folder, begin func(*spa
 }
 
 // Alone makes this the one process that changes the project's lock and rye.yaml, until release.
-// It returns a session that has read both again: another process may have changed them since s
+// It returns a session that has read both again. Another process may have changed them since s
 // was opened, and its changes must not be undone. s stays as it is. The new session shares the
 // layers of s, and is closed with it.
 func (s *Session) Alone(ctx context.Context) (fresh *Session, release func(), err error) {

@@ -15,7 +15,7 @@ import (
 // Browsing reads a registry's namespaces whether or not the user gave them to that registry, so
 // nothing of it reaches the trust store. A namespace that the user gave to no registry can be
 // browsed, and its description says so. A namespace given to another registry is left out, so
-// that no offer appears in another registry's name.
+// that no registry's offer appears where another's is expected.
 
 // namesOf returns the selected registries of the project: one, or all.
 func namesOf(s *custody.Desk, only string) ([]string, error) {

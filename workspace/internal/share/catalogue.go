@@ -200,7 +200,7 @@ func dropShelf(s *custody.Desk, reg *registry.Registry, ns string) error {
 	return nil
 }
 
-// doubts warns of namespaces past the root's time for freshness, or refuses them by policy.
+// doubts warns of namespaces that the root no longer calls fresh, or refuses them by policy.
 func (b *bringing) doubts(reg *registry.Registry, root oplog.Root, list []string) error {
 	known := slices.DeleteFunc(slices.Clone(list), func(ns string) bool { _, err := reg.View(ns); return err != nil })
 	warnings, err := Newest(b.Desk, reg, root, known...)

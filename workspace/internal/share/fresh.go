@@ -11,7 +11,7 @@ import (
 )
 
 // Newest warns of namespaces that may have a newer state than the one here. If the policy says
-// so, it refuses namespaces past the root's time for freshness.
+// so, it refuses namespaces that the root no longer calls fresh.
 func Newest(s *custody.Desk, reg *registry.Registry, root oplog.Root, namespaces ...string) (warnings []string, err error) {
 	for _, ns := range namespaces {
 		st, err := reg.View(ns)

@@ -124,8 +124,8 @@ type shelfFacts struct {
 }
 
 // newStall combines the shelves of a registry, and counts the hidden ones. A namespace is hidden
-// if another registry here was given it by its name, or if another registry serves everything
-// else and has that namespace, too.
+// if it was given to another registry by its name. It is also hidden if another registry serves
+// all other namespaces here, and has it, too.
 func newStall(s *custody.Desk, name string, all map[string][]*shelf) (st *stall, left int) {
 	st = &stall{s: s, name: name}
 	for _, sh := range all[name] {

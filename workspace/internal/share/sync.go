@@ -200,8 +200,8 @@ func settledBy(s *custody.Desk, name string, namespaces []string) (objects.Diges
 	return objects.DigestOf([]byte(strings.Join(lines, "\n"))), err
 }
 
-// freshUntil is the end of the root's time for freshness of these namespaces, the earliest one;
-// zero for none.
+// freshUntil is the earliest time at which the root no longer calls one of these namespaces
+// fresh; zero for never.
 func freshUntil(root oplog.Root, namespaces []string) (until time.Time) {
 	for _, ns := range namespaces {
 		if g := root.Grant(ns); g != nil && !g.FreshUntil.IsZero() && (until.IsZero() || g.FreshUntil.Before(until)) {
