@@ -5,11 +5,11 @@ import "strings"
 // MaxCapability bounds the length of a capability in bytes.
 const MaxCapability = 512
 
-// threadVerb is the verb of what is done with agent threads: rye.thread.start.
+// threadVerb is the verb for actions on agent threads: rye.thread.start.
 const threadVerb = "thread"
 
-// CheckCapability returns what keeps s from being a capability of
-// docs/format/capability.md, in words, and "" when nothing does.
+// CheckCapability returns "" when s is a capability as docs/format/capability.md defines it.
+// Otherwise it returns the reason in words.
 func CheckCapability(s string) string {
 	rest, ok := strings.CutPrefix(s, "rye.")
 	switch {
@@ -33,8 +33,8 @@ func CheckCapability(s string) string {
 	return ""
 }
 
-// capabilityMend is what to write instead of s: the same with dots where that is
-// all that was wrong, else the form.
+// capabilityMend returns the text to write instead of s: s with dots for slashes, when that
+// alone repairs it, else the general form.
 func capabilityMend(s string) string {
 	if dots := strings.ReplaceAll(s, "/", "."); dots != s && CheckCapability(dots) == "" {
 		return dots
@@ -42,16 +42,16 @@ func capabilityMend(s string) string {
 	return "rye.<verb>.<kind>.<id with dots>, for example rye.execute.tool.acme.*"
 }
 
-// AboutThreads reports whether a capability is about threads alone, and about no item.
+// AboutThreads reports whether a capability is about threads only, and not about items.
 func AboutThreads(s string) bool {
 	rest, ok := strings.CutPrefix(s, "rye."+threadVerb)
 	return ok && (rest == "" || rest[0] == '.')
 }
 
-// Covers reports whether everything that the pattern need stands for is included in held,
-// where "*" is any run of bytes. It is exact: a star of need must lie within a star of
-// held, since it can stand for a letter that nothing else in held matches. It takes time of
-// the product of the lengths.
+// Covers reports whether the pattern held matches every text that the pattern need matches,
+// where "*" is any run of bytes. It is exact: a star in need must lie within a star in held,
+// since it can stand for a letter that nothing else in held matches. The time it takes is
+// proportional to the product of the lengths.
 func Covers(held, need string) bool {
 	h, n := 0, 0
 	star, mark := -1, 0
@@ -76,10 +76,10 @@ func Covers(held, need string) bool {
 	return h == len(held)
 }
 
-// Overlap reports whether some text is matched by both patterns. It takes time of the
-// product of the lengths.
+// Overlap reports whether both patterns match some text. The time it takes is proportional
+// to the product of the lengths.
 func Overlap(a, b string) bool {
-	// row[j]: a from i on and b from j on have a text in common.
+	// row[j]: the patterns a[i:] and b[j:] match a text in common.
 	row := make([]bool, len(b)+1)
 	for i := len(a); i >= 0; i-- {
 		below := row
@@ -100,9 +100,9 @@ func Overlap(a, b string) bool {
 	return row[0]
 }
 
-// Within returns the part of the capability asked that a list allows: asked itself where
-// one of the list covers it, else those of the list that lie within it. What only overlaps
-// is left out, so the result never allows more than the list does.
+// Within returns the part of the capability asked that a list allows. That is asked itself
+// when an entry covers it, else every entry that asked covers. An entry that only overlaps is
+// left out, so the result never allows more than the list does.
 func Within[C ~string](list []C, asked C) []C {
 	var inside []C
 	for _, l := range list {

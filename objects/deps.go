@@ -8,20 +8,20 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// MaxDeps bounds how many other items one item says that it uses.
+// MaxDeps bounds how many other items one item can declare as dependencies.
 const MaxDeps = 64
 
-// Bounds of what a line of a catalogue can hold: of the text of one range, and of all names
-// and ranges together.
+// Bounds in bytes, so that a catalogue line can hold the dependencies: for the text of one
+// range, and for all names and ranges together.
 const (
 	maxDepRange = 100
 	MaxDepsSize = 4 << 10
 )
 
-// depsOf reads what an item uses of others: published item to range of versions. RYE OS
-// knew no such field, so in what it signed another form is a field like any other; it
-// has to be mended before the item is signed anew (Validate). A config item is free in
-// its fields.
+// depsOf reads the dependencies of an item: published item to range of versions. RYE OS had
+// no such field. In an item that it signed, a field "deps" of another form is an unknown
+// field, and Validate demands a correction before the item is signed again. A config item is
+// free in its fields.
 func (p *parser) depsOf() (map[string]string, error) {
 	deps, err := p.strictDeps()
 	if err != nil && p.ref.Kind == Config {
@@ -59,7 +59,7 @@ func (p *parser) strictDeps() (map[string]string, error) {
 	return deps, nil
 }
 
-// checkDep refuses what no catalogue could hold.
+// checkDep refuses a dependency that a catalogue cannot hold.
 func checkDep(name, rng string) error {
 	ref, err := ParseRef(name)
 	if err == nil {
@@ -78,8 +78,8 @@ func checkDep(name, rng string) error {
 	return nil
 }
 
-// depsElement reads <deps><dep item="acme/tool/hello" range="^1.2"/></deps>. A range that
-// is not said is any.
+// depsElement reads <deps><dep item="acme/tool/hello" range="^1.2"/></deps>. A missing range
+// means any version.
 func (p *parser) depsElement(e *element) error {
 	deps := map[string]any{}
 	for _, k := range e.kids {
@@ -107,8 +107,8 @@ func (p *parser) depsElement(e *element) error {
 	return p.set("deps", deps, e.off)
 }
 
-// deps reports what is said of other items and counts for nothing: a name that leads back
-// to the item itself, an expression of Python, another form from before there was this one.
+// deps reports declared dependencies that have no effect: the item itself, a Python
+// expression, or another form from the time before this field existed.
 func (v *validator) deps() {
 	const mend = "deps: {acme/tool/hello: ^1.2}"
 	m := &v.it.Meta

@@ -18,17 +18,18 @@ const (
 	maxDismissals    = 10000   // lines that are read
 )
 
-// DismissalKind says what a dismissal does, and so how its line begins and what is signed.
+// DismissalKind is the effect of a dismissal. It decides the prefix of its line and the
+// payload type that is signed.
 type DismissalKind string
 
 // The kinds of dismissals.
 const (
-	SignerRemoved DismissalKind = "removed"    // a line of .ai/allowed_signers: grants from before it end
-	KeyDenied     DismissalKind = "key-denied" // a line of .ai/denied-keys: nothing by the key is accepted
+	SignerRemoved DismissalKind = "removed"    // a line in .ai/allowed_signers: it ends all earlier grants
+	KeyDenied     DismissalKind = "key-denied" // a line in .ai/denied-keys: rye accepts nothing that the key signed
 )
 
-// every begins the lines of a kind in each version, and prefix those of this version. A
-// removal is a comment to ssh-keygen and git.
+// every returns the prefix of a kind's lines in all versions, and prefix the one in this
+// version. To ssh-keygen and git a removal is a comment.
 func (k DismissalKind) every() string {
 	if k == SignerRemoved {
 		return "# rye:removed:"
@@ -41,19 +42,19 @@ func (k DismissalKind) prefix() string { return k.every() + "v1:" }
 // Type is the DSSE payload type of the kind.
 func (k DismissalKind) Type() string { return "application/vnd.rye." + string(k) + ".v1+json" }
 
-// Dismissal is one signed line that takes a key out of a namespace: docs/format/statement.md
-// and docs/format/denied-keys.md are normative. Nothing in it was verified.
+// Dismissal is one signed line that takes a key out of a namespace, not verified yet.
+// docs/format/statement.md and docs/format/denied-keys.md are normative.
 type Dismissal struct {
 	Kind      DismissalKind
 	Namespace string
 	Signer    Fingerprint // the key that is taken out
 	At        time.Time   // UTC, whole seconds
 	Sig       [64]byte    // Ed25519
-	Key       Fingerprint // that signed the line
+	Key       Fingerprint // the key that signed the line
 }
 
-// dismissalTail is what follows the namespace: signer, time, signature and key, each after a
-// colon.
+// dismissalTail is the length, in bytes, of the part after the namespace: signer, time,
+// signature and key, each after a colon.
 const dismissalTail = 1 + 43 + 1 + 20 + 1 + 86 + 1 + 43
 
 // Line returns the line without line feed.
@@ -63,8 +64,8 @@ func (d Dismissal) Line() string {
 }
 
 // Message returns the bytes that the key signs: the DSSE pre-authentication encoding of a
-// canonical JSON object. It binds the project's genesis id, so that no line has an effect in
-// another project.
+// canonical JSON object. The object holds the project's genesis id, so the line has no effect
+// in another project.
 func (d Dismissal) Message(project string) []byte {
 	p := []byte(`{"at":`)
 	for _, f := range [...]struct{ text, next string }{
@@ -76,7 +77,7 @@ func (d Dismissal) Message(project string) []byte {
 	return PAE(d.Kind.Type(), p)
 }
 
-// ParseDismissal accepts exactly what Line returns; otherwise it returns what is wrong.
+// ParseDismissal is the inverse of Line. It accepts no other line, and returns the reason.
 func ParseDismissal(kind DismissalKind, line string) (d Dismissal, why string) {
 	d.Kind = kind
 	rest, ok := strings.CutPrefix(line, kind.prefix())
@@ -110,15 +111,15 @@ func ParseDismissal(kind DismissalKind, line string) (d Dismissal, why string) {
 	return d, ""
 }
 
-// BadLine is a line of a text that has no effect.
+// BadLine is a line that breaks the format and has no effect.
 type BadLine struct {
 	N   int // from 1
 	Why string
 }
 
 // ParseDismissals reads the lines of a kind in a text, each once. A line that breaks the
-// format has no effect and stops no other. In .ai/denied-keys each line is such a line, but
-// for empty ones; in .ai/allowed_signers those that begin as one.
+// format has no effect on the others. In .ai/denied-keys every line that is not empty must be
+// a dismissal; in .ai/allowed_signers only lines with the prefix are read.
 func ParseDismissals(kind DismissalKind, raw []byte) (all []Dismissal, bad []BadLine) {
 	seen, n := map[string]bool{}, 0
 	for line := range strings.Lines(string(raw)) {
@@ -139,7 +140,7 @@ func ParseDismissals(kind DismissalKind, raw []byte) (all []Dismissal, bad []Bad
 	return all, bad
 }
 
-// EncodeDismissals returns a text of some lines, sorted, each once.
+// EncodeDismissals returns the text of some dismissals: their lines, sorted, each once.
 func EncodeDismissals(all []Dismissal) []byte {
 	var lines []string
 	for _, d := range all {

@@ -23,7 +23,7 @@ type Input struct {
 	Description string
 }
 
-// Output is a value that a directive is to return.
+// Output is a value that a directive has to return.
 type Output struct {
 	Name        string
 	Type        string // as declared; "" when not given
@@ -31,8 +31,8 @@ type Output struct {
 	Description string
 }
 
-// inputTypes are the types that an input may have, in the words of JSON Schema, and the other
-// words for them that directives of RYE OS use. "any" is not checked.
+// inputTypes maps the type of an input to the name in JSON Schema. It includes the other names
+// that directives of RYE OS use. "any" is not checked.
 var inputTypes = map[string]string{
 	"string": "string", "str": "string", "text": "string", "path": "string", "file": "string", "url": "string", "enum": "string",
 	"integer": "integer", "int": "integer", "number": "number", "float": "number",
@@ -40,11 +40,11 @@ var inputTypes = map[string]string{
 	"object": "object", "dict": "object", "map": "object", "json": "any", "any": "any",
 }
 
-// Takes is the input's type in the words of JSON Schema; as declared where it is unknown.
+// Takes returns the JSON Schema name of the input's type, or an unknown type as declared.
 func (in Input) Takes() string { return cmp.Or(inputTypes[in.Type], in.Type) }
 
-// Fit says why a value is not of the input's type, "is of the type string, want integer"; ""
-// where it is. A value is what JSON decodes to, and one for an unknown type is not checked.
+// Fit returns why a value does not have the input's type ("is of the type string, want
+// integer"), or "" when it does. v is a decoded JSON value. An unknown type accepts any value.
 func (in Input) Fit(v any) (wrong string) {
 	want, known := inputTypes[in.Type]
 	have := JSONType(v)
@@ -54,8 +54,8 @@ func (in Input) Fit(v any) (wrong string) {
 	return "is of the type " + have + ", want " + want
 }
 
-// Read reads a text that is JSON as a value of the input's type; false where it is none, and for
-// inputs of a type that a text is of.
+// Read decodes v, a text in JSON, to a value of the input's type. ok is false when the result
+// would not fit, and when the text itself already fits the type.
 func (in Input) Read(v any) (meant any, ok bool) {
 	s, is := v.(string)
 	if !is || in.Fit(s) == "" || strict.Decode([]byte(s), MaxMetaSize, &meant) != nil {
@@ -64,8 +64,8 @@ func (in Input) Read(v any) (meant any, ok bool) {
 	return meant, in.Fit(meant) == ""
 }
 
-// DefaultValue returns the default as a value of the input's type; false where there is none
-// or where it is of another type.
+// DefaultValue returns the default as a value of the input's type; ok is false when there is
+// no default or it has another type.
 func (in Input) DefaultValue() (v any, ok bool) {
 	if !in.HasDefault {
 		return nil, false
@@ -74,12 +74,12 @@ func (in Input) DefaultValue() (v any, ok bool) {
 		return in.Default, true
 	}
 	if err := strict.Decode([]byte(in.Default), MaxMetaSize, &v); err != nil {
-		v = in.Default // a text, which is what an "any" may be
+		v = in.Default // a text, which fits only the type "any"
 	}
 	return v, in.Fit(v) == ""
 }
 
-// JSONType is the name that JSON Schema has for the type of a decoded value.
+// JSONType returns the JSON Schema name for the type of a decoded value.
 func JSONType(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -156,8 +156,8 @@ func (p *parser) input(v any) (Input, error) {
 	return in, nil
 }
 
-// outputsOf reads what a directive is to return. Another shape than a list of mappings with
-// names declares nothing, as for RYE OS; Validate says so.
+// outputsOf reads the outputs of a directive. Only a list of mappings with names declares
+// outputs, as in RYE OS; Validate reports any other shape.
 func outputsOf(declared any) (all []Output) {
 	list, _ := declared.([]any)
 	for _, e := range list {
@@ -180,7 +180,8 @@ func (v *validator) placed(field string, i int, rule, mend string) {
 	v.problems = append(v.problems, Problem{Line: line, Column: col, Field: field, Rule: rule, Mend: mend})
 }
 
-// inputs checks what is declared of a directive's inputs: that a caller can be held to it.
+// inputs checks that rye can enforce the declared inputs of a directive: each type is known,
+// and each default has its input's type.
 func (v *validator) inputs() {
 	for i, in := range v.it.Meta.Inputs {
 		name := words.Brief(in.Name)
@@ -194,7 +195,7 @@ func (v *validator) inputs() {
 	}
 }
 
-// outputs checks that every output has a name of its own, as a list of mappings.
+// outputs checks that the outputs are a list of mappings, each with a unique name.
 func (v *validator) outputs() {
 	declared := v.it.Meta.Fields["outputs"]
 	list, ok := declared.([]any)
@@ -215,8 +216,8 @@ func (v *validator) outputs() {
 	}
 }
 
-// modelFields are those that the choice of a model reads; content is text in the element,
-// which RYE OS kept.
+// modelFields are the fields that the choice of a model reads. "content" is the text in the
+// element, which RYE OS kept.
 var modelFields = []string{"content", "fallback", "id", "parallel", "provider", "tier"}
 
 func (v *validator) model() {
@@ -231,7 +232,8 @@ func (v *validator) model() {
 	}
 }
 
-// hooksShape checks that hooks are a list; what each of them says is the loop's.
+// hooksShape checks that hooks are a list, each with an event and an action. The loop checks
+// the rest.
 func (v *validator) hooksShape() {
 	declared := v.it.Meta.Fields["hooks"]
 	list, ok := declared.([]any)

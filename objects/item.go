@@ -25,40 +25,40 @@ import (
 	"time"
 )
 
-// Item is one file of a space, taken apart but not believed: nothing in it has
-// been verified. Only trust.Verify turns it into something that may be used.
-// An Item is never modified after Parse and may be shared between goroutines.
+// Item is one file of a space, parsed but not verified. Only trust.Verify makes
+// a value of it that may be used. An Item never changes after Parse, so
+// goroutines may share it.
 type Item struct {
 	Ref  Ref
 	Path string // slash path below .ai, for example tools/acme/hello.py
 
 	Raw  []byte // the file's bytes as read; read-only
-	Body []byte // Raw without its signature line; what a v2 signature covers
+	Body []byte // Raw without its signature line: the bytes that a v2 signature covers
 
-	Sum    Digest // SHA-256 of Raw: what locks and registries pin
-	Digest Digest // SHA-256 of Body: what the author signed
+	Sum    Digest // SHA-256 of Raw: the digest that locks and registries pin
+	Digest Digest // SHA-256 of Body: the digest that the author signed
 
 	Signature *Signature       // the native line; nil when there is none
 	Legacy    *LegacySignature // RYE OS's line; nil when there is none
 
 	Meta Meta
 
-	places  map[string]mark // where fields stand, for Validate
+	places  map[string]mark // the positions of fields, for Validate
 	dialect int
-	yaml    []byte // the metadata, where it is YAML: Place looks deeper than places
-	yamlAt  mark   // where it begins in the file
+	yaml    []byte // the metadata, if it is YAML: Place finds positions in it that places lacks
+	yamlAt  mark   // where yaml begins in the file
 }
 
-// WithoutBytes returns a copy without the file's text, and without what Validate needs of
-// it: for lists of what may not be used, which may be large.
+// WithoutBytes returns a copy without the file's text and without the data that Validate
+// needs. It keeps large lists of unusable items small.
 func (it *Item) WithoutBytes() *Item {
 	n := *it
 	n.Raw, n.Body, n.yaml, n.places, n.Meta.Prose = nil, nil, nil, nil, ""
 	return &n
 }
 
-// Executable reports whether the body begins with "#!". The mode bits of a file
-// on disk are never evidence.
+// Executable reports whether the body begins with "#!". rye never looks at the
+// mode bits of the file.
 func (it *Item) Executable() bool {
 	return len(it.Body) > 2 && it.Body[0] == '#' && it.Body[1] == '!'
 }
@@ -74,18 +74,17 @@ type Signature struct {
 // LegacySignature is a line of RYE OS, parsed but not verified.
 type LegacySignature struct {
 	SignedAt   time.Time
-	Digest     Digest // SHA-256 of the payload, which is less than the file
+	Digest     Digest // SHA-256 of the payload, as claimed
 	Sig        [64]byte
 	Key        string // 16 hexadecimal digits
 	Provenance string // "provider@user", never signed; "" when absent
-	Payload    []byte // the bytes that the digest is meant to cover
-	Covers     string // what of the file that is, in words for people
-	Complete   bool   // whether that is all that a program or a model is given
-	Unsigned   string // why the line is no signature at all (a placeholder); "" when it is one
+	Payload    []byte // the bytes that the digest should cover
+	Covers     string // this part of the file, in words for people
+	Complete   bool   // whether Payload is everything that a program or a model gets
+	Unsigned   string // why the line is not a signature (a placeholder); "" when it is one
 }
 
-// Meta is what an item says about itself. Fields that do not apply to the kind
-// are zero.
+// Meta is the metadata of an item. Fields that do not apply to the kind are zero.
 type Meta struct {
 	Name        string
 	Version     string // the literal text; "" when there is none
@@ -95,22 +94,22 @@ type Meta struct {
 	Author      string
 	EntryType   string // knowledge
 	Tags        []string
-	Deps        map[string]string // what it uses of others: published item to range
+	Deps        map[string]string // dependencies: published item to range
 
 	ToolType string
 	Executor ID     // the item that runs this tool; "" for a primitive
-	Needs    Needs  // what the tool asks of the sandbox
-	Limits   Limits // what one run of the tool may use up
+	Needs    Needs  // the access that the tool needs in the sandbox
+	Limits   Limits // bounds on the resources of one run
 
 	Schema map[string]any // JSON Schema of a tool's parameters; nil when none
 	Config map[string]any // merged along the chain
 	Env    map[string]any // env_config
 	Anchor map[string]any
 
-	VerifyDeps map[string]any // verify_deps: what is checked of the files around a tool
+	VerifyDeps map[string]any // verify_deps: the checks on the files around a tool
 
 	Inputs      []Input        // directive
-	Outputs     []Output       // directive: what it is to return
+	Outputs     []Output       // directive: the values that it has to return
 	Permissions []string       // directive: capability strings, as declared
 	Budget      map[string]any // directive: its limits, in turns, tokens and money
 	Model       map[string]string
@@ -119,11 +118,11 @@ type Meta struct {
 	Prose string // the text for a model: a directive's body, a knowledge entry's text
 
 	Fields  map[string]any // every field as read, known or not
-	Unknown []string       // names of fields that no rule knows, sorted
+	Unknown []string       // names of unknown fields, sorted
 }
 
-// Needs is what a tool asks of the sandbox. Declared is false when the item is
-// silent, which means the default of its space and not "nothing".
+// Needs is the access that a tool needs in the sandbox. Declared is false when the
+// item declares none, which means the default of its space and not "nothing".
 type Needs struct {
 	Declared bool
 	Read     []string // paths; relative ones are below the project
@@ -131,12 +130,12 @@ type Needs struct {
 	Net      []string // host[:port], or "*"; empty means no network
 	Rye      []string // capabilities with which the tool calls rye back; empty means not at all
 
-	// Sandbox is the least tier to run in, "S1" to "S3"; "" is what is usual. It
-	// grants nothing, and alone it does not make Declared true.
+	// Sandbox is the lowest degree of sandbox to run in, "S1" to "S3"; "" is the
+	// default. It grants nothing, and alone it does not make Declared true.
 	Sandbox string
 }
 
-// String says what is declared, and "" where nothing is.
+// String returns the declared needs in one line, or "" when none are declared.
 func (n Needs) String() string {
 	if !n.Declared {
 		return ""

@@ -20,17 +20,17 @@ var (
 	legacyStart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<directive[^>]*>`) })
 )
 
-// legacyWords begin the lines that RYE OS strips before it hashes a file.
+// legacyWords are the prefixes of the lines that RYE OS strips before it hashes a file.
 var legacyWords = []string{"rye:signed:", "rye:validated:", "kiwi-mcp:validated:", "kiwi-mcp:signed:"}
 
-// legacyLine is a line of RYE OS in its place.
+// legacyLine is a line of RYE OS and its position.
 type legacyLine struct {
 	span
 	text string // without comment syntax
 }
 
-// legacyKind returns the kind whose rules RYE OS applied to the file at
-// path. Everything that is neither directive nor knowledge it treats as a tool.
+// legacyKind returns the kind whose rules RYE OS applied to the file at path. RYE OS
+// treats everything except directives and knowledge as a tool.
 func legacyKind(path string) Kind {
 	switch {
 	case strings.HasPrefix(path, Directive.Dir()+"/"):
@@ -41,9 +41,9 @@ func legacyKind(path string) Kind {
 	return Tool
 }
 
-// findLegacy returns RYE OS's line, nil when there is none where it
-// belongs. Directives and knowledge have it at byte 0 as an HTML comment whatever
-// the extension; tools at byte 0 or below a "#!/" line, as # or //.
+// findLegacy returns RYE OS's line, or nil when there is none in its place.
+// Directives and knowledge have it at byte 0 as an HTML comment, with any extension.
+// Tools have it at byte 0 or below a "#!/" line, as # or //.
 func findLegacy(path string, raw []byte) *legacyLine {
 	start := 0
 	tool := legacyKind(path) == Tool
@@ -75,16 +75,16 @@ func findLegacy(path string, raw []byte) *legacyLine {
 	return nil
 }
 
-// laterVersion reports whether text names a version of the native line: RYE OS
-// has a date where "v2" stands.
+// laterVersion reports whether text names a version of the native line. RYE OS has a
+// date in the place of "v2".
 func laterVersion(text string) bool {
 	rest, ok := strings.CutPrefix(text, signedWord+"v")
 	return ok && rest != "" && rest[0] >= '0' && rest[0] <= '9'
 }
 
-// splitLegacy takes RYE OS's line out of raw and works out what it covers.
-// Examples of signature lines further down are let pass, as RYE OS did,
-// unless one is native: then nobody could say which line counts.
+// splitLegacy takes RYE OS's line out of raw and finds the bytes that it covers.
+// Like RYE OS, it accepts examples of signature lines further down. It refuses a
+// native line there: two signature lines would be ambiguous.
 func splitLegacy(path string, raw []byte, l *legacyLine) ([]byte, *Signature, *LegacySignature, error) {
 	body := without(raw, l.start, l.end+1)
 	for _, s := range lookalikes(path, body, math.MaxInt) {
@@ -103,8 +103,8 @@ func splitLegacy(path string, raw []byte, l *legacyLine) ([]byte, *Signature, *L
 	return body, nil, sig, nil
 }
 
-// parseLegacy reads the fields. A line that is not a complete signature gives
-// one that says so and cannot verify.
+// parseLegacy reads the fields. For a line that is not a complete signature the
+// result has Unsigned set, and cannot verify.
 func parseLegacy(text string) *LegacySignature {
 	for _, w := range legacyWords[1:] {
 		if strings.HasPrefix(text, w) {
@@ -126,11 +126,11 @@ func parseLegacy(text string) *LegacySignature {
 	return s
 }
 
-// Message returns what RYE OS's key signed: the digest's hexadecimal
+// Message returns the bytes that RYE OS's key signed: the digest's hexadecimal
 // digits as text. Time, key and provenance were never signed.
 func (s *LegacySignature) Message() []byte { return []byte(s.Digest.Hex()) }
 
-// cover works out the bytes that RYE OS hashed and says what they are.
+// cover sets Payload to the bytes that RYE OS hashed, and describes them in Covers.
 func (s *LegacySignature) cover(k Kind, body []byte) {
 	s.Payload, s.Covers, s.Complete = body, "the whole file", true
 	switch k {
@@ -173,16 +173,16 @@ func (s *LegacySignature) coverDirective(body []byte) {
 	}
 }
 
-// trimPython trims what Python's str.strip does, which is a little more than Go's.
+// trimPython trims like Python's str.strip, which removes a little more than Go's TrimSpace.
 func trimPython(b []byte) []byte {
 	return bytes.TrimFunc(b, func(r rune) bool {
 		return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f
 	})
 }
 
-// RyeOSDigest returns the SHA-256 that RYE OS would compute for an item as
-// it is now, whoever signed it: of what its signature would cover. RYE OS's
-// lock files pin tools by it.
+// RyeOSDigest returns the SHA-256 that RYE OS would compute for an item as it is
+// now, over the bytes that its signature would cover. The item's own signature does
+// not matter. RYE OS's lock files pin tools by this digest.
 func RyeOSDigest(it *Item) Digest {
 	var s LegacySignature
 	s.cover(legacyKind(it.Path), it.Body)

@@ -8,12 +8,12 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// Limits bounds what one run of a tool may use up. A field that is zero is not
-// stated: the default of the place that runs it holds. docs/format/item.md has
-// the text form.
+// Limits bounds the resources of one run of a tool. A zero field is not stated: the
+// default of the place that runs the tool applies. docs/format/item.md has the text
+// form.
 type Limits struct {
 	Memory    int64         // bytes, of each process
-	Processes int64         // at one time, the first one among them
+	Processes int64         // at one time, including the first one
 	CPU       time.Duration // of processor time, of each process
 	File      int64         // bytes of one written file
 	Temp      int64         // bytes of the private temporary directory
@@ -21,7 +21,8 @@ type Limits struct {
 	Output    int64         // bytes that are kept of each stream
 }
 
-// Bounds of what a tool may ask for. They are wide: policy and the machine say less.
+// Bounds for the limits that a tool may state. They are wide; policy and the machine set
+// lower ones.
 const (
 	MaxLimitBytes     = 1 << 40            // 1 TiB
 	MaxLimitTime      = 7 * 24 * time.Hour // of Time and CPU
@@ -56,7 +57,7 @@ func (l Limits) Stated() []Limit {
 	return out
 }
 
-// String is what is stated, in one line: "memory 512MiB, time 30s"; "" is nothing.
+// String returns the stated limits in one line ("memory 512MiB, time 30s"), or "" for none.
 func (l Limits) String() string {
 	var parts []string
 	for _, s := range l.Stated() {
@@ -65,7 +66,7 @@ func (l Limits) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// And returns the limits where both hold: of each, the smaller that is stated.
+// And returns the limits that satisfy both: for each, the smaller stated value.
 func (l Limits) And(m Limits) Limits {
 	return Limits{
 		Memory: lesser(l.Memory, m.Memory), Processes: lesser(l.Processes, m.Processes), CPU: lesser(l.CPU, m.CPU),
@@ -80,7 +81,7 @@ func lesser[N ~int64](a, b N) N {
 	return a
 }
 
-// limitsOf reads the limits of a tool, and says what is wrong with them; "" is nothing.
+// limitsOf reads the limits of a tool. wrong is the reason for a refusal, or "".
 func limitsOf(fields map[string]any) (l Limits, wrong string) {
 	sizes := map[string]*int64{"memory": &l.Memory, "file": &l.File, "temp": &l.Temp, "output": &l.Output}
 	times := map[string]*time.Duration{"cpu": &l.CPU, "time": &l.Time}

@@ -13,7 +13,7 @@ import (
 )
 
 // Condition is a question about data: when a hook of a thread acts, which class an
-// error has. It is RYE OS's language, so that its hooks can be read. The zero
+// error has. It is the language of RYE OS, so that rye can read its hooks. The zero
 // value always holds.
 type Condition struct {
 	any, all []Condition
@@ -29,7 +29,7 @@ type Condition struct {
 var ops = []string{"eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "regex", "exists"}
 
 // ParseCondition reads {path, op, value}, {any: […]}, {all: […]} or {not: {…}}.
-// nil and the empty mapping always hold. What it does not know it refuses.
+// nil and the empty mapping always hold. Unknown keys and operators are refused.
 func ParseCondition(v any) (Condition, error) {
 	p := conditionParser{}
 	return p.parse(v, 1)
@@ -116,8 +116,8 @@ func comparison(m map[string]any) (c Condition, err error) {
 	return c, nil
 }
 
-// Holds reports whether the condition is true of data. Comparing what cannot be
-// compared, and nil with anything by size, is false.
+// Holds reports whether the condition is true for the data. A comparison of values
+// that have no order is false, and so is a comparison of nil by size.
 func (c Condition) Holds(look Lookup) bool {
 	switch {
 	case c.any != nil:
@@ -164,7 +164,8 @@ func (c Condition) compare(got any) bool {
 	return n <= 0
 }
 
-// holds reports whether a list has an element, or a text a part.
+// holds reports whether a text contains part, a list has it as an element, or a mapping
+// has it as a key.
 func holds(whole, part any) bool {
 	switch w := whole.(type) {
 	case string:
@@ -223,8 +224,7 @@ func Number(v any) (float64, bool) {
 	return float64(n), ok
 }
 
-// equal reports whether two values are the same; 1 and 1.0 are. depth counts how far
-// inside it is.
+// equal reports whether two values are equal; 1 equals 1.0. depth is the level of nesting.
 func equal(a, b any, depth int) bool {
 	if depth > MaxDepth {
 		return false

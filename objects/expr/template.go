@@ -7,13 +7,13 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// Expand replaces each ${…} in s. Inside stand alternatives joined by "||", each
-// a name or a text in quotation marks; the first that is there and not nil counts.
-// ${name:-text} gives the text when the name is absent, nil or empty. What is
-// found nowhere gives "". "$${" stands for "${".
+// Expand replaces each ${…} in s. It holds alternatives joined by "||", each a name or
+// a text in quotation marks; the first one that exists and is not nil is used.
+// ${name:-text} gives the text when the name is absent, nil or empty. If no alternative
+// exists, the result is "". "$${" stands for "${".
 //
-// When s is one ${…} and nothing else, the value keeps its type. What a value
-// holds is never expanded again, so nothing that comes in as data can ask for more.
+// When s is one ${…} and nothing else, the value keeps its type. A value is never
+// expanded again, so data from outside cannot read other names.
 func Expand(s string, look Lookup) (any, error) {
 	if !strings.Contains(s, "${") {
 		return s, nil
@@ -70,14 +70,14 @@ func closing(s string) int {
 	return -1
 }
 
-// quoteStarts reports whether a quotation mark after s begins a text, as it does
-// at the beginning and after "||". Elsewhere it is an apostrophe.
+// quoteStarts reports whether a quotation mark after s begins a text. It does so at the
+// beginning and after "||"; elsewhere it is an apostrophe.
 func quoteStarts(s string) bool {
 	s = strings.TrimRight(s, " \t")
 	return s == "" || strings.HasSuffix(s, "||")
 }
 
-// value evaluates what stands between ${ and }.
+// value evaluates the text between ${ and }.
 func value(s string, look Lookup) (any, error) {
 	if name, text, ok := strings.Cut(s, ":-"); ok && IsName(strings.TrimSpace(name)) {
 		v, there := look(strings.TrimSpace(name))
@@ -156,7 +156,7 @@ func Fill(s string, look Lookup) (any, error) {
 		b.WriteString(rest[:i])
 		n := nameLength(rest[i+1:])
 		v, ok := any(nil), false
-		dollar := i > 0 && rest[i-1] == '$' // a ${...} is the other form's
+		dollar := i > 0 && rest[i-1] == '$' // ${...} belongs to Expand
 		if end := i + 1 + n; n > 0 && !dollar && end < len(rest) && rest[end] == '}' {
 			v, ok = look(rest[i+1 : end])
 		}
@@ -190,8 +190,8 @@ func nameLength(s string) int {
 	return n
 }
 
-// Each returns v with f applied to every text in it, keys left alone: how Expand
-// or Fill reaches everything that the parameters of an action hold. v is not changed.
+// Each returns a copy of v with f applied to every text in it, except keys. Callers use it
+// to run Expand or Fill over the parameters of an action.
 func Each(v any, f func(string) (any, error)) (any, error) { return each(v, f, 0) }
 
 func each(v any, f func(string) (any, error), depth int) (any, error) {
