@@ -15,8 +15,8 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// ManifestName is the name of a bundle's manifest. It stands at the root of the
-// files that it lists, and is not one of them.
+// ManifestName is the file name of a bundle's manifest. It lies at the root of the
+// files that it lists, and does not list itself.
 const ManifestName = "rye.bundle.yaml"
 
 // Bounds of a bundle.
@@ -28,13 +28,13 @@ const (
 	maxPathDepth   = 16
 )
 
-// Manifest lists every file of a bundle: what cannot carry a signature line, and
-// what must not change alone. docs/format/bundle.md is normative. Each manifest
+// Manifest lists every file of a bundle: files that cannot carry a signature line, and
+// files that must not change alone. docs/format/bundle.md is normative. Each manifest
 // has exactly one form, so parsing and encoding give the same bytes.
 type Manifest struct {
 	ID      ID                // <namespace>/bundle/<name>
 	Version string            // semantic
-	Deps    map[string]string // what no member can say that it uses: published item to range
+	Deps    map[string]string // dependencies that no member can declare: published item to range
 	Files   []File            // sorted by Path, unique also when case is ignored
 
 	item *Item
@@ -48,9 +48,9 @@ type File struct {
 	Sum        Digest
 }
 
-// Ref returns what the manifest's signature is bound to, and what a package is called in
-// registries and locks: bundle:acme/report for the id acme/bundle/report. The file's place
-// is not part of it.
+// Ref returns the ref that the signature binds, and that registries and locks use for a
+// package: bundle:acme/report for the id acme/bundle/report. It does not depend on the
+// file's path.
 func (m *Manifest) Ref() Ref { return BundleRef(m.ID) }
 
 // Item returns the manifest as an item, for verification. It is nil for a
@@ -93,8 +93,8 @@ func (m *Manifest) encode() []byte {
 }
 
 // ParseManifest reads a manifest with or without its signature line. It is
-// ordinary YAML, but only the one form that Encode writes is accepted: nothing
-// can be read in two ways, and forty files cost microseconds.
+// ordinary YAML, but ParseManifest accepts only the form that Encode writes: every
+// text has one meaning, and parsing forty files takes microseconds.
 func ParseManifest(raw []byte) (*Manifest, error) {
 	body, sig, legacy, err := Split(ManifestName, raw)
 	if err != nil {
@@ -119,10 +119,10 @@ func ParseManifest(raw []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// manifestReader takes lines off a manifest.
+// manifestReader reads a manifest line by line.
 type manifestReader struct {
 	body []byte
-	line int // of the file, of the line last taken
+	line int // number of the last line read, in the file
 }
 
 func (r *manifestReader) next() (string, bool) {
@@ -140,7 +140,7 @@ func (r *manifestReader) bad(format string, args ...any) error {
 	return malformed(ManifestName, max(r.line, 1), 0, format, args...)
 }
 
-// want takes a line and cuts the prefix off.
+// want reads a line and returns the text after the prefix.
 func (r *manifestReader) want(prefix string) (string, error) {
 	line, ok := r.next()
 	rest, cut := strings.CutPrefix(line, prefix)
@@ -195,7 +195,7 @@ func (r *manifestReader) read() (*Manifest, error) {
 	return m, m.check()
 }
 
-// sections reads what stands between the head and the first file.
+// sections reads the lines between the head and the first file.
 func (r *manifestReader) sections(m *Manifest) (err error) {
 	line, ok := r.next()
 	if ok && line == "deps:" {
@@ -242,7 +242,7 @@ func (r *manifestReader) file() (f File, err error) {
 	return File{Path: path, Executable: mode == "0755", Size: n, Sum: d}, nil
 }
 
-// check applies the rules that concern the whole.
+// check applies the rules for the manifest as a whole.
 func (m *Manifest) check() error {
 	bad := func(format string, args ...any) error { return malformed(ManifestName, 0, 0, format, args...) }
 	if _, err := ParseID(string(m.ID)); err != nil {
@@ -285,8 +285,8 @@ func (m *Manifest) check() error {
 	return nil
 }
 
-// collide notes a path and its directories, and refuses two spellings of one
-// name and a name that is a file and a directory.
+// collide notes a path and its directories. It refuses two spellings of one name,
+// and a name for both a file and a directory.
 func collide(folded map[string]string, path string) error {
 	for end := len(path); end > 0; end = strings.LastIndexByte(path[:end], '/') {
 		name, what := path[:end], path[:end]
@@ -306,9 +306,9 @@ func collide(folded map[string]string, path string) error {
 	return nil
 }
 
-// CheckPath refuses a slash path that some system could not hold or would read
-// differently: names are [A-Za-z0-9_][A-Za-z0-9._-]*, do not end in a dot or
-// ".lock", are no device, and at most 16 of them make a path.
+// CheckPath refuses a slash path that some system cannot hold or reads differently.
+// Names are [A-Za-z0-9_][A-Za-z0-9._-]* of at most 128 bytes, do not end in a dot or
+// ".lock", and are not a Windows device. A path has at most 16 names and 512 bytes.
 func CheckPath(path string) error {
 	bad := func(why string) error { return fault.New(fault.Malformed, "path %q: %s", words.Brief(path), why) }
 	if path == "" || len(path) > maxPathLength {
@@ -348,16 +348,16 @@ func checkName(n string) string {
 	return ""
 }
 
-// BundleError lists the files that do not agree with a manifest, each list
-// sorted. It comes wrapped in a fault.Error with the code Integrity.
+// BundleError lists the files that differ from a manifest, each list sorted. It comes
+// wrapped in a fault.Error with the code Integrity.
 type BundleError struct {
 	ID      ID
 	Extra   []string // in the directory, not in the manifest
-	Missing []string // the other way round
+	Missing []string // in the manifest, not in the directory
 	Changed []string // other bytes, or not a regular file
 }
 
-// Error names the first of each.
+// Error names the first file of each list.
 func (e *BundleError) Error() string {
 	var parts []string
 	for _, l := range []struct {
@@ -374,17 +374,17 @@ func (e *BundleError) Error() string {
 }
 
 // Check compares every file of fsys, whose root is the manifest's directory, with
-// the manifest: nothing missing, nothing changed, nothing extra, nothing but
-// regular files and directories. The manifest itself is passed over. Modes are
-// not compared, because a disk is no evidence for them. The error wraps a
-// BundleError, or is what fsys failed with.
+// the manifest. It refuses missing, changed and extra files, and anything except
+// regular files and directories. It skips the manifest itself. It does not compare
+// modes, because not every disk keeps them. The error wraps a BundleError, or the
+// error of fsys.
 func (m *Manifest) Check(fsys fs.FS) error {
 	return m.Read(fsys, func(File, []byte) error { return nil })
 }
 
-// Read is Check that hands over the bytes it compared, file by file, so that what
-// was checked is what is used. An error of visit ends it. When Read fails, what
-// visit was given must not be used.
+// Read is like Check, and passes the bytes of each file to visit, so that a caller
+// uses exactly the bytes that were checked. An error from visit ends it. When Read
+// fails, the caller must not use the bytes that visit received.
 func (m *Manifest) Read(fsys fs.FS, visit func(File, []byte) error) error {
 	e := &BundleError{ID: m.ID}
 	seen := make(map[string]bool, len(m.Files))
@@ -428,8 +428,8 @@ func (m *Manifest) Read(fsys fs.FS, visit func(File, []byte) error) error {
 	return fault.New(fault.Integrity, "%w", e).Advise("rye diff %s; then rye sign %[1]s, if the change is yours", m.Ref())
 }
 
-// walkFiles calls visit for everything below fsys but directories and the manifest. A tree
-// that no manifest could list, by its names or its depth, is fault.Limit.
+// walkFiles calls visit for everything below fsys except directories and the manifest. A tree
+// with too many names or levels for any manifest is fault.Limit.
 func walkFiles(fsys fs.FS, visit func(path string, d fs.DirEntry) error) error {
 	names := 0
 	return fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {
@@ -446,7 +446,7 @@ func walkFiles(fsys fs.FS, visit func(path string, d fs.DirEntry) error) error {
 	})
 }
 
-// readUpTo returns the file's bytes, at most one more than it should have.
+// readUpTo returns the file's bytes, at most n.
 func readUpTo(fsys fs.FS, path string, n int64) ([]byte, error) {
 	r, err := fsys.Open(path)
 	if err != nil {
@@ -457,7 +457,7 @@ func readUpTo(fsys fs.FS, path string, n int64) ([]byte, error) {
 	if st, err := r.Stat(); err == nil {
 		size = min(st.Size(), n)
 	}
-	b := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead)) // growing would take several times as much
+	b := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead)) // growing would take several times the memory
 	_, err = b.ReadFrom(io.LimitReader(r, n))
 	return b.Bytes(), err
 }
@@ -497,9 +497,9 @@ func ManifestOf(fsys fs.FS, id ID, version string) (*Manifest, error) {
 	return m, m.check()
 }
 
-// Renewed is ManifestOf for the files as they are now, with what the manifest before said
-// beyond them, which is nil where there was none: its deps and, where version is "", its
-// version.
+// Renewed returns the manifest of the current files. It keeps the deps of m, the previous
+// manifest, and its version when version is "". m is nil when there was no manifest; then the
+// default version is 0.1.0.
 func (m *Manifest) Renewed(fsys fs.FS, id ID, version string) (*Manifest, error) {
 	was := Manifest{Version: "0.1.0"}
 	if m != nil {

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// fence is a fenced block: offsets of its text and of the line after it.
+// fence is a fenced block, in offsets into the body.
 type fence struct {
 	start      int // of the opening line
 	text, end  int
-	after      int
+	after      int // of the line after the closing one
 	terminated bool
 }
 
 // findFence returns the first block of three backticks whose info string is
-// exactly info. Blocks inside a fence of four or more backticks are examples and
-// are skipped, as RYE OS skips them.
+// exactly info. Like RYE OS, it skips blocks inside a fence of four or more
+// backticks, which are examples.
 func findFence(body []byte, info string) (fence, bool) {
 	outer := 0 // backticks of the open outer fence
 	for i := 0; i < len(body); {
@@ -50,7 +50,7 @@ func closeFence(body []byte, start, text int) fence {
 	return fence{start, text, len(body), len(body), false}
 }
 
-// lineEnd returns the offset after the line feed that ends the line of i.
+// lineEnd returns the offset after the line feed of the line that contains offset i.
 func lineEnd(b []byte, i int) int {
 	if n := bytes.IndexByte(b[i:], '\n'); n >= 0 {
 		return i + n + 1
@@ -59,7 +59,7 @@ func lineEnd(b []byte, i int) int {
 }
 
 // frontMatter returns the offsets of the text between the "---" of line 1 and
-// the next line that is "---", and of what follows.
+// the next line that is "---", and the offset after that line.
 func frontMatter(body []byte) (text, end, after int, ok bool) {
 	first := lineEnd(body, 0)
 	if string(bytes.TrimRight(body[:first], " \t\r\n")) != "---" {
@@ -90,8 +90,8 @@ func (p *parser) readFrontMatter(m *Meta) (done bool, err error) {
 	return true, p.yamlFields(p.body[text:end], mark{p.at(text).line, 1})
 }
 
-// readMarkdown reads front matter or, without it, the first yaml fence. What is
-// neither is prose.
+// readMarkdown reads front matter or, without it, the first yaml fence. The prose is
+// the text after it, or before a fence that ends the file.
 func (p *parser) readMarkdown(m *Meta) error {
 	if done, err := p.readFrontMatter(m); done || err != nil {
 		return err

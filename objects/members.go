@@ -1,14 +1,14 @@
 package objects
 
-// MemberChange is a file of a bundle that is not as it was in the manifest before.
+// MemberChange is a file of a bundle that differs from the previous manifest.
 type MemberChange struct {
 	Path       string `json:"path"`   // below the bundle's directory
 	Change     string `json:"change"` // new, changed or gone
 	Executable bool   `json:"executable,omitempty"`
 }
 
-// Since says how the files of a manifest differ from those of the one before, which is nil
-// where there was none.
+// Since returns the changes of the files since the previous manifest, which is nil when there
+// was none.
 func (m *Manifest) Since(old *Manifest) []MemberChange {
 	var all []MemberChange
 	for _, f := range m.Files {

@@ -1,10 +1,10 @@
 package objects
 
-// MergeConfig puts one configuration over another (docs/format/config.md): maps are merged,
-// key by key; of two lists in which each entry is a map with an id of its own, an entry of
-// over takes the place of the one with its id, or stands behind; everything else of over
-// takes the place of what base has. Neither is changed, and the result shares nothing with
-// them. Values are those of Meta.Config: map[string]any, []any, and what has no parts.
+// MergeConfig puts one configuration over another (docs/format/config.md). Maps are merged key
+// by key. In two lists of maps with unique ids, an entry of over replaces the entry with its
+// id, or is appended. Every other value of over replaces the one in base. Neither argument
+// changes, and the result shares nothing with them. Values are as in Meta.Config:
+// map[string]any, []any and scalars.
 func MergeConfig(base, over map[string]any) map[string]any {
 	out := make(map[string]any, len(base)+len(over))
 	for k, v := range base {
@@ -34,8 +34,8 @@ func mergeValue(base, over any) any {
 	return cloneValue(over)
 }
 
-// mergeByID merges two lists by the ids of their entries; nil where one of them is not such
-// a list.
+// mergeByID merges two lists by the ids of their entries. It returns nil when an entry of
+// either list has no unique id.
 func mergeByID(base, over []any) []any {
 	at, inOver := idsOf(base), idsOf(over)
 	if at == nil || inOver == nil {
@@ -56,8 +56,8 @@ func mergeByID(base, over []any) []any {
 	return cloneValue(out).([]any)
 }
 
-// idsOf says where in a list each id stands; nil for one that is empty, or has an entry
-// without an id, or an id twice.
+// idsOf returns the index of each id in a list. It returns nil for an empty list, and for one
+// with a missing or repeated id.
 func idsOf(list []any) map[string]int {
 	at := make(map[string]int, len(list))
 	for i, e := range list {
@@ -73,7 +73,7 @@ func idsOf(list []any) map[string]int {
 	return at
 }
 
-// idOf is the id of an entry of a list; "" where it has none.
+// idOf returns the id of a list entry, or "" when it has none.
 func idOf(e any) string {
 	m, ok := e.(map[string]any)
 	if !ok {

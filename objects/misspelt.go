@@ -7,11 +7,11 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// A field that limits a tool does nothing under another name. Whoever wrote it believes in
-// a limit that is not there, so an item with such a field cannot be signed.
+// A field that limits a tool has no effect under a misspelt name. Its author would rely on a
+// limit that does not exist, so rye does not sign an item with such a field.
 
-// lawWords are the words that people use for what limits an item, with what to write
-// instead in a tool. What is near to one of them is taken for it.
+// lawWords are common names for the limits of an item, each with the correct spelling in a
+// tool. A name that is close to one of them is treated as that one.
 var lawWords = []struct{ word, write string }{
 	{"tier", "tier"},
 	{"needs", "needs"},
@@ -21,16 +21,15 @@ var lawWords = []struct{ word, write string }{
 	{"permissions", "needs"},
 }
 
-// lawParts are the names of what stands inside of needs and limits; exactly these, in
-// the wrong place, are taken for them.
+// lawParts are common names for the fields inside needs and limits. A field at the top with
+// exactly such a name is treated as that field.
 var lawParts = map[string]string{
 	"net": "net in needs", "network": "net in needs", "read": "read in needs", "write": "write in needs",
 	"memory": "memory in limits", "processes": "processes in limits", "cpu": "cpu in limits", "temp": "temp in limits",
 	"max_memory": "memory in limits", "max_output": "output in limits", "timeout": "time in limits",
 }
 
-// meant returns what somebody meant by a field that no rule knows, where it looks like a
-// limit; "" is nothing.
+// meant returns the correct spelling for an unknown field that looks like a limit, or "".
 func meant(field string) string {
 	field = strings.ToLower(strings.Trim(field, "_"))
 	if part := lawParts[field]; part != "" {
@@ -44,8 +43,8 @@ func meant(field string) string {
 	return ""
 }
 
-// looksLike reports whether a name is a word, begins it or goes on with _, or is mistyped:
-// people err in the first letter so rarely that "feeds" is not taken for "needs".
+// looksLike reports whether name is word, is a prefix of it, continues it with _, or is a typo
+// of it. Typos in the first letter are so rare that "feeds" is not treated as "needs".
 func looksLike(name, word string) bool {
 	if name == "" || name[0] != word[0] {
 		return false
@@ -58,13 +57,13 @@ func looksLike(name, word string) bool {
 	return near && mistakes <= len(word)/4
 }
 
-// pythonLaw are the fields of a Python tool that __name__ looks like and does not fill.
+// pythonLaw maps fields that a Python tool cannot set as __name__ to the correct name.
 var pythonLaw = map[string]string{
 	"config": "CONFIG", "config_schema": "CONFIG_SCHEMA", "env_config": "ENV_CONFIG", "anchor": "ANCHOR", "verify_deps": "VERIFY_DEPS",
 }
 
-// misspelt returns the name inside of a __name__ that fills no field of a Python tool and
-// looks as if it did; "" is none.
+// misspelt returns the name inside a __name__ that looks like a field of a Python tool but
+// fills none. It returns "" for any other name.
 func misspelt(name string) string {
 	if pythonNames[name] != "" || !strings.HasPrefix(name, "__") || !strings.HasSuffix(name, "__") || len(name) < 5 {
 		return ""
@@ -75,7 +74,7 @@ func misspelt(name string) string {
 	return ""
 }
 
-// mistaken reports the fields that look like a limit and are none.
+// mistaken reports the unknown fields that look like a limit.
 func (v *validator) mistaken() {
 	if k := v.it.Ref.Kind; k != Tool && k != Directive || k == Tool && v.it.inert() {
 		return
@@ -94,7 +93,8 @@ func (v *validator) mistaken() {
 	}
 }
 
-// inert reports whether a tool is data: it names what runs it, and that is nothing.
+// inert reports whether a tool is data: its executor_id is present and empty, and its
+// tool_type is not "primitive".
 func (it *Item) inert() bool {
 	_, said := it.Meta.Fields["executor_id"]
 	return said && it.Meta.Executor == "" && it.Meta.ToolType != "" && it.Meta.ToolType != "primitive"

@@ -11,9 +11,9 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// Bounds of a package that is published. They are narrower than those of a bundle: whoever
-// adds a package keeps all of it, for every version that a lock names, and reads all of it
-// before a tool of it runs.
+// Bounds for a published package. They are narrower than the bounds for a bundle: a project
+// that adds a package keeps all its files, for every version in a lock, and rye reads all
+// of them before a tool of the package runs.
 const (
 	MaxPackageFiles = 4096
 	MaxPackageFile  = 16 << 20 // bytes
@@ -21,7 +21,7 @@ const (
 )
 
 // BundleRef returns the ref of the bundle with an id: bundle:acme/report for
-// acme/bundle/report. The zero Ref is that of no bundle's id.
+// acme/bundle/report. For any other id it returns the zero Ref.
 func BundleRef(id ID) Ref {
 	parts := strings.SplitN(string(id), "/", 3)
 	if len(parts) < 3 || parts[1] != string(Bundle) {
@@ -30,8 +30,8 @@ func BundleRef(id ID) Ref {
 	return Ref{Kind: Bundle, ID: ID(parts[0] + "/" + parts[2])}
 }
 
-// Package returns the ref of the package that an item with this ref would belong to; false
-// where no package can hold it.
+// Package returns the ref of the package that an item with this ref would belong to, and false
+// when no package can hold it.
 func (r Ref) Package() (Ref, bool) {
 	parts := strings.SplitN(string(r.ID), "/", 3)
 	if r.Kind == Bundle || len(parts) < 2 || len(parts) == 2 && r.Kind == Config {
@@ -40,8 +40,8 @@ func (r Ref) Package() (Ref, bool) {
 	return Ref{Kind: Bundle, ID: ID(parts[0] + "/" + parts[1])}, true
 }
 
-// PackageDir returns the directory below .ai of the package with a ref; "" for a ref of
-// anything else.
+// PackageDir returns the directory below .ai of a package, or "" when the ref is not for a
+// package.
 func (r Ref) PackageDir() string {
 	if r.Kind != Bundle || strings.Count(string(r.ID), "/") != 1 {
 		return ""
@@ -49,8 +49,8 @@ func (r Ref) PackageDir() string {
 	return BundlesDir + "/" + string(r.ID)
 }
 
-// PublishedPath returns the slash path below .ai of an item as registries and locks call
-// it: for a package that of its manifest.
+// PublishedPath returns the slash path below .ai that registries and locks use for an item.
+// For a package it is the path of its manifest.
 func PublishedPath(it *Item) string {
 	if dir := it.Ref.PackageDir(); dir != "" {
 		return dir + "/" + ManifestName
@@ -58,8 +58,8 @@ func PublishedPath(it *Item) string {
 	return it.Path
 }
 
-// RefOfPublished returns the ref of a path that a registry or a lock names: RefOfPath, and
-// for the manifest of a package that of the package.
+// RefOfPublished returns the ref for a path in a registry or a lock. It is like RefOfPath, but
+// the manifest of a package gives the ref of the package.
 func RefOfPublished(p string) (Ref, error) {
 	dir, in := InBundles(p)
 	if !in || p != dir+"/"+ManifestName {
@@ -70,8 +70,8 @@ func RefOfPublished(p string) (Ref, error) {
 	return BundleRef(id), err
 }
 
-// ParseRecorded is Parse for a file of a space or its record: for the manifest of a bundle,
-// wherever it lies, its item.
+// ParseRecorded is Parse for a file of a space or its record. For the manifest of a bundle, at
+// any path, it returns the manifest's item.
 func ParseRecorded(p string, raw []byte) (*Item, error) {
 	if path.Base(p) != ManifestName {
 		return Parse(p, raw)
@@ -83,8 +83,9 @@ func ParseRecorded(p string, raw []byte) (*Item, error) {
 	return m.Item(), nil
 }
 
-// ParsePublished is Parse for a file that a registry or a lock names: for a package its
-// manifest, whose signature says nothing of the file's place.
+// ParsePublished is Parse for a file in a registry or a lock. For the manifest of a package it
+// also checks the path, because the signature does not cover it; another package's path is
+// fault.Integrity.
 func ParsePublished(p string, raw []byte) (*Item, error) {
 	if path.Base(p) != ManifestName {
 		return Parse(p, raw)
@@ -99,9 +100,9 @@ func ParsePublished(p string, raw []byte) (*Item, error) {
 	return m.Item(), nil
 }
 
-// CheckPackage refuses a manifest of what cannot be published: no package, one without
-// files or over a bound, or one that holds another manifest, which would speak for files
-// that this one lists.
+// CheckPackage refuses a manifest that cannot be published: one in a directory where no
+// package can be, one without files or over a bound, or one that lists another manifest. Two
+// manifests would then cover the same files.
 func (m *Manifest) CheckPackage() error {
 	if m.Ref().PackageDir() == "" {
 		return fault.New(fault.Usage, "bundle %s: only a package is published, in a directory of its own below bundles/<namespace>/", m.ID).
@@ -125,8 +126,8 @@ func (m *Manifest) CheckPackage() error {
 	return nil
 }
 
-// Locate returns the path, below the package's directory, of the file that is the member
-// ref; "" where there is none. Two files of one ref are fault.Conflict.
+// Locate returns the path, below the package's directory, of the member ref, or "" when there
+// is none. Two files with the same ref are fault.Conflict.
 func (m *Manifest) Locate(ref Ref) (string, error) {
 	found := ""
 	for _, f := range m.Files {
@@ -141,8 +142,8 @@ func (m *Manifest) Locate(ref Ref) (string, error) {
 	return found, nil
 }
 
-// Members returns the files of a package that are items, each as it is read. What is no
-// valid item is data.
+// Members returns the files of a package that are valid items, with the bytes from read. Every
+// other file is data.
 func (m *Manifest) Members(read func(path string) ([]byte, error)) ([]*Item, error) {
 	var all []*Item
 	for _, f := range m.Files {
@@ -161,8 +162,8 @@ func (m *Manifest) Members(read func(path string) ([]byte, error)) ([]*Item, err
 	return all, nil
 }
 
-// Entry returns the member that goes by the package's own name, knowledge before a
-// directive before a tool; nil where there is none.
+// Entry returns the member with the package's own name, or nil. It prefers knowledge to a
+// directive, and a directive to a tool.
 func (m *Manifest) Entry(members []*Item) (entry *Item) {
 	for _, it := range members {
 		if it.Ref.ID == m.Ref().ID && (entry == nil || it.Ref.Kind == Knowledge || entry.Ref.Kind == Tool) {
@@ -172,10 +173,10 @@ func (m *Manifest) Entry(members []*Item) (entry *Item) {
 	return entry
 }
 
-// Uses returns what a package uses of others: what its manifest says, and for everything
-// else what its members say, where several name one item by all of their ranges; and in any
-// version what executes its tools, where foreign reports that a registry has to bring it.
-// Ranges that cannot be joined are fault.Conflict: then the manifest has to say one.
+// Uses returns the dependencies of a package. The range in the manifest has precedence; for
+// other items the ranges of all members are joined. The executor of a tool is a dependency in
+// any version, if foreign reports that it must come from a registry. Ranges that cannot be
+// joined are fault.Conflict; the manifest then has to declare one.
 func (m *Manifest) Uses(members []*Item, foreign func(Ref) bool) (map[string]string, error) {
 	deps := map[string]string{}
 	for _, it := range members {
@@ -200,7 +201,7 @@ func (m *Manifest) Uses(members []*Item, foreign func(Ref) bool) (map[string]str
 	return deps, nil
 }
 
-// join adds what one member asks for, unless the manifest settles it or the package brings it.
+// join adds the dependencies of one member, except those in the manifest or in the package.
 func (m *Manifest) join(deps map[string]string, member Ref, asks map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(asks)) {
 		ref, err := ParseRef(name)
@@ -221,8 +222,8 @@ func (m *Manifest) join(deps map[string]string, member Ref, asks map[string]stri
 	return nil
 }
 
-// joinRanges returns a range that allows what both allow: comparisons side by side, which
-// alternatives and A - B are not.
+// joinRanges returns a range for the versions that both allow: the comparisons side by side.
+// Ranges with alternatives (||) or A - B cannot be joined like this.
 func joinRanges(a, b string) (string, bool) {
 	switch {
 	case a == "" || a == b || a == "*":
@@ -243,8 +244,8 @@ func joinRanges(a, b string) (string, bool) {
 // maxDepText bounds the text of a range in deps, as a catalogue does.
 const maxDepText = 100
 
-// checkDeps refuses what depsOf refuses, and a range that has more than one spelling in the
-// manifest.
+// checkDeps checks deps like depsOf. It also refuses a range that could be written in more than
+// one way in the manifest, and a dependency of the package on itself.
 func (m *Manifest) checkDeps() error {
 	if len(m.Deps) > MaxDeps {
 		return fault.New(fault.Limit, "%s: deps name %d items, at most %d", ManifestName, len(m.Deps), MaxDeps)
@@ -261,7 +262,7 @@ func (m *Manifest) checkDeps() error {
 	return nil
 }
 
-// rangeCharacters are those that a range in a manifest may have.
+// rangeCharacters are the characters that a range in a manifest may have.
 const rangeCharacters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-+*^~<>=| "
 
 func (m *Manifest) appendDeps(b []byte) []byte {
@@ -275,8 +276,7 @@ func (m *Manifest) appendDeps(b []byte) []byte {
 	return b
 }
 
-// deps reads the section of that name, whose first line was taken, and the line that begins
-// the files.
+// deps reads the rest of the section deps, after its first line, and the line "files:".
 func (r *manifestReader) deps() (map[string]string, error) {
 	deps, last := map[string]string{}, ""
 	for {

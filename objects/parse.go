@@ -9,11 +9,10 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Parse takes the file at path (slashes, below .ai) apart: what it is called,
-// its signature line, and what it says about itself, in every dialect of
-// docs/format/item.md. It reads text and runs nothing. A wrong path is Usage; a
-// file that breaks its format is Malformed with line and column (SyntaxError).
-// Whether the item keeps the rules of its kind is for Validate to say.
+// Parse parses the file at path (slashes, below .ai): its ref, its signature line and
+// its metadata, in every dialect of docs/format/item.md. It reads text and runs
+// nothing. A wrong path is Usage; a file that breaks its format is Malformed with line
+// and column (SyntaxError). Validate checks the rules of the kind.
 //
 // The item keeps raw; the caller must not change it afterwards.
 func Parse(path string, raw []byte) (*Item, error) {
@@ -47,9 +46,9 @@ func Parse(path string, raw []byte) (*Item, error) {
 	return it, nil
 }
 
-// Dialects that the rules of validation tell apart.
+// Dialects that the rules of validation distinguish.
 const (
-	dialectOurs   = iota // front matter, comment block: ours, name and category follow from the path
+	dialectOurs   = iota // rye's front matter or comment block; name and category follow from the path
 	dialectXML           // RYE OS's directive
 	dialectFence         // RYE OS's knowledge
 	dialectPython        // dunder assignments
@@ -57,26 +56,26 @@ const (
 	dialectSkill         // the SKILL.md of an Agent Skill
 )
 
-// parser reads the metadata of one item. Offsets are into body; places that
-// people see count the line that was taken out.
+// parser reads the metadata of one item. Offsets are into body. Places in messages
+// count the signature line, which body lacks.
 type parser struct {
 	path, ext string
 	ref       Ref
 	body      []byte
 	gap       int // line of the signature in the file; 0 when there is none
 	dialect   int
-	ryeOS     bool // RYE OS signed it: what it never read may have any form
+	ryeOS     bool // RYE OS signed it: fields that RYE OS never read may have any form
 
 	fields  map[string]any
 	texts   map[string]string // literal text of scalar fields
 	places  map[string]mark
 	unknown []string
 
-	yaml   []byte // the text of the fields, where it is YAML
+	yaml   []byte // the text of the fields, if it is YAML
 	yamlAt mark
 }
 
-// gapLine returns the line number that raw has and body has not.
+// gapLine returns the number of the line in raw that body lacks.
 func gapLine(raw, body []byte) int {
 	i := 0
 	for i < len(body) && raw[i] == body[i] {
@@ -98,13 +97,13 @@ func (p *parser) bad(m mark, format string, args ...any) *fault.Error {
 	return malformed(p.path, m.line, m.col, format, args...)
 }
 
-// badField refuses a field that rye reads but that has the wrong form.
+// badField returns the error for a known field in the wrong form.
 func (p *parser) badField(name, format string, args ...any) *fault.Error {
 	m := p.places[name]
 	return malformed(p.path, m.line, m.col, "field "+name+": "+format, args...)
 }
 
-// checkBody refuses text that no dialect may hold.
+// checkBody refuses a body that is not UTF-8.
 func (p *parser) checkBody() error {
 	if i := invalidUTF8(p.body); i >= 0 {
 		m := p.at(i)
@@ -154,7 +153,7 @@ func (p *parser) parse(m *Meta) error {
 	return nil
 }
 
-// read fills the fields from the dialect that kind and extension call for.
+// read fills the fields. Kind and extension decide the dialect.
 func (p *parser) read(m *Meta) error {
 	if err := CheckExtension(p.path); err != nil {
 		return err
@@ -187,7 +186,7 @@ func (p *parser) read(m *Meta) error {
 	return p.readBlock()
 }
 
-// CheckExtension refuses a path (below .ai) whose kind has no files of that type.
+// CheckExtension refuses a path (below .ai) with an extension that its kind does not have.
 func CheckExtension(path string) error {
 	ref, ext, err := RefOfPath(path)
 	if err != nil {
@@ -208,7 +207,7 @@ func CheckExtension(path string) error {
 	return nil
 }
 
-// Names of fields that rules know, by kind. Others are kept and reported.
+// Names of known fields, by kind. Other fields are kept and reported.
 var (
 	commonFields    = names("name id version title description category author tags deps created_at updated_at license")
 	knowledgeFields = names("entry_type references extended_from source sources related format thread_id directive status model duration elapsed_seconds turns input_tokens output_tokens spend")
@@ -274,7 +273,7 @@ func (p *parser) text(name string) (string, error) {
 	return "", p.badField(name, "want text, have %s", Shape(v))
 }
 
-// list returns a field that is a list of texts; one text counts as a list of one.
+// list returns a field that is a list of texts; a single text is a list of one.
 func (p *parser) list(name string) ([]string, error) {
 	return p.stringList(name, p.fields[name])
 }
@@ -315,7 +314,7 @@ func (p *parser) mapping(name string) (map[string]any, error) {
 	return m, nil
 }
 
-// Shape names what a value of a data file is, for people: "a list", "text".
+// Shape names the type of a value from a data file, for people: "a list", "text".
 func Shape(v any) string {
 	switch v.(type) {
 	case nil:
@@ -332,5 +331,5 @@ func Shape(v any) string {
 	return "a number"
 }
 
-// sortedKeys returns the keys of m in order, so that errors do not depend on chance.
+// sortedKeys returns the keys of m in order, so that errors are always the same.
 func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }

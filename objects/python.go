@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// A Python tool says what it is by assignments of literals at the beginning of a
-// line of its module. They are read here by a scanner that knows strings,
-// comments and brackets and nothing else of Python; nothing is ever imported.
+// The metadata of a Python tool are assignments of literals, each at the beginning
+// of a line of the module. The scanner here knows strings, comments and brackets,
+// and nothing else of Python. It never imports the module.
 
-// pythonNames maps the names that are read to the fields they fill.
+// pythonNames maps known names to the fields that they fill.
 var pythonNames = map[string]string{
 	"__version__":          "version",
 	"__tool_type__":        "tool_type",
@@ -34,11 +34,11 @@ var pythonNames = map[string]string{
 	"VERIFY_DEPS":          "verify_deps",
 }
 
-// limiting are the fields that bound a tool: an expression may not leave them open.
+// limiting are the fields that limit a tool. Their values must be literals.
 var limiting = names("needs limits tier")
 
-// extractorNames are read besides in RYE OS's extractors, and nowhere else:
-// in other modules they are the module's own.
+// extractorNames are read in extractors, in addition to pythonNames. In other
+// modules these names have no meaning for rye.
 var extractorNames = map[string]string{
 	"EXTENSIONS":        "extensions",
 	"PARSER":            "parser",
@@ -48,14 +48,15 @@ var extractorNames = map[string]string{
 	"VALIDATION_SCHEMA": "validation_schema",
 }
 
-// extractors is where the extractor items lie; see objects/extract.
+// extractors is the prefix of the ids of extractors; see objects/extract.
 const extractors = "rye/core/extractors/"
 
-// pythonOwn are names in double underscores that mean something to Python.
+// pythonOwn are the names between double underscores that have a meaning in Python.
 const pythonOwn = " all slots doc file path package spec loader builtins dict debug future annotations main init new del class module qualname bases mro match_args "
 
-// PythonField returns the field that an assignment to name fills in a Python tool,
-// and "" when it fills none: those that rye knows, and any other __name__.
+// PythonField returns the field that an assignment to name fills in a Python tool: a
+// field that rye knows, or the one that any other __name__ stands for. It returns ""
+// when the name fills none.
 func PythonField(name string) string {
 	if f := pythonNames[name]; f != "" {
 		return f
@@ -63,8 +64,8 @@ func PythonField(name string) string {
 	return freeName(name)
 }
 
-// freeName returns the field of a __name__ that nobody else claims: neither rye,
-// for what it reads under another spelling, nor Python.
+// freeName returns the field for a __name__ that is free. It returns "" for a name
+// that Python uses, and for a field that rye reads under another spelling.
 func freeName(name string) string {
 	if len(name) < 5 || name[:2] != "__" || name[len(name)-2:] != "__" {
 		return ""
@@ -82,14 +83,15 @@ func freeName(name string) string {
 // nonLiteral stands for an expression that is not a literal.
 type nonLiteral struct{}
 
-// pyError is a place and a reason; the scanner panics with it internally and
-// readPython turns it into an error.
+// pyError is a place and a reason. The scanner panics with it, and rescue turns it
+// into an error.
 type pyError struct {
 	off int
 	msg string
 }
 
-// rescue hands to told what the scanner's fail panicked with. It is deferred.
+// rescue recovers from a panic of the scanner's fail, and passes its pyError to told.
+// It must be deferred.
 func rescue(told func(pyError)) {
 	switch r := recover().(type) {
 	case nil:
@@ -112,7 +114,7 @@ func (p *parser) readPython() (err error) {
 			s.skipLine()
 			continue
 		}
-		if f := misspelt(name); f != "" { // whatever its value is
+		if f := misspelt(name); f != "" { // with any value
 			p.places[f] = p.at(at)
 			p.unknown = append(p.unknown, f)
 			s.skipLine()
@@ -132,8 +134,8 @@ func (p *parser) readPython() (err error) {
 	return nil
 }
 
-// freeField keeps a field that rye does not know, when its value is short and
-// stands in one line. Nothing about it is an error: the module may mean anything.
+// freeField keeps an unknown field when its value is short and on one line. It never
+// fails, because the name may have any meaning to the module.
 func (p *parser) freeField(s *pyScanner, field string, at int) {
 	s.blanks()
 	line := s.b[s.i:min(lineEnd(s.b, s.i), s.i+1024)]
@@ -154,15 +156,15 @@ func (p *parser) freeField(s *pyScanner, field string, at int) {
 	}
 }
 
-// alone is assigned for a text of its own, in which a mistake is only an error.
+// alone is assigned for a separate text. A mistake is returned and does not panic.
 func (s *pyScanner) alone() (v any, text string, err error) {
 	defer rescue(func(e pyError) { err = errors.New(e.msg) })
 	v, text = s.assigned()
 	return v, text, nil
 }
 
-// pythonField keeps one assignment. What decides over execution may not be left
-// open by an expression, nor said twice.
+// pythonField keeps one assignment. A second assignment to a field is an error, and
+// so is an expression in a field that decides about execution.
 func (p *parser) pythonField(name, field string, v any, text string, at int) error {
 	_, isMap := v.(map[string]any)
 	if name[0] != '_' && !isMap && extractorNames[name] == "" {
@@ -176,9 +178,9 @@ func (p *parser) pythonField(name, field string, v any, text string, at int) err
 			return p.bad(p.at(at), "python: %s must be a literal", name)
 		}
 		if _, known := p.places[field]; !known {
-			p.places[field] = p.at(at) // so that who needs it can say where it is open
+			p.places[field] = p.at(at) // a message about the missing value can name the place
 		}
-		return nil // as if it were not there
+		return nil // as if it were absent
 	}
 	p.places[field] = p.at(at)
 	p.fields[field] = literalsOnly(v)
@@ -188,7 +190,7 @@ func (p *parser) pythonField(name, field string, v any, text string, at int) err
 	return nil
 }
 
-// literalsOnly replaces what is not a literal by nil, all the way down.
+// literalsOnly replaces every value that is not a literal by nil, at all levels.
 func literalsOnly(v any) any {
 	switch v := v.(type) {
 	case nonLiteral:
@@ -210,9 +212,9 @@ type pyScanner struct {
 	b      []byte
 	i      int
 	budget int // bytes of literals that may still be read
-	nest   int // template fields that are open
+	nest   int // open template fields
 
-	extractor bool // the module is one of RYE OS's extractors
+	extractor bool // the module is an extractor
 }
 
 func (s *pyScanner) fail(off int, format string, args ...any) {
@@ -227,9 +229,9 @@ func (s *pyScanner) peek(n int) byte {
 	return 0
 }
 
-// assignment reads "name =" or "name: type =" at the beginning of a line, where the
-// name fills a field, and stops behind the "=". Otherwise it stays anywhere in the
-// line and says no.
+// assignment reads "name =" or "name: type =" at the beginning of a line, if the name
+// fills a field or looks as if it did, and stops after the "=". Otherwise ok is false,
+// and the scanner stops anywhere in the line.
 func (s *pyScanner) assignment() (name, field string, ok bool) {
 	start := s.i
 	for isWord(s.peek(0)) {
@@ -264,8 +266,8 @@ func isWord(c byte) bool {
 	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= 0x80
 }
 
-// assigned reads the right side up to the end of the statement. The text is the
-// literal's own, for a number.
+// assigned reads the right side up to the end of the statement. For a number it also
+// returns the literal as written.
 func (s *pyScanner) assigned() (any, string) {
 	start := s.i
 	s.blanks()
@@ -276,7 +278,7 @@ func (s *pyScanner) assigned() (any, string) {
 	switch s.peek(0) {
 	case 0, '\n', '\r', ';', '#':
 	case ',':
-		v = nonLiteral{} // a tuple without brackets: nobody writes metadata like that
+		v = nonLiteral{} // a tuple without brackets: metadata never has this form
 	default:
 		v = nonLiteral{}
 	}
@@ -329,7 +331,7 @@ func (s *pyScanner) comment() {
 	}
 }
 
-// skipLine goes to the beginning of the next logical line.
+// skipLine skips to the beginning of the next logical line.
 func (s *pyScanner) skipLine() {
 	s.expression("\n")
 	if s.i < len(s.b) {
@@ -337,8 +339,9 @@ func (s *pyScanner) skipLine() {
 	}
 }
 
-// expression skips to one of the bytes of stop outside strings and brackets, or
-// to a closing bracket that it did not open, or to the end.
+// expression skips to one of the bytes of stop outside strings and brackets, or to
+// the end. Unless stop ends in a line feed, it also stops at a closing bracket that
+// it did not open.
 func (s *pyScanner) expression(stop string) {
 	depth := 0
 	opened := 0

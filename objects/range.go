@@ -18,7 +18,7 @@ type Range struct {
 type bound struct {
 	op   byte // '<', '>', 'l' (<=), 'g' (>=), '='
 	v    Version
-	made bool // an end that nobody wrote, so that it names no pre-release
+	made bool // an implied end, not a written one, so it names no pre-release
 }
 
 // Bounds on the text of a range.
@@ -51,7 +51,7 @@ func badRange(s string) error {
 // String returns the text that was parsed.
 func (r Range) String() string { return r.text }
 
-// Allows reports whether v is in r. A pre-release is only allowed when a bound of
+// Allows reports whether v is in r. A pre-release is allowed only when a bound in
 // the same alternative names a pre-release of the same three numbers.
 func (r Range) Allows(v Version) bool {
 	for _, alt := range r.alts {
@@ -74,8 +74,7 @@ func allows(alt []bound, v Version) bool {
 	return named
 }
 
-// below is the open end under everything that begins with v's three numbers,
-// their pre-releases included.
+// below returns the open upper end under v's three numbers and all their pre-releases.
 func below(v Version) bound {
 	v.Pre = "0" // no pre-release is lower
 	return bound{'<', v, true}
@@ -96,7 +95,7 @@ func (b bound) allows(v Version) bool {
 	return c == 0
 }
 
-// parseAlternative reads comparisons that must all hold.
+// parseAlternative reads comparisons that a version must all satisfy.
 func parseAlternative(s string) ([]bound, bool) {
 	words := strings.Fields(s)
 	if len(words) == 3 && words[1] == "-" {
@@ -135,7 +134,7 @@ func joinOperators(words []string) []string {
 	return out
 }
 
-// partial is a version of which the last parts may be missing or x.
+// partial is a version whose last parts may be missing or x.
 type partial struct {
 	v    Version
 	have int // 0 for *, 3 when complete
@@ -167,7 +166,7 @@ func parsePartial(s string) (partial, bool) {
 	return p, p.have < 3
 }
 
-// after returns the first version above everything that p's first n parts name.
+// after returns the first version above all versions with p's first n parts.
 func (p partial) after(n int) Version {
 	switch n {
 	case 1:
@@ -184,7 +183,7 @@ func comparator(w string) ([]bound, bool) {
 	if !ok {
 		return nil, false
 	}
-	if p.have == 0 { // any version; nothing is above or below all
+	if p.have == 0 { // any version; no version is above or below all
 		return []bound{}, op != ">" && op != "<"
 	}
 	from := bound{op: 'g', v: p.v}
@@ -226,7 +225,8 @@ func comparator(w string) ([]bound, bool) {
 	return nil, false
 }
 
-// hyphen is npm's "a - b": both ends count, a partial upper end with all it names.
+// hyphen reads npm's "a - b". Both ends are included; a partial upper end includes all
+// versions that it names.
 func hyphen(a, b string) ([]bound, bool) {
 	low, ok := comparator(">=" + a)
 	if !ok {

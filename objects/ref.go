@@ -7,23 +7,23 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// Kind is what an item is. The zero value is not a kind.
+// Kind is the kind of an item. The zero value is not a kind.
 type Kind string
 
 // The kinds of items.
 const (
 	Directive Kind = "directive" // a workflow that a model follows
 	Tool      Kind = "tool"      // something that executes
-	Knowledge Kind = "knowledge" // what a model should know
+	Knowledge Kind = "knowledge" // a text that a model should know
 	Config    Kind = "config"    // data that drives rye itself
 )
 
-// Bundle is the kind of a manifest, which stands for all files that it lists: a package
-// is published, locked and removed by this ref. It is not among Kinds, for no file of a
-// space is an item of it.
+// Bundle is the kind of a manifest. The manifest stands for all files that it lists:
+// publishing, locking and removing a package use this ref. Kinds does not include it,
+// because no file of a space is an item of this kind.
 const Bundle Kind = "bundle"
 
-// Kinds lists every kind in the order in which people are shown them.
+// Kinds lists every kind in the order for display.
 var Kinds = []Kind{Directive, Tool, Knowledge, Config}
 
 // Dir returns the directory below .ai that holds items of kind k.
@@ -50,8 +50,8 @@ func ParseKind(s string) (Kind, error) {
 }
 
 // ID is the path of an item below its kind's directory, without extension:
-// segments of [a-z0-9_][a-z0-9_-]* joined by "/". Only ParseID makes one from
-// outside text, so an ID can be joined to a path without further checks.
+// segments of [a-z0-9_][a-z0-9_-]* joined by "/". Text from outside becomes an ID
+// only through ParseID, so an ID can be joined to a path without further checks.
 type ID string
 
 // Bounds of an ID. A segment must fit a file name with an extension.
@@ -60,7 +60,7 @@ const (
 	MaxIDSegments = 12
 )
 
-// ParseID refuses everything that is not an ID, before anything else looks at it.
+// ParseID reads an ID and refuses any other text.
 func ParseID(s string) (ID, error) {
 	if s == "" || len(s) > MaxIDLength || strings.Count(s, "/") >= MaxIDSegments {
 		return "", fault.New(fault.Usage, "id %q: want 1 to %d segments and at most %d bytes", words.Brief(s), MaxIDSegments, MaxIDLength)
@@ -87,7 +87,7 @@ func validSegment(s string) bool {
 	return !deviceName(s)
 }
 
-// deviceName reports names that Windows opens as devices whatever their extension.
+// deviceName reports whether Windows opens s as a device, with any extension.
 func deviceName(s string) bool {
 	switch s {
 	case "con", "prn", "aux", "nul":
@@ -96,7 +96,7 @@ func deviceName(s string) bool {
 	return len(s) == 4 && (s[:3] == "com" || s[:3] == "lpt") && s[3] >= '1' && s[3] <= '9'
 }
 
-// Namespace returns the first segment: the part that somebody owns.
+// Namespace returns the first segment, which has owners.
 func (id ID) Namespace() string {
 	ns, _, _ := strings.Cut(string(id), "/")
 	return ns
@@ -163,7 +163,7 @@ func makeRef(kind, id string) (Ref, error) {
 	return Ref{Kind: k, ID: i}, nil
 }
 
-// refKind is ParseKind for what may stand in a ref: bundles too.
+// refKind is ParseKind for refs, which may also name a bundle.
 func refKind(s string) (Kind, error) {
 	if s == string(Bundle) {
 		return Bundle, nil
@@ -171,8 +171,8 @@ func refKind(s string) (Kind, error) {
 	return ParseKind(s)
 }
 
-// Check refuses a Ref that ParseRef would not have made. Whoever fills one in by hand is
-// found out before its id becomes a path or a capability.
+// Check refuses a Ref that ParseRef would not return. It catches a Ref filled in by hand
+// before its id becomes a path or a capability.
 func (r Ref) Check() error {
 	_, err := makeRef(string(r.Kind), string(r.ID))
 	return err
@@ -192,7 +192,7 @@ func RefOfPath(path string) (Ref, string, error) {
 	return Ref{}, "", fault.New(fault.Usage, "path %q: not below directives/, tools/, knowledge/, config/ or bundles/", words.Brief(path))
 }
 
-// refBelow returns the ref of the file whose path below its kind's directory is rest.
+// refBelow returns the ref and the extension of a file at rest below its kind's directory.
 func refBelow(k Kind, rest, path string) (Ref, string, error) {
 	dot := strings.LastIndexByte(rest, '.')
 	if dot < strings.LastIndexByte(rest, '/') || dot <= 0 {
@@ -229,7 +229,7 @@ func (s Space) String() string {
 	return "no space"
 }
 
-// ParseSpace is the inverse of String.
+// ParseSpace is the inverse of String for the three spaces.
 func ParseSpace(name string) (Space, error) {
 	for s, n := range spaceNames {
 		if n == name {

@@ -24,14 +24,14 @@ import (
 // Dir is the directory below .ai that holds the extractors of a space.
 const Dir = "tools/rye/core/extractors"
 
-// Bounds of what one extractor may say.
+// Bounds of one extractor.
 const (
 	MaxRules   = 512  // entries of all its mappings together
 	MaxNesting = 8    // of validation_schema, and keys on a path
-	MaxValues  = 256  // that a field may be one of
+	MaxValues  = 256  // in a list, such as the values of an enum
 	MaxPattern = 512  // bytes
 	MaxWeight  = 1000 // of a field in a search
-	MaxText    = 4096 // bytes of a text that is listed from another field
+	MaxText    = 4096 // bytes of a text that lists take from another field
 )
 
 // Ref returns the id of the extractor for a kind.
@@ -40,7 +40,7 @@ func Ref(k objects.Kind) objects.Ref {
 	return objects.Ref{Kind: objects.Tool, ID: objects.ID("rye/core/extractors/" + name + "/" + name + "_extractor")}
 }
 
-// KindOf returns the kind that ref is the extractor of.
+// KindOf returns the kind whose extractor ref is.
 func KindOf(ref objects.Ref) (objects.Kind, bool) {
 	if ref.Kind != objects.Tool || !strings.HasPrefix(string(ref.ID), "rye/core/extractors/") {
 		return "", false
@@ -53,30 +53,30 @@ func KindOf(ref objects.Ref) (objects.Kind, bool) {
 	return "", false
 }
 
-// Rules is what one extractor says. It is never modified after Parse and may be
-// shared between goroutines.
+// Rules are the rules of one extractor. They never change after Parse, so
+// goroutines may share them.
 type Rules struct {
 	Kind objects.Kind
 	Sum  objects.Digest // of the extractor's file
 
-	// Weights says how much a field counts in a search, heaviest first; nil when the
-	// extractor is silent about it.
+	// Weights are the weights of fields in a search, the heaviest first; nil when the
+	// extractor declares none.
 	Weights []Weight
 
-	sources    map[string][]string // field → keys of the value; none is the file's name
-	extensions []string            // nil: whatever rye reads
+	sources    map[string][]string // field → keys of the value; no keys: the file's name
+	extensions []string            // nil: every extension that rye reads
 	schema     []rule
-	more       []string // fields that lists know only because of this extractor, sorted
+	more       []string // fields that only this extractor adds to lists, sorted
 }
 
-// Weight is a field and how much it counts, above 0 and at most MaxWeight.
+// Weight is a field and its weight, above 0 and at most MaxWeight.
 type Weight struct {
 	Field  string
 	Weight float64
 }
 
-// Parse reads an extractor. It is Malformed, with the place, for anything that
-// docs/format/extractor.md does not allow; Check tells all of it.
+// Parse reads an extractor. Anything that docs/format/extractor.md does not allow is
+// Malformed, with the place. The error has the first problem; Check returns all.
 func Parse(it *objects.Item) (*Rules, error) {
 	r, problems := read(it)
 	if len(problems) > 0 {
@@ -86,20 +86,20 @@ func Parse(it *objects.Item) (*Rules, error) {
 	return r, nil
 }
 
-// Check returns all that Parse has against an extractor, in the order of the file.
+// Check returns all problems of an extractor, in the order of the file.
 func Check(it *objects.Item) []objects.Problem {
 	_, problems := read(it)
 	return problems
 }
 
-// Set is the extractors that stand before those of the standard library. nil is
-// none. It may be shared between goroutines.
+// Set holds the extractors that take precedence over the standard library's. nil is
+// the empty set. Goroutines may share it.
 type Set struct {
 	rules map[objects.Kind]*Rules
 }
 
-// NewSet returns the set of rules, nil when there are none. Of two for one kind the
-// first counts.
+// NewSet returns the set of rules, or nil when there are none. For each kind it keeps
+// the first.
 func NewSet(all ...*Rules) *Set {
 	s := &Set{rules: map[objects.Kind]*Rules{}}
 	for _, r := range all {
@@ -113,8 +113,8 @@ func NewSet(all ...*Rules) *Set {
 	return s
 }
 
-// For returns the rules for a kind; nil when those of the standard library hold,
-// which say what rye does without asking.
+// For returns the rules for a kind. nil means the rules of the standard library, which
+// describe the built-in behaviour.
 func (s *Set) For(k objects.Kind) *Rules {
 	if s == nil {
 		return nil
@@ -122,7 +122,7 @@ func (s *Set) For(k objects.Kind) *Rules {
 	return s.rules[k]
 }
 
-// Digest is of everything that the set says; zero for nil.
+// Digest returns a digest over all rules of the set; zero for nil.
 func (s *Set) Digest() objects.Digest {
 	if s == nil {
 		return objects.Digest{}

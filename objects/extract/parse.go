@@ -13,13 +13,13 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// allowed are the fields of an extractor. Any other is refused: what somebody took
-// for a rule must not be left out in silence.
+// allowed are the fields of an extractor. Any other field is refused: rye must not
+// silently ignore a field that its author meant as a rule.
 const allowed = " version name tool_id title description category author tags license created_at updated_at tool_type executor_id " +
 	"extensions parser signature_format extraction_rules search_fields validation_schema "
 
 // law are the fields that decide what an item is and may do. A rule of extraction
-// may name one only to say what rye does anyway.
+// may name one only to repeat the built-in behaviour.
 const law = " version kind ref path space executor executor_id tool_type needs permissions capabilities acknowledged_risks " +
 	"limits cost tier model inputs outputs actions hooks config config_schema input_schema output_schema parameters env_config anchor verify_deps " +
 	"child_constraints sealed entrypoint requires extends context templates preamble body content raw prose " +
@@ -33,7 +33,7 @@ func in(list, name string) bool {
 	return !strings.Contains(name, " ") && strings.Contains(list, " "+name+" ")
 }
 
-// reader reads one extractor and collects what is wrong with it.
+// reader reads one extractor and collects its problems.
 type reader struct {
 	it       *objects.Item
 	rules    int
@@ -85,7 +85,8 @@ func (p *reader) bad(path []string, format, mend string, args ...any) {
 	p.problems = append(p.problems, objects.Problem{Line: line, Column: col, Field: field, Rule: rule, Mend: mend})
 }
 
-// count bounds the rules of all lists together, and says when there are too many.
+// count bounds the total number of rules. It returns false, and notes a problem, when
+// there are too many.
 func (p *reader) count(path []string, n int) bool {
 	if p.rules += n; p.rules > MaxRules {
 		p.bad(path, "more than %d rules", "fewer of them", MaxRules)
@@ -146,7 +147,7 @@ func (p *reader) texts(v any, path ...string) []string {
 	return all
 }
 
-// parser accepts the name of the reader that rye has for the kind.
+// parser accepts only the name of rye's own parser for the kind.
 func (p *reader) parser(k objects.Kind) {
 	ours := map[objects.Kind][]string{objects.Directive: {"markdown_xml"}, objects.Knowledge: {"markdown_frontmatter"},
 		objects.Tool: {"python_ast", "yaml"}, objects.Config: {"yaml"}}[k]
@@ -156,8 +157,8 @@ func (p *reader) parser(k objects.Kind) {
 	}
 }
 
-// signature accepts a description of where rye has the line anyway. Where it stands
-// is no extractor's to say: an item could hide there what nobody signed.
+// signature accepts only a description of the place where rye reads the signature line.
+// An extractor cannot move it: an item could hide unsigned text there.
 func (p *reader) signature(k objects.Kind) {
 	m := p.mapping(p.it.Meta.Fields["signature_format"], "signature_format")
 	prefix, suffix, shebang := []string{"#", "//"}, "", true
@@ -183,10 +184,10 @@ func (p *reader) signature(k objects.Kind) {
 	}
 }
 
-// extensions reads the list of file types that items of the kind may have here.
+// extensions reads the list of file extensions that items of the kind may have.
 func (p *reader) extensions(r *Rules) {
 	for _, e := range p.texts(p.it.Meta.Fields["extensions"], "extensions") {
-		if e == "*" { // every one that rye reads
+		if e == "*" { // every extension that rye reads
 			r.extensions = nil
 			return
 		}
@@ -237,12 +238,12 @@ func (p *reader) sources(r *Rules) {
 	}
 }
 
-// notYours refuses a rule about what the law reads.
+// notYours refuses a rule about a field of the law.
 func (p *reader) notYours(at []string, name string) {
 	p.bad(at, "%s: where %s of an item is found, no extractor can change", "delete the rule", strings.Join(at, "."), name)
 }
 
-// split takes a key apart. A Python name stands for the field that it fills.
+// split splits a key at its dots. It replaces a Python name by the field that it fills.
 func split(key string) ([]string, bool) {
 	keys := strings.Split(key, ".")
 	if f := objects.PythonField(keys[0]); f != "" {
@@ -251,8 +252,8 @@ func split(key string) ([]string, bool) {
 	return keys, len(keys) <= MaxNesting && len(key) <= 512 && !slices.Contains(keys, "")
 }
 
-// fieldName reports whether s can name a field: a lower-case letter or _, then
-// digits too, at most 64 in all.
+// fieldName reports whether s can name a field: at most 64 lower-case letters, digits
+// and _, with no digit first.
 func fieldName(s string) bool {
 	if s == "" || len(s) > 64 || s[0] >= '0' && s[0] <= '9' {
 		return false
@@ -260,7 +261,7 @@ func fieldName(s string) bool {
 	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
 }
 
-// usual is the order of fields that count the same.
+// usual is the order of fields that have the same weight.
 var usual = []string{"name", "title", "description", "tags", "category", "id"}
 
 // weights reads search_fields: field → number.
@@ -289,7 +290,7 @@ func (p *reader) weights(r *Rules) {
 	})
 }
 
-// moreFields lists what lists must keep besides what they have for every item.
+// moreFields returns the fields that lists must keep in addition to listed, at most maxMore.
 func (r *Rules) moreFields() []string {
 	seen := map[string]bool{}
 	for name := range r.sources {
@@ -307,7 +308,7 @@ func (r *Rules) moreFields() []string {
 	return all[:min(len(all), maxMore)]
 }
 
-// number returns a value that is one.
+// number returns v as a number; ok is false when v is not a finite one.
 func number(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int:

@@ -15,9 +15,9 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-const maxProblems = 100 // told about one item
+const maxProblems = 100 // reported for one item
 
-// rule is what the schema asks of one field.
+// rule is the schema's rule for one field.
 type rule struct {
 	name               string
 	typ                string // "" for any
@@ -69,8 +69,7 @@ func (p *reader) fields(v any, depth int, at ...string) []rule {
 	return all
 }
 
-// rule reads one rule. A key that it does not know would be a demand that nobody
-// makes, so it is refused.
+// rule reads one rule. It refuses an unknown key, because rye would not enforce it.
 func (p *reader) rule(name string, v any, depth int, at []string) rule {
 	r := rule{name: name}
 	m := p.mapping(v, at...)
@@ -156,8 +155,8 @@ func (p *reader) values(v any, at []string) []any {
 	return l
 }
 
-// regexp compiles a pattern for the whole value. Go's take time in proportion to
-// the text, whatever the pattern.
+// regexp compiles a pattern for the whole value. Go matches in time proportional to
+// the text, for any pattern.
 func (p *reader) regexp(v any, at []string) *regexp.Regexp {
 	s := p.text(v, at...)
 	if len(s) > MaxPattern {
@@ -172,9 +171,9 @@ func (p *reader) regexp(v any, at []string) *regexp.Regexp {
 	return re
 }
 
-// Validate returns what the extractor asks of an item and does not find, each with
-// the place of the value it is about, in the order of the file. It is to be told
-// beside what Item.Validate says, and never instead.
+// Validate returns the rules of the extractor that an item breaks, each with the place
+// of its value, in the order of the file. Callers report them in addition to the
+// problems that Item.Validate returns, never instead.
 func (r *Rules) Validate(it *objects.Item) []objects.Problem {
 	if r == nil || it.Ref.Kind != r.Kind {
 		return nil
@@ -192,8 +191,8 @@ func (r *Rules) Validate(it *objects.Item) []objects.Problem {
 	return c.problems
 }
 
-// Merge returns the problems of both lists in the order of the file, leaving out of
-// more what have says about the same field already.
+// Merge returns the problems of both lists in the order of the file. It leaves out a
+// problem in more whose field already has one in have.
 func Merge(have, more []objects.Problem) []objects.Problem {
 	all := slices.Clone(have)
 	for _, p := range more {
@@ -205,7 +204,7 @@ func Merge(have, more []objects.Problem) []objects.Problem {
 	return all
 }
 
-// checker holds an item against rules.
+// checker checks an item against rules.
 type checker struct {
 	it       *objects.Item
 	by       objects.Ref
@@ -220,8 +219,7 @@ func (c *checker) add(field string, at []string, what, mend string) {
 	c.problems = append(c.problems, objects.Problem{Line: line, Column: col, Field: field, Rule: what + " (asked for by " + c.by.String() + ")", Mend: mend})
 }
 
-// check holds one value against its rule. name is how people call it, at where it
-// stands.
+// check checks one value against its rule. name is its name in messages, at its place.
 func (c *checker) check(f *rule, v any, name string, at []string) {
 	top, _, _ := strings.Cut(name, ".")
 	bad := func(what string) { c.add(top, at, name+" "+what, c.mend(f, name)) }
@@ -258,7 +256,7 @@ func (c *checker) check(f *rule, v any, name string, at []string) {
 	c.inside(f, v, name, at)
 }
 
-// inside holds the parts of an object or an array against its rule.
+// inside checks the parts of an object or an array against its rule.
 func (c *checker) inside(f *rule, v any, name string, at []string) {
 	if m, ok := v.(map[string]any); ok {
 		for i := range f.nested {
@@ -289,7 +287,7 @@ func (c *checker) inside(f *rule, v any, name string, at []string) {
 	}
 }
 
-// mend shows how the field could be written.
+// mend returns an example of the field that satisfies the rule.
 func (c *checker) mend(f *rule, name string) string {
 	text := f.example
 	switch {
@@ -315,7 +313,7 @@ func (c *checker) mend(f *rule, name string) string {
 	return c.it.Example(name, text)
 }
 
-// empty reports what counts as not there: null, no text, an empty list.
+// empty reports whether a value is treated as missing: null, "" or an empty list.
 func empty(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -328,7 +326,7 @@ func empty(v any) bool {
 	return false
 }
 
-// typeRule is what a type of the schema means.
+// typeRule defines a type of the schema.
 type typeRule struct {
 	words   string // for messages
 	example string
@@ -360,12 +358,12 @@ func isVersion(v any) bool {
 	return ok && err == nil
 }
 
-// snake reports a lower-case letter, then lower-case letters, digits and _.
+// snake reports whether s is a lower-case letter, then lower-case letters, digits and _.
 func snake(s string) bool {
 	return s != "" && s[0] >= 'a' && s[0] <= 'z' && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
 }
 
-// plain writes a plain value as an item would.
+// plain writes a scalar as in the text of an item; "" for any other value.
 func plain(v any) string {
 	switch v := v.(type) {
 	case string:

@@ -10,8 +10,7 @@ import (
 
 const maxMore = 16 // fields that an extractor may add to lists
 
-// Texts is what lists and searches tell of an item. It says nothing that anything
-// is decided by.
+// Texts are the texts of an item for lists and searches. No decision depends on them.
 type Texts struct {
 	Name, Title, Description, Category string
 
@@ -19,11 +18,11 @@ type Texts struct {
 	More []Text // sorted by name, none empty
 }
 
-// Text is a field that only an extractor asks for.
+// Text is a field that lists have only because an extractor adds it.
 type Text struct{ Name, Value string }
 
-// Texts returns what an item is listed with. nil Rules are those of the standard
-// library: the fields themselves.
+// Texts returns the texts of an item for lists and searches. nil Rules are the rules of
+// the standard library: each text is the field of that name.
 func (r *Rules) Texts(it *objects.Item) Texts {
 	m := &it.Meta
 	t := Texts{Name: m.Name, Title: m.Title, Description: m.Description, Category: m.Category, Tags: m.Tags}
@@ -35,7 +34,7 @@ func (r *Rules) Texts(it *objects.Item) Texts {
 		into *string
 	}{{"name", &t.Name}, {"title", &t.Title}, {"description", &t.Description}, {"category", &t.Category}} {
 		if r.moved(f.name) {
-			if s := textOf(r.at(it, f.name)); s != "" { // else what the item says there itself
+			if s := textOf(r.at(it, f.name)); s != "" { // else the field itself
 				*f.into = s
 			}
 		}
@@ -53,14 +52,14 @@ func (r *Rules) Texts(it *objects.Item) Texts {
 	return t
 }
 
-// moved reports whether a rule takes the field from elsewhere than where it stands.
+// moved reports whether a rule takes the field's value from another place than the field.
 func (r *Rules) moved(field string) bool {
 	keys, ok := r.sources[field]
 	return ok && !(len(keys) == 1 && keys[0] == field)
 }
 
-// at returns the value that the extractor takes for a field, as it stands in the
-// item's metadata.
+// at returns the value that the extractor takes for a field, from the item's metadata or
+// the file's name.
 func (r *Rules) at(it *objects.Item, field string) any {
 	keys, ok := r.sources[field]
 	switch {
@@ -72,7 +71,7 @@ func (r *Rules) at(it *objects.Item, field string) any {
 	return follow(it, keys)
 }
 
-// value is at for a rule of validation, with the place of the value.
+// value is like at, for a rule of validation. It also returns the place of the value.
 func (r *Rules) value(it *objects.Item, f *rule) (v any, place []string) {
 	keys, ok := r.sources[f.name]
 	if ok && len(keys) == 0 {
@@ -83,12 +82,13 @@ func (r *Rules) value(it *objects.Item, f *rule) (v any, place []string) {
 	}
 	v = follow(it, keys)
 	if len(keys) == 1 && keys[0] == "permissions" && f.itemType == "object" {
-		v = ryeOSForm(it.Meta.Permissions) // RYE OS's schema means what its parser made
+		v = ryeOSForm(it.Meta.Permissions) // RYE OS's schema is about the output of its parser
 	}
 	return v, keys
 }
 
-// follow reads the metadata, in the form that rye gives to what it knows.
+// follow returns the metadata value that keys lead to. A known field has the form that
+// rye gives it.
 func follow(it *objects.Item, keys []string) any {
 	var v any
 	for i, key := range keys {
@@ -102,8 +102,8 @@ func follow(it *objects.Item, keys []string) any {
 	return v
 }
 
-// known returns a field of the item. Text that rye reads is as it is written
-// ("1.10" and not 1.1), limits are without "max_", inputs have their type.
+// known returns a field of the item. Text fields are as written ("1.10" and not 1.1),
+// limits have no "max_" in their names, and inputs have their type.
 func known(it *objects.Item, name string) any {
 	m := &it.Meta
 	raw, given := m.Fields[name]
@@ -154,7 +154,7 @@ func ryeOSForm(caps []string) any {
 	return l
 }
 
-// textOf writes a value as one text: a list with commas, a mapping not at all.
+// textOf writes a value as one text: a list with commas, a mapping as "".
 func textOf(v any) string {
 	switch v := v.(type) {
 	case []any:

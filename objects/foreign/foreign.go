@@ -21,45 +21,45 @@ type File struct {
 	Data []byte
 }
 
-// Passed is what is not taken in, and why.
+// Passed is a file that is skipped, and why.
 type Passed struct{ Path, Why string }
 
-// Tree is what was found in one place.
+// Tree holds the files of one folder, archive or repository.
 type Tree struct {
-	Name   string // of the folder or archive: what a package without a name is called
+	Name   string // of the folder or archive: the name for a package without its own
 	Files  []File
 	Passed []Passed // links, devices, names that no item can have
 }
 
-// Found is one thing that can be taken in: an item of one file, or a package.
+// Found is one thing that rye can add: an item of one file, or a package.
 type Found struct {
 	Ref   objects.Ref // of the item, or of the package's entry
-	What  string      // what it was: "Agent Skill"
-	From  string      // where it stood in the tree
+	What  string      // its kind in the other program: "Agent Skill"
+	From  string      // its path in the tree
 	Dir   string      // of a package, below .ai; "" for an item
 	Files []File      // paths below .ai
-	Lost  []string    // what did not come with it
+	Lost  []string    // features that rye cannot keep
 }
 
-// Wish is how the user wants things to be called.
+// Wish holds the user's choices for names and kinds.
 type Wish struct {
-	Namespace string // of what says nothing else
+	Namespace string // the default namespace
 	As        string // id for one thing, or a namespace for many
 	Kind      string // of a lone file
-	Entry     string // the file of a folder that is executed
+	Entry     string // the file in a folder that rye executes
 }
 
-// reading is one tree on its way to what can be taken of it.
+// reading is the state of one Read.
 type reading struct {
 	tree  Tree
 	wish  Wish
-	used  map[string]bool // paths that something took
+	used  map[string]bool // paths that belong to something found, or were refused
 	found []Found
 	pass  []Passed
 }
 
-// Read returns what a tree holds, sorted by ref, and what is passed over, sorted by path.
-// One thing that cannot be read does not keep out the others.
+// Read returns the items and packages in a tree, sorted by ref, and the skipped files, sorted
+// by path. A file that it cannot read does not stop the others.
 func Read(t Tree, w Wish) ([]Found, []Passed, error) {
 	r := &reading{tree: t, wish: w, used: map[string]bool{}, pass: slices.Clone(t.Passed)}
 	slices.SortFunc(r.tree.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
@@ -84,7 +84,7 @@ func Read(t Tree, w Wish) ([]Found, []Passed, error) {
 	return r.found, r.pass, twice(r.found)
 }
 
-// leftover says why a file is no item, for those who expected one.
+// leftover returns why a file is not an item, for a user who expected one.
 func leftover(p string) string {
 	switch {
 	case path.Base(p) == "hooks.json":
@@ -97,8 +97,8 @@ func leftover(p string) string {
 	return "no item, and nothing of one"
 }
 
-// rename gives one thing the id that was asked for. Two segments and more are an id, one is
-// a namespace for everything.
+// rename refuses a wish As that cannot apply. Two segments and more are an id for one thing;
+// one segment is a namespace for everything. An item from an .ai keeps its id.
 func (r *reading) rename() error {
 	if r.wish.As == "" {
 		return nil
@@ -118,7 +118,7 @@ func (r *reading) rename() error {
 	return nil
 }
 
-// twice refuses two things of one ref.
+// twice refuses two things with the same ref.
 func twice(found []Found) error {
 	for i := 1; i < len(found); i++ {
 		if found[i].Ref == found[i-1].Ref {
@@ -129,7 +129,7 @@ func twice(found []Found) error {
 	return nil
 }
 
-// namespace is where things go whose ids say nothing else.
+// namespace returns the namespace for things without one.
 func (r *reading) namespace() string {
 	if r.wish.As != "" {
 		ns, _, _ := strings.Cut(r.wish.As, "/")
@@ -138,7 +138,7 @@ func (r *reading) namespace() string {
 	return r.wish.Namespace
 }
 
-// id returns the id for a thing that is called name, or what the user wants.
+// id returns the id that the user wants, else the id for a thing with this name.
 func (r *reading) id(name string) (objects.ID, error) {
 	if strings.Contains(r.wish.As, "/") {
 		return objects.ParseID(r.wish.As)
@@ -150,7 +150,7 @@ func (r *reading) id(name string) (objects.ID, error) {
 	return id, err
 }
 
-// packageDir returns the directory of a package that is called name.
+// packageDir returns the id and the directory for a package with this name.
 func (r *reading) packageDir(name string) (objects.ID, string, error) {
 	id, err := r.id(name)
 	if err != nil {
@@ -162,10 +162,10 @@ func (r *reading) packageDir(name string) (objects.ID, string, error) {
 	return id, objects.BundlesDir + "/" + string(id), nil
 }
 
-// refuse notes that something is not taken in.
+// refuse notes that a file is skipped.
 func (r *reading) refuse(p string, why error) { r.pass = append(r.pass, Passed{p, why.Error()}) }
 
-// below returns the files of the tree in a folder that nothing took yet; "." is all.
+// below returns the unused files of the tree in a folder; "." is the whole tree.
 func (r *reading) below(dir string) []File {
 	var all []File
 	for _, f := range r.tree.Files {
@@ -176,7 +176,7 @@ func (r *reading) below(dir string) []File {
 	return all
 }
 
-// dirName is what a folder is called; the tree's root has the tree's name.
+// dirName returns the name of a folder; the tree's root has the tree's name.
 func (r *reading) dirName(dir string) string {
 	if dir == "." {
 		return r.tree.Name
@@ -184,8 +184,8 @@ func (r *reading) dirName(dir string) string {
 	return path.Base(dir)
 }
 
-// pack takes files into a package, with their paths below from kept. Those that a bundle
-// cannot hold are passed over.
+// pack takes the files below from into a package in dir and keeps their relative paths. It
+// skips a file that a bundle cannot hold.
 func (r *reading) pack(from, dir string) []File {
 	var files []File
 	for _, f := range r.below(from) {
@@ -215,8 +215,8 @@ func packable(rel string, data []byte) error {
 	return objects.CheckPath(rel)
 }
 
-// mainly makes the lower-case name of ours of a name of theirs: blanks and dots become
-// hyphens.
+// mainly turns a foreign name into one for rye: lower case, with a hyphen for every character
+// except letters, digits and _, and with no hyphen at the ends.
 func mainly(name string) string {
 	var b strings.Builder
 	for _, c := range strings.ToLower(name) {

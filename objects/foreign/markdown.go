@@ -15,15 +15,15 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// matter is the front matter of a file of Claude Code or Cursor, line by line: what they
-// write there is often no YAML ("globs: *.ts", "argument-hint: [file] [line]").
+// matter is the front matter of a file of Claude Code or Cursor, read line by line. It is
+// often not valid YAML ("globs: *.ts", "argument-hint: [file] [line]").
 type matter struct {
 	fields map[string]string
 	body   string
 }
 
-// frontMatter reads "---", lines of "key: value", and "---". A value that goes on in lines
-// that are indented is joined by blanks.
+// frontMatter reads "---", lines of "key: value", and "---". It joins indented continuation
+// lines with blanks.
 func frontMatter(data []byte) matter {
 	text := strings.ReplaceAll(string(bytes.TrimPrefix(data, []byte("\ufeff"))), "\r\n", "\n")
 	m := matter{fields: map[string]string{}, body: text}
@@ -59,7 +59,7 @@ func frontMatter(data []byte) matter {
 	return m
 }
 
-// unquote takes the quotes and the block marks of YAML off a value.
+// unquote removes the quotes of a value. A YAML block mark alone gives "".
 func unquote(s string) string {
 	switch s {
 	case ">", "|", ">-", "|-", ">+", "|+":
@@ -71,8 +71,8 @@ func unquote(s string) string {
 	return s
 }
 
-// plain makes text that a field may hold of text from outside: one line, without what
-// cannot be seen, at most n characters.
+// plain turns text from outside into the text of a field: one line of at most n characters,
+// without invisible ones.
 func plain(s string, n int) string {
 	s = strings.Map(func(c rune) rune {
 		switch {
@@ -86,13 +86,13 @@ func plain(s string, n int) string {
 	return words.Clip(strings.Join(strings.Fields(s), " "), n)
 }
 
-// quoted writes a text as YAML and JSON both read it.
+// quoted writes a text as a string that both YAML and JSON read.
 func quoted(s string) string {
-	b, _ := json.Marshal(s) // of a string never fails
+	b, _ := json.Marshal(s) // a string never fails
 	return string(b)
 }
 
-// firstWords is the first line of a body that says something.
+// firstWords returns the first line of a body that has text, without Markdown marks.
 func firstWords(body string) string {
 	for line := range strings.SplitSeq(body, "\n") {
 		if s := strings.Trim(line, "#*-> \t"); s != "" && !strings.HasPrefix(s, "```") && !strings.HasPrefix(s, "<!--") {
@@ -102,7 +102,7 @@ func firstWords(body string) string {
 	return ""
 }
 
-// lost says which fields of a front matter mean nothing here.
+// lost returns those named fields that the front matter has. rye has no counterpart to them.
 func (m matter) lost(names ...string) []string {
 	var all []string
 	for _, n := range names {
@@ -113,8 +113,8 @@ func (m matter) lost(names ...string) []string {
 	return all
 }
 
-// commands takes Claude Code's commands and agents as directives: of a plugin, whose name
-// comes before theirs, and of a project's .claude.
+// commands takes Claude Code's commands and agents as directives, from plugins and from a
+// project's .claude. The name of a plugin becomes a prefix of the id.
 func commands(r *reading) {
 	for _, f := range r.tree.Files {
 		if r.used[f.Path] || path.Ext(f.Path) != ".md" {
@@ -139,8 +139,8 @@ func commands(r *reading) {
 	}
 }
 
-// commandPlace tells a command or an agent by its place: the plugin that it is of, what it
-// is, and its path below there.
+// commandPlace recognizes a command or an agent by its path. It returns its plugin, its kind,
+// and its path below the folder of commands or agents.
 func (r *reading) commandPlace(p string) (plugin, what, rest string) {
 	for _, kind := range []struct{ dir, what string }{{"commands", "command"}, {"agents", "agent"}} {
 		if _, rest, ok := strings.Cut("/"+p, "/.claude/"+kind.dir+"/"); ok {
@@ -161,7 +161,7 @@ func (r *reading) commandPlace(p string) (plugin, what, rest string) {
 	return "", "", ""
 }
 
-// pluginAt returns the name of the plugin whose root a folder is.
+// pluginAt returns the name of the plugin with this folder as its root.
 func (r *reading) pluginAt(root string) (string, bool) {
 	p := path.Join(root, ".claude-plugin/plugin.json")
 	for _, f := range r.tree.Files {
@@ -179,7 +179,7 @@ func (r *reading) pluginAt(root string) (string, bool) {
 	return "", false
 }
 
-// positional are the parameters of a command.
+// positional matches the parameters of a command.
 var positional = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$(ARGUMENTS|[1-9])\b`) })
 
 func (r *reading) command(f File, what, name string) error {
@@ -280,7 +280,7 @@ func (r *reading) rule(f File, name string) error {
 	return r.keep(found, ".md", text+"---\n\n"+strings.TrimLeft(m.body, "\n"))
 }
 
-// keep notes an item of one file, which must be valid as it will stand.
+// keep adds an item of one file. Its text must be valid.
 func (r *reading) keep(found Found, ext, text string) error {
 	p := found.Ref.Path(ext)
 	it, err := objects.Parse(p, []byte(text))

@@ -10,12 +10,13 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// language is what a script is written in, and how it is run.
+// language is a script's extension and runtime.
 type language struct {
 	ext, runtime string
 }
 
-// languages by the program that "#!" names, and by extension.
+// languages maps the program after "#!", or the extension, to the language. An empty one has
+// no runtime.
 var languages = map[string]language{
 	"bash": {".sh", "rye/core/runtimes/bash_runtime"}, "zsh": {}, "sh": {".sh", "rye/core/runtimes/sh_runtime"},
 	"dash": {".sh", "rye/core/runtimes/sh_runtime"}, "ksh": {},
@@ -27,8 +28,8 @@ var languages = map[string]language{
 
 const pythonScript = "rye/core/runtimes/python_script_runtime"
 
-// languageOf tells a script's language by its first line, else by its name. An interpreter
-// that no runtime is for gives none, whatever the name says.
+// languageOf finds a script's language by its first line, else by its name. An interpreter
+// without a runtime gives false for any name.
 func languageOf(f File) (language, bool) {
 	ext := path.Ext(f.Path)
 	if name := interpreter(f.Data); name != "" {
@@ -59,8 +60,8 @@ func interpreter(data []byte) string {
 	return "?"
 }
 
-// programs takes a folder of programs in: as one package where one of its files is its
-// entry, else each script at its top as a tool of its own.
+// programs takes a folder with an entry as one package. Otherwise it takes each script at the
+// top of the folder as a separate tool.
 func (r *reading) programs() error {
 	entry := r.wish.Entry
 	if entry == "" {
@@ -81,8 +82,8 @@ func (r *reading) programs() error {
 	return nil
 }
 
-// mainFile returns the one file at the top that is called main, or the one script at the
-// top of a folder that has others below; "" where there is no such file, or more than one.
+// mainFile returns the only file "main.*" at the top. Without one, it returns the only script
+// at the top of a folder that has subfolders. Otherwise it returns "".
 func (r *reading) mainFile() string {
 	var mains, scripts []string
 	deep := false
@@ -107,7 +108,7 @@ func (r *reading) mainFile() string {
 	return ""
 }
 
-// program takes a folder as one package with an entry. The entry is called main there.
+// program takes a folder as one package, and names its entry main.
 func (r *reading) program(entry string) error {
 	if r.wish.Kind != "" && r.wish.Kind != string(objects.Tool) {
 		return fault.New(fault.Usage, "add: a folder with an entry is a tool, and no %s", words.Brief(r.wish.Kind)).Advise("leave out --kind")
@@ -181,12 +182,12 @@ func (r *reading) script(f File) error {
 	return nil
 }
 
-// described gives a program that says nothing of itself the metadata that it needs, and
-// leaves one that does as it is.
+// described adds the needed metadata to a program without any. It returns a program with
+// metadata unchanged.
 func described(p string, data []byte, l language, known bool) (File, []string, error) {
 	it, err := objects.Parse(p, data)
 	if err == nil && len(it.Meta.Fields) > 0 {
-		return File{p, data}, nil, nil // what it lacks is said when it is signed
+		return File{p, data}, nil, nil // signing reports missing metadata
 	}
 	if err != nil {
 		return File{}, nil, err
@@ -219,8 +220,8 @@ func described(p string, data []byte, l language, known bool) (File, []string, e
 	return File{p, out}, lost, err
 }
 
-// insert writes the metadata into a script: behind the first line of others, and at the end
-// of Python's, where no docstring and no __future__ has to come first.
+// insert writes the metadata into a script: after a "#!" line, or at the top without one. In
+// Python it goes to the end, because a docstring and imports from __future__ must come first.
 func insert(p string, data []byte, runtime, about string) []byte {
 	if path.Ext(p) == ".py" {
 		out := bytes.TrimRight(data, "\n")
@@ -239,7 +240,7 @@ func insert(p string, data []byte, runtime, about string) []byte {
 	return append(append(append(bytes.Clone(head), block...), '\n'), data...)
 }
 
-// about is what the first comment, or the docstring, of a script says.
+// about returns the first text in the comment or docstring at the beginning of a script.
 func about(data []byte) string {
 	for i, line := range strings.Split(string(data), "\n") {
 		line = strings.TrimSpace(line)
@@ -256,8 +257,8 @@ func about(data []byte) string {
 	return ""
 }
 
-// Lone reads one file that is not part of a folder: a script that says nothing of itself,
-// a rule, a command or an agent. ok is false for a file that is to be read as it is.
+// Lone reads one file that is not part of a folder: a script without metadata, a rule, a
+// command or an agent. ok is false for a file that rye should read unchanged.
 func Lone(t Tree, w Wish) (found Found, ok bool, err error) {
 	r := &reading{tree: t, wish: w, used: map[string]bool{}}
 	f := t.Files[0]

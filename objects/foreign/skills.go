@@ -7,8 +7,8 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// ownItems takes what lies below an .ai, of another project or of RYE OS, as it is. What a
-// file signs for is not changed by where it goes, so no name is.
+// ownItems takes the items below an .ai, from another project or from RYE OS, unchanged. They
+// keep their names, because the signature is for that name.
 func ownItems(r *reading) {
 	for _, f := range r.tree.Files {
 		p, ok := belowAI(r.tree, f.Path)
@@ -38,8 +38,8 @@ func ownItems(r *reading) {
 	}
 }
 
-// belowAI returns the path below .ai of a file in a tree that is one, or holds one; "" for a
-// file there that is none of an item's.
+// belowAI returns the path below .ai for a file in an .ai; the tree may be an .ai, or hold
+// one. rest is "" for a file that cannot be an item.
 func belowAI(t Tree, p string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(p, ".ai/")
 	if !ok && t.Name == ".ai" {
@@ -57,7 +57,7 @@ func belowAI(t Tree, p string) (rest string, ok bool) {
 	return "", true
 }
 
-// skills takes each folder with a SKILL.md as one package, its files byte for byte.
+// skills takes each folder with a SKILL.md as one package. Its files stay byte for byte.
 func skills(r *reading) {
 	for _, f := range r.tree.Files {
 		if path.Base(f.Path) != objects.SkillFile || r.used[f.Path] {
