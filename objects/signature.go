@@ -27,21 +27,21 @@ const (
 	// PayloadType is the DSSE payload type of a signed item.
 	PayloadType = "application/vnd.rye.signed-item.v2+json"
 
-	// formerType is what rye 0.1 signed before it was released, without the extension.
+	// formerType is the payload type that rye 0.1 signed before its release, without the extension.
 	formerType = "application/vnd.rye.item.v2+json"
 )
 
 var b64 = base64.RawURLEncoding.Strict()
 
 // Line returns the signature line without comment syntax and without line feed.
-// SignedAt is written in UTC with its fraction cut off.
+// It writes SignedAt in UTC, without the fraction of a second.
 func (s Signature) Line() string {
 	return signedV2 + s.SignedAt.UTC().Format(stampLayout) + ":" + s.Digest.Hex() + ":" +
 		b64.EncodeToString(s.Sig[:]) + ":" + s.Key.URL()
 }
 
-// parseSignature accepts exactly what Line returns; else it says in words what is
-// wrong.
+// parseSignature is the inverse of Line. It accepts no other line, and returns the
+// reason.
 func parseSignature(line string) (s Signature, why string) {
 	rest, ok := strings.CutPrefix(line, signedV2)
 	if !ok {
@@ -71,24 +71,24 @@ func parseSignature(line string) (s Signature, why string) {
 }
 
 // SignedMessage returns the bytes that the key signs: the DSSE pre-authentication
-// encoding of a canonical JSON object (RFC 8785). A line can therefore not be
-// moved to another kind, id, file type, version, time or key; and below the namespace
-// "local", whose names belong to no one, not to another project either: project is
-// the project's genesis id there ("" in user space) and is left out elsewhere. ext is
-// what Ext says of the file's path: it decides who executes the file. s.Sig is not part
-// of the message.
+// encoding of a canonical JSON object (RFC 8785). Therefore a line cannot be moved to
+// another kind, id, file type, version, time or key. In the namespace "local", whose
+// names have no owner, it cannot be moved to another project either: there project is
+// the project's genesis id ("" in user space), and elsewhere it is not part of the
+// message. ext is Ext of the file's path; it decides which runtime executes the file.
+// s.Sig is not part of the message.
 func SignedMessage(ref Ref, ext, version, project string, s Signature) []byte {
 	return PAE(PayloadType, signedObject(ref, &ext, version, project, s))
 }
 
-// FormerMessage is what rye signed before the extension was part of the message. Such a
-// line counts for nothing; it is told from a forged one, so that the answer is to sign
-// again.
+// FormerMessage returns the bytes that rye signed before the message had the extension. Such
+// a signature has no effect. rye only distinguishes it from a forged one, to advise the user
+// to sign again.
 func FormerMessage(ref Ref, version, project string, s Signature) []byte {
 	return PAE(formerType, signedObject(ref, nil, version, project, s))
 }
 
-// Ext returns the extension of a path without its dot, which signatures bind.
+// Ext returns the extension of a path without its dot, as signatures bind it.
 func Ext(p string) string { return strings.TrimPrefix(path.Ext(p), ".") }
 
 func signedObject(ref Ref, ext *string, version, project string, s Signature) []byte {
@@ -116,7 +116,7 @@ func signedObject(ref Ref, ext *string, version, project string, s Signature) []
 	return append(p, '}')
 }
 
-// LocalNamespace is the first segment of ids that nobody owns.
+// LocalNamespace is the namespace without owners: its ids belong to one project.
 const LocalNamespace = "local"
 
 // PAE returns the pre-authentication encoding of DSSE v1: the type and the
@@ -149,10 +149,10 @@ func appendJSONString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// Split takes a file apart: the body, which is every byte but the signature
-// line, and the line itself, native or of RYE OS. Both are nil in an
-// unsigned file, and the body then is the whole file. Split changes nothing and
-// believes nothing; body shares raw's memory where it can.
+// Split splits a file into its body and its signature line, native or from RYE OS.
+// The body is every byte except the line. In an unsigned file sig and legacy are nil,
+// and the body is the whole file. Split verifies nothing and does not change raw;
+// body shares raw's memory where possible.
 //
 // Errors are Malformed (a line that is damaged, misplaced or not the only one, a
 // byte order mark, a carriage return around the line) or Limit.
@@ -190,8 +190,8 @@ func Split(path string, raw []byte) (body []byte, sig *Signature, legacy *Legacy
 	return body, s, nil, nil
 }
 
-// Misplaced takes a file apart whose signature line is right but for its place: text
-// came before it, or after it. ok is false for every other file.
+// Misplaced splits a file whose signature line is well formed but in the wrong place,
+// because text was added before or after it. ok is false for every other file.
 func Misplaced(path string, raw []byte) (body []byte, sig *Signature, ok bool) {
 	c, known := comments[extOf(path)]
 	if !known || len(raw) > MaxItemSize || bytes.HasPrefix(raw, bom) || findLegacy(path, raw) != nil {
@@ -207,8 +207,8 @@ func Misplaced(path string, raw []byte) (body []byte, sig *Signature, ok bool) {
 
 var bom = []byte("\xef\xbb\xbf")
 
-// splitNative takes out l, the only line of raw that looks like a signature, and says
-// at which offset of the body it belongs.
+// splitNative removes l, the only line of raw that looks like a signature. at is the
+// offset in the body where the line belongs.
 func splitNative(path string, raw []byte, c comment, l span) (body []byte, sig *Signature, at int, err error) {
 	m := markOf(raw, l.start)
 	bad := func(format string, args ...any) ([]byte, *Signature, int, error) {
@@ -239,7 +239,7 @@ func splitNative(path string, raw []byte, c comment, l span) (body []byte, sig *
 	return body, &s, at, nil
 }
 
-// without returns raw less the bytes from i up to j, copying only when it must.
+// without returns raw without the bytes from i up to j. It copies only if necessary.
 func without(raw []byte, i, j int) []byte {
 	switch {
 	case i == 0:
@@ -251,9 +251,9 @@ func without(raw []byte, i, j int) []byte {
 	return append(append(out, raw[:i]...), raw[j:]...)
 }
 
-// signaturePlace returns the offset in body where its signature line stands:
-// the beginning; after a "#!" line; or the end, when what begins the file must
-// stay at byte 0 (front matter, an XML declaration).
+// signaturePlace returns the offset in body for its signature line: the beginning,
+// or after a "#!" line. It is the end when the file begins with text that must stay
+// at byte 0 (front matter, an XML declaration).
 func signaturePlace(path string, body []byte) (int, error) {
 	if bytes.HasPrefix(body, []byte("#!")) {
 		if i := bytes.IndexByte(body, '\n'); i >= 0 {
@@ -275,7 +275,7 @@ func noFinalNewline(path string) error {
 		Advise("end %s with a newline", path)
 }
 
-// startTaken reports whether something in body must stay at byte 0.
+// startTaken reports whether body begins with text that must stay at byte 0.
 func startTaken(path string, body []byte) bool {
 	if comments[extOf(path)] != angle {
 		return false
@@ -284,8 +284,8 @@ func startTaken(path string, body []byte) bool {
 }
 
 // WithSignature returns the file with s as its signature line, the inverse of
-// Split. It refuses a body in which the line would not be the only one, and file
-// types without comments. It does not check s against the body.
+// Split. It refuses a body that already has such a line, and a file type without
+// comments. It does not check s against the body.
 func WithSignature(path string, body []byte, s Signature) ([]byte, error) {
 	c, ok := comments[extOf(path)]
 	if !ok {
@@ -325,13 +325,13 @@ func secondLine(path string, raw []byte, off int) error {
 // span is a line: from its first byte up to the LF or CR that ends it, or the end.
 type span struct{ start, end int }
 
-// openers are what may stand before the word in a line that counts as a
-// signature line, in any file type: a line that some other program could take
-// for one must not hide in a body.
+// openers may precede the word in a signature line, in any file type. They include
+// the comment syntax of all languages, so that a body cannot hide a line that another
+// program would read as a signature line.
 var openers = []string{"<!--", "//", "/*", "--", "#", ";", "%"}
 
-// lookalikes is signedLines without the examples in Markdown: what stands in a fence that is
-// closed. There it can be no signature, because that stands first or last.
+// lookalikes is signedLines without the examples in Markdown, which are lines in a closed
+// fence. A line there cannot be the signature line, which is the first or the last line.
 func lookalikes(path string, raw []byte, max int) []span {
 	found := signedLines(raw, max)
 	if len(found) == 0 || extOf(path) != ".md" {
@@ -348,9 +348,9 @@ func lookalikes(path string, raw []byte, max int) []span {
 	return found[:min(len(found), max)]
 }
 
-// closedFences returns the fenced blocks of a Markdown text that have an end, in order: from
-// the opening line to the closing one. A fence of n backticks or tildes ends with a line of
-// at least n of them and nothing else.
+// closedFences returns the closed fences of a Markdown text in order, each from its opening
+// line to its closing one. A fence of n backticks or tildes ends with a line of at least n of
+// them and nothing else.
 func closedFences(raw []byte) []span {
 	var all []span
 	open, mark, ticks := -1, byte(0), 0
@@ -397,8 +397,8 @@ func signedLines(raw []byte, max int) []span {
 	return found
 }
 
-// lineStart returns where the line of raw[i] starts, if only blanks and at most
-// one comment opener stand between.
+// lineStart returns the start of the line that contains raw[i]. ok is true when only
+// blanks and at most one comment opener are between them.
 func lineStart(raw []byte, i int) (int, bool) {
 	i = skipBlanks(raw, i)
 	for _, o := range openers {
@@ -410,7 +410,7 @@ func lineStart(raw []byte, i int) (int, bool) {
 	return i, i == 0 || raw[i-1] == '\n' || raw[i-1] == '\r'
 }
 
-// skipBlanks walks back over blanks that end at i.
+// skipBlanks returns the offset of the first of the blanks that end at i.
 func skipBlanks(raw []byte, i int) int {
 	for i > 0 && (raw[i-1] == ' ' || raw[i-1] == '\t' || raw[i-1] == '\v' || raw[i-1] == '\f') {
 		i--

@@ -20,8 +20,8 @@ const (
 var skillFields = names("name description license compatibility metadata allowed-tools")
 
 // IsSkill reports whether a slash path below .ai is the entry of a bundle that is an Agent
-// Skill. Its form is the specification's and not ours, because its bytes go back out as they
-// came: no field of ours is asked for, and what it calls itself need not be its id.
+// Skill. It keeps the form of the specification, because rye exports its bytes unchanged. It
+// needs no field of rye's own, and its name may differ from its id.
 func IsSkill(p string) bool {
 	return path.Base(p) == SkillFile && strings.HasPrefix(p, BundlesDir+"/") && strings.Count(p, "/") == 3
 }
@@ -36,8 +36,8 @@ func (p *parser) readSkill(m *Meta) error {
 	return err
 }
 
-// skillMeta reads what only skills have. The name that it calls itself is its title; the
-// version stands in its metadata, if anywhere.
+// skillMeta reads the fields that only skills have. The field "name" becomes the title; the
+// version may be in "metadata".
 func (p *parser) skillMeta(m *Meta) error {
 	var err error
 	if m.Title, err = p.text("name"); err != nil {
@@ -56,15 +56,15 @@ func (p *parser) skillMeta(m *Meta) error {
 	return err
 }
 
-// checkSkill checks what a skill cannot be used without. What else the specification asks for
-// is for its author: SkillFaults tells it, and refuses nothing.
+// checkSkill checks the fields that rye needs. SkillFaults reports other violations of the
+// specification to the author, and refuses nothing.
 func (v *validator) checkSkill() {
 	v.need("name", v.it.Meta.Title, v.it.Ref.ID.Name())
 	v.need("description", v.it.Meta.Description, "what it does, and when to use it")
 	v.apparent()
 }
 
-// SkillFaults returns what the specification has against a skill that came from a folder.
+// SkillFaults returns how a skill from a folder breaks the specification.
 func SkillFaults(it *Item, folder string) []string {
 	var all []string
 	name := it.Meta.Title

@@ -8,7 +8,7 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Bounds on text from outside. They are checked before anything is believed.
+// Bounds on text from outside. They are checked before anything else.
 const (
 	MaxItemSize = 8 << 20   // bytes of one item's file
 	MaxMetaSize = 256 << 10 // bytes of the part that is metadata
@@ -18,13 +18,13 @@ const (
 // SyntaxError is a place in a file that breaks its format. It comes wrapped in a
 // fault.Error with the code Malformed; faces use its fields to point at the place.
 type SyntaxError struct {
-	Path   string // slash path below .ai, or what the text was; "" when unknown
+	Path   string // slash path below .ai, or a name for the text; "" when unknown
 	Line   int    // 1-based; 0 when the whole file is meant
 	Column int    // 1-based, in bytes; 0 when the whole line is meant
 	Msg    string
 }
 
-// Error returns "path:line:column: message", leaving out what is not known.
+// Error returns "path:line:column: message" without the unknown parts.
 func (e *SyntaxError) Error() string {
 	at := e.Path
 	if e.Line > 0 {
@@ -54,9 +54,9 @@ func malformed(path string, line, column int, format string, args ...any) *fault
 	return err
 }
 
-// mends says what to write instead, by what the message holds. A message that says
-// it already ("want ...", "write ...") needs none; who makes the error may say
-// better.
+// mends maps a part of a message to the text to write instead. A message that already
+// has it ("want ...", "write ...") needs none. The code that makes the error may give
+// better advice.
 var mends = []struct{ holds, mend string }{
 	{"cannot start any token", "indent with spaces, never tabs; put quotes around a value that begins with @, % or a backquote"},
 	{"mapping values are not allowed", `put quotes around a value that holds ": "`},
@@ -106,7 +106,7 @@ func mendOf(msg string) string {
 // mark is a place in a file; the zero value is an unknown place.
 type mark struct{ line, col int }
 
-// markOf returns the place of the byte at off, counting LF as the end of a line.
+// markOf returns the place of the byte at off. Lines end with LF.
 func markOf(raw []byte, off int) mark {
 	head := raw[:max(0, min(off, len(raw)))]
 	return mark{1 + bytes.Count(head, []byte{'\n'}), len(head) - bytes.LastIndexByte(head, '\n')}

@@ -14,30 +14,31 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// TakenFile is the name, below .ai, of the file in which signers take versions back.
+// TakenFile is the name, below .ai, of the file where signers take versions back.
 const TakenFile = "denied"
 
-// Bounds. What lies behind MaxTakenFile in .ai/denied is not read.
+// Bounds. rye reads the first MaxTakenFile bytes of .ai/denied and ignores the rest.
 const (
 	MaxTakenFile  = 8 << 20 // bytes of .ai/denied
-	MaxTakenLines = 10000   // of one signer, kept
+	MaxTakenLines = 10000   // kept for one signer
 	maxTakenRef   = len("directive:") + MaxIDLength
 	maxTakenLine  = len(takenV1) + maxTakenRef + takenTail + 1
 
-	MaxTakenKept = MaxTakenLines * maxTakenLine // bytes of the kept lines of one signer
+	MaxTakenKept = MaxTakenLines * maxTakenLine // bytes of the kept lines for one signer
 )
 
 const (
 	takenV1 = "rye:denied:v1:"
-	// takenTail is what follows the ref: digest, time, signature and key, each after a colon.
+	// takenTail is the length, in bytes, of the part after the ref: digest, time, signature and
+	// key, each after a colon.
 	takenTail = 1 + 64 + 1 + 20 + 1 + 86 + 1 + 43
 
 	// TakenType is the DSSE payload type of a line that takes a version back.
 	TakenType = "application/vnd.rye.denied.v1+json"
 )
 
-// Taken is one line of .ai/denied: a signer takes one content of one item back.
-// docs/format/denied.md is normative. Nothing in it was verified.
+// Taken is one line of .ai/denied, not verified yet: a signer takes one content of one item
+// back. docs/format/denied.md is normative.
 type Taken struct {
 	Ref    Ref
 	Digest Digest    // of the whole file, or of its body
@@ -53,8 +54,8 @@ func (t Taken) Line() string {
 }
 
 // Message returns the bytes that the key signs: the DSSE pre-authentication encoding of a
-// canonical JSON object. For an item of the namespace "local" it binds the project's
-// genesis id ("" in the user space), as the item's own signature does.
+// canonical JSON object. For an item in the namespace "local" the object holds the project's
+// genesis id ("" in the user space), like the item's own signature.
 func (t Taken) Message(project string) []byte {
 	p := []byte(`{"at":`)
 	p = appendJSONString(p, t.At.UTC().Format(stampLayout))
@@ -71,7 +72,7 @@ func (t Taken) Message(project string) []byte {
 	return PAE(TakenType, append(p, `,"v":1}`...))
 }
 
-// parseTaken accepts exactly what Line returns; else it says in words what is wrong.
+// parseTaken is the inverse of Line. It accepts no other line, and returns the reason.
 func parseTaken(line string) (t Taken, why string) {
 	rest, ok := strings.CutPrefix(line, takenV1)
 	if !ok || len(rest) <= takenTail {
@@ -100,14 +101,15 @@ func parseTaken(line string) (t Taken, why string) {
 	return t, ""
 }
 
-// TakenFault is a line of .ai/denied that has no effect, because it is malformed.
+// TakenFault is a malformed line of .ai/denied, which has no effect.
 type TakenFault struct {
 	Line int // from 1
 	Why  string
 }
 
-// ParseTakenFile reads a file of such lines, each ended by a line feed, without those that
-// occur twice: git merges it as a union. Another line has no effect, and stops no line.
+// ParseTakenFile reads a file of such lines, each ended by a line feed. It removes
+// duplicates, because git merges the file as a union. A malformed line has no effect on the
+// others.
 func ParseTakenFile(raw []byte) (all []Taken, faults []TakenFault) {
 	seen := map[string]bool{}
 	n := 0
@@ -140,15 +142,15 @@ func AddTaken(raw []byte, t Taken) []byte {
 	return []byte(strings.Join(slices.Compact(lines), ""))
 }
 
-// TakenIndex finds lines of a text by the digest that they take back. It parses no line
-// that nobody asks for. It is safe for concurrent use.
+// TakenIndex finds lines of a text by the digest that they take back. It parses only the
+// lines that it returns. It is safe for concurrent use.
 type TakenIndex struct {
 	raw  []byte
 	once sync.Once
 	at   map[[64]byte][]int // where lines begin, by the digits of their digest
 }
 
-// NewTakenIndex returns the index of a text of lines. The caller must not change it.
+// NewTakenIndex returns the index of a text of lines. The caller must not change raw.
 func NewTakenIndex(raw []byte) *TakenIndex { return &TakenIndex{raw: raw} }
 
 // Find returns the lines that take a digest back.
@@ -181,7 +183,7 @@ func (x *TakenIndex) index() {
 	}
 }
 
-// hexOf returns the digits of a digest, as a line spells them.
+// hexOf returns the digits of a digest as in a line.
 func hexOf(d Digest) (key [64]byte) {
 	hex.Encode(key[:], d[:])
 	return key
@@ -196,8 +198,8 @@ func digestIn(line []byte) ([]byte, bool) {
 	return line[at : at+64], true
 }
 
-// EncodeTakenKept returns the text in which lines of one signer are kept: sorted by the
-// digest that they take back, then by the line, each once.
+// EncodeTakenKept returns the text that keeps the lines of one signer: sorted by the digest
+// that they take back, then by the line, each once.
 func EncodeTakenKept(all []Taken) []byte {
 	type row struct{ key, line string }
 	rows := make([]row, len(all))
@@ -213,7 +215,8 @@ func EncodeTakenKept(all []Taken) []byte {
 	return []byte(b.String())
 }
 
-// ParseTakenKept reads such a text whole. Anything else is fault.Integrity: rye wrote it.
+// ParseTakenKept reads all of such a text. Any other text is fault.Integrity, because rye
+// wrote the file.
 func ParseTakenKept(raw []byte) ([]Taken, error) {
 	all, faults := ParseTakenFile(raw)
 	if len(faults) > 0 || !bytes.Equal(EncodeTakenKept(all), raw) {
@@ -222,11 +225,12 @@ func ParseTakenKept(raw []byte) ([]Taken, error) {
 	return all, nil
 }
 
-// FindTakenKept returns the lines of such a text that take a digest back. It looks at as
-// few lines as a binary search does. A line that is none is fault.Integrity.
+// FindTakenKept returns the lines of such a text that take a digest back. It uses a binary
+// search, so it reads only a few lines. If one of them is malformed, the error is
+// fault.Integrity.
 func FindTakenKept(raw []byte, d Digest) (all []Taken, err error) {
 	want := hexOf(d)
-	low, high := 0, len(raw) // where a line begins; what is before low is less
+	low, high := 0, len(raw) // offsets of lines; all lines before low are less
 	for low < high {
 		mid := low + (high-low)/2
 		begin := bytes.LastIndexByte(raw[low:mid], '\n') + 1 + low

@@ -7,8 +7,8 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// tool reads the fields of a tool. What limits or directs execution must have
-// the right form: it is never skipped because nobody understood it.
+// tool reads the fields of a tool. A field that limits or directs execution must have
+// the right form, or the tool is refused: rye never skips such a field.
 func (p *parser) tool(m *Meta) error {
 	var err error
 	if m.ToolType, err = p.text("tool_type"); err != nil {
@@ -66,9 +66,9 @@ func (p *parser) executor(m *Meta) error {
 	return nil
 }
 
-// needs reads what the tool asks of the sandbox: read and write are lists of
-// paths, net is a list of hosts, or true or false for any and none; rye is a list of
-// capabilities; sandbox is the least tier.
+// needs reads the access that the tool needs in the sandbox: read and write are lists
+// of paths; net is a list of hosts, true for any, or false for none; rye is a list of
+// capabilities; sandbox is the lowest degree of sandbox.
 func (p *parser) needs(m *Meta) error {
 	v, ok := p.fields["needs"]
 	if !ok {
@@ -114,12 +114,12 @@ func (p *parser) needs(m *Meta) error {
 	return nil
 }
 
-// maxCallsBack bounds needs.rye: they travel in a token, once for each tool that calls another.
+// maxCallsBack bounds needs.rye. A token holds the list once for each tool that calls another.
 const maxCallsBack = 32
 
-// callsBack reads with which capabilities a tool calls rye back (docs/format/callback.md):
-// those of the four verbs for items, each named. What a tool may do is read by a person, so no
-// pattern stands for a verb.
+// callsBack reads the capabilities with which a tool calls rye back (docs/format/callback.md).
+// Each must name one of the four verbs for items. A pattern for the verb is refused, because a
+// person must be able to read what the tool may do.
 func (p *parser) callsBack(v any) ([]string, error) {
 	all, err := p.stringList("needs", v)
 	if err != nil {

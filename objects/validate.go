@@ -11,9 +11,9 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// Validate returns what the rules of the item's kind have against it, in the
-// order of the file; nil when there is nothing. An item with problems may be
-// read, shown and mended, but not signed. docs/format/item.md lists the rules.
+// Validate returns the problems of an item under the rules of its kind, in the order
+// of the file; nil for none. rye can read, show and correct an item with problems, but
+// not sign it. docs/format/item.md lists the rules.
 func (it *Item) Validate() []Problem {
 	v := &validator{it: it}
 	if it.dialect == dialectSkill {
@@ -47,7 +47,7 @@ func (v *validator) add(field, rule, mend string) {
 	v.problems = append(v.problems, Problem{Line: m.line, Column: m.col, Field: field, Rule: rule, Mend: mend})
 }
 
-// start is the line where the metadata begins: where to look for what is not there.
+// start returns the line where the metadata begins, as the place of a missing field.
 func (v *validator) start() mark {
 	line := 0
 	for _, m := range v.it.places {
@@ -70,13 +70,13 @@ func (v *validator) need(field, value, example string) {
 	}
 }
 
-// Example returns how the field would be written in the item's file with a value.
+// Example returns a field and a value in the syntax of the item's file.
 func (it *Item) Example(field, value string) string {
 	v := validator{it: it}
 	return v.example(field, value)
 }
 
-// example writes a field as the item's dialect does.
+// example writes a field in the item's dialect.
 func (v *validator) example(field, value string) string {
 	switch v.it.dialect {
 	case dialectPython:
@@ -94,8 +94,8 @@ func (v *validator) example(field, value string) string {
 	return field + ": " + value
 }
 
-// common checks what every kind has: a version, a name and category that agree
-// with the path, and text that shows what it is.
+// common checks the fields of every kind: a version, a name and category that match
+// the path, and texts without invisible characters.
 func (v *validator) common() {
 	m, id := &v.it.Meta, v.it.Ref.ID
 	if v.it.Ref.Kind == Config {
@@ -121,7 +121,7 @@ func (v *validator) common() {
 	v.deps()
 }
 
-// apparent refuses texts that look like others.
+// apparent refuses invisible characters in texts.
 func (v *validator) apparent() {
 	m := &v.it.Meta
 	for _, f := range []struct{ name, text string }{
@@ -133,7 +133,7 @@ func (v *validator) apparent() {
 	}
 }
 
-// deceptive returns the first character that makes a text look like another one.
+// deceptive returns the first invisible character, which makes a text look like another.
 func deceptive(s string) (rune, bool) {
 	for _, r := range s {
 		if hidden(r) || r >= 0x200b && r <= 0x200d || r == 0x2060 || unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' {
@@ -143,7 +143,7 @@ func deceptive(s string) (rune, bool) {
 	return 0, false
 }
 
-// directiveLimits are the limits that the runner knows, and whether they count.
+// directiveLimits maps each limit that the runner knows to its type of value.
 var directiveLimits = map[string]string{
 	"turns": "whole", "tokens": "whole", "spawns": "whole", "depth": "whole", "duration_seconds": "whole", "output": "whole",
 	"spend": "number", "spend_currency": "text",
@@ -216,7 +216,7 @@ func isTier(v any) bool {
 	return len(s) == 2 && s[0]|0x20 == 't' && s[1] >= '0' && s[1] <= '4'
 }
 
-// needs checks what a person is shown and the sandbox is told.
+// needs checks the paths and hosts that rye shows to a person and gives to the sandbox.
 func (v *validator) needs() {
 	n := &v.it.Meta.Needs
 	for _, path := range slices.Concat(n.Read, n.Write) {

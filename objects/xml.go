@@ -9,20 +9,20 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// element is a node of a directive's XML. The reader below knows elements,
-// attributes, text, comments, CDATA and the five entities; it has no document
-// types, no namespaces and no way to reach outside the text.
+// element is a node of a directive's XML. The reader below knows elements, attributes,
+// text, comments, CDATA, the five entities and character references. It has no document
+// types and no namespaces, and it reads nothing outside the text.
 type element struct {
 	name  string
 	attrs []attr
 	kids  []*element
-	text  string // what stands before the first child
+	text  string // the text before the first child
 	off   int    // of "<" in the body
 }
 
 type attr struct{ name, value string }
 
-// get returns the value of an attribute and whether it is there.
+// get returns the value of an attribute, and whether it exists.
 func (e *element) get(name string) (string, bool) {
 	for _, a := range e.attrs {
 		if a.name == name {
@@ -45,7 +45,8 @@ func (e *element) child(name string) *element {
 // content returns the text before the first child without surrounding space.
 func (e *element) content() string { return strings.TrimSpace(e.text) }
 
-// values returns the attributes by name, and the content, unless it is empty, as text.
+// values returns the attributes by name. It adds the content, unless it is empty, under the
+// name text.
 func (e *element) values(text string) map[string]any {
 	m := map[string]any{}
 	for _, a := range e.attrs {
@@ -57,15 +58,15 @@ func (e *element) values(text string) map[string]any {
 	return m
 }
 
-// opaque elements hold text for models that need not be well formed; it is taken
-// as it is up to the first closing tag.
+// opaque elements hold text for models, which need not be well formed. The reader takes
+// it unchanged up to the first closing tag.
 var opaque = map[string]bool{"template": true, "example": true, "raw": true}
 
 // xmlReader reads one element out of the body of p between i and end.
 type xmlReader struct {
 	p      *parser
 	i, end int
-	hidden map[string]any // opaque texts by RYE OS's names for them
+	hidden map[string]any // opaque texts, by the names that RYE OS gives them
 }
 
 func (r *xmlReader) bad(off int, format string, args ...any) error {
@@ -229,7 +230,7 @@ func (r *xmlReader) quoted(e *element) (string, error) {
 	}, s), err
 }
 
-// opaque takes everything up to the closing tag as it is.
+// opaque takes everything up to the closing tag unchanged.
 func (r *xmlReader) opaque(e *element) error {
 	n := bytes.Index(r.rest(), []byte("</"+e.name+">"))
 	if n < 0 {

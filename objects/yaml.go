@@ -21,9 +21,9 @@ import (
 )
 
 // DecodeYAML reads rye's own files strictly: at most limit bytes of UTF-8, one
-// document, no anchors, aliases, merge keys or tags, no key twice, no nesting
-// below MaxDepth, and no field that the structs of into do not name. Errors are
-// Malformed with a line, or Limit.
+// document, no anchors, aliases, merge keys or tags, no repeated key, at most
+// MaxDepth levels, and no field that the structs of into lack. Errors are Malformed
+// with a line, or Limit.
 func DecodeYAML(raw []byte, limit int, into any) error {
 	root, err := yamlTree("", raw, limit, mark{1, 1})
 	if err != nil || root == nil {
@@ -38,8 +38,8 @@ func DecodeYAML(raw []byte, limit int, into any) error {
 	return nil
 }
 
-// knownFields refuses what a struct does not name. The library would, while it reads the text
-// a second time.
+// knownFields refuses fields that a struct does not have. The library can do this too, but
+// only by reading the text a second time.
 func knownFields(n *yaml.Node, t reflect.Type) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -54,7 +54,7 @@ func knownFields(n *yaml.Node, t reflect.Type) error {
 		step = 2
 		below = func(key *yaml.Node) (reflect.Type, bool) { return yamlField(t, key.Value) }
 	default:
-		return nil // what does not fit is told when it is decoded
+		return nil // decoding reports a value that does not fit
 	}
 	for i := 0; i+step <= len(values); i += step {
 		in, ok := below(values[i])
@@ -68,7 +68,7 @@ func knownFields(n *yaml.Node, t reflect.Type) error {
 	return nil
 }
 
-// yamlField returns the type of the field of a struct that has a name in YAML.
+// yamlField returns the type of the struct field with this name in YAML.
 func yamlField(t reflect.Type, name string) (reflect.Type, bool) {
 	for f := range t.Fields() {
 		own, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
@@ -85,10 +85,9 @@ func yamlField(t reflect.Type, name string) (reflect.Type, bool) {
 	return nil, false
 }
 
-// YAMLValues reads a file that is one mapping, by the rules of DecodeYAML, for who
-// looks at its members one by one: map[string]any, []any, string, bool, int, float64
-// (int64 or uint64 for what an int cannot hold) and nil. Dates stay text. An empty file
-// is an empty mapping.
+// YAMLValues reads a file that is one mapping, by the rules of DecodeYAML. The values are
+// map[string]any, []any, string, bool, int, float64 (int64 or uint64 for a number that an
+// int cannot hold) and nil. Dates stay text. An empty file is an empty mapping.
 func YAMLValues(raw []byte, limit int) (map[string]any, error) {
 	root, err := yamlTree("", raw, limit, mark{1, 1})
 	if err != nil {
@@ -122,8 +121,8 @@ func EncodeYAML(v any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// guard turns a panic of the YAML library into an error: its input is hostile,
-// and the process holds other people's work.
+// guard turns a panic of the YAML library into an error. Its input may be hostile,
+// and a crash would also end unrelated work in the process.
 func guard(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -170,7 +169,7 @@ func yamlTree(path string, text []byte, limit int, at mark) (*yaml.Node, error) 
 	return root, checkNode(path, root, 1)
 }
 
-// shift moves the places of n and all below it.
+// shift moves the places of n and of all nodes below it.
 func shift(n *yaml.Node, lines, columns int) {
 	n.Line += lines
 	n.Column += columns
@@ -179,7 +178,7 @@ func shift(n *yaml.Node, lines, columns int) {
 	}
 }
 
-// checkText refuses what two readers could see differently: bytes that are not
+// checkText refuses text that two readers could see differently: bytes that are not
 // UTF-8, a byte order mark, control characters and invisible direction marks.
 func checkText(path string, text []byte, at mark) error {
 	for i := 0; i < len(text); {
@@ -207,7 +206,7 @@ func badChar(path string, text []byte, off int, at mark, format string, r rune) 
 	return malformed(path, m.line+at.line-1, m.col+at.col-1, format, r)
 }
 
-// hidden reports characters that make text read differently from what it is: C1
+// hidden reports whether a character makes text look different from its bytes: C1
 // controls, marks that reverse direction, the byte order mark and tag characters.
 func hidden(r rune) bool {
 	return r >= 0x80 && r <= 0x9f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 ||
@@ -275,13 +274,13 @@ var yamlLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s+)?line (\d+): `)
 })
 
-// countsFromZero begin the messages of the library's parser, whose line numbers
-// are one too low; those of its scanner and decoder are right.
+// countsFromZero are the first words of messages from the library's parser, whose line
+// numbers are one too low. The numbers from its scanner and decoder are right.
 var countsFromZero = []string{"did not find expected <", "did not find expected node content",
 	"did not find expected '-' indicator", "did not find expected key", "did not find expected ',' or"}
 
-// yamlError gives an error of the library the place that is hidden in its text,
-// which begins at the given place. The library leaves line 1 out.
+// yamlError turns an error of the library into one with a place. It finds the line in
+// the message, relative to the given place of the text. The library omits line 1.
 func yamlError(path string, err error, text []byte, at mark) error {
 	msg := strings.TrimSpace(err.Error())
 	line := 1

@@ -43,12 +43,12 @@ const maxList = 1 << 30
 // A Version is one content that a registry revoked.
 type Version struct {
 	Digest objects.Digest      // of the whole file
-	By     objects.Fingerprint // of the key that signed the revocation; zero where that is not known
+	By     objects.Fingerprint // of the key that signed the revocation; zero when it is not known
 	Name   string              // acme/tool/hello@1.0.0
-	Reason string              // of the signer, one line
+	Reason string              // from the signer, one line
 }
 
-// noKey stands where the key is not known.
+// noKey replaces an unknown key in a line.
 const noKey = "-"
 
 // Line returns the version as a line, without line feed.
@@ -60,7 +60,7 @@ func (v Version) Line() string {
 	return v.Digest.Hex() + " " + by + " " + v.Name + " " + strconv.QuoteToASCII(v.Reason)
 }
 
-// ParseLine reads what Line returns, and nothing else.
+// ParseLine is the inverse of Line. It refuses any other line.
 func ParseLine(line string) (v Version, err error) {
 	no := func() (Version, error) {
 		return Version{}, fault.New(fault.Malformed, "line %q: want a digest, a key, a version and a reason", words.Brief(line))
@@ -86,14 +86,14 @@ func ParseLine(line string) (v Version, err error) {
 	return v, nil
 }
 
-// Path returns the file of a list below the directory in which the user's rye remembers
+// Path returns the file of a list below dir, the directory for this user's memory of
 // registries: <dir>/<64 hex of the identity>.revoked/<namespace>.
 func Path(dir string, registry objects.Digest, namespace string) string {
 	return filepath.Join(dir, registry.Hex()+".revoked", namespace)
 }
 
 // Add adds versions to the list at a path, durably and as a whole. The caller holds a lock
-// that keeps other writers out. A version that stands there without a key gets the key.
+// that keeps other writers out. A version that the list has without a key gets the key.
 func Add(path string, news []Version) error {
 	old, err := place.Read(path, maxList)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -106,15 +106,15 @@ func Add(path string, news []Version) error {
 	return place.File(path, text, 0o600)
 }
 
-// held are versions whose list could not be written, by the path of the list: a revocation
-// applies from the moment it is read, for as long as the process runs.
+// held holds versions whose list could not be written, by the path of the list. A revocation
+// applies from the moment that rye reads it, for as long as the process runs.
 var held struct {
 	sync.Mutex
 	of map[string][]Version
 }
 
-// Hold lets versions be found in the list at a path until the process ends, for who could not
-// add them to it. It is safe for concurrent use.
+// Hold keeps versions in memory until the process ends, for a caller whose Add failed. Find
+// then returns them for the list at that path. It is safe for concurrent use.
 func Hold(path string, news []Version) {
 	held.Lock()
 	defer held.Unlock()
@@ -128,8 +128,8 @@ func Hold(path string, news []Version) {
 	}
 }
 
-// Held returns the paths of the lists below a directory for which versions are held, sorted, each
-// with their number.
+// Held returns the paths of the lists below a directory that have held versions, sorted, and
+// the number of these versions for each.
 func Held(dir string) (paths []string, counts []int) {
 	held.Lock()
 	defer held.Unlock()
@@ -185,7 +185,7 @@ func merge(old []byte, news []Version) []byte {
 	return out
 }
 
-// about reports whether two lines are about one version of one content.
+// about reports whether two lines have the same digest and the same version name.
 func about(a, b []byte) bool {
 	va, errA := ParseLine(strings.TrimSuffix(string(a), "\n"))
 	if errA != nil || len(a) < 64 || len(b) < 64 || !bytes.Equal(a[:64], b[:64]) {
@@ -202,8 +202,8 @@ func cutLine(text []byte) (line, rest []byte) {
 	return text, nil
 }
 
-// All returns every version of a list, sorted; none where there is no list. A list that
-// breaks its format is Integrity.
+// All returns every version in a list, sorted, without held ones. A missing list is empty. A
+// list that breaks its format is Integrity.
 func All(path string) (all []Version, err error) {
 	raw, err := place.Read(path, maxList)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -226,8 +226,8 @@ func All(path string) (all []Version, err error) {
 	return all, nil
 }
 
-// Find returns the versions of a list that have a digest, and those that are held for it; none
-// where there is no list. It reads a few blocks of the file, however long that is.
+// Find returns the held versions of a list that have a digest or, when there are none, the
+// versions in its file. A missing list is empty. Find reads only a few blocks of the file.
 func Find(path string, digest objects.Digest) ([]Version, error) {
 	if found := findHeld(path, digest); len(found) > 0 {
 		return found, nil
@@ -251,12 +251,11 @@ func Find(path string, digest objects.Digest) ([]Version, error) {
 	return found, nil
 }
 
-// wholeList is up to how many bytes of a list, for each digest that is looked for, reading all
-// of it takes less than finding each digest.
+// wholeList is a size in bytes for each wanted digest. Up to this size, reading a whole list
+// is faster than finding each digest.
 const wholeList = 512
 
-// Among returns the versions of a list that have one of the digests; none where there is no
-// list.
+// Among returns the versions of a list that have one of the digests. A missing list is empty.
 func Among(path string, digests map[objects.Digest]bool) (found []Version, err error) {
 	st, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -284,11 +283,11 @@ func damaged(path string, err error) error {
 		Advise("rye fetch, after moving the damaged file away: mv %s %[1]s.damaged", path)
 }
 
-// block is how much is read at once, in bytes: a line fits twice.
+// block is the size of one read, in bytes. It holds two lines of any length.
 const block = 2 * MaxLine
 
-// find looks for the first line that begins with a digest or is sorted after it, by halving,
-// and reads on from there while lines have the digest.
+// find searches, by halving, for the first line that begins with a digest or sorts after it.
+// From there it reads lines as long as they have the digest.
 func find(f interface {
 	ReadAt([]byte, int64) (int, error)
 }, size int64, digest string) (found []Version, err error) {
@@ -300,7 +299,7 @@ func find(f interface {
 		}
 		return buf[:n], nil
 	}
-	lo, hi := int64(0), size // the line begins at lo or after it, and not after hi
+	lo, hi := int64(0), size // the line begins at lo, at hi, or between them
 	for hi-lo > block {
 		mid := lo + (hi-lo)/2
 		text, err := read(mid)
