@@ -9,11 +9,11 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// believes returns nil when a genuine signature by k counts for ref in a scope:
-// trust is (key, namespace, space). Otherwise the error is Untrusted, or Revoked
-// for a key that the registry took back, or that was retired and had not signed
-// this by then. sum is the digest of the signed file: an item's, or that of the
-// manifest that covers it.
+// believes returns nil when the store trusts a genuine signature by k for ref in a
+// scope: trust is (key, namespace, space). Otherwise the error is Untrusted. It is
+// Revoked for a key that was denied or that the registry revoked, and for a retired
+// key that had not signed this content by then. sum is the digest of the signed file:
+// the item's, or the covering manifest's.
 func (s *Store) believes(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest) error {
 	if why, ok := s.deniedKey(k.Fingerprint()); ok {
 		return fault.New(fault.Revoked, "%s was denied%s", k, because(why))
@@ -22,7 +22,7 @@ func (s *Store) believes(k PublicKey, ref objects.Ref, in Scope, sum objects.Dig
 	return err
 }
 
-// reason returns in words why k counts.
+// reason returns in words why the store trusts k, or why not.
 func (s *Store) reason(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest) string {
 	why, err := s.judge(k, ref, in, sum)
 	if err != nil {
@@ -31,7 +31,8 @@ func (s *Store) reason(k PublicKey, ref objects.Ref, in Scope, sum objects.Diges
 	return why
 }
 
-// judge applies the rules in their order: where, then whose namespace, then which key.
+// judge applies the rules in their order: first the place, then the owner of the
+// namespace, then the key.
 func (s *Store) judge(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest) (why string, err error) {
 	ns := ref.ID.Namespace()
 	no := func(format string, args ...any) *fault.Error {
@@ -49,7 +50,7 @@ func (s *Store) judge(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest
 		return s.judgeOwn(k, ref, in, sum, "you chose to override this item in this directory")
 	case project && in.Declared.stands(ref, k.Fingerprint()) && s.stands(in.Site().Override(ref, k.Fingerprint()), in.Declared):
 		return "granted to override this item in this directory", nil
-	case Reserved(ns) && own && in.Space == objects.User && ref.Kind == objects.Config: // it takes nothing's place: it is merged
+	case Reserved(ns) && own && in.Space == objects.User && ref.Kind == objects.Config: // it replaces no item: rye merges it
 		return s.judgeOwn(k, ref, in, sum, "it is your own configuration")
 	case Reserved(ns) && own && project:
 		return "", no("%s/ belongs to the system space", ns).Mend("rye trust override %s", ref)
@@ -63,15 +64,15 @@ func (s *Store) judge(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest
 	}
 	if b, ok := s.bound[ns]; ok && s.scopes.of(in.Site(), ns) == b.Registry {
 		return s.judgeBound(k, ref, in, sum)
-	} // what a registry says counts where the user gave it the namespace, and nowhere else
+	} // a registry decides only in directories where the user gave it the namespace
 	if own {
 		return s.judgeOwn(k, ref, in, sum, "nobody else owns "+ns+"/")
 	}
 	return s.judgeOther(k, ref, in)
 }
 
-// judgeOther decides about somebody else's key: in a project what was granted there
-// counts, in the user space what was pinned.
+// judgeOther decides about another person's key. A project needs a grant for it there,
+// the user space a pin.
 func (s *Store) judgeOther(k PublicKey, ref objects.Ref, in Scope) (why string, err error) {
 	ns := ref.ID.Namespace()
 	g := in.Site().Signer(ns, k)
@@ -99,8 +100,8 @@ func (s *Store) judgeOther(k PublicKey, ref objects.Ref, in Scope) (why string, 
 	return "", refused.Mend("rye trust pin %s --namespace %s --space %s", k, ns, in.Space)
 }
 
-// judgeBound asks the binding of ref's namespace, for items locked from a
-// registry and for the publisher's own files alike.
+// judgeBound decides by the binding of ref's namespace, both for items locked from a
+// registry and for the publisher's own files.
 func (s *Store) judgeBound(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest) (why string, err error) {
 	ns := ref.ID.Namespace()
 	no := func(code fault.Code, format string, args ...any) *fault.Error {
@@ -129,9 +130,9 @@ func (s *Store) judgeBound(k PublicKey, ref objects.Ref, in Scope, sum objects.D
 		Mend("rye trust override %s", ref)
 }
 
-// judgeLogged decides about a retired key of a registry: it counts for what the registry's
-// log, as this machine verified it, holds of it. That a lock pins something is no evidence:
-// whoever stole the key can write a lock, too.
+// judgeLogged decides about a retired key of a registry. It is trusted for the contents that
+// the registry's log, as verified on this machine, holds for it. A pin in a lock is no
+// evidence: a thief of the key can write a lock, too.
 func (s *Store) judgeLogged(k BoundKey, b Binding, ref objects.Ref, in Scope, sum objects.Digest) (why string, err error) {
 	refused := func(words string) *fault.Error {
 		return fault.New(fault.Revoked, "verify %s in the %s: %s was retired, %s", ref, in, k.Key, words)
@@ -150,7 +151,7 @@ func (s *Store) judgeLogged(k BoundKey, b Binding, ref objects.Ref, in Scope, su
 		Advise("rye fetch, and if that does not help, rye.lock pins what was never published")
 }
 
-// describe says whose key k is, as far as the store knows.
+// describe returns the key and its owner, as far as the store knows.
 func (s *Store) describe(k PublicKey) string {
 	who := k.String()
 	if o, ok := s.ownKey(k); ok {

@@ -12,10 +12,9 @@ import (
 )
 
 // Bundle is a set of files that one signature covers through a verified manifest.
-// A file is read and compared with the manifest each time it is asked for, so a
-// bundle costs nothing until it is used. It is safe for concurrent use when its
-// file system is. Only VerifyBundle and OpenBundle make one; the zero value holds
-// no files.
+// Each request for a file reads it and compares it with the manifest, so a bundle
+// costs nothing until it is used. It is safe for concurrent use when its file system
+// is. Only VerifyBundle and OpenBundle make one; the zero value holds no files.
 type Bundle struct {
 	manifest *objects.Manifest
 	files    fs.FS
@@ -23,13 +22,13 @@ type Bundle struct {
 	key      PublicKey
 	scope    Scope
 	at       time.Time
-	dir      string // slash path below .ai that the files stand in; "" for .ai itself
+	dir      string // slash path below .ai of the files' directory; "" for .ai itself
 }
 
-// VerifyBundle verifies the manifest of the system space against the keys that
-// are compiled into the program, once. The files are verified by digest when they
-// are asked for. Unsigned and unknown signers are Untrusted, everything that does
-// not hold is Integrity.
+// VerifyBundle verifies the manifest of the system space against the keys that are
+// compiled into the program. The files are verified by digest when they are read. A
+// missing signature and an unknown signer are Untrusted; a wrong digest or signature
+// is Integrity.
 func VerifyBundle(manifest []byte, files fs.FS, keys []PublicKey) (Bundle, error) {
 	m, err := objects.ParseManifest(manifest)
 	if err != nil {
@@ -58,8 +57,8 @@ func VerifyBundle(manifest []byte, files fs.FS, keys []PublicKey) (Bundle, error
 }
 
 // signedRelease reports whether a key of the program signed a manifest. Releases up to 0.1.3
-// were signed as config items called by the bundle's id, with keys that signed nothing else;
-// locks name them, and the program knows each by its digest.
+// were signed as config items with the bundle's id, by keys that signed nothing else. Locks
+// still name them, and the program knows the digest of each.
 func signedRelease(m *objects.Manifest, k PublicKey) bool {
 	it := m.Item()
 	for _, ref := range []objects.Ref{m.Ref(), {Kind: objects.Config, ID: m.ID}} {
@@ -70,10 +69,10 @@ func signedRelease(m *objects.Manifest, k PublicKey) bool {
 	return false
 }
 
-// OpenBundle verifies the manifest of any other bundle, as Verify does for an
-// item with the bundle's id, and opens it. Its files count only as far as the key
-// that signed the manifest does: an item of another namespace in it is refused
-// unless that key counts for it too.
+// OpenBundle verifies the manifest of any other bundle, as Verify does for an item
+// with the bundle's id, and opens it. Its files are trusted only as far as the key
+// that signed the manifest: an item of another namespace is refused, unless that key
+// is trusted for it too.
 func OpenBundle(manifest []byte, files fs.FS, in Scope, st *Store) (Bundle, error) {
 	m, err := objects.ParseManifest(manifest)
 	if err != nil {
@@ -83,13 +82,13 @@ func OpenBundle(manifest []byte, files fs.FS, in Scope, st *Store) (Bundle, erro
 	if err != nil {
 		return Bundle{}, err
 	}
-	in.Pinned = objects.Digest{} // pinned the manifest, not the files
+	in.Pinned = objects.Digest{} // it pins the manifest, not the files
 	return Bundle{manifest: m, files: files, store: st, key: v.key, scope: in, at: v.at}, nil
 }
 
-// In returns the bundle as one whose files stand in dir, a slash path below .ai.
-// Only the directory that the bundle's id names will do (objects.BundleID): what
-// its files are called must not depend on where somebody put them.
+// In returns the bundle with its files in dir, a slash path below .ai. dir must be the
+// directory for the bundle's id (objects.BundleID), so that moving the files cannot
+// change the names of their items.
 func (b Bundle) In(dir string) (Bundle, error) {
 	want, err := objects.BundleID(dir)
 	if err != nil {
@@ -142,8 +141,8 @@ func (b Bundle) Files() []objects.File {
 	return b.manifest.Files
 }
 
-// File returns the verified bytes of a file. A path that the manifest does not
-// list is NotFound whatever the file system holds; other bytes are Integrity.
+// File returns the verified bytes of a file. A path that the manifest does not list is
+// NotFound, even when the file exists; other bytes are Integrity.
 func (b Bundle) File(path string) ([]byte, error) {
 	f, ok := objects.File{}, false
 	if b.manifest != nil {
@@ -163,7 +162,7 @@ func (b Bundle) File(path string) ([]byte, error) {
 	return data, nil
 }
 
-// readListed reads at most one byte more than the manifest says there is.
+// readListed reads at most one byte more than the size in the manifest.
 func readListed(files fs.FS, f objects.File) ([]byte, error) {
 	r, err := files.Open(f.Path)
 	if err != nil {
@@ -196,8 +195,8 @@ func (b Bundle) Lists(path string, data []byte) error {
 	return nil
 }
 
-// Read checks that the directory holds every file of the manifest and nothing
-// else, and hands over the bytes that it compared; see objects.Manifest.Read.
+// Read checks that the directory holds every file of the manifest and nothing else. It
+// passes the compared bytes to visit; see objects.Manifest.Read.
 func (b Bundle) Read(visit func(objects.File, []byte) error) error {
 	if b.manifest == nil {
 		return fault.New(fault.Usage, "check bundle: none was verified")
@@ -205,8 +204,8 @@ func (b Bundle) Read(visit func(objects.File, []byte) error) error {
 	return b.manifest.Read(b.files, visit)
 }
 
-// Item returns the item in a file, which stands at its path below .ai or below
-// the directory given to In, verified through the manifest.
+// Item returns the item in a file, verified through the manifest. path is below .ai or
+// below the directory given to In.
 func (b Bundle) Item(path string) (Verified, error) {
 	data, err := b.File(path)
 	if err != nil {
@@ -215,7 +214,7 @@ func (b Bundle) Item(path string) (Verified, error) {
 	return b.Cover(path, data)
 }
 
-// Cover is Item for a caller that has read the file.
+// Cover is Item for a caller that already read the file.
 func (b Bundle) Cover(path string, data []byte) (Verified, error) {
 	if err := b.Lists(path, data); err != nil {
 		return Verified{}, err
@@ -243,7 +242,7 @@ func (b Bundle) Cover(path string, data []byte) (Verified, error) {
 	return v, nil
 }
 
-// Check compares every file with the manifest: nothing missing, changed or extra.
+// Check compares every file with the manifest. It refuses missing, changed and extra files.
 func (b Bundle) Check() error {
 	return b.Read(func(objects.File, []byte) error { return nil })
 }

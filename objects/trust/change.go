@@ -10,9 +10,9 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// AddOwn records a key of the user's, or replaces its name and claims. Claiming
-// a namespace that is bound to other keys is refused (Untrusted), and so is a key
-// that was retired (Revoked): it does not come back unnoticed.
+// AddOwn records one of the user's own keys, or replaces its name and claims. It
+// refuses to claim a namespace that is bound to other keys (Untrusted), and a retired
+// key (Revoked).
 func (s *Store) AddOwn(k PublicKey, name string, namespaces ...string) error {
 	o := OwnKey{Key: k, Name: name, Namespaces: sorted(namespaces)}
 	if err := checkOwn(o); err != nil {
@@ -40,8 +40,8 @@ func (s *Store) mayClaim(k PublicKey, ns string) error {
 	return nil
 }
 
-// Pin believes somebody else's key in the user space for what p says, replacing what
-// was said before. A namespace that is bound to other keys is refused (Untrusted).
+// Pin trusts another person's key in the user space for the namespaces in p. It replaces
+// an older pin of the key. A namespace that is bound to other keys is refused (Untrusted).
 func (s *Store) Pin(p Pin) error {
 	p.Namespaces = sorted(p.Namespaces)
 	if err := checkPin(p); err != nil {
@@ -60,7 +60,8 @@ func (s *Store) Pin(p Pin) error {
 	return nil
 }
 
-// PinMore is Pin that adds to the namespaces that the key was pinned for. A name replaces the old one unless it is empty.
+// PinMore is like Pin, but keeps the namespaces of an older pin. A name replaces the old one
+// unless it is empty.
 func (s *Store) PinMore(p Pin) error {
 	if i := slices.IndexFunc(s.pins, func(x Pin) bool { return x.Key == p.Key }); i >= 0 {
 		old := s.pins[i]
@@ -70,8 +71,8 @@ func (s *Store) PinMore(p Pin) error {
 	return s.Pin(p)
 }
 
-// Unpin takes namespaces from a pinned key, or without any the whole pin. A key
-// that is not pinned, or not for one of them, is NotFound; the user's own is Usage.
+// Unpin removes namespaces from a pinned key, or the whole pin when none are given. A
+// key that is not pinned, or not for one of them, is NotFound; the user's own is Usage.
 func (s *Store) Unpin(fp objects.Fingerprint, namespaces ...string) error {
 	if k, ok := s.known[fp]; ok && s.IsOwn(k) {
 		return fault.New(fault.Usage, "unpin %s: it is your own key", fp).Mend("rye trust deny %s", fp)
@@ -99,9 +100,9 @@ func (s *Store) Unpin(fp objects.Fingerprint, namespaces ...string) error {
 	return nil
 }
 
-// PinRegistry records a registry at first contact. The same again is fine; other
-// roots for a known identity, or another identity at a known address, are refused
-// (Untrusted): roots change by SetRoots, after the change was verified.
+// PinRegistry records a registry at first contact; repeating it is no error. Other roots
+// for a known identity, and another identity at a known address, are refused
+// (Untrusted). Only SetRoots changes roots, after the change was verified.
 func (s *Store) PinRegistry(r Registry) error {
 	r.Roots = sortedPrints(r.Roots)
 	if err := checkRegistry(r); err != nil {
@@ -139,8 +140,7 @@ func (s *Store) putRegistry(r Registry) {
 	s.changed()
 }
 
-// RemoveRegistry forgets a registry and every namespace bound to it. What was
-// denied stays denied.
+// RemoveRegistry removes a registry and every namespace bound to it. Denials stay.
 func (s *Store) RemoveRegistry(id string) error {
 	if _, ok := s.Registry(id); !ok {
 		return fault.New(fault.NotFound, "remove registry %s: it is not pinned", words.Brief(id))
@@ -155,10 +155,10 @@ func (s *Store) RemoveRegistry(id string) error {
 	return nil
 }
 
-// BindNamespace says that a namespace is owned by whom a pinned registry says,
-// with these keys, replacing what that registry said before. Where somebody else
-// owns it already, another registry or a key that claimed it or was pinned for it
-// and is not among these, that is a conflict (Untrusted) and never merged.
+// BindNamespace binds a namespace to a pinned registry, with the keys that the registry
+// lists for it. It replaces the keys of an older binding to this registry. A binding to
+// another registry is a conflict (Untrusted), and so is an own or pinned key for the
+// namespace that the registry does not list. Conflicts are never merged.
 func (s *Store) BindNamespace(namespace, registryID string, keys ...BoundKey) error {
 	b := Binding{namespace, registryID, slices.Clone(keys)}
 	sortBound(b.Keys)
@@ -195,12 +195,12 @@ func (s *Store) BindNamespace(namespace, registryID string, keys ...BoundKey) er
 	return nil
 }
 
-// DenyKey takes a key back everywhere, whoever vouches for it.
+// DenyKey denies a key everywhere. No grant, pin or registry overrides that.
 func (s *Store) DenyKey(fp objects.Fingerprint, reason string) error {
 	return s.deny(Denial{Key: fp, Reason: reason})
 }
 
-// DenyDigest takes a content back everywhere: the SHA-256 of a file or of a body.
+// DenyDigest denies a content everywhere. d is the SHA-256 of a file or of a body.
 func (s *Store) DenyDigest(d objects.Digest, reason string) error {
 	return s.deny(Denial{Digest: d, Reason: reason})
 }
@@ -213,15 +213,14 @@ func (s *Store) deny(d Denial) error {
 		return nil
 	}
 	s.denials = slices.DeleteFunc(s.denials, func(x Denial) bool {
-		return x.Key == d.Key && x.Digest == d.Digest && x.Registry == "" // a registry's stays, should the user's go
+		return x.Key == d.Key && x.Digest == d.Digest && x.Registry == "" // a registry's denial stays without the user's
 	})
 	s.denials = append(s.denials, d)
 	s.changed()
 	return nil
 }
 
-// Allow takes back what DenyKey and DenyDigest said about a key or a digest. What a registry
-// denied stays denied.
+// Allow removes the user's denials of a key or a digest. A registry's denials stay.
 func (s *Store) Allow(fp objects.Fingerprint, d objects.Digest) {
 	s.denials = slices.DeleteFunc(s.denials, func(x Denial) bool {
 		return x.Registry == "" && (!fp.IsZero() && x.Key == fp || !d.IsZero() && x.Digest == d)
@@ -229,13 +228,13 @@ func (s *Store) Allow(fp objects.Fingerprint, d objects.Digest) {
 	s.changed()
 }
 
-// SetAllowLegacy opts in to lines of RYE OS, or out again.
+// SetAllowLegacy sets whether the store accepts signature lines of RYE OS.
 func (s *Store) SetAllowLegacy(yes bool) {
 	s.allowLegacy = yes
 	s.changed()
 }
 
-// sort puts every list into the order in which it is written.
+// sort puts every list into the order of the file.
 func (s *Store) sort() {
 	byKey := func(a, b PublicKey) int { return strings.Compare(a.String(), b.String()) }
 	slices.SortFunc(s.own, func(a, b OwnKey) int { return byKey(a.Key, b.Key) })

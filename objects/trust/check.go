@@ -14,20 +14,20 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Bounds of what a trust store holds.
+// Bounds of a trust store.
 const (
 	maxText   = 200   // bytes of a name
 	maxURL    = 2048  // bytes
 	maxList   = 4096  // entries of one list
-	maxGrants = 16384 // of all directories together
+	maxGrants = 16384 // for all directories together
 )
 
-// MaxReason bounds the reason of a denial, in bytes: that of a user, and the one that an
-// operation of a registry gives.
+// MaxReason bounds the reason of a denial, in bytes. It applies to a user's reason, and to
+// the one in an operation of a registry.
 const MaxReason = 600
 
-// consistent judges a store as a whole: every entry by itself, nothing twice,
-// and the rules between entries that the methods keep.
+// consistent checks a store as a whole: every single entry, duplicates, and the rules
+// between entries that the methods keep.
 func (s *Store) consistent() error {
 	if err := s.checkEntries(); err != nil {
 		return err
@@ -77,8 +77,8 @@ func checkAll[T any](list []T, check func(T) error) error {
 	return nil
 }
 
-// checkTwice refuses a key, grant, registry or denial that stands
-// there twice: readers must not have to guess which one counts. Lists are sorted.
+// checkTwice refuses a repeated key, grant, registry or denial, because readers must
+// not guess which one applies. Lists are sorted.
 func (s *Store) checkTwice() error {
 	seen := make(map[string]bool)
 	var twice string
@@ -131,7 +131,8 @@ func checkOwn(o OwnKey) error {
 	return checkNamespaces(o.Namespaces)
 }
 
-// checkRetired wants a day, and claims and a list only where they mean something.
+// checkRetired requires a day for a retired key, which must not claim namespaces. Any other
+// key must not keep a list.
 func checkRetired(o OwnKey) error {
 	if o.Retired == "" {
 		if !o.Kept.IsZero() {
@@ -161,7 +162,7 @@ func checkPin(p Pin) error {
 	return checkNamespaces(p.Namespaces)
 }
 
-// checkNamespaces refuses what nobody can own.
+// checkNamespaces refuses namespaces that cannot have an owner.
 func checkNamespaces(list []string) error {
 	if len(list) > maxList {
 		return fault.New(fault.Limit, "more than %d namespaces for one key", maxList)
@@ -249,7 +250,7 @@ func checkDenial(d Denial) error {
 	return checkText("reason", d.Reason, MaxReason)
 }
 
-// maxName bounds what rye 0.2 wrote before a registry's reason, in bytes: a version's name.
+// maxName bounds a version's name, in bytes. rye 0.2 wrote it before a registry's reason.
 const maxName = 1024
 
 func checkText(what, s string, limit int) error {

@@ -11,18 +11,18 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Dismissed is what was written against keys of namespaces in one project: removals of
-// signers, or denials of keys; there, and where it was seen before. Nothing in it counts
-// before a key that may say so is found to have signed it. nil is nothing. It is safe for
-// concurrent use.
+// Dismissed holds the lines against keys of namespaces in one project: removals of signers,
+// or denials of keys, both from its files and from lines seen before. A line has no effect
+// until its signature is verified with a key that may dismiss. nil holds no lines. It is safe
+// for concurrent use.
 type Dismissed struct {
 	at  Site
 	of  map[dismissed][]dismissal
 	sum objects.Digest
 }
 
-// dismissal is a line. One that was kept was signed by an owner when it was kept, so it
-// outlives the retirement of its key.
+// dismissal is one line. An owner had signed a kept line when rye kept it, so it stays valid
+// after the retirement of its key.
 type dismissal struct {
 	objects.Dismissal
 	kept bool
@@ -33,8 +33,8 @@ type dismissed struct {
 	signer    objects.Fingerprint
 }
 
-// NewDismissed returns what lines say in a project's directory: those that stand there, and
-// those that were kept.
+// NewDismissed returns the dismissals for a project's directory: the lines in its files, and
+// the lines that rye kept.
 func NewDismissed(at Site, here, kept []objects.Dismissal) *Dismissed {
 	if len(here)+len(kept) == 0 {
 		return nil
@@ -48,7 +48,7 @@ func NewDismissed(at Site, here, kept []objects.Dismissal) *Dismissed {
 	return d
 }
 
-// Sum digests all lines; zero for none.
+// Sum returns a digest of all lines; zero for none.
 func (d *Dismissed) Sum() objects.Digest {
 	if d == nil {
 		return objects.Digest{}
@@ -56,8 +56,8 @@ func (d *Dismissed) Sum() objects.Digest {
 	return d.sum
 }
 
-// newest returns the last line, from a time on, that takes a key out of a namespace, and the key
-// that signed it. The user's own keys are never taken out.
+// newest returns the latest valid line since a time that takes a key out of a namespace, and
+// the key that signed it. The user's own keys are never taken out.
 func (d *Dismissed) newest(s *Store, namespace string, k PublicKey, after time.Time) (found objects.Dismissal, by PublicKey, ok bool) {
 	if d == nil || s.IsOwn(k) {
 		return found, by, false
@@ -73,9 +73,9 @@ func (d *Dismissed) newest(s *Store, namespace string, k PublicKey, after time.T
 	return found, by, ok
 }
 
-// Dismisses returns the key that signed a line, where the line counts in a project's
-// directory: its signature holds, and its key owns the namespace there or, in a removal, is
-// the removed key. k is the key that the line is about, where that is known.
+// Dismisses returns the key that signed a line, if the line is valid in a project's directory:
+// its signature verifies, and its key owns the namespace there. The signer of a removal may
+// also be the removed key. k is the key that the line is about, if known.
 func (s *Store) Dismisses(l objects.Dismissal, at Site, k PublicKey) (by PublicKey, ok bool) {
 	return s.dismisses(dismissal{Dismissal: l}, at, k)
 }
@@ -104,11 +104,11 @@ func (s *Store) mayDismiss(by PublicKey, l dismissal, at Site) bool {
 	return state == Current || l.kept && state == Retired
 }
 
-// ownsIn returns whether a key that owns a namespace in a project's directory is in use or
-// retired, and "" for a key that does not own it. Owners are the keys of the registry that
-// the directory gave the namespace to; otherwise the user's own, and those that were granted
-// the namespace there. What the directory declares decides nothing, so that no branch takes a
-// removal away.
+// ownsIn returns whether a key that owns a namespace in a project's directory is current,
+// retired or revoked, and "" for a key that does not own it. If the user gave the namespace to
+// a registry there, the owners are the registry's keys. Otherwise they are the user's own keys
+// and the keys granted for the namespace there. The declarations of the directory do not
+// matter, so a branch cannot undo a removal.
 func (s *Store) ownsIn(k PublicKey, namespace string, at Site) KeyState {
 	_, denied := s.deniedKey(k.Fingerprint())
 	own, isOwn := s.ownKey(k)
@@ -120,14 +120,14 @@ func (s *Store) ownsIn(k PublicKey, namespace string, at Site) KeyState {
 		return b.state(k)
 	case isOwn && own.Retired != "":
 		return Retired
-	case isOwn, !Reserved(namespace) && s.Granted(at.Signer(namespace, k)): // of a reserved one the user decides alone
+	case isOwn, !Reserved(namespace) && s.Granted(at.Signer(namespace, k)): // only the user owns a reserved one
 		return Current
 	}
 	return ""
 }
 
-// EndRemoved drops the grants of a directory that a removal ended, and returns how many
-// there were: so they stay ended when the key that removed the signer is known no more.
+// EndRemoved drops the grants of a directory that a removal ended, and returns their number.
+// They then stay ended even when the key that signed the removal is no longer known.
 func (s *Store) EndRemoved(at Site, d *Declared) int {
 	return s.Ungrant(func(g Grant) bool { return g.Site == at && s.ended(g, d) })
 }
@@ -156,7 +156,7 @@ func Dismiss(ctx context.Context, k Signer, kind objects.DismissalKind, namespac
 	return l, nil
 }
 
-// Removal is the removal that ended what was granted to a key.
+// Removal is the removal that ended a grant to a key.
 type Removal struct {
 	At time.Time
 	By PublicKey
@@ -165,8 +165,8 @@ type Removal struct {
 // String returns the day and the key.
 func (r Removal) String() string { return r.At.Format(time.DateOnly) + " by " + r.By.String() }
 
-// Removal returns the removal that is newer than a grant to somebody else's key, or than
-// every grant of that kind where there is none.
+// Removal returns the newest removal since the time of a grant to another person's key. If
+// there is no such grant, it returns the newest removal of all.
 func (d *Declared) Removal(s *Store, g Grant) (r Removal, ok bool) {
 	if d == nil || d.removed == nil {
 		return r, false
@@ -179,8 +179,9 @@ func (d *Declared) Removal(s *Store, g Grant) (r Removal, ok bool) {
 	return Removal{l.At, by}, ok
 }
 
-// Claimed is Removal, also by keys that the directory declares for the namespace and nobody
-// granted yet. It ends nothing: it is what a person should see before agreeing.
+// Claimed is like Removal, but includes removals by keys that the directory declares for the
+// namespace and the user has not granted. Such a removal has no effect: rye shows it to a
+// person before a grant.
 func (d *Declared) Claimed(s *Store, g Grant) (r Removal, ok bool) {
 	if r, ok = d.Removal(s, g); ok || d == nil || d.removed == nil {
 		return r, ok
@@ -219,7 +220,7 @@ func (g Grant) signs(d *Declared, s *Store) (namespace string, k PublicKey, ok b
 	return "", k, false
 }
 
-// stands reports whether g was granted, and no removal ended it since.
+// stands reports whether the user granted g and no removal has ended it.
 func (s *Store) stands(g Grant, d *Declared) bool {
 	if !s.Granted(g) {
 		return false
@@ -228,8 +229,8 @@ func (s *Store) stands(g Grant, d *Declared) bool {
 	return !removed
 }
 
-// denies returns an error (Revoked) when the lines deny the key of what was verified for its
-// namespace.
+// denies returns an error (Revoked) when the lines deny the key of a verified item for the
+// item's namespace.
 func (d *Dismissed) denies(v Verified, s *Store) error {
 	if d == nil {
 		return nil

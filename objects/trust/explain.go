@@ -7,17 +7,17 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Check is one gate of Verify and how it went.
+// Check is one gate of Verify and its result.
 type Check struct {
 	Name  string // "well-formed", "signed", "content", ...
 	Pass  bool
-	Ran   bool   // false when an earlier gate refused, so that this one could not be asked
-	Words string // what was found, or why it was refused
+	Ran   bool   // false when an earlier gate refused, so that this one did not run
+	Words string // the finding, or the reason of the refusal
 	Err   error  // the refusal, as Verify returns it; nil when it passed or did not run
 }
 
-// Explain runs the gates of Verify for it and tells how each went, in their order.
-// It believes nothing: only Verify makes a Verified.
+// Explain runs the gates of Verify for an item and returns the result of each, in their
+// order. It makes no Verified; only Verify does.
 func (s *Store) Explain(it *objects.Item, in Scope) []Check {
 	e := examination{it: it, in: in, st: s}
 	checks := make([]Check, 0, len(gates))

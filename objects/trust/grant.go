@@ -12,9 +12,9 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Site is a directory as grants name it: by its place and by its project's id. Either
-// alone proves nothing: an id is what rye.yaml says, and at a path there may be another
-// directory tomorrow.
+// Site is the name of a directory in grants: its place and its project's id. Either alone
+// proves nothing: any rye.yaml can state an id, and a path may hold another directory
+// tomorrow.
 type Site struct {
 	Place   string // key of the directory's record: 52 characters of base32
 	Project string // genesis id; "" for a user space
@@ -23,55 +23,55 @@ type Site struct {
 // Site returns the directory that an item is used in.
 func (in Scope) Site() Site { return Site{in.Place, in.Project} }
 
-// GrantKind says what a grant lets happen.
+// GrantKind is the kind of permission that a grant gives.
 type GrantKind string
 
 // The kinds of grants.
 const (
-	GrantProject  GrantKind = "project"  // the user's own keys count here; no value
-	GrantSigner   GrantKind = "signer"   // "<namespace> ssh-ed25519 AAAA...": this key counts for this namespace
-	GrantRegistry GrantKind = "registry" // "sha256:<identity> <address>": this registry may be asked at this address
-	GrantScope    GrantKind = "scope"    // "<namespace or *> sha256:<identity>": this registry says whose it is
-	GrantOverride GrantKind = "override" // "<ref> SHA256:<key>": items by this key may stand for this one
+	GrantProject  GrantKind = "project"  // the user's own keys are trusted here; no value
+	GrantSigner   GrantKind = "signer"   // "<namespace> ssh-ed25519 AAAA...": the key is trusted for the namespace
+	GrantRegistry GrantKind = "registry" // "sha256:<identity> <address>": rye may contact the registry at the address
+	GrantScope    GrantKind = "scope"    // "<namespace or *> sha256:<identity>": the registry decides who owns it
+	GrantOverride GrantKind = "override" // "<ref> SHA256:<key>": an item by the key may override ref
 	GrantOwner    GrantKind = "owner"    // "<uid>": the files may belong to this user
 )
 
 var grantKinds = []GrantKind{GrantOverride, GrantOwner, GrantProject, GrantRegistry, GrantScope, GrantSigner}
 
-// Grant is one thing that the user agreed to for one directory. Grants are equal when
-// all but At is.
+// Grant is one permission that the user gave for one directory. Two grants are equal when
+// all fields except At are equal.
 type Grant struct {
 	Site
 	Kind  GrantKind
 	Value string
-	At    time.Time // when it was agreed to: whole seconds, UTC; a newer removal of the signer ends it
+	At    time.Time // when the user gave it: whole seconds, UTC; a newer removal of the signer ends it
 }
 
-// OwnKeys is the grant that lets the user's own keys count in the directory.
+// OwnKeys returns the grant that makes the user's own keys trusted in the directory.
 func (d Site) OwnKeys() Grant { return Grant{Site: d, Kind: GrantProject} }
 
-// Signer is the grant that lets a key count for one namespace in the directory.
+// Signer returns the grant that makes a key trusted for one namespace in the directory.
 func (d Site) Signer(namespace string, k PublicKey) Grant {
 	return Grant{Site: d, Kind: GrantSigner, Value: namespace + " " + k.Authorized()}
 }
 
-// Registry is the grant that lets a registry be asked at an address for the directory.
+// Registry returns the grant to contact a registry at an address for the directory.
 func (d Site) Registry(id, address string) Grant {
 	return Grant{Site: d, Kind: GrantRegistry, Value: id + " " + address}
 }
 
-// Scope is the grant that gives a namespace, or "*", to a registry in the directory.
+// Scope returns the grant that gives a namespace, or "*", to a registry in the directory.
 func (d Site) Scope(scope, registry string) Grant {
 	return Grant{Site: d, Kind: GrantScope, Value: scope + " " + registry}
 }
 
-// Override is the grant that lets items by a key stand for one of a reserved or bound
+// Override returns the grant for an item by a key to override an item of a reserved or bound
 // namespace in the directory.
 func (d Site) Override(ref objects.Ref, key objects.Fingerprint) Grant {
 	return Grant{Site: d, Kind: GrantOverride, Value: ref.String() + " " + key.String()}
 }
 
-// Owner is the grant that lets the directory belong to another user of the machine.
+// Owner returns the grant for a directory that belongs to another user of the machine.
 func (d Site) Owner(uid int) Grant {
 	return Grant{Site: d, Kind: GrantOwner, Value: strconv.Itoa(uid)}
 }
@@ -82,8 +82,7 @@ func (g Grant) same() Grant {
 	return g
 }
 
-// Cut returns the two parts of the value: what comes before the first space and what
-// comes after it.
+// Cut returns the two parts of the value, before and after the first space.
 func (g Grant) Cut() (what, of string) {
 	what, of, _ = strings.Cut(g.Value, " ")
 	return what, of
@@ -97,17 +96,17 @@ func (d Site) Among(all []Grant) []Grant {
 	return slices.DeleteFunc(slices.Clone(all), func(g Grant) bool { return g.Site != d })
 }
 
-// Granted reports whether the user agreed to g, whenever that was.
+// Granted reports whether the user gave g, at any time.
 func (s *Store) Granted(g Grant) bool {
 	_, ok := s.granted[g.same()]
 	return ok
 }
 
-// Accepted reports whether the user's own keys count in a directory.
+// Accepted reports whether the user's own keys are trusted in a directory.
 func (s *Store) Accepted(d Site) bool { return s.Granted(d.OwnKeys()) }
 
-// Grant records what the user agreed to. What was granted before keeps its time. Nothing
-// is recorded when one of them is wrong.
+// Grant records grants of the user. A grant that exists keeps its time. If one of them is
+// invalid, none is recorded.
 func (s *Store) Grant(at time.Time, gs ...Grant) error {
 	var fresh []Grant
 	for _, g := range gs {
@@ -130,8 +129,8 @@ func (s *Store) Grant(at time.Time, gs ...Grant) error {
 	return nil
 }
 
-// GrantAgain is Grant for what a removal ended: the new time is after the removal's, also
-// where a clock is behind.
+// GrantAgain is Grant for grants that a removal ended. The new time is after the removal's,
+// even when a clock is behind.
 func (s *Store) GrantAgain(at time.Time, d *Declared, gs ...Grant) error {
 	at = at.UTC().Truncate(time.Second)
 	for _, g := range gs {
@@ -145,7 +144,7 @@ func (s *Store) GrantAgain(at time.Time, d *Declared, gs ...Grant) error {
 	return s.Grant(at, gs...)
 }
 
-// Ungrant takes back every grant that match names, and returns how many there were.
+// Ungrant removes every grant for which match is true, and returns their number.
 func (s *Store) Ungrant(match func(Grant) bool) int {
 	n := len(s.grants)
 	s.grants = slices.DeleteFunc(s.grants, match)
@@ -155,7 +154,7 @@ func (s *Store) Ungrant(match func(Grant) bool) int {
 	return n
 }
 
-// MoveGrants lets what was granted to one place count in another: its directory moved.
+// MoveGrants moves the grants of one place to another, after its directory moved.
 func (s *Store) MoveGrants(from, to string) error {
 	var moved []Grant
 	for _, g := range s.grants {
@@ -176,8 +175,7 @@ func (s *Store) MoveGrants(from, to string) error {
 	return nil
 }
 
-// DropGrants takes back everything that was granted to a place, and returns how many
-// grants that were.
+// DropGrants removes all grants of a place, and returns their number.
 func (s *Store) DropGrants(place string) int {
 	return s.Ungrant(func(g Grant) bool { return g.Place == place })
 }
@@ -189,14 +187,14 @@ func compareGrants(a, b Grant) int {
 
 // signersIn returns the keys that grants name, each once.
 func signersIn(grants []Grant) map[string]PublicKey {
-	keys := make(map[string]PublicKey) // one key stands there once for each namespace
+	keys := make(map[string]PublicKey) // a key has one grant for each namespace
 	for _, g := range grants {
 		if g.Kind != GrantSigner {
 			continue
 		}
 		_, text := g.Cut()
 		if _, ok := keys[text]; !ok {
-			if k, err := ParsePublicKey(text); err == nil { // checkGrant says what is wrong with another
+			if k, err := ParsePublicKey(text); err == nil { // checkGrant reports a malformed key
 				keys[text] = k
 			}
 		}
@@ -204,8 +202,8 @@ func signersIn(grants []Grant) map[string]PublicKey {
 	return keys
 }
 
-// scopes say, for each directory, which registry decides about a namespace, or about every
-// one that has no scope of its own ("*").
+// scopes maps a directory and a namespace to the registry that decides about it. The namespace
+// "*" stands for every one without its own scope.
 type scopes map[scope]string
 
 type scope struct {
@@ -239,11 +237,11 @@ func (m scopes) of(d Site, namespace string) string {
 	return m[scope{d, "*"}]
 }
 
-// RegistryOf returns the identity of the registry that the user let say whose a namespace is
-// in a directory; "" for none.
+// RegistryOf returns the identity of the registry that the user lets decide who owns a
+// namespace in a directory; "" for none.
 func (d Site) RegistryOf(s *Store, namespace string) string { return s.scopes.of(d, namespace) }
 
-// checkGrant accepts a grant in its one spelling.
+// checkGrant accepts a grant only in its one spelling.
 func checkGrant(g Grant) error {
 	if !placeKey(g.Place) {
 		return fault.New(fault.Usage, "grant for %q: want the key of a place, 52 characters of a-z and 2-7", words.Brief(g.Place))
@@ -260,7 +258,7 @@ func checkGrant(g Grant) error {
 	return nil
 }
 
-// checkProject wants a project, except for what can be granted to a user space.
+// checkProject requires a project, except for kinds of grants that a user space can have.
 func (g Grant) checkProject() error {
 	if g.Project == "" && (g.Kind == GrantRegistry || g.Kind == GrantScope) {
 		return nil
@@ -308,7 +306,7 @@ func (g Grant) checkValue() error {
 	return fault.New(fault.Usage, "want one of %v", grantKinds)
 }
 
-// placeKey reports whether text is the key of a record, as store/records makes it.
+// placeKey reports whether text has the form of a record's key in store/records.
 func placeKey(text string) bool {
 	return len(text) == 52 && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
@@ -320,7 +318,7 @@ func checkIdentity(text string) error {
 	return nil
 }
 
-// checkBindable wants a namespace that a registry can own.
+// checkBindable accepts a namespace that a registry can own.
 func checkBindable(ns string) error {
 	if ns == objects.LocalNamespace {
 		return fault.New(fault.Usage, "namespace %q: nobody owns it, so no registry can", ns)

@@ -10,17 +10,17 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// clockSlack is how far ahead of now the previous signature may be. A line from
-// further in the future would date every later one.
+// clockSlack is how far ahead of now the previous signature may be. Every later
+// signature gets at least its date, so a line from further in the future is refused.
 const clockSlack = 24 * time.Hour
 
-// SignItem returns the bytes of the item's file with a fresh v2 signature line by
-// s in place of any line it had, RYE OS's too. The scope matters for ids
-// below local/, which bind the project. The time has whole seconds in UTC and is
-// never before that of the previous line, so that order is kept when a clock was
-// set back. An item with problems is refused (Malformed).
+// SignItem returns the bytes of the item's file with a fresh v2 signature line by s. It
+// replaces an old line, also one from RYE OS. The scope matters for ids below local/,
+// which bind the project. The time has whole seconds in UTC. It is never before the
+// time of the previous line, which keeps the order after a clock was set back. An item
+// with problems is refused (Malformed).
 //
-// SignItem does not ask whether the key counts for the id; Verify does.
+// SignItem does not check whether the key is trusted for the id; Verify does.
 func SignItem(ctx context.Context, s Signer, it *objects.Item, in Scope, now time.Time) ([]byte, error) {
 	if err := maySign(it, in); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func signLine(ctx context.Context, s Signer, it *objects.Item, in Scope, now tim
 	return insertLine(it.Path, it.Body, sig)
 }
 
-// maySign refuses what must not be signed at all.
+// maySign refuses an item that no key may sign.
 func maySign(it *objects.Item, in Scope) error {
 	if in.Space != objects.User && in.Space != objects.Project {
 		return fault.New(fault.Usage, "sign %s: items of the %s cannot be signed one by one", it.Ref, in)
@@ -62,8 +62,8 @@ func maySign(it *objects.Item, in Scope) error {
 	return nil
 }
 
-// sameAsParsed takes the raw bytes apart once more and compares, so that what is
-// signed or believed is what the bytes say, whoever filled in the Item.
+// sameAsParsed splits the raw bytes once more and compares the parts with the Item. A
+// caller may have filled in the Item by hand, and rye signs and trusts only the bytes.
 func sameAsParsed(it *objects.Item) error {
 	ref, err := refOf(it)
 	if err != nil {
@@ -79,7 +79,7 @@ func sameAsParsed(it *objects.Item) error {
 	return nil
 }
 
-// sameLegacy leaves out time and provenance, which nobody signed.
+// sameLegacy compares two lines without time and provenance, which are not signed.
 func sameLegacy(a, b *objects.LegacySignature) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -87,7 +87,7 @@ func sameLegacy(a, b *objects.LegacySignature) bool {
 	return a.Sig == b.Sig && a.Digest == b.Digest && a.Key == b.Key && a.Unsigned == b.Unsigned && bytes.Equal(a.Payload, b.Payload)
 }
 
-// refOf returns what the item's path, or the manifest that it is, says it is.
+// refOf returns the ref that follows from the item's path or, for a manifest, from its text.
 func refOf(it *objects.Item) (objects.Ref, error) {
 	if it.Path != objects.ManifestName {
 		ref, _, err := objects.RefOfPath(it.Path)
@@ -122,9 +122,9 @@ func datedSignature(it *objects.Item, k PublicKey, now time.Time) (objects.Signa
 	return objects.Signature{SignedAt: at, Digest: objects.DigestOf(it.Body), Key: k.Fingerprint()}, nil
 }
 
-// sure reports whether a signer's signatures need no second look: a FileKey holds
-// both halves, which were compared when it was made, and the agent's signer looks
-// itself. Only these two types: what embeds one may do anything.
+// sure reports whether a signer's signatures need no second check. A FileKey holds both
+// halves, which were compared when it was made, and the agent's signer checks by itself.
+// Only these two exact types qualify: a type that embeds one may do anything.
 func sure(s Signer) bool {
 	switch s.(type) {
 	case *FileKey, *agentSigner:
@@ -133,8 +133,8 @@ func sure(s Signer) bool {
 	return false
 }
 
-// signChecked signs and, unless it is sure, verifies what came back: a
-// signer may be a device or a program of somebody else.
+// signChecked signs msg and, unless it is sure of the signer, verifies the result: a
+// signer may be a device or a foreign program.
 func signChecked(ctx context.Context, s Signer, msg []byte) ([]byte, error) {
 	raw, err := s.Sign(ctx, msg)
 	if err != nil {
@@ -146,7 +146,7 @@ func signChecked(ctx context.Context, s Signer, msg []byte) ([]byte, error) {
 	return raw, nil
 }
 
-// insertLine writes the line and proves that taking it out gives the body back.
+// insertLine adds the line, and proves that removing it gives the same body.
 func insertLine(path string, body []byte, sig objects.Signature) ([]byte, error) {
 	out, err := objects.WithSignature(path, body, sig)
 	if err != nil {

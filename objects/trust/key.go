@@ -17,18 +17,18 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// PublicKey is an Ed25519 public key that was checked when it was made: 32 bytes,
-// canonical, on the curve, not of small order. The zero value is not a key. It is
-// comparable, and equal exactly when its fingerprint is.
+// PublicKey is an Ed25519 public key, checked when it was made: 32 bytes, canonical,
+// on the curve, not of small order. The zero value is not a key. Keys are comparable,
+// and equal exactly when their fingerprints are.
 type PublicKey struct{ b [32]byte }
 
-// keyType is the only algorithm there is. What is not this is refused by name,
-// so that a later one has to be let in on purpose.
+// keyType is the only accepted algorithm. Every other one is refused by name, so a new
+// algorithm needs an explicit change.
 const keyType = "ssh-ed25519"
 
-// PublicKeyFromBytes accepts the 32 bytes of RFC 8032. It refuses (Malformed)
-// encodings that name a point twice, points that are not on the curve, and the
-// points of small order, whose signatures verify for every message.
+// PublicKeyFromBytes accepts the 32 bytes of RFC 8032. It refuses (Malformed) encodings
+// that are not canonical, points that are not on the curve, and points of small order,
+// whose signatures verify for every message.
 func PublicKeyFromBytes(b []byte) (PublicKey, error) {
 	var k PublicKey
 	if len(b) != len(k.b) {
@@ -90,9 +90,9 @@ func onCurve(y [32]byte) bool {
 	return big.Jacobi(num.Mul(num, den), p) >= 0
 }
 
-// ParsePublicKey accepts the form that Authorized returns, optionally followed
-// by a space and a comment, which is ignored. Another algorithm is Untrusted,
-// everything else that is wrong Malformed.
+// ParsePublicKey accepts the form that Authorized returns, optionally followed by a
+// space and a comment, which is ignored. Another algorithm is Untrusted, any other
+// fault is Malformed.
 func ParsePublicKey(authorizedLine string) (PublicKey, error) {
 	kind, rest, _ := strings.Cut(authorizedLine, " ")
 	if kind != keyType {
@@ -109,8 +109,8 @@ func ParsePublicKey(authorizedLine string) (PublicKey, error) {
 	return parseWire(wire)
 }
 
-// otherAlgorithm refuses a key by its type and says what speaks against that type:
-// whoever holds one wants to know whether waiting helps.
+// otherAlgorithm refuses a key by its type and gives the reason, so that its owner learns
+// whether a later rye could accept it.
 func otherAlgorithm(kind string) error {
 	why := "one algorithm, with one length and one spelling, leaves nothing to downgrade to"
 	switch {
@@ -140,11 +140,11 @@ func parseWire(wire []byte) (PublicKey, error) {
 	return PublicKeyFromBytes(raw)
 }
 
-// wire returns what parseWire reads.
+// wire is the inverse of parseWire.
 func (k PublicKey) wire() []byte { return appendStr(appendStr(nil, []byte(keyType)), k.b[:]) }
 
-// Fingerprint returns the SHA-256 of the key's SSH form, as ssh-keygen -l does.
-// That of the zero key is the zero fingerprint.
+// Fingerprint returns the SHA-256 of the key's SSH form, like ssh-keygen -l. The zero
+// key has the zero fingerprint.
 func (k PublicKey) Fingerprint() objects.Fingerprint {
 	if k.IsZero() {
 		return objects.Fingerprint{}
@@ -152,7 +152,7 @@ func (k PublicKey) Fingerprint() objects.Fingerprint {
 	return sha256.Sum256(k.wire())
 }
 
-// Authorized returns the key as it stands in authorized_keys, without a comment:
+// Authorized returns the key as in authorized_keys, without a comment:
 // "ssh-ed25519 AAAA...".
 func (k PublicKey) Authorized() string {
 	return keyType + " " + base64.StdEncoding.EncodeToString(k.wire())
@@ -169,7 +169,7 @@ func (k PublicKey) Verify(msg, sig []byte) bool {
 	return !k.IsZero() && ed25519.Verify(k.b[:], msg, sig)
 }
 
-// spkiPrefix is what stands before the 32 bytes in a SubjectPublicKeyInfo (RFC 8410).
+// spkiPrefix precedes the 32 bytes in a SubjectPublicKeyInfo (RFC 8410).
 var spkiPrefix = []byte{0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00}
 
 // PEM returns the key as RYE OS keeps it: SubjectPublicKeyInfo in PEM.
@@ -178,15 +178,15 @@ func (k PublicKey) PEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 }
 
-// LegacyFingerprint returns the 16 hexadecimal digits by which RYE OS names
-// the key: the first eight bytes of a SHA-256 over the PEM text. It is too short
-// to identify a key and only ever selects candidates.
+// LegacyFingerprint returns RYE OS's name for the key, 16 hexadecimal digits: the first
+// eight bytes of a SHA-256 over the PEM text. It is too short to identify a key, and
+// only selects candidates.
 func (k PublicKey) LegacyFingerprint() string {
 	sum := sha256.Sum256(k.PEM())
 	return hex.EncodeToString(sum[:8])
 }
 
-// ParsePEM reads what PEM returns: how keys of RYE OS are taken over.
+// ParsePEM is the inverse of PEM. rye imports keys of RYE OS with it.
 func ParsePEM(text []byte) (PublicKey, error) {
 	b, rest := pem.Decode(text)
 	if b == nil || b.Type != "PUBLIC KEY" || len(b.Headers) != 0 || strings.TrimSpace(string(rest)) != "" {
@@ -199,7 +199,7 @@ func ParsePEM(text []byte) (PublicKey, error) {
 	return PublicKeyFromBytes(raw[len(spkiPrefix):])
 }
 
-// reader takes SSH wire strings off the front of bytes.
+// reader reads SSH wire strings.
 type reader struct{ *table.Cursor }
 
 // str returns a string: its length in four bytes, and its bytes.

@@ -39,7 +39,7 @@ func GenerateKey() (*FileKey, error) {
 	return newFileKey(priv)
 }
 
-// newFileKey keeps a private key whose public half belongs to it.
+// newFileKey wraps a private key. The caller has checked that its halves belong together.
 func newFileKey(priv ed25519.PrivateKey) (*FileKey, error) {
 	pub, err := PublicKeyFromBytes(priv[ed25519.SeedSize:])
 	if err != nil {
@@ -59,10 +59,10 @@ func (k *FileKey) Sign(ctx context.Context, message []byte) ([]byte, error) {
 	return ed25519.Sign(k.priv, message), nil
 }
 
-// Format prints the fingerprint whatever the verb, so that no log holds the key.
+// Format prints the fingerprint for every verb, so that no log holds the key.
 func (k *FileKey) Format(f fmt.State, _ rune) { io.WriteString(f, k.pub.String()) }
 
-// keyFileMax bounds a private key file; ours have about 400 bytes.
+// keyFileMax bounds a private key file, in bytes; rye's own have about 400.
 const keyFileMax = 16 << 10
 
 const (
@@ -70,10 +70,11 @@ const (
 	opensshMagic = "openssh-key-v1\x00"
 )
 
-// Save writes the key in OpenSSH's private-key format, encrypted when passphrase
-// is not empty, with mode 0600; missing directories are made with 0700. The file
-// is complete or absent, whatever happens. A file that exists is never
-// overwritten (Conflict): a lost private key cannot be had back.
+// Save writes the key in OpenSSH's private-key format, encrypted when passphrase is not
+// empty, with mode 0600. It makes missing directories with 0700. The file is complete
+// or absent; only on a file system without hard links can a crash leave it empty. A
+// file that exists is never overwritten (Conflict), because a lost private key cannot
+// be restored.
 func (k *FileKey) Save(path string, passphrase []byte) error {
 	text, err := k.OpenSSH("rye "+filepath.Base(path), passphrase)
 	if err != nil {
@@ -82,8 +83,8 @@ func (k *FileKey) Save(path string, passphrase []byte) error {
 	return saveNew(path, text)
 }
 
-// writeNew writes a file that must not exist yet: under a temporary name, synced,
-// then linked to its own, which fails when somebody was faster.
+// writeNew writes a file that must not exist yet. It syncs the file under a temporary
+// name and then links its own name, which fails when another process was faster.
 func writeNew(path string, data []byte) error {
 	exists := func() error {
 		return fault.New(fault.Conflict, "save key %s: the file exists already, and a key is never overwritten", path).
@@ -118,10 +119,10 @@ func writeNew(path string, data []byte) error {
 	return place.Sync(filepath.Dir(path))
 }
 
-// LoadKey reads a private key in OpenSSH's format. A file that others may read is
-// refused (Authentication): its key may be anybody's by now. ask is called at most
-// once, when the key is encrypted; nil means that nobody can be asked. Only plain
-// Ed25519 keys are read.
+// LoadKey reads a private key in OpenSSH's format. A file that other users may read is
+// refused (Auth), because they may have copied the key. ask is called at most once,
+// when the key is encrypted; nil means that no one can enter the passphrase. Only plain
+// Ed25519 keys are accepted.
 func LoadKey(path string, ask func() ([]byte, error)) (*FileKey, error) {
 	raw, err := readKeyFile(path)
 	if err != nil {
@@ -134,8 +135,8 @@ func LoadKey(path string, ask func() ([]byte, error)) (*FileKey, error) {
 	return k, nil
 }
 
-// readKeyFile reads a file after looking at the open file's own mode, so that the
-// file that was checked is the one that is read.
+// readKeyFile reads a file after checking the mode of the open file, so that it reads
+// the same file that it checked.
 func readKeyFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -168,15 +169,14 @@ func readKeyFile(path string) ([]byte, error) {
 	return raw, nil
 }
 
-// ReadPublic returns the public half of a private key file, which is not
-// encrypted, without asking for a passphrase. It says what the file claims:
-// only LoadKey proves that the private half fits.
+// ReadPublic returns the public half of a private key file. That half is not encrypted,
+// so it needs no passphrase. Only LoadKey proves that the private half belongs to it.
 func ReadPublic(path string) (PublicKey, error) {
 	pub, _, err := Peek(path)
 	return pub, err
 }
 
-// envelope is the outer, never encrypted layer of a private key file.
+// envelope is the outer layer of a private key file, which is never encrypted.
 type envelope struct {
 	pub       PublicKey
 	encrypted bool
@@ -212,8 +212,8 @@ func parseEnvelope(raw []byte) (e envelope, err error) {
 	return e, nil
 }
 
-// parseKey reads a private key and proves that its halves belong together. A
-// wrong public half is not a detail: signing with it gives the private one away.
+// parseKey reads a private key and proves that its halves belong together. A signature
+// made with a wrong public half would reveal the private one.
 func parseKey(raw []byte, ask func() ([]byte, error)) (*FileKey, error) {
 	env, err := parseEnvelope(raw)
 	if err != nil {

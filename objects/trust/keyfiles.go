@@ -2,10 +2,10 @@ package trust
 
 import "github.com/rye-os/rye/objects"
 
-// KeyFiles lets a store say of a key that it does not know that the user has it: find
-// returns the path of the file that holds a key, "" for none. It is asked only when an item
-// names a key that is not known, and must be safe for concurrent use. What it finds makes
-// nothing believed.
+// KeyFiles sets how a store finds the file of an unknown key, so that it can report that the
+// user has the key. find returns the path of the file that holds a key, or "". The store calls
+// it only when an item names an unknown key; it must be safe for concurrent use. A file that
+// it finds does not make the key trusted.
 func (s *Store) KeyFiles(find func(objects.Fingerprint) (path string)) { s.keyFile = find }
 
 func (s *Store) keyFileOf(fp objects.Fingerprint) string {

@@ -17,11 +17,11 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// pkcs8PEM names the form in which RYE OS keeps its key (RFC 5208, RFC 8410).
+// pkcs8PEM is the PEM type of RYE OS's private keys (RFC 5208, RFC 8410).
 const pkcs8PEM = "PRIVATE KEY"
 
-// OpenSSH returns the key as a file of OpenSSH, encrypted when passphrase is not
-// empty. The comment is for people and is not protected.
+// OpenSSH returns the key as an OpenSSH file, encrypted when passphrase is not empty.
+// The comment is for people and is not protected.
 func (k *FileKey) OpenSSH(comment string, passphrase []byte) ([]byte, error) {
 	var block *pem.Block
 	var err error
@@ -49,13 +49,13 @@ func (k *FileKey) PKCS8() ([]byte, error) {
 type Foreign struct {
 	Key       *FileKey
 	Protected bool   // by a passphrase, which Save keeps
-	text      []byte // of a file in OpenSSH's format; nil for other forms
+	text      []byte // the bytes of an OpenSSH file; nil for other forms
 }
 
-// ReadForeign reads a private key to take it over: a file of OpenSSH, or an
-// unencrypted PKCS#8 file in PEM, as RYE OS keeps its key. The file must be
-// private, as for LoadKey. ask is called at most once, when the file is encrypted:
-// what nobody can open is not taken over.
+// ReadForeign reads a private key to import: an OpenSSH file, or an unencrypted PKCS#8
+// file in PEM, as RYE OS keeps its key. The file must be private, as for LoadKey. ask
+// is called at most once, when the file is encrypted: rye imports only a key that the
+// user can open.
 func ReadForeign(path string, ask func() ([]byte, error)) (*Foreign, error) {
 	raw, err := readKeyFile(path)
 	if err != nil {
@@ -81,7 +81,7 @@ func parseForeign(raw []byte, ask func() ([]byte, error)) (*Foreign, error) {
 	return &Foreign{Key: k, Protected: env.encrypted, text: raw}, err
 }
 
-// parsePKCS8 reads exactly what PKCS8 returns.
+// parsePKCS8 is the inverse of PKCS8. It refuses every other form.
 func parsePKCS8(raw []byte) (*FileKey, error) {
 	block, rest := pem.Decode(raw)
 	switch {
@@ -107,8 +107,8 @@ func parsePKCS8(raw []byte) (*FileKey, error) {
 	return newFileKey(priv)
 }
 
-// Save writes the key to a path that must not exist yet. A file of OpenSSH is kept
-// byte for byte, and with it its passphrase.
+// Save writes the key to a path that must not exist yet. An OpenSSH file stays byte for
+// byte the same, and keeps its passphrase.
 func (f *Foreign) Save(path string) error {
 	if f.text == nil {
 		return f.Key.Save(path, nil)
@@ -116,9 +116,9 @@ func (f *Foreign) Save(path string) error {
 	return saveNew(path, f.text)
 }
 
-// Peek returns the public half of a private key file and whether a passphrase
-// protects the other, without asking for one. It says what the file claims: only
-// LoadKey proves that the halves belong together.
+// Peek returns the public half of a private key file, and whether a passphrase protects
+// the private half. It needs no passphrase. Only LoadKey proves that the halves belong
+// together.
 func Peek(path string) (pub PublicKey, protected bool, err error) {
 	raw, err := readKeyFile(path)
 	if err != nil {
@@ -131,9 +131,9 @@ func Peek(path string) (pub PublicKey, protected bool, err error) {
 	return env.pub, env.encrypted, nil
 }
 
-// Rewrite replaces the file of this very key at path, encrypted when passphrase is
-// not empty. The old file is there until the new one is. A symbolic link is refused
-// (Usage): what it points to would keep its old passphrase.
+// Rewrite replaces this key's file at path, encrypted when passphrase is not empty. The
+// old file stays until the new one is complete. A file with another key is Conflict. A
+// symbolic link is refused (Usage), because its target would keep the old passphrase.
 func (k *FileKey) Rewrite(path string, passphrase []byte) error {
 	if err := NoLink(path); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (k *FileKey) Rewrite(path string, passphrase []byte) error {
 	return place.File(path, text, 0o600)
 }
 
-// CopyKey copies a private key file, as it is, to a name that must not exist yet.
+// CopyKey copies the bytes of a private key file to a name that must not exist yet.
 func CopyKey(from, to string) error {
 	raw, err := readKeyFile(from)
 	if err != nil {
@@ -172,7 +172,7 @@ func ReplaceKey(from, to string) error {
 // WriteSecret writes a file with mode 0600 that must not exist yet.
 func WriteSecret(path string, data []byte) error { return writeNew(path, data) }
 
-// NoLink refuses a symbolic link where a key file is to be replaced.
+// NoLink refuses a symbolic link at the path of a key file.
 func NoLink(path string) error {
 	st, err := os.Lstat(path)
 	switch {
@@ -198,7 +198,7 @@ func saveNew(path string, text []byte) error {
 	return writeNew(path, text)
 }
 
-// keyFileError says which file an error was about, and keeps code and remedy.
+// keyFileError adds the path of the file to an error. It keeps code and hint.
 func keyFileError(path string, err error) error {
 	var f *fault.Error
 	if errors.As(err, &f) {
@@ -207,5 +207,5 @@ func keyFileError(path string, err error) error {
 	return fault.New(fault.Malformed, "load key %s: %w", path, err)
 }
 
-// ReadSecret reads a private key file as it is, under the conditions of LoadKey.
+// ReadSecret returns the bytes of a private key file, under the conditions of LoadKey.
 func ReadSecret(path string) ([]byte, error) { return readKeyFile(path) }
