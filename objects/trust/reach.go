@@ -16,18 +16,19 @@ import (
 	"github.com/rye-os/rye/objects/revoked"
 )
 
-// A denial reaches as far as its author. The user's own reaches everything. A registry's is
-// about one namespace: it applies to items of that namespace that are locked from that
-// registry, to files of one's own where the namespace is bound to it, and where it is bound
-// to none, if the key that signed the denial counts for the namespace there.
+// The author of a denial decides where it applies. The user's own applies everywhere. A
+// registry's is about one namespace. It applies to items of that namespace that are locked
+// from that registry, and to the user's own files where the namespace is bound to it. Where
+// the namespace is bound to no registry, it applies if the key that signed it is trusted for
+// the namespace there.
 
-// revokedSuffix ends the name of a registry's directory of revoked versions.
+// revokedSuffix is the end of the name of a registry's directory of revoked versions.
 const revokedSuffix = ".revoked"
 
-// RevokedIn lets the store consult the versions that registries revoked, as the user's rye
-// remembers them below dir, and those that this process could not write there. It lists the
-// namespaces that have some; the lists themselves are read when an item is verified. What is
-// remembered later, another store sees.
+// RevokedIn makes the store use the revoked versions of registries: the lists that rye keeps
+// below dir, and the versions that this process could not write there. It only notes which
+// namespaces have some; verifying an item reads the list itself. The store does not see
+// namespaces that are added later.
 func (s *Store) RevokedIn(dir string) error {
 	s.revokedDir, s.revokedBy, s.revokedSum = dir, nil, objects.Digest{}
 	stamp, err := s.listRevoked(dir)
@@ -64,7 +65,7 @@ func (s *Store) listRevoked(dir string) (stamp []byte, err error) {
 		}
 		for _, l := range lists {
 			st, err := l.Info()
-			if strings.Contains(l.Name(), ".") || err != nil { // a namespace has no dot; a file that is being written has
+			if strings.Contains(l.Name(), ".") || err != nil { // a dot marks a temporary file; namespaces have none
 				continue
 			}
 			if s.noteRevoked(r.Name(), l.Name()) {
@@ -75,8 +76,8 @@ func (s *Store) listRevoked(dir string) (stamp []byte, err error) {
 	return stamp, nil
 }
 
-// noteRevoked notes that a registry has revoked versions of a namespace, by the name of its
-// directory of them, and reports whether that is one.
+// noteRevoked notes that a registry has revoked versions of a namespace. dir is the name of
+// the registry's directory; the result is false for any other directory.
 func (s *Store) noteRevoked(dir, namespace string) bool {
 	hex, ok := strings.CutSuffix(dir, revokedSuffix)
 	id, err := objects.ParseDigest("sha256:" + hex)
@@ -98,11 +99,11 @@ type Revocation struct {
 	Registry string // identity
 }
 
-// String says what was revoked and why.
+// String returns the version and the reason.
 func (r Revocation) String() string { return r.Name + " was revoked" + because(r.Reason) }
 
-// Revoked returns the revocations of contents with one of these digests in a namespace, by
-// every registry, whether they apply here or not.
+// Revoked returns all registries' revocations of contents with one of these digests in a
+// namespace. Some of them may not apply here.
 func (s *Store) Revoked(namespace string, sums ...objects.Digest) (all []Revocation, err error) {
 	for _, id := range s.revokedBy[namespace] {
 		of, err := s.revokedFrom(id, namespace, sums)
@@ -153,8 +154,8 @@ func (s *Store) revocation(ref objects.Ref, in Scope, sums ...objects.Digest) (r
 	return r, false, err
 }
 
-// reaches reports whether the denial by a registry in a namespace applies in a scope. by is
-// the key that signed it, zero where that is not known.
+// reaches reports whether a registry's denial in a namespace applies in a scope. by is the key
+// that signed it; zero when it is not known.
 func (s *Store) reaches(registry string, by objects.Fingerprint, ns string, in Scope) bool {
 	if in.Registry != "" {
 		return in.Registry == registry
@@ -165,8 +166,9 @@ func (s *Store) reaches(registry string, by objects.Fingerprint, ns string, in S
 	return s.speaksFor(by, ns, in)
 }
 
-// speaksFor reports whether a key counts for a namespace in a scope that no registry decides
-// about. That a directory does not declare the key does not lift its denials.
+// speaksFor reports whether a key is trusted for a namespace in a scope without a deciding
+// registry. It ignores the declarations of the directory: removing the key from them does not
+// lift its denials.
 func (s *Store) speaksFor(fp objects.Fingerprint, ns string, in Scope) bool {
 	k, ok := s.known[fp]
 	switch {
@@ -180,28 +182,28 @@ func (s *Store) speaksFor(fp objects.Fingerprint, ns string, in Scope) bool {
 	return slices.ContainsFunc(s.pins, func(p Pin) bool { return p.Key == k && slices.Contains(p.Namespaces, ns) })
 }
 
-// Elsewhere is a content in use, and a revocation of the same bytes that does not reach it:
-// that of another namespace, or of a registry that does not decide about the item.
+// Elsewhere is a content in use, and a revocation of the same bytes that does not apply to it:
+// it is for another namespace, or from a registry that does not decide about the item.
 type Elsewhere struct {
 	Use
 	Revocation
 }
 
-// Use is a content where it is used.
+// Use is a content and the scope where it is used.
 type Use struct {
 	Ref objects.Ref
 	Sum objects.Digest // of the whole file
 	In  Scope
 }
 
-// String names both.
+// String names the item, the revoked version and the reason.
 func (e Elsewhere) String() string {
 	return e.Ref.String() + " has the same bytes as " + e.Name + ", which was revoked" + because(e.Reason)
 }
 
-// RevokedElsewhere returns those of the contents in use whose bytes were revoked where the
-// revocation does not reach them. It refuses nothing. Where nothing is revoked uses is not
-// asked.
+// RevokedElsewhere returns the contents in use whose bytes were revoked, if no revocation
+// applies to them. It refuses nothing. If there are no revocations at all, it does not call
+// uses.
 func (s *Store) RevokedElsewhere(uses iter.Seq[Use]) (all []Elsewhere, err error) {
 	if len(s.revokedBy) == 0 && !slices.ContainsFunc(s.denials, func(d Denial) bool { return d.Registry != "" }) {
 		return nil, nil
@@ -219,7 +221,7 @@ func (s *Store) RevokedElsewhere(uses iter.Seq[Use]) (all []Elsewhere, err error
 		if slices.ContainsFunc(of, func(r revokedIn) bool {
 			return r.namespace == u.Ref.ID.Namespace() && s.reaches(r.Registry, r.By, r.namespace, u.In)
 		}) {
-			continue // it is refused
+			continue // Verify refuses it
 		}
 		if len(of) > 0 {
 			all = append(all, Elsewhere{u, of[0].Revocation})
@@ -234,7 +236,7 @@ type revokedIn struct {
 	namespace string
 }
 
-// revokedAmong returns the revocations of some contents, in whichever namespace.
+// revokedAmong returns the revocations of some contents in all namespaces.
 func (s *Store) revokedAmong(sums map[objects.Digest]bool) (map[objects.Digest][]revokedIn, error) {
 	all := map[objects.Digest][]revokedIn{}
 	for _, ns := range slices.Sorted(maps.Keys(s.revokedBy)) {
@@ -261,8 +263,9 @@ func (s *Store) revokedAmong(sums map[objects.Digest]bool) (map[objects.Digest][
 	return all, nil
 }
 
-// keyRevoked returns the registry that revoked a key for a namespace, where that reaches a
-// scope. The keys of the binding say whose word it is.
+// keyRevoked returns the registry that revoked a key for a namespace, if that applies in a
+// scope. Where no registry decides, it applies if another key of the binding is trusted for
+// the namespace.
 func (s *Store) keyRevoked(k PublicKey, ns string, in Scope) (registry string, ok bool) {
 	b, ok := s.bound[ns]
 	if !ok || b.state(k) != Revoked || in.Space == objects.System {
@@ -282,8 +285,8 @@ func (s *Store) keyRevoked(k PublicKey, ns string, in Scope) (registry string, o
 	return "", false
 }
 
-// DeniesContent reports whether the user, or a registry whose word reaches this scope, denied
-// the file or the body of an item.
+// DeniesContent reports whether the user, or a registry whose denial applies in this scope,
+// denied the file or the body of an item. It is also true when the denials cannot be read.
 func (s *Store) DeniesContent(it *objects.Item, in Scope) bool {
 	if _, ok := s.deniedDigest(it.Sum, it.Digest); ok {
 		return true
@@ -292,7 +295,7 @@ func (s *Store) DeniesContent(it *objects.Item, in Scope) bool {
 	return ok || err != nil
 }
 
-// DeniedByUser reports whether the user denied an item's bytes, or the key that its line names.
+// DeniedByUser reports whether the user denied an item's bytes, or the key in its line.
 func (s *Store) DeniedByUser(it *objects.Item) bool {
 	if _, ok := s.deniedDigest(it.Sum, it.Digest); ok || it.Signature == nil {
 		return ok
@@ -301,7 +304,7 @@ func (s *Store) DeniedByUser(it *objects.Item) bool {
 	return ok
 }
 
-// cutRevoked splits the reason that rye 0.2 wrote for what a registry revoked:
+// cutRevoked splits the reason that rye 0.2 wrote for a registry's revocation:
 // <version> was revoked: <reason>.
 func cutRevoked(text string) (name, reason string, ok bool) {
 	name, reason, ok = strings.Cut(text, " was revoked: ")
@@ -316,8 +319,8 @@ func cutRevoked(text string) (name, reason string, ok bool) {
 	return name, reason, true
 }
 
-// asRegistryDenial gives a denial that rye 0.2 wrote for a registry the reach of that
-// registry, where the namespace is bound to it. Others stay the user's own.
+// asRegistryDenial converts a denial that rye 0.2 wrote for a revocation into a denial by the
+// registry that the namespace is bound to. Every other denial stays the user's own.
 func (s *Store) asRegistryDenial(d Denial) Denial {
 	name, _, ok := cutRevoked(d.Reason)
 	if d.Digest.IsZero() || d.Registry != "" || !ok {

@@ -11,11 +11,11 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// A retired key still vouches for what it had signed when it was retired, byte for
-// byte, and for nothing else: a date in a signature is whatever its maker writes.
-// What that is stands in a list beside the trust store, which holds the list's
-// digest. It is not looked up in a space's record, because whoever has the key can
-// write there, too.
+// A retired key stays trusted for the exact bytes that it had signed when it was
+// retired, and for nothing else, because a signer can write any date. A list beside
+// the trust store holds the digests of these files, and the trust store holds the
+// list's digest. The record of a space is no substitute: a thief of the key can write
+// there, too.
 
 const (
 	keptDir  = "kept"
@@ -23,9 +23,9 @@ const (
 	keptLine = len("sha256:") + 64 + 1
 )
 
-// KeepList writes the list of what k still vouches for beside the trust store at
-// path, durably, and returns its digest for RetireOwn; zero for an empty list. sums
-// are of whole files, an item's or a bundle manifest's, in any order.
+// KeepList writes the list of files for which k stays trusted beside the trust store at
+// path, durably. It returns the list's digest for RetireOwn, or zero for an empty list.
+// sums are digests of whole files (items or bundle manifests) in any order.
 func KeepList(path string, k PublicKey, sums []objects.Digest) (objects.Digest, error) {
 	if len(sums) == 0 {
 		return objects.Digest{}, nil
@@ -55,7 +55,7 @@ func encodeKept(sums []objects.Digest) []byte {
 	return text
 }
 
-// parseKept checks the one spelling of a list: lines of digests, sorted, each once.
+// parseKept checks the form of a list: lines of digests, sorted, each once.
 func parseKept(text []byte) error {
 	var last objects.Digest
 	for i := 0; i < len(text); i += keptLine {
@@ -74,9 +74,9 @@ func parseKept(text []byte) error {
 	return nil
 }
 
-// RetireOwn says that one of the user's keys signs no more: from here on it counts
-// for the files of the list with the digest kept (KeepList) and for nothing else.
-// The same again may replace the list. Its claims end.
+// RetireOwn retires one of the user's keys. From then on the key is trusted only for the
+// files in the list with the digest kept (KeepList), and it claims no namespaces. A
+// second call replaces the list.
 func (s *Store) RetireOwn(k PublicKey, name, day string, kept objects.Digest) error {
 	if !s.IsOwn(k) {
 		return fault.New(fault.NotFound, "retire %s: it is not your key", k).Advise("rye key list")
@@ -90,7 +90,7 @@ func (s *Store) RetireOwn(k PublicKey, name, day string, kept objects.Digest) er
 	return nil
 }
 
-// ownKey returns the user's key k as the store has it.
+// ownKey returns the store's entry for the user's key k.
 func (s *Store) ownKey(k PublicKey) (OwnKey, bool) {
 	for _, o := range s.own {
 		if o.Key == k {
@@ -100,13 +100,14 @@ func (s *Store) ownKey(k PublicKey) (OwnKey, bool) {
 	return OwnKey{}, false
 }
 
-// IsRetired reports whether k is a key of the user's that was retired.
+// IsRetired reports whether k is one of the user's keys and retired.
 func (s *Store) IsRetired(k PublicKey) bool {
 	o, ok := s.ownKey(k)
 	return ok && o.Retired != ""
 }
 
-// judgeOwn decides about a key of the user's that counts while it is in use.
+// judgeOwn decides about one of the user's own keys, which is trusted here unless it is
+// retired.
 func (s *Store) judgeOwn(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest, why string) (string, error) {
 	o, _ := s.ownKey(k)
 	if o.Retired == "" {

@@ -7,19 +7,20 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// TrustedKey is an entry of RYE OS's trust store: a key, and whom it is said
-// to belong to. Nothing vouches for either; reading one makes nobody trusted.
+// TrustedKey is an entry of RYE OS's trust store: a key and the name of its owner.
+// rye cannot verify either. Reading an entry does not make the key trusted.
 type TrustedKey struct {
 	Key         PublicKey
 	Owner       string
-	Fingerprint string // RYE OS's, 16 hexadecimal digits; that of Key
+	Fingerprint string // RYE OS's fingerprint of Key, 16 hexadecimal digits
 }
 
-// trustedMax bounds a file of RYE OS's trust store; real ones have about 250 bytes.
+// trustedMax bounds a file of RYE OS's trust store, in bytes; real ones have about 250.
 const trustedMax = 16 << 10
 
 // ParseTrustedPEM reads a public key in PEM. stem is the file's name without its
-// extension: where that is a fingerprint it has to be the key's (Integrity).
+// extension. If it is a fingerprint, it must be the key's (Integrity); otherwise it
+// is the owner.
 func ParseTrustedPEM(stem string, raw []byte) (TrustedKey, error) {
 	if err := trustedSize(raw); err != nil {
 		return TrustedKey{}, err
@@ -38,8 +39,7 @@ func ParseTrustedPEM(stem string, raw []byte) (TrustedKey, error) {
 	return t, nil
 }
 
-// ParseTrustedTOML reads the one shape of TOML that RYE OS writes, and no
-// other TOML:
+// ParseTrustedTOML reads TOML only in the form that RYE OS writes:
 //
 //	fingerprint = "9fbfabe975fa5a7f"
 //	owner = "leo"
@@ -52,9 +52,9 @@ func ParseTrustedPEM(stem string, raw []byte) (TrustedKey, error) {
 //	-----END PUBLIC KEY-----
 //	"""
 //
-// Empty lines and lines that begin with # may stand anywhere outside the key.
-// attestation, and the version and category of later versions, may be left out.
-// Strings have no escapes. The fingerprint has to be the key's (Integrity).
+// Empty lines and lines that begin with # may occur anywhere outside the key.
+// attestation is optional, and so are version and category, which later versions
+// write. Strings have no escapes. The fingerprint must be the key's (Integrity).
 func ParseTrustedTOML(raw []byte) (TrustedKey, error) {
 	if err := trustedSize(raw); err != nil {
 		return TrustedKey{}, err
@@ -68,16 +68,16 @@ func ParseTrustedTOML(raw []byte) (TrustedKey, error) {
 	return d.key()
 }
 
-// trustedDoc is how far such a file was read.
+// trustedDoc is the state of reading such a file.
 type trustedDoc struct {
 	fields map[string]string
-	table  bool // [public_key] was there
+	table  bool // [public_key] was read
 	inPEM  bool
 	pem    strings.Builder
-	done   bool // the key's closing quotes were there
+	done   bool // the key's closing quotes were read
 }
 
-// line takes one line and returns what is wrong with it, or "".
+// line reads one line and returns the reason for a refusal, or "".
 func (d *trustedDoc) line(line string) string {
 	switch {
 	case strings.IndexFunc(line, unprintable) >= 0:

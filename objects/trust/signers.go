@@ -14,20 +14,20 @@ import (
 const (
 	MaxSignersFile = 1 << 20 // bytes
 	maxSigners     = 1000    // keys
-	maxSignersOf   = 1000    // namespaces of one key
-	maxSignersAll  = 8192    // namespaces of all keys together
+	maxSignersOf   = 1000    // namespaces for one key
+	maxSignersAll  = 8192    // namespaces for all keys together
 )
 
-// signersOption stands in every line, so that ssh-keygen and git use the file as it is.
+// signersOption is in every line, so that ssh-keygen and git can use the file.
 const signersOption = `namespaces="git"`
 
-// removalBegins begins a line that removes a signer. It is kept as it is: one that breaks its
-// format has no effect, and spoils no other.
+// removalBegins is the prefix of a line that removes a signer. Such a line is kept unchanged;
+// a malformed one has no effect on the others.
 const removalBegins = "# rye:removed:"
 
-// Signers is what .ai/allowed_signers declares: keys, and the namespaces that each signs
-// here. docs/format/statement.md describes the file. A key that is declared is not
-// believed for it.
+// Signers holds the declarations in .ai/allowed_signers: keys, and the namespaces that each
+// signs here. docs/format/statement.md describes the file. A declaration does not make a key
+// trusted.
 type Signers struct {
 	comments []string // lines, kept at the top
 	keys     []PublicKey
@@ -35,9 +35,9 @@ type Signers struct {
 	prints   map[objects.Fingerprint]PublicKey
 }
 
-// ParseSigners reads the text of an allowed_signers file strictly: nothing in it may mean
-// more to another reader than it does here. A key may stand in several lines, as after a
-// merge that took both sides; then all their namespaces count.
+// ParseSigners reads the text of an allowed_signers file strictly, so that no other reader
+// finds more in it than rye. A key may be in several lines, as after a merge that took both
+// sides; it then has the namespaces of all of them.
 func ParseSigners(raw []byte) (*Signers, error) {
 	if len(raw) > MaxSignersFile {
 		return nil, fault.New(fault.Limit, "allowed_signers: %d bytes, at most %d", len(raw), MaxSignersFile)
@@ -99,7 +99,7 @@ func (s *Signers) line(text string) error {
 	return nil
 }
 
-// bounded refuses what nobody could judge.
+// bounded refuses more keys or namespaces than a person could review.
 func (s *Signers) bounded() error {
 	all := 0
 	for k, of := range s.of {
@@ -126,8 +126,8 @@ func (s *Signers) Add(k PublicKey, namespaces ...string) (changed bool) {
 	return !known || len(s.of[k]) != len(had)
 }
 
-// Remove takes a key's declaration for a namespace out, and adds the line that removes it for
-// those who granted it before.
+// Remove removes a key's declaration for a namespace. It adds the line l, which ends the
+// grants that users gave the key before.
 func (s *Signers) Remove(l objects.Dismissal) {
 	if text := l.Line(); !slices.Contains(s.comments, text) {
 		s.comments = append(s.comments, text)
@@ -147,8 +147,7 @@ func (s *Signers) Remove(l objects.Dismissal) {
 // Keys returns the declared keys, in the order of the file.
 func (s *Signers) Keys() []PublicKey { return slices.Clone(s.keys) }
 
-// Of returns the namespaces that a key is declared for, sorted; nil for one that is not
-// declared.
+// Of returns the declared namespaces of a key, sorted; nil for a key that is not declared.
 func (s *Signers) Of(k PublicKey) []string { return slices.Clone(s.of[k]) }
 
 // Has reports whether a key is declared for a namespace.
@@ -164,7 +163,7 @@ func (s *Signers) Key(fp objects.Fingerprint) (PublicKey, bool) {
 }
 
 // Encode returns the text of the file: the comments, then one line for each key, sorted by
-// key, so that a namespace more changes one line.
+// key. Adding a namespace to a key changes only one line.
 func (s *Signers) Encode() []byte {
 	lines := slices.Clone(s.comments)
 	keys := slices.SortedFunc(slices.Values(s.keys), func(a, b PublicKey) int { return strings.Compare(a.Authorized(), b.Authorized()) })

@@ -17,10 +17,9 @@ const (
 	maxStated        = 1000 // registries, or overrides
 )
 
-// Statement is everything that a directory asks its user to believe, as it declares it:
-// nothing of it is believed for standing there. It depends on allowed_signers and rye.yaml
-// alone, so items may come and go without changing it. docs/format/statement.md is
-// normative.
+// Statement is everything that a directory asks its user to trust. By itself it makes nothing
+// trusted. It depends only on allowed_signers and rye.yaml, so adding and removing items does
+// not change it. docs/format/statement.md is normative.
 type Statement struct {
 	Project    string           // genesis id
 	Signers    []StatedSigner   // sorted by fingerprint
@@ -34,7 +33,7 @@ type StatedSigner struct {
 	Namespaces []string // sorted; none is reserved
 }
 
-// StatedRegistry is a registry, where it is, and what comes from it.
+// StatedRegistry is a registry with its addresses, and the namespaces that come from it.
 type StatedRegistry struct {
 	ID        string                // identity
 	Roots     []objects.Fingerprint // sorted; at least one
@@ -42,16 +41,15 @@ type StatedRegistry struct {
 	Scopes    []string              // namespaces, or "*"; sorted
 }
 
-// StatedOverride is an item of a reserved or bound namespace that somebody's item may
-// stand for.
+// StatedOverride allows a signer's item to override an item of a reserved or bound namespace.
 type StatedOverride struct {
 	Ref    objects.Ref
 	Signer objects.Fingerprint
 }
 
-// NewStatement puts what was declared into its one order. Reserved namespaces are nobody's
-// to sign for: in allowed_signers they only name the key of an override. What breaks a
-// rule is Malformed, and too much of it Limit.
+// NewStatement puts the declarations into their one order. It leaves out reserved namespaces,
+// which no declared key can sign: in allowed_signers they only name the key of an override. A
+// declaration that breaks a rule is Malformed, and too many are Limit.
 func NewStatement(project string, signers *Signers, registries []StatedRegistry, overrides []StatedOverride) (*Statement, error) {
 	st := &Statement{Project: project}
 	if err := checkProject(project); err != nil {
@@ -72,7 +70,7 @@ func NewStatement(project string, signers *Signers, registries []StatedRegistry,
 	return st, st.setOverrides(overrides)
 }
 
-// setRegistries joins what several names in a project say of one registry.
+// setRegistries joins the entries of a project that are about the same registry.
 func (st *Statement) setRegistries(all []StatedRegistry) error {
 	byID := map[string]*StatedRegistry{}
 	for _, r := range all {
@@ -117,8 +115,8 @@ func (st *Statement) setOverrides(all []StatedOverride) error {
 	return nil
 }
 
-// The statement as JSON. Fields stand in the order of their names, and nothing in them
-// needs escaping that RFC 8785 would write otherwise.
+// The statement as JSON. Fields are in the order of their names, and no text in them needs an
+// escape that RFC 8785 writes differently.
 type (
 	statedJSON struct {
 		Overrides  []overrideJSON `json:"overrides"`
@@ -190,10 +188,10 @@ func canonical(j any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// Digest names the whole statement.
+// Digest identifies the whole statement.
 func (st *Statement) Digest() objects.Digest { return objects.DigestOf(st.JSON()) }
 
-// Part is one thing that a statement asks for, and can be agreed to alone.
+// Part is one request of a statement. A user can agree to each part alone.
 type Part struct {
 	Kind     GrantKind       // project, signer, registry or override
 	Signer   *StatedSigner   // with one namespace
@@ -202,7 +200,7 @@ type Part struct {
 	json     []byte
 }
 
-// Digest names the part. It is no digest of a statement, whatever stands in that.
+// Digest identifies the part. It never equals the digest of a statement.
 func (p Part) Digest() objects.Digest { return objects.DigestOf(p.json) }
 
 // JSON returns the canonical text, whose SHA-256 is the digest.
@@ -235,7 +233,7 @@ func (st *Statement) Parts() []Part {
 	return all
 }
 
-// Grants returns what a yes to the part lets happen in a directory.
+// Grants returns the grants that a user's yes to the part gives in a directory.
 func (p Part) Grants(at Site) []Grant {
 	switch p.Kind {
 	case GrantProject:
@@ -261,9 +259,8 @@ func (r StatedRegistry) grants(at Site) []Grant {
 	return all
 }
 
-// Missing returns the parts that the user has not agreed to in a directory, and those of
-// signers that were removed since. What a key of the user's own signs needs no grant but
-// "project".
+// Missing returns the parts that the user has not granted in a directory, and parts whose
+// grants a removal has ended. The user's own keys need only the grant "project".
 func (st *Statement) Missing(s *Store, at Site, d *Declared) []Part {
 	return slices.DeleteFunc(st.Parts(), func(p Part) bool {
 		if p.Kind == GrantSigner && s.IsOwn(p.Signer.Key) {

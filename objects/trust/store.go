@@ -10,13 +10,13 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Store is whom the user believes: the content of trust.yaml, which is written
-// normatively in docs/format/trust.md. Reading one is safe for concurrent use;
-// changing one is not. Changes are kept by Save, or better made inside Update.
+// Store holds the user's decisions about trust: the content of trust.yaml.
+// docs/format/trust.md is normative. Reading one is safe for concurrent use; changing
+// one is not. Only changes made inside Update or Ensure reach the file.
 type Store struct {
 	path  string
 	read  objects.Digest // of the file's bytes when it was read; zero when there was none
-	fresh bool           // nothing was changed since then
+	fresh bool           // no change since then
 
 	own         []OwnKey
 	pins        []Pin
@@ -28,63 +28,63 @@ type Store struct {
 
 	known   map[objects.Fingerprint]PublicKey       // every key above
 	denied  deniedBy                                // the user's own denials
-	granted map[Grant]time.Time                     // without their times: when
+	granted map[Grant]time.Time                     // grants without their times, to the time
 	scopes  scopes                                  // of the grants
 	keyFile func(objects.Fingerprint) (path string) // see KeyFiles; may be nil
 
-	revokedDir string              // where registries are remembered; see RevokedIn
+	revokedDir string              // the directory of the lists; see RevokedIn
 	revokedBy  map[string][]string // by namespace, the registries that revoked some of its versions
 	revokedSum objects.Digest      // of the state of their lists
 
 	mu       sync.Mutex
 	verdicts map[verdict]struct{}
-	lists    keptLists // of retired keys, read when one is met
+	lists    keptLists // of retired keys, read on first use
 }
 
-// OwnKey is a key whose private half the user holds. It counts for every id that
-// nobody else owns, in the user space and in directories with the grant "project".
+// OwnKey is a key whose private half the user holds. It is trusted for every id without
+// another owner, in the user space and in directories with the grant "project".
 type OwnKey struct {
 	Key        PublicKey
 	Name       string         // of its file among the keys, or a label
 	Namespaces []string       // claimed: a registry that binds one of them to other keys is a conflict
 	Retired    string         // the day of its retirement, as 2006-01-02; "" while it is in use
-	Kept       objects.Digest // of the list of what a retired key still vouches for; zero for nothing
+	Kept       objects.Digest // of the list of files that a retired key is trusted for; zero for none
 }
 
-// Pin is somebody else's key, believed for some namespaces in the user space. What
-// counts in a project is a Grant.
+// Pin is another person's key, trusted for some namespaces in the user space. In a
+// project a Grant is needed.
 type Pin struct {
 	Key        PublicKey
-	Name       string   // who that is, for people; decides nothing
+	Name       string   // of its owner, for people; no decision depends on it
 	Namespaces []string // at least one; never reserved
 }
 
-// Registry is a registry that was met and pinned.
+// Registry is a pinned registry.
 type Registry struct {
 	ID    string                // identity: "sha256:" and the digest of its genesis commit
-	URL   string                // where it was met; advisory, but never shared by two identities
+	URL   string                // of the first contact; advisory, but two identities never share one
 	Roots []objects.Fingerprint // keys that may sign its root branch
 }
 
-// KeyState is what a registry says about a key of a namespace.
+// KeyState is a registry's statement about a key of a namespace.
 type KeyState string
 
 // The states of a bound key.
 const (
 	Current KeyState = "current" // signs new items
-	Retired KeyState = "retired" // counts only for content that the registry's verified log holds
-	Revoked KeyState = "revoked" // counts for nothing
+	Retired KeyState = "retired" // trusted only for content that the registry's verified log holds
+	Revoked KeyState = "revoked" // never trusted
 )
 
 // BoundKey is a key of a bound namespace.
 type BoundKey struct {
 	Key    PublicKey
 	State  KeyState
-	Logged objects.Digest // retired: of the list of what it signed and the verified log holds (KeepLogged); zero for nothing
+	Logged objects.Digest // retired: of the list of its contents in the verified log (KeepLogged); zero for none
 }
 
-// Binding says that a namespace belongs to whom a registry says it does. Then
-// only the keys here count for its items, the user's own not excepted.
+// Binding gives a namespace to a registry, which decides who owns it. Only the keys here
+// are trusted for its items; the user's own keys are no exception.
 type Binding struct {
 	Namespace string
 	Registry  string // identity
@@ -94,11 +94,11 @@ type Binding struct {
 // state returns the state of k in b, "" when b does not hold it.
 func (b Binding) state(k PublicKey) KeyState { return b.key(k).State }
 
-// Logged returns the digest of the list that keeps what a retired key published; zero where b
-// does not hold the key as retired.
+// Logged returns the digest of the list of contents that a retired key published; zero for a
+// key that is not retired in b.
 func (b Binding) Logged(k PublicKey) objects.Digest { return b.key(k).Logged }
 
-// key returns what b says of k, the zero BoundKey when that is nothing.
+// key returns the entry of k in b, or the zero BoundKey.
 func (b Binding) key(k PublicKey) BoundKey {
 	for _, bk := range b.Keys {
 		if bk.Key == k {
@@ -108,10 +108,9 @@ func (b Binding) key(k PublicKey) BoundKey {
 	return BoundKey{}
 }
 
-// Denial takes back a key or a content. Exactly one of Key and Digest is set. A digest may be
-// that of a whole file or of a body. The user's own denial applies wherever it occurs; one of
-// a digest with a Registry applies to items of its Namespace, as far as that registry's word
-// reaches.
+// Denial denies a key or a content. Exactly one of Key and Digest is set. Digest is the SHA-256
+// of a whole file or of a body. The user's own denial applies everywhere. A denial with a
+// Registry has a digest, and applies to items of its Namespace where that registry decides.
 type Denial struct {
 	Key       objects.Fingerprint
 	Digest    objects.Digest
@@ -123,18 +122,18 @@ type Denial struct {
 // reserved are the namespaces of the system space.
 var reserved = []string{"rye", "core", "std"}
 
-// Reserved reports whether a namespace belongs to the system space: items in it
-// are believed only from the embedded bundle, or where an override was granted.
+// Reserved reports whether a namespace belongs to the system space. Its items are
+// trusted only from the embedded bundle, or with a grant to override.
 func Reserved(namespace string) bool { return slices.Contains(reserved, namespace) }
 
-// changed must follow every change of what the store believes.
+// changed must follow every change of the store.
 func (s *Store) changed() {
 	s.fresh = false
 	s.sort()
 	s.index()
 }
 
-// index rebuilds what is looked up from what is written down.
+// index rebuilds the lookup tables from the lists.
 func (s *Store) index() {
 	s.known = make(map[objects.Fingerprint]PublicKey)
 	for _, o := range s.own {
@@ -189,7 +188,7 @@ func (s *Store) Registry(id string) (Registry, bool) {
 	return Registry{}, false
 }
 
-// Binding returns to whom a namespace is bound.
+// Binding returns the binding of a namespace.
 func (s *Store) Binding(namespace string) (Binding, bool) {
 	b, ok := s.bound[namespace]
 	return b, ok
@@ -205,10 +204,10 @@ func (s *Store) Bindings() []Binding {
 	return bs
 }
 
-// Denials returns what was denied, keys first, each sorted.
+// Denials returns the denials: keys first, then digests, each sorted.
 func (s *Store) Denials() []Denial { return slices.Clone(s.denials) }
 
-// AllowLegacy reports whether lines of RYE OS count, where they cover
+// AllowLegacy reports whether the store accepts lines of RYE OS, if they cover
 // enough. See docs/format/trust.md.
 func (s *Store) AllowLegacy() bool { return s.allowLegacy }
 
@@ -254,8 +253,8 @@ func (s *Store) deniedKey(fp objects.Fingerprint) (reason string, denied bool) {
 	return reason, denied
 }
 
-// verdict is a signature that was found to hold. It depends on nothing that can
-// change: the bytes, the name and project they were signed for, and the key.
+// verdict is a signature that was verified. It depends only on fixed values: the
+// bytes, the name and project that they were signed for, and the key.
 type verdict struct {
 	sum     objects.Digest
 	ref     objects.Ref
@@ -265,11 +264,11 @@ type verdict struct {
 	key     PublicKey
 }
 
-// maxVerdicts bounds the memory of a process that lives long: about 1 MB.
+// maxVerdicts bounds the memory of a long-lived process: about 1 MB.
 const maxVerdicts = 4096
 
-// holds reports whether the native line of it is a signature by k. What held is
-// remembered until the store changes; what did not is computed again each time.
+// holds reports whether the item's native line is a signature by k. It remembers a
+// valid signature until the store changes, and checks an invalid one again each time.
 func (s *Store) holds(it *objects.Item, in Scope, k PublicKey) bool {
 	v := verdict{it.Sum, it.Ref, objects.Ext(it.Path), it.Meta.Version, in.binds(), k}
 	s.mu.Lock()
@@ -291,9 +290,9 @@ func (s *Store) holds(it *objects.Item, in Scope, k PublicKey) bool {
 	return true
 }
 
-// Denied returns an error (Revoked) when v's content or key was denied after all, by the
-// user or by a registry whose word reaches v's scope: the door for items that a manifest
-// covers, which Verify does not see.
+// Denied returns an error (Revoked) when the user, or a registry whose denial applies in v's
+// scope, denied v's content or key. It is for items that a manifest covers, because Verify
+// does not check those.
 func (s *Store) Denied(v Verified) error {
 	it := v.Item()
 	if why, ok := s.deniedDigest(it.Sum, it.Digest); ok {

@@ -22,7 +22,7 @@ const (
 	lockWait    = 10 * time.Second // for another process that is writing
 )
 
-// storeHeader begins every trust.yaml that rye writes.
+// storeHeader is the beginning of every trust.yaml that rye writes.
 const storeHeader = `# Whom you believe. Written by rye trust, rye key and rye registry, which drop
 # comments; docs/format/trust.md says what the fields mean.
 `
@@ -81,10 +81,10 @@ type (
 	}
 )
 
-// LoadStore reads the trust store at path, without a lock: writers replace the
-// file as a whole. A missing file is an empty store, which believes nobody. A file
-// that others may write is refused (Authentication), and so is everything in it
-// that breaks its format (Malformed): half a deny list is worse than none.
+// LoadStore reads the trust store at path, without a lock: writers replace the file as a
+// whole. A missing file is an empty store, which trusts no keys. A file that other users
+// may write is refused (Auth), and so is a file that breaks its format (Malformed): half
+// a deny list is worse than none.
 func LoadStore(path string) (*Store, error) {
 	raw, err := readStoreFile(path)
 	if err != nil {
@@ -107,11 +107,11 @@ func LoadStore(path string) (*Store, error) {
 	return s, nil
 }
 
-// newer is what to do about a store of a format that this rye does not know.
+// newer is the hint for a store in a format that this rye does not know.
 var newer = fault.Advice("install a newer rye")
 
-// Aside returns the path to which a damaged file can be moved so that nothing is lost: it
-// has a name of its own for these bytes.
+// Aside returns a path to move a damaged file to. The name is unique to these bytes, so the
+// move overwrites no other file.
 func Aside(path string, raw []byte) string {
 	return path + ".damaged-" + objects.DigestOf(raw).Hex()[:8]
 }
@@ -152,7 +152,7 @@ func ParseStore(raw []byte) (*Store, error) {
 	return s, s.consistent()
 }
 
-// fill converts every entry; consistent then judges what they say together.
+// fill converts every entry; consistent then checks them together.
 func (s *Store) fill(f storeFile) (err error) {
 	for _, o := range f.Own {
 		k := OwnKey{Name: o.Name, Namespaces: sorted(o.Namespaces), Retired: o.Retired}
@@ -284,10 +284,10 @@ func (s *Store) Encode() ([]byte, error) {
 	return slices.Concat([]byte(storeHeader), text), nil
 }
 
-// Epoch names what the store says now: stores that say something else have another
-// epoch. A verdict of Verify that is kept anywhere is kept for one epoch.
+// Epoch identifies the current content of the store: two stores with different contents
+// have different epochs. A kept result of Verify is valid for one epoch.
 func (s *Store) Epoch() (objects.Digest, error) {
-	file := s.read // as it was read: it is encoded four times for a search otherwise
+	file := s.read // of the bytes as read: a search would encode the store four times otherwise
 	if !s.fresh || file.IsZero() {
 		text, err := s.Encode()
 		if err != nil {
@@ -301,9 +301,9 @@ func (s *Store) Epoch() (objects.Digest, error) {
 	return objects.DigestOf([]byte(file.Hex() + s.revokedSum.Hex())), nil
 }
 
-// save writes a store that LoadStore returned, durably and as a whole, mode 0600,
-// while this process alone may. It refuses (Conflict) when the file changed since
-// by somebody who asked for no lock, such as a person with an editor.
+// save writes a store that LoadStore returned, durably and as a whole, with mode 0600.
+// The caller holds the lock. save refuses (Conflict) when the file has changed since,
+// for example in an editor, which takes no lock.
 func (s *Store) save() error {
 	raw, err := readStoreFile(s.path)
 	if err != nil {
@@ -320,7 +320,7 @@ func (s *Store) save() error {
 	if err != nil {
 		return err
 	}
-	// What is written must be readable: a store that cannot be read back locks its owner out.
+	// The new text must be readable: a store that rye cannot read locks its owner out.
 	if _, err := ParseStore(text); err != nil {
 		return fault.Wrap(err, "write %s", s.path)
 	}
@@ -335,9 +335,9 @@ func (s *Store) save() error {
 	return nil
 }
 
-// Update changes the trust store at path under a lock that holds across
-// processes: it loads it, calls change, and saves it unless change fails or
-// changed nothing. Change must not wait for a person.
+// Update changes the trust store at path under a lock across processes. It loads the
+// store, calls change, and saves the store unless change fails or changes nothing.
+// change must not wait for a person.
 func Update(path string, change func(*Store) error) error {
 	return locked(path, func() error {
 		s, err := LoadStore(path)
@@ -354,8 +354,8 @@ func Update(path string, change func(*Store) error) error {
 	})
 }
 
-// Ensure is Update for a change that has usually been made before: where it changes nothing
-// of a store as that was loaded, its file is neither locked nor read.
+// Ensure is Update for a change that was usually made before. If change has no effect on the
+// loaded store, Ensure neither locks nor reads the file.
 func (s *Store) Ensure(change func(*Store) error) error {
 	try := &Store{path: s.path, read: s.read, fresh: s.fresh, own: slices.Clone(s.own), pins: slices.Clone(s.pins), grants: slices.Clone(s.grants),
 		registries: slices.Clone(s.registries), bound: maps.Clone(s.bound), denials: slices.Clone(s.denials), allowLegacy: s.allowLegacy,
@@ -367,7 +367,7 @@ func (s *Store) Ensure(change func(*Store) error) error {
 	return Update(s.path, change)
 }
 
-// locked runs f while this process alone may write the store at path.
+// locked runs f while it holds the write lock of the store at path.
 func locked(path string, f func() error) error {
 	if path == "" {
 		return fault.New(fault.Usage, "save the trust store: it has no file")

@@ -11,16 +11,16 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Taken is what signers took back: in .ai/denied, and in what was kept of it before. nil is
-// nothing. It is safe for concurrent use.
+// Taken holds the contents that signers took back: the lines of .ai/denied, and lines kept
+// from it before. nil holds none. It is safe for concurrent use.
 type Taken struct {
 	here *objects.TakenIndex
-	sum  objects.Digest // of what is here
+	sum  objects.Digest // of the text of .ai/denied
 	kept KeptTaken
 	keys *Dismissed
 }
 
-// WithKeys returns t with what was denied of keys in .ai/denied-keys.
+// WithKeys returns t with the denials of keys in .ai/denied-keys.
 func (t *Taken) WithKeys(keys *Dismissed) *Taken {
 	if keys == nil {
 		return t
@@ -33,19 +33,18 @@ func (t *Taken) WithKeys(keys *Dismissed) *Taken {
 	return &n
 }
 
-// KeptTaken is what was kept of .ai/denied: lines whose signer owned the namespace of their
-// item in a directory of the same project, when they were read there. Their signatures were
-// not verified.
+// KeptTaken holds kept lines of .ai/denied. Their signers owned the namespace of the item in a
+// directory of the same project when rye read them there. Their signatures are not verified.
 type KeptTaken interface {
-	// Signers returns whose lines were kept.
+	// Signers returns the signers of the kept lines.
 	Signers() ([]objects.Fingerprint, error)
 	// Find returns the lines of a signer that take a digest back.
 	Find(signer objects.Fingerprint, d objects.Digest) ([]objects.Taken, error)
-	// Sum digests all of it.
+	// Sum returns a digest of all lines.
 	Sum() (objects.Digest, error)
 }
 
-// NewTaken returns what the text of .ai/denied takes back, and what was kept, which may be
+// NewTaken returns the lines in raw, the text of .ai/denied, and the kept ones. kept may be
 // nil. The caller must not change raw.
 func NewTaken(raw []byte, kept KeptTaken) *Taken {
 	if len(raw) == 0 && kept == nil {
@@ -58,7 +57,7 @@ func NewTaken(raw []byte, kept KeptTaken) *Taken {
 	return t
 }
 
-// Sum digests all of it: what was judged by it holds as long as that stays.
+// Sum returns a digest of all lines. A decision by them is valid while it stays the same.
 func (t *Taken) Sum() (sum objects.Digest, err error) {
 	if t == nil {
 		return sum, nil
@@ -79,9 +78,10 @@ func (t *Taken) Sum() (sum objects.Digest, err error) {
 	return sum, nil
 }
 
-// Denies returns an error (Revoked) when a line takes back what was verified: its ref and
-// its digest are named, by a key that may do so (MayTakeBack), whose signature holds. It
-// returns another error where the kept lines cannot be read.
+// Denies returns an error (Revoked) when a line takes a verified item back: the line has its
+// ref and its digest, and a valid signature by a key that may do so (MayTakeBack). It also
+// returns an error (Revoked) for a denied key, and another error when the kept lines cannot be
+// read.
 func (t *Taken) Denies(v Verified, st *Store) error {
 	if t == nil || v.IsZero() {
 		return nil
@@ -100,8 +100,8 @@ func (t *Taken) Denies(v Verified, st *Store) error {
 	return t.keptDenies(v, st)
 }
 
-// keptDenies is Denies for the lines that were kept. It reads those of signers that own the
-// namespace here, and no others.
+// keptDenies is Denies for the kept lines. It reads only the lines of signers that may take
+// the item back here.
 func (t *Taken) keptDenies(v Verified, st *Store) error {
 	if t.kept == nil {
 		return nil
@@ -130,7 +130,7 @@ func (t *Taken) keptDenies(v Verified, st *Store) error {
 	return nil
 }
 
-// denies returns an error (Revoked) when one line takes back what was verified.
+// denies returns an error (Revoked) when one line takes a verified item back.
 func denies(l objects.Taken, v Verified, st *Store, kept bool) error {
 	ref := v.Item().Ref
 	if l.Ref != ref {
@@ -144,15 +144,15 @@ func denies(l objects.Taken, v Verified, st *Store, kept bool) error {
 		Advise("use another version: rye log %s", ref)
 }
 
-// MayTakeBack reports whether a key may take back what was verified: it signed it, or owns
-// its namespace in the directory that it was verified in.
+// MayTakeBack reports whether a key may take a verified item back: it signed the item, or it
+// owns the item's namespace in the scope of the verification.
 func MayTakeBack(k PublicKey, v Verified, st *Store) bool {
 	got, ok := mayTakeBack(k.Fingerprint(), v, st, false)
 	return ok && got == k
 }
 
-// mayTakeBack is MayTakeBack. A line that was kept outlives the retirement of its key: it
-// was kept when the key was in use.
+// mayTakeBack is MayTakeBack for the key with a fingerprint. A kept line stays valid after the
+// retirement of its key, because the key was in use when rye kept the line.
 func mayTakeBack(fp objects.Fingerprint, v Verified, st *Store, kept bool) (PublicKey, bool) {
 	if k := v.Key(); k.Fingerprint() == fp {
 		return k, true
@@ -161,12 +161,13 @@ func mayTakeBack(fp objects.Fingerprint, v Verified, st *Store, kept bool) (Publ
 	return k, state == Current || kept && state == Retired
 }
 
-// Owner returns the key with a fingerprint where it owns the namespace of ref in a scope,
-// and whether it is Current or Retired there. The state is "" for a key that owns nothing:
-// what it claims about ref has no effect there. Owners are the keys of the registry that the
-// directory's scope gives the namespace to; otherwise the user's own, and those that were
-// granted the namespace in this directory. What the directory declares decides nothing, so
-// that no branch takes a revocation away.
+// Owner returns the key with a fingerprint if it owns the namespace of ref in a scope, and
+// whether it is Current or Retired there. For any other key the state is "", and its lines
+// about ref have no effect there. If the user gave the namespace to a registry in the
+// directory, the owners are the registry's keys. Otherwise they are the user's own keys, and
+// the keys granted for the namespace in this directory or pinned for it in the user space. A
+// grant to override ref also makes a key an owner. The declarations of the directory do not
+// matter, so a branch cannot undo a revocation.
 func (in Scope) Owner(s *Store, fp objects.Fingerprint, ref objects.Ref) (k PublicKey, state KeyState) {
 	ns := ref.ID.Namespace()
 	k, known := s.known[fp]

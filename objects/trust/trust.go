@@ -26,19 +26,19 @@ type Signer interface {
 	Sign(ctx context.Context, message []byte) ([]byte, error)
 }
 
-// Scope is where an item is being used. It decides which keys count. Scope is
+// Scope is the place where an item is used. It decides which keys are trusted. Scope is
 // comparable.
 type Scope struct {
 	Space    objects.Space
 	Project  string         // the project's genesis id (rye.yaml "project"); "" outside a project
-	Place    string         // key of the place of the space's directory (store/records); what is granted belongs to both
+	Place    string         // key of the space's directory (store/records); a grant is for Place and Project together
 	Registry string         // registry identity an item was locked from ("sha256:..."); "" for own files
-	Declared *Declared      // by the project's directory; nil declares nobody
-	Pinned   objects.Digest // SHA-256 that the whole file must have, as a lock or a log says; zero when nothing does. It vouches for nothing
+	Declared *Declared      // by the project's directory; nil declares no keys
+	Pinned   objects.Digest // SHA-256 that the whole file must have by a lock or a log; zero for none. It adds no trust
 }
 
-// binds returns the genesis id that signatures of local/* items bind in this
-// scope: the user space belongs to no project.
+// binds returns the genesis id that signatures of local/* items bind in this scope; ""
+// in the user space, which belongs to no project.
 func (in Scope) binds() string {
 	if in.Space == objects.Project {
 		return in.Project
@@ -54,19 +54,19 @@ func (in Scope) String() string {
 	return in.Space.String() + " space"
 }
 
-// Level says how an item came to be believed.
+// Level is the kind of signature that makes an item trusted.
 type Level string
 
 // The levels.
 const (
-	Signed   Level = "signed"   // its own line, version 2: every byte, id, kind and version
-	Manifest Level = "manifest" // named by the signed manifest of a bundle
+	Signed   Level = "signed"   // its own line, version 2: every byte, id, kind, extension and version
+	Manifest Level = "manifest" // listed in the signed manifest of a bundle
 	Legacy   Level = "legacy"   // RYE OS's line, which covers less; only where the user opted in
 )
 
-// Verified is an item whose signature was checked and whose signer is believed
-// for its id, in the scope asked for. Only Verify and Bundle.Item make one; the
-// zero value panics on every use.
+// Verified is an item whose signature was verified and whose signer is trusted for its
+// id, in one scope. Only Verify, Bundle.Item and Bundle.Cover make one. On the zero
+// value every method except IsZero panics.
 type Verified struct {
 	item  *objects.Item
 	key   PublicKey
@@ -81,17 +81,17 @@ func (v Verified) Item() *objects.Item { return v.must().item }
 // Key returns the key that signed the item, or the manifest that covers it.
 func (v Verified) Key() PublicKey { return v.must().key }
 
-// Scope returns the scope that the item was verified for. It is believed nowhere else.
+// Scope returns the scope that the item was verified for. It is not trusted elsewhere.
 func (v Verified) Scope() Scope { return v.must().scope }
 
-// Level returns how the item came to be believed.
+// Level returns the kind of signature that makes the item trusted.
 func (v Verified) Level() Level { return v.must().level }
 
-// SignedAt returns the time that the signer claims, in UTC. Only its order
-// within one signer's own files means something: clocks can be set.
+// SignedAt returns the time that the signer claims, in UTC. Only the order within one
+// signer's own files is meaningful, because a signer can set the clock.
 func (v Verified) SignedAt() time.Time { return v.must().at }
 
-// IsZero reports whether v holds nothing, so that every other method would panic.
+// IsZero reports whether v is the zero value, for which every other method panics.
 func (v Verified) IsZero() bool { return v.item == nil }
 
 func (v Verified) must() Verified {

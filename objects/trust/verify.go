@@ -10,19 +10,19 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Verify decides whether it may be used in a scope. The gates stand in a fixed
-// order, and the first that refuses names the failure:
+// Verify decides whether an item may be used in a scope. The gates have a fixed order,
+// and the first one that refuses decides the error:
 //
-//	well-formed   Malformed   the bytes give this item, with at most one line
-//	signed        Untrusted   there is a signature line of version 2
-//	content       Integrity   the body, and the file where it is pinned, have their digests
-//	not denied    Revoked     neither the user nor the registry took back digest or key
-//	key known     Untrusted   the store holds the key that the line names, or the project declares it
-//	signature     Integrity   Ed25519 holds over id, kind, version, digest, time and key
-//	believed      Untrusted   that key counts for this namespace in this scope
+//	well-formed   Malformed   parsing the bytes gives this item, with at most one line
+//	signed        Untrusted   there is a signature line of version 2, or one of RYE OS
+//	content       Integrity   the body, and the file if it is pinned, have their digests
+//	not denied    Revoked     neither the user nor a registry that decides denied digest or key
+//	key known     Untrusted   the store has the key in the line, or the project declares it
+//	signature     Integrity   Ed25519 verifies: id, kind, extension, version, digest, time, key
+//	believed      Untrusted   the key is trusted for this namespace here (a retired one: Revoked)
 //
-// Every refusal has a hint where a command can mend it. Verify reads only its
-// arguments; it is safe for concurrent use while nobody changes st.
+// A refusal has a hint if a command can help. Verify reads its arguments and the lists of
+// retired keys and revoked versions; it is safe for concurrent use while st does not change.
 func Verify(it *objects.Item, in Scope, st *Store) (Verified, error) {
 	e := examination{it: it, in: in, st: st}
 	for _, g := range gates {
@@ -33,7 +33,7 @@ func Verify(it *objects.Item, in Scope, st *Store) (Verified, error) {
 	return Verified{item: it, key: e.key, scope: in, level: e.level, at: e.at}, nil
 }
 
-// examination is what the gates find out, one building on the other.
+// examination holds the findings of the gates; later gates use the earlier ones.
 type examination struct {
 	it    *objects.Item
 	in    Scope
@@ -43,8 +43,8 @@ type examination struct {
 	at    time.Time
 }
 
-// gate is one check of Verify. passed tells, after a check that passed, what it
-// found; it is only called to explain.
+// gate is one check of Verify. passed returns the finding of a check that passed; only
+// Explain calls it.
 type gate struct {
 	name   string
 	check  func(*examination) error
@@ -105,8 +105,8 @@ func (e *examination) content() error {
 	return nil
 }
 
-// mendChanged says what to do about a change: look at it before signing it, where
-// there is a record to compare with.
+// mendChanged adds the hint for a changed item. If there is a record to compare with,
+// the hint is to look at the change before signing it.
 func (e *examination) mendChanged(err *fault.Error) *fault.Error {
 	if e.in.Space == objects.Project && e.in.Registry == "" && e.it.Path != objects.ManifestName {
 		return err.Advise("rye diff %s; then rye sign %s, if the change is yours", e.it.Ref, e.it.Ref)
@@ -114,7 +114,7 @@ func (e *examination) mendChanged(err *fault.Error) *fault.Error {
 	return e.mendSign(err)
 }
 
-// mendSign says how to sign the item where it lies.
+// mendSign adds the hint to sign the item in its place.
 func (e *examination) mendSign(err *fault.Error) *fault.Error {
 	if e.in.Space == objects.User {
 		return err.Mend("rye sign --space user %s", e.it.Ref)
@@ -128,8 +128,8 @@ func (e *examination) mendSign(err *fault.Error) *fault.Error {
 	return err.Mend("rye sign %s", e.it.Ref)
 }
 
-// notDenied looks at digests and at the key that the line names, before anything
-// else is believed about that key.
+// notDenied checks the digests and the key that the line names, before any other gate
+// uses that key.
 func (e *examination) notDenied() error {
 	if why, ok := e.st.deniedDigest(e.it.Sum, e.it.Digest); ok {
 		return e.refuse(fault.Revoked, "this content was denied%s", because(why))
@@ -156,7 +156,7 @@ func (e *examination) notDenied() error {
 	return nil
 }
 
-// candidates returns the known keys that the line may mean: one for a full
+// candidates returns the known keys that the line may name: at most one for a full
 // fingerprint, any number for the 64 bits of RYE OS's.
 func (e *examination) candidates() []PublicKey {
 	if e.level == Legacy {
@@ -168,8 +168,8 @@ func (e *examination) candidates() []PublicKey {
 	return nil
 }
 
-// signer returns the key that a native line names: one that the store holds, or that the
-// project declares. Neither says that it counts.
+// signer returns the key that a native line names, from the store or from the project's
+// declarations. It may not be trusted here.
 func (e *examination) signer() (PublicKey, bool) {
 	if k, ok := e.st.known[e.it.Signature.Key]; ok || e.in.Space != objects.Project {
 		return k, ok
@@ -198,8 +198,8 @@ func (e *examination) keyKnown() error {
 		Advise("ask the signer for the fingerprint; if it is the same: rye trust pin <key> --namespace %s", e.it.Ref.ID.Namespace())
 }
 
-// forgotten refuses a key whose file the user has and which the trust store has lost: it is
-// the user's, and no stranger's to be asked about.
+// forgotten refuses a key that the trust store lacks although the user has its file. The key
+// is the user's own, so the hint is to import it, not to ask another person.
 func (e *examination) forgotten(name string) error {
 	if _, known := e.st.known[e.it.Signature.Key]; known {
 		return nil
@@ -247,12 +247,12 @@ func (e *examination) believed() error {
 	return nil
 }
 
-// refuse makes the error of a gate.
+// refuse returns the error of a gate.
 func (e *examination) refuse(code fault.Code, format string, args ...any) *fault.Error {
 	return fault.New(code, "verify %s in the %s: "+format, append([]any{e.it.Ref, e.in}, args...)...)
 }
 
-// because words an optional reason.
+// because returns ": " and a reason, or "" without one.
 func because(why string) string {
 	if why == "" {
 		return ""

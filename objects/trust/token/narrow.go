@@ -14,15 +14,15 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Grant is a token, and what makes it worth something.
+// Grant is a token with the key that its holder needs to use it.
 type Grant struct {
 	Token Token
-	Key   ed25519.PrivateKey // of whoever the last block is for: proves, and narrows further
-	Taken []Taken            // what was asked and not granted
+	Key   ed25519.PrivateKey // of the holder of the last block: it proves possession and narrows further
+	Taken []Taken            // requests that were not granted in full
 }
 
-// Mint begins a chain: b as it is, signed by root. random gives the 32 bytes of the holder's
-// key. Lists are sorted, times cut to seconds; what is malformed then is refused.
+// Mint begins a chain with the block b, signed by root. random gives the 32 bytes of the
+// holder's key. Mint sorts lists and cuts times to seconds, and then refuses a malformed block.
 func Mint(root ed25519.PrivateKey, b Block, random io.Reader) (Grant, error) {
 	if len(root) != ed25519.PrivateKeySize {
 		return Grant{}, fault.New(fault.Usage, "token: no key to sign with")
@@ -33,12 +33,11 @@ func Mint(root ed25519.PrivateKey, b Block, random io.Reader) (Grant, error) {
 	return Token{root: public(root)}.add(root, b, random)
 }
 
-// Narrow adds a block for a child thread. asked is what the child wants: its Do and its
-// Delegate are cut to what the last block may delegate and nothing on the way denies, its
-// times and limits to those of the chain, and what that took away is in Grant.Taken.
-// Another project or audience is refused, and so is a thread that the chain holds already
-// (fault.Denied). A parent, project, audience or expiry that asked leaves out is the chain's.
-// holder is the key that came with t.
+// Narrow adds a block for a child thread. asked is the child's request. Narrow cuts its Do and
+// its Delegate to the capabilities that the last block may delegate and no block denies, and
+// its times and limits to the chain's. Grant.Taken lists the cuts. Another project or audience
+// is refused, and so is a thread that is already in the chain (fault.Denied). A missing parent,
+// project, audience or expiry is taken from the chain. holder is the key that came with t.
 func (t Token) Narrow(holder ed25519.PrivateKey, asked Block, random io.Reader) (Grant, error) {
 	if err := t.check(); err != nil {
 		return Grant{}, err
@@ -60,7 +59,7 @@ func (t Token) Narrow(holder ed25519.PrivateKey, asked Block, random io.Reader) 
 		b.Expires = all.expires
 	}
 	if b.NotBefore.Before(all.notBefore) {
-		b.NotBefore = all.notBefore // nobody asks to have begun earlier
+		b.NotBefore = all.notBefore // not a cut: no child needs an earlier beginning
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.Limits)) {
 		if most, ok := all.limits[name]; ok && b.Limits[name] > most {
@@ -77,7 +76,8 @@ func (t Token) Narrow(holder ed25519.PrivateKey, asked Block, random io.Reader) 
 	return grant, err
 }
 
-// follows fills in what a block may leave out, and refuses what is not of this chain.
+// follows fills in missing fields of a block, and refuses a block that does not belong to this
+// chain.
 func (t Token) follows(b *Block) error {
 	last := t.last()
 	for _, f := range [...]struct {
@@ -120,15 +120,15 @@ func whole(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
 func public(key ed25519.PrivateKey) ed25519.PublicKey { return key.Public().(ed25519.PublicKey) }
 
-// Taken is what narrowing took away from one thing that was asked.
+// Taken is the cut that narrowing made to one request.
 type Taken struct {
 	Of    string   // do, delegate, expires, or limits. and a name
 	Asked string   // a capability, a time, a number
-	Left  []string // what is left of it; none is nothing
-	Deny  []string // denials that take a part of what is left
+	Left  []string // the granted part; empty for none
+	Deny  []string // denials that take a part of Left away
 }
 
-// String says it in words: "do rye.sign.*: nothing is left".
+// String returns the cut in words: "do rye.sign.*: nothing is left".
 func (t Taken) String() string {
 	left := "nothing is left"
 	if len(t.Left) > 0 {
@@ -143,10 +143,10 @@ func (t Taken) String() string {
 	return fmt.Sprintf("%s %s: %s", t.Of, t.Asked, left)
 }
 
-// Within returns what a list and denials leave of the capabilities that are asked for,
-// sorted, and what they take away; of is the word for that. What overlaps the list without
-// lying within it is taken away: the result never allows more than the list. A denial that
-// covers only a part is reported, and holds by itself.
+// Within returns the part of the asked capabilities that a list allows and denials leave,
+// sorted, and the cuts; of is the word for them. A capability that only overlaps the list is
+// cut, so the result never allows more than the list. A denial of only a part of a capability
+// is reported in the cuts, and still applies to the result.
 func Within(of string, list, deny, asked []string) (kept []string, taken []Taken) {
 	for _, a := range asked {
 		t := Taken{Of: of, Asked: a}
@@ -169,7 +169,7 @@ func Within(of string, list, deny, asked []string) (kept []string, taken []Taken
 	return slices.Compact(kept), taken
 }
 
-// covered reports whether one of a list covers a capability.
+// covered reports whether an entry of a list covers a capability.
 func covered(list []string, c string) bool {
 	return slices.ContainsFunc(list, func(l string) bool { return objects.Covers(l, c) })
 }

@@ -35,39 +35,39 @@ import (
 const (
 	MaxBytes    = 64 << 10
 	MaxBlocks   = 16
-	MaxPatterns = 1000    // of all lists of all blocks together
+	MaxPatterns = 1000    // in all lists of all blocks together
 	MaxName     = 128     // bytes of an id, a thread, a project or an audience
 	MaxLimit    = 1 << 53 // numbers of JSON are exact below it
 	version     = 1
 )
 
-// Block is one link of the chain: to whom it grants what.
+// Block is one link of the chain: a grant to one thread.
 type Block struct {
 	ID       string // of this block
-	Thread   string // to whom it grants
-	Parent   string // the thread that grants; "" where none does, as in the first block
-	Project  string // where it holds; the same in every block
-	Audience string // who may take it for something; the same in every block
+	Thread   string // the thread that receives the grant
+	Parent   string // the thread that grants; "" in the first block
+	Project  string // where it is valid; the same in every block
+	Audience string // the service that may accept it; the same in every block
 
 	NotBefore time.Time // whole seconds, UTC
-	Expires   time.Time // the same; from then on it is nothing
+	Expires   time.Time // whole seconds, UTC; from then on the block is not valid
 
 	Do       []string // capabilities of the thread (docs/format/capability.md)
-	Delegate []string // capabilities that it may hand on, apart from its own
-	Deny     []string // capabilities that neither it nor anybody after it has, whatever else is said
+	Delegate []string // capabilities that it may pass on, separate from Do
+	Deny     []string // capabilities that neither it nor a later block has, even if Do or Delegate has them
 
-	// Limits are what the thread may use up, by the names of docs/format/thread.md, each at least 0.
-	// What is not named is as the blocks before say.
+	// Limits bound the resources of the thread, by the names of docs/format/thread.md, each at
+	// least 0. For a missing name the limits of the earlier blocks apply.
 	Limits map[string]int64
 
-	next ed25519.PublicKey // who may add a block; set by Mint and Narrow
+	next ed25519.PublicKey // the key that may add a block; set by Mint and Narrow
 }
 
-// limitNames are those of the limits of a thread (docs/format/thread.md).
+// limitNames are the names of a thread's limits (docs/format/thread.md).
 var limitNames = []string{"depth", "duration_seconds", "output", "spawns", "spend", "tokens", "turns"}
 
-// Token is a chain. Its zero value is none. That a Token was parsed says nothing of what it
-// is worth: Verify does.
+// Token is a chain of blocks. Its zero value is no token. A parsed Token is not verified;
+// Verify does that.
 type Token struct {
 	root   ed25519.PublicKey
 	blocks []signed
@@ -81,8 +81,8 @@ type signed struct {
 // IsZero reports whether t is no token.
 func (t Token) IsZero() bool { return len(t.blocks) == 0 }
 
-// Blocks returns a copy of the blocks, first first: for people to look at, before anything
-// was verified.
+// Blocks returns a copy of the blocks, the first one first. They are not verified; use them
+// only to show the token to people.
 func (t Token) Blocks() []Block {
 	all := make([]Block, len(t.blocks))
 	for i, b := range t.blocks {
@@ -97,7 +97,7 @@ func (b Block) clone() Block {
 	return b
 }
 
-// The file; fields in the order of their names.
+// The JSON of a token; fields are in the order of their names.
 type (
 	tokenJSON struct {
 		Blocks []signedJSON `json:"blocks"`
@@ -125,7 +125,7 @@ type (
 	}
 )
 
-// Encode returns the one text of a token; nil for the zero Token.
+// Encode returns the canonical text of a token; nil for the zero Token.
 func (t Token) Encode() []byte {
 	if t.IsZero() {
 		return nil
@@ -146,11 +146,11 @@ func (b Block) json() blockJSON {
 	return j
 }
 
-// list is a list as it is written: never null.
+// list returns a list for the JSON, which is never null.
 func list(l []string) []string { return append([]string{}, l...) }
 
-// Parse reads the text of a token, and refuses with fault.Malformed or fault.Limit
-// everything that Encode would not have written, byte for byte. It verifies nothing.
+// Parse reads the text of a token. It accepts exactly the bytes that Encode writes; any other
+// text is fault.Malformed or fault.Limit. It verifies nothing.
 func Parse(raw []byte) (Token, error) {
 	var j tokenJSON
 	if err := strict.Decode(raw, MaxBytes, &j); err != nil {
@@ -205,7 +205,7 @@ func (j blockJSON) block() (b Block, err error) {
 	return b, err
 }
 
-// check refuses a chain that is not in order, whoever signed it: bounds, names, lists.
+// check checks the form of a chain: bounds, names and lists. It verifies no signature.
 func (t Token) check() error {
 	if n := len(t.blocks); n < 1 || n > MaxBlocks {
 		return fault.New(fault.Limit, "token: %d blocks, want 1 to %d", n, MaxBlocks)
@@ -267,22 +267,22 @@ const nameLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456
 
 func named(s string) bool { return s != "" && len(s) <= MaxName && strings.Trim(s, nameLetters) == "" }
 
-// What is signed begins with one of these, so that no signature counts for anything else.
+// Prefixes of the signed messages, so that no signature is valid for another purpose.
 const (
 	signedAs = "rye-thread-token-v1\x00"
 	provedAs = "rye-thread-token-proof-v1\x00"
 )
 
-// message is what the signature of a block is over; before is the sum of all blocks before
-// it, zero for none.
+// message returns the bytes that a block's signature covers. before is the sum of all earlier
+// blocks, zero for none.
 func (b Block) message(before [sha256.Size]byte) []byte {
 	return slices.Concat([]byte(signedAs), before[:], canonical(b.json()))
 }
 
-// sumOf is the sum of all blocks up to one.
+// sumOf returns the sum of all blocks up to the one with this message and signature.
 func sumOf(message, sig []byte) [sha256.Size]byte { return sha256.Sum256(slices.Concat(message, sig)) }
 
-// sum is the sum of the whole chain.
+// sum returns the sum of the whole chain.
 func (t Token) sum() (sum [sha256.Size]byte) {
 	for _, b := range t.blocks {
 		sum = sumOf(b.message(sum), b.sig)
@@ -312,7 +312,7 @@ func canonical(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil { // of texts and numbers: cannot fail
+	if err := enc.Encode(v); err != nil { // texts and numbers: cannot fail
 		panic(err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))

@@ -10,41 +10,40 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Want is who takes a token for what. Every field but Parent must be set: what is left out
-// is refused.
+// Want is the use for which a verifier accepts a token. Every field except Parent must be set;
+// a missing one is refused.
 type Want struct {
-	Root     func(ed25519.PublicKey) bool // is this a key that chains may begin with
+	Root     func(ed25519.PublicKey) bool // reports whether a chain may begin with this key
 	Now      time.Time
-	Thread   string // whose token it should be
+	Thread   string // the thread that the token must be for
 	Parent   string // the thread that granted it; "" for none
 	Project  string
 	Audience string
 
 	Nonce []byte // at least MinNonce bytes that this verifier chose, never twice
-	Proof []byte // of Token.Prove, by whoever presents the token
+	Proof []byte // from Token.Prove, made by the presenter of the token
 }
 
 // MinNonce is the least length of a nonce in bytes.
 const MinNonce = 16
 
-// Verified is a token that Verify found good. Its zero value is none: it names no thread
-// and has no capability.
+// Verified is a token that passed Verify. Its zero value has no thread and no capability.
 type Verified struct {
 	blocks []signed
 	all    united
 }
 
-// united is what all blocks say together.
+// united is the combination of all blocks.
 type united struct {
 	notBefore, expires time.Time
 	deny               []string
 	limits             map[string]int64
 }
 
-// Verify checks everything: who began the chain, each signature, that each block only
-// narrows, the time, for which thread, project and audience it is, and that whoever presents
-// it holds its key. The code of the error says what failed: fault.Untrusted the key at the
-// beginning, fault.Integrity a signature, fault.Auth the proof, fault.Denied the rest.
+// Verify checks everything: the key at the beginning of the chain (fault.Untrusted) and each
+// signature (fault.Integrity). It checks that each block only narrows, and it checks the time,
+// thread, project and audience (fault.Denied). Finally the presenter must prove that it holds
+// the key (fault.Auth). A malformed chain has the code that Parse would give it.
 func Verify(t Token, w Want) (Verified, error) {
 	if err := t.check(); err != nil {
 		return Verified{}, err
@@ -82,7 +81,7 @@ func (t Token) checkSignatures() error {
 	return nil
 }
 
-// checkBlock refuses a block that is wider than the one before it, or of another chain.
+// checkBlock refuses a block that is wider than the previous one, or belongs to another chain.
 func (t Token) checkBlock(i int) error {
 	b := t.blocks[i].Block
 	if i == 0 {
@@ -108,8 +107,8 @@ func (t Token) checkBlock(i int) error {
 	return nil
 }
 
-// follow refuses a block that does not belong after others. A thread stands in a chain
-// once: otherwise a child could pass for one of its ancestors.
+// follow refuses a block that cannot follow the blocks before it. A thread occurs only once in
+// a chain: otherwise a child could pass for one of its ancestors.
 func follow(before []signed, b Block) error {
 	last := before[len(before)-1]
 	switch {
@@ -125,7 +124,7 @@ func follow(before []signed, b Block) error {
 	return nil
 }
 
-// checkWant refuses a token of another time, thread, project or audience.
+// checkWant refuses a token for another time, thread, parent, project or audience.
 func (t Token) checkWant(w Want) error {
 	last, all := t.last(), t.all()
 	for _, f := range [...]struct{ name, is, want string }{
@@ -144,7 +143,7 @@ func (t Token) checkWant(w Want) error {
 	return nil
 }
 
-// all unites the blocks: the latest beginning, the earliest end, every denial, the smallest
+// all combines the blocks: the latest beginning, the earliest end, every denial, the smallest
 // limits.
 func (t Token) all() united {
 	all := united{notBefore: t.blocks[0].NotBefore, expires: t.blocks[0].Expires, limits: map[string]int64{}}
@@ -167,8 +166,8 @@ func (t Token) all() united {
 	return all
 }
 
-// Prove shows whoever chose nonce that the caller holds the key of t; the proof counts for
-// this token and this nonce alone. nonce has at least MinNonce bytes.
+// Prove returns a proof, for the verifier that chose nonce, that the caller holds the key of t.
+// It is valid only for this token and this nonce. nonce has at least MinNonce bytes.
 func (t Token) Prove(holder ed25519.PrivateKey, nonce []byte) ([]byte, error) {
 	if err := t.heldBy(holder); err != nil {
 		return nil, err
@@ -191,7 +190,7 @@ func (t Token) checkProof(w Want) error {
 	return nil
 }
 
-// heldBy refuses a key that is not the one of the last block.
+// heldBy refuses a key other than the one that the last block names.
 func (t Token) heldBy(holder ed25519.PrivateKey) error {
 	if t.IsZero() || len(holder) != ed25519.PrivateKeySize || !public(holder).Equal(t.last().next) {
 		return fault.New(fault.Auth, "token: this key is not the one that the last block names")
@@ -206,16 +205,16 @@ func (v Verified) last() Block {
 	return v.blocks[len(v.blocks)-1].Block
 }
 
-// IsZero reports whether v is the Verified that stands for nothing.
+// IsZero reports whether v is the zero Verified.
 func (v Verified) IsZero() bool { return len(v.blocks) == 0 }
 
-// Thread is whose token it is; "" for the zero Verified.
+// Thread returns the thread that holds the token; "" for the zero Verified.
 func (v Verified) Thread() string { return v.last().Thread }
 
-// Parent is the thread that granted it; "" where no thread did.
+// Parent returns the thread that granted it, or "" when no thread did.
 func (v Verified) Parent() string { return v.last().Parent }
 
-// Lineage returns the threads of the chain, the first first and Thread last.
+// Lineage returns the threads of the chain in order; Thread is the last.
 func (v Verified) Lineage() []string {
 	var all []string
 	for _, b := range v.blocks {
@@ -224,7 +223,7 @@ func (v Verified) Lineage() []string {
 	return all
 }
 
-// IDs returns the ids of the blocks, first first: one that was revoked voids those after it.
+// IDs returns the ids of the blocks in order. A revoked block makes all later ones invalid.
 func (v Verified) IDs() []string {
 	var all []string
 	for _, b := range v.blocks {
@@ -233,24 +232,25 @@ func (v Verified) IDs() []string {
 	return all
 }
 
-// Project is where it holds.
+// Project returns the project where the token is valid.
 func (v Verified) Project() string { return v.last().Project }
 
-// Do returns a copy of what the thread may do, but for what Deny says; sorted.
+// Do returns a copy of the thread's capabilities, sorted. The denials in Deny still apply.
 func (v Verified) Do() []string { return slices.Clone(v.last().Do) }
 
-// Delegate returns a copy of what the thread may hand on, but for what Deny says; sorted.
+// Delegate returns a copy of the capabilities that the thread may pass on, sorted. The denials
+// in Deny still apply.
 func (v Verified) Delegate() []string { return slices.Clone(v.last().Delegate) }
 
-// Deny returns a copy of what any block of the chain denies; sorted. A denial wins over
-// Do and Delegate.
+// Deny returns a copy of the denials of all blocks, sorted. A denial has precedence over Do and
+// Delegate.
 func (v Verified) Deny() []string { return slices.Clone(v.all.deny) }
 
-// Limits returns the smallest of each limit that a block states, by the names of LimitNames.
+// Limits returns the smallest stated value of each limit, by name (docs/format/thread.md).
 func (v Verified) Limits() map[string]int64 { return maps.Clone(v.all.limits) }
 
-// Expires is when it ends: the earliest of the chain.
+// Expires returns the end of the token: the earliest in the chain.
 func (v Verified) Expires() time.Time { return v.all.expires }
 
-// String names the lineage, for messages: "t1 > t2".
+// String returns the lineage for messages: "t1 > t2".
 func (v Verified) String() string { return strings.Join(v.Lineage(), " > ") }
