@@ -28,10 +28,10 @@ const (
 	Conflict  Code = "conflict"       // 4: versions or names cannot be reconciled
 	Network   Code = "network"        // 5
 	Auth      Code = "authentication" // 6
-	Integrity Code = "integrity"      // 10: bytes are not what was signed or pinned
+	Integrity Code = "integrity"      // 10: bytes differ from the signed or pinned ones
 	Untrusted Code = "untrusted"      // 11: unsigned, unknown signer, or the signer changed
 	Revoked   Code = "revoked"        // 12
-	Rollback  Code = "rollback"       // 13: older than what was seen, replayed
+	Rollback  Code = "rollback"       // 13: older than a version seen before, or replayed
 	Stale     Code = "stale"          // 14
 	Fork      Code = "fork"           // 15: two histories for one name
 	Denied    Code = "denied"         // 16: policy, capability or missing consent
@@ -56,7 +56,7 @@ func (c Code) Exit() int {
 	return 1
 }
 
-// Error is a failure with its code and, when a remedy is known, what mends it.
+// Error is a failure with its code and, when a remedy is known, a hint.
 type Error struct {
 	Code Code
 	Hint Hint  // the zero Hint when no remedy is known
@@ -71,16 +71,16 @@ func New(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Err: fmt.Errorf(format, args...)}
 }
 
-// Wrap puts what was being done in front of err's message and keeps its code and
-// hint. err must not be nil.
+// Wrap puts the failed action in front of err's message. It keeps err's code and hint.
+// err must not be nil.
 func Wrap(err error, format string, args ...any) *Error {
 	return &Error{Code: CodeOf(err), Err: fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)}
 }
 
-// Mend returns e with the command that mends it; see Command.
+// Mend returns e with a command that mends it as its hint; see Command.
 func (e *Error) Mend(format string, args ...any) *Error { return e.With(Command(format, args...)) }
 
-// Advise returns e with a few words on what to do, where no one command mends it.
+// Advise returns e with advice in a few words as its hint, when no single command mends it.
 func (e *Error) Advise(format string, args ...any) *Error { return e.With(Advice(format, args...)) }
 
 // With returns e with the hint h.
@@ -105,8 +105,8 @@ func CodeOf(err error) Code {
 	return Failed
 }
 
-// HintOf returns the first hint in err's chain, or the zero Hint. A full disk has
-// one, whoever met it.
+// HintOf returns the first hint in err's chain, or the zero Hint. For a full disk without
+// a hint it returns one.
 func HintOf(err error) Hint {
 	for at := err; at != nil; {
 		var e *Error
@@ -127,7 +127,7 @@ func HintOf(err error) Hint {
 // Is reports whether err carries the code c.
 func Is(err error, c Code) bool { return CodeOf(err) == c }
 
-// Exit returns the exit status that stands for err; 0 for nil.
+// Exit returns the exit status for err; 0 for nil.
 func Exit(err error) int {
 	if err == nil {
 		return 0

@@ -7,17 +7,16 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// Hint says how to mend a failure: a command to type, or advice in a few words. A
-// face shows a command in its own way, as a shell line or as a call. The zero Hint
-// says nothing. Hints are compared with ==.
+// Hint is the remedy for a failure: a command to type, or advice in a few words. Each
+// face shows a command in its own form, as a shell line or as a call. The zero Hint is
+// no hint. Hints are comparable with ==.
 type Hint struct {
 	text    string // a shell line, or words
 	command bool
 }
 
-// Command returns the hint to type a command. The words of the format are the
-// command's words; an argument never splits one, so a path with a space in it stays
-// whole.
+// Command returns a hint with a command. The words of format are the command's words.
+// An argument never splits a word, so a path with a space stays one word.
 func Command(format string, args ...any) Hint {
 	typed := strings.Fields(format)
 	for i, w := range typed {
@@ -27,7 +26,7 @@ func Command(format string, args ...any) Hint {
 	return CommandOf(typed...)
 }
 
-// CommandOf returns the hint to type the command with these words.
+// CommandOf returns a hint with the command of these words.
 func CommandOf(typed ...string) Hint {
 	quoted := make([]string, len(typed))
 	for i, w := range typed {
@@ -36,23 +35,23 @@ func CommandOf(typed ...string) Hint {
 	return Hint{strings.Join(quoted, " "), true}
 }
 
-// Advice returns a hint in words, for what no one command mends.
+// Advice returns a hint in words, for a failure that no single command mends.
 func Advice(format string, args ...any) Hint { return Hint{text: fmt.Sprintf(format, args...)} }
 
-// IsZero reports whether h says nothing.
+// IsZero reports whether h is the zero Hint.
 func (h Hint) IsZero() bool { return h == Hint{} }
 
 // IsCommand reports whether h is a command.
 func (h Hint) IsCommand() bool { return h.command }
 
-// String returns the advice, or the command as one line for a POSIX shell. A word that holds
-// what cannot be shown, such as a line feed, stands in $'…', with escapes.
+// String returns the advice, or the command as one line for a POSIX shell. A word with an
+// unprintable character, such as a line feed, is written as $'…' with escapes.
 func (h Hint) String() string { return h.text }
 
-// MarshalText writes what String returns, so JSON does not tell commands from advice.
+// MarshalText returns the text of String, so JSON does not distinguish commands from advice.
 func (h Hint) MarshalText() ([]byte, error) { return []byte(h.text), nil }
 
-// UnmarshalText reads what MarshalText wrote, as advice.
+// UnmarshalText reads the text of MarshalText as advice.
 func (h *Hint) UnmarshalText(b []byte) error {
 	*h = Hint{text: string(b)}
 	return nil
@@ -72,8 +71,8 @@ func (h Hint) Words() []string {
 	return typed
 }
 
-// From returns the hint for who types it in another directory than dir, which it is about:
-// a command of rye is told where. What it says otherwise stays.
+// From returns the hint for a user in another directory than dir. A rye command gets -C dir;
+// every other hint stays unchanged.
 func (h Hint) From(dir string) Hint {
 	typed := h.Words()
 	if dir == "" || len(typed) < 2 || typed[0] != "rye" || typed[1] == "-C" {
@@ -90,7 +89,7 @@ func (h Hint) Encode() string {
 	return h.text
 }
 
-// Decode reads what Encode wrote.
+// Decode is the inverse of Encode.
 func Decode(s string) Hint {
 	if line, ok := strings.CutPrefix(s, "$ "); ok {
 		return Hint{line, true}
@@ -98,7 +97,7 @@ func Decode(s string) Hint {
 	return Hint{text: s}
 }
 
-// plain are the characters that a shell takes as they are.
+// plain are the characters that a shell does not interpret.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%^"
 
 // quote makes a shell read s as one word.

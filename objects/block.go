@@ -30,8 +30,8 @@ func (p *parser) readBlock() error {
 	return nil
 }
 
-// maxBlock bounds a comment that could be metadata, with what marks and indents it,
-// in bytes: of a longer one only the beginning is taken apart, and it is refused.
+// maxBlock bounds a comment that could be metadata, in bytes, including comment marks
+// and indents. Of a longer one rye parses only the beginning, and refuses it.
 const maxBlock = 4 * MaxMetaSize
 
 // commentLine is a line of a comment: its text and the offset of the text.
@@ -40,8 +40,8 @@ type commentLine struct {
 	off  int
 }
 
-// commentBlock returns the lines of the block that begins at i, nil when the line
-// is no comment, and the offset of the line after.
+// commentBlock returns the lines of the block that begins at i (nil when the line is
+// not a comment) and the offset of the line after the block.
 func commentBlock(body []byte, i int, c comment) (lines []commentLine, next int) {
 	if i == 0 && bytes.HasPrefix(body, []byte("#!")) {
 		return nil, lineEnd(body, 0)
@@ -68,8 +68,8 @@ func commentBlock(body []byte, i int, c comment) (lines []commentLine, next int)
 	return lines, next
 }
 
-// longComment returns the lines between open and closing. A star that leads each
-// line, as in /** ... */, is left out.
+// longComment returns the lines between open and closing, without the star at the
+// beginning of each line, as in /** ... */.
 func longComment(body []byte, i int, open, closing string) (lines []commentLine, next int) {
 	if !bytes.HasPrefix(body[i:], []byte(open)) {
 		return nil, lineEnd(body, i)
@@ -123,7 +123,7 @@ func hasVersion(lines []commentLine) bool {
 	return false
 }
 
-// blockFields reads the lines as YAML and puts errors and fields where they are.
+// blockFields reads the lines as YAML. Errors and fields have their places in the file.
 func (p *parser) blockFields(lines []commentLine) error {
 	var b strings.Builder
 	for _, l := range lines {

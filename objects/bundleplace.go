@@ -8,22 +8,21 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// BundlesDir is the directory below .ai that holds packages: bundles of any kinds of
-// items, each in a directory of its own, <namespace>/<name>.
+// BundlesDir is the directory below .ai that holds packages: bundles of items of all kinds,
+// each in a separate directory <namespace>/<name>.
 const BundlesDir = "bundles"
 
 // SkillFile is the entry of a bundle that is a skill.
 const SkillFile = "SKILL.md"
 
-// entryStem is the name, without its extension, of the file that a bundle is called by.
+// entryStem is the file name, without extension, of the entry of a bundle.
 const entryStem = "main"
 
-// BundleID returns the id that a bundle must have to count for the items of dir,
-// a slash path below .ai: bundles/acme/report is acme/bundle/report, and
-// tools/acme/report is acme/bundle/tools/report. The signature of a manifest
-// binds its id, so files that carry no line of their own cannot be moved to other
-// ids or another kind with it. A bundle has a directory of its own, at least two
-// below .ai's, and just two below bundles/.
+// BundleID returns the id that a bundle must have to cover the items in dir, a slash
+// path below .ai: bundles/acme/report is acme/bundle/report, and tools/acme/report is
+// acme/bundle/tools/report. The signature of a manifest binds its id, so no one can
+// move the files of a bundle to other ids or another kind. The directory of a bundle
+// is at least two levels below .ai's, and exactly two below bundles/.
 func BundleID(dir string) (ID, error) {
 	bad := func(why string) (ID, error) {
 		return "", fault.New(fault.Usage, "bundle in %q: %s", words.Brief(dir), why).Advise("put it in bundles/<namespace>/<name>")
@@ -45,8 +44,8 @@ func BundleID(dir string) (ID, error) {
 	return ParseID(ns + "/bundle/" + top + "/" + rest)
 }
 
-// BundleDir returns the directory below .ai where a bundle with an id counts: the
-// inverse of BundleID.
+// BundleDir returns the directory below .ai for a bundle with an id. It is the inverse
+// of BundleID.
 func BundleDir(id ID) (string, error) {
 	parts := strings.Split(string(id), "/")
 	if len(parts) < 3 || parts[1] != "bundle" {
@@ -96,7 +95,7 @@ func memberRef(path string) (Ref, string, error) {
 }
 
 // MemberPath returns the slash path below .ai that an item with extension ext (".py")
-// would have as a member of a bundle; "" where no bundle can hold it.
+// would have as a member of a bundle, or "" when no bundle can hold it.
 func (r Ref) MemberPath(ext string) string {
 	parts := strings.SplitN(string(r.ID), "/", 3)
 	if len(parts) == 1 {
@@ -115,7 +114,7 @@ func (r Ref) MemberPath(ext string) string {
 }
 
 // MemberFolder returns the slash path below .ai of the folder that would hold the item as a
-// member of a bundle; "" where no bundle can hold it.
+// member of a bundle, or "" when no bundle can hold it.
 func (r Ref) MemberFolder() string {
 	parts := strings.SplitN(string(r.ID), "/", 3)
 	switch {

@@ -2,7 +2,7 @@ package objects
 
 import "strings"
 
-// comment is how a file type writes a comment of one line.
+// comment is the syntax of a one-line comment in a file type.
 type comment struct{ open, close string }
 
 var (
@@ -14,7 +14,7 @@ var (
 
 // comments maps an extension to its comment syntax. A type that is missing here
 // cannot carry a signature line and is covered by a bundle manifest instead.
-// The table is law, not data: it decides where a signature is looked for.
+// The table is fixed, not configurable: it decides where rye looks for a signature.
 var comments = map[string]comment{
 	".py": hash, ".sh": hash, ".bash": hash, ".zsh": hash, ".fish": hash, ".ksh": hash,
 	".yaml": hash, ".yml": hash, ".toml": hash, ".rb": hash, ".pl": hash, ".r": hash,
@@ -49,16 +49,15 @@ func (c comment) line(text string) string {
 	return c.open + " " + text + " " + c.close
 }
 
-// CarriesLine reports whether a file of this type can carry a signature line. What cannot
-// is covered by a bundle's manifest.
+// CarriesLine reports whether a file of this type can carry a signature line. A bundle's
+// manifest can cover a file that cannot.
 func CarriesLine(path string) bool {
 	_, ok := comments[extOf(path)]
 	return ok
 }
 
-// CommentBlock returns text as a block of comments for the file at path, each line
-// one comment, so that metadata can be shown ready to paste. It reports false for
-// files without comments.
+// CommentBlock returns text as a block of comments for the file at path, as metadata
+// that is ready to paste. It returns false for a file type without comments.
 func CommentBlock(path, text string) (string, bool) {
 	c, ok := comments[extOf(path)]
 	if !ok {

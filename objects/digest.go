@@ -10,8 +10,8 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// Digest is a SHA-256 over raw bytes. It is rye's evidence: git ids are only
-// addresses. The zero value means "none" and equals the digest of nothing known.
+// Digest is a SHA-256 over raw bytes. rye verifies content by it; git ids are only
+// addresses. The zero value means "none"; no known bytes have it as their digest.
 type Digest [sha256.Size]byte
 
 // DigestOf returns the SHA-256 of b.
@@ -40,7 +40,7 @@ func ParseDigest(s string) (Digest, error) {
 }
 
 // Fingerprint is the SHA-256 of a public key's SSH wire form: the same 32 bytes
-// that ssh-keygen -l prints. It is never shortened, except for display by people.
+// that ssh-keygen -l prints. It is shortened only for display to people.
 type Fingerprint [sha256.Size]byte
 
 // String returns the form of ssh-keygen: "SHA256:" and unpadded base64.
@@ -49,7 +49,7 @@ func (f Fingerprint) String() string { return "SHA256:" + base64.RawStdEncoding.
 // URL returns the 43 characters of unpadded base64url that a signature line holds.
 func (f Fingerprint) URL() string { return base64.RawURLEncoding.EncodeToString(f[:]) }
 
-// IsZero reports whether f is the zero value, which is the fingerprint of no key.
+// IsZero reports whether f is the zero value, which no key has.
 func (f Fingerprint) IsZero() bool { return f == Fingerprint{} }
 
 // ParseFingerprint accepts exactly what String returns.

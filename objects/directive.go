@@ -7,8 +7,8 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// readDirective reads our form, front matter with prose below, or RYE OS's,
-// a fenced xml block with prose around it.
+// readDirective reads rye's form, front matter with prose below, or RYE OS's form, a
+// fenced xml block with prose around it.
 func (p *parser) readDirective(m *Meta) error {
 	if done, err := p.readFrontMatter(m); done || err != nil {
 		return err
@@ -71,7 +71,7 @@ func (p *parser) rootFields(root *element, m *Meta) error {
 			return err
 		}
 	}
-	about := root.child("description") // wins over the one in metadata
+	about := root.child("description") // has precedence over the one in metadata
 	if about != nil && about.content() != "" {
 		if err := p.set("description", about.content(), about.off); err != nil {
 			return err
@@ -103,8 +103,8 @@ func (p *parser) rootFields(root *element, m *Meta) error {
 	return nil
 }
 
-// metadata reads the children of <metadata>. What the root says already may be
-// said again in the same words; a description is passed over when the root has one.
+// metadata reads the children of <metadata>. A field of the root may be repeated with
+// the same value. A description is skipped when the root has one.
 func (p *parser) metadata(e *element, described bool) error {
 	for _, k := range e.kids {
 		done, err := p.special(k)
@@ -128,7 +128,7 @@ func (p *parser) metadata(e *element, described bool) error {
 	return nil
 }
 
-// special reads the elements that have a form of their own.
+// special reads the elements that have a special form.
 func (p *parser) special(k *element) (bool, error) {
 	switch k.name {
 	case "model", "model_class":
@@ -145,8 +145,8 @@ func (p *parser) special(k *element) (bool, error) {
 	return false, nil
 }
 
-// listed reads the children of a name as a list, every child for no name, and notes where
-// each stands.
+// listed reads the children with a name as a list, or all children when name is "". It notes
+// the place of each.
 func (p *parser) listed(e *element, field, name string, read func(*element) any) error {
 	list := []any{}
 	for _, k := range e.kids {
@@ -175,12 +175,12 @@ func hookOf(k *element) any {
 	return h
 }
 
-// sized are the operators of conditions for which a number in an attribute is one.
+// sized are the operators of conditions that read an attribute as a number.
 var sized = map[string]bool{"gt": true, "gte": true, "lt": true, "lte": true}
 
 func text(v any) string { s, _ := v.(string); return s }
 
-// limits reads attributes and children alike; "max_" before a name is dropped.
+// limits reads attributes and children in the same way. It drops "max_" before a name.
 func (p *parser) limits(e *element) error {
 	l := map[string]any{}
 	put := func(name, value string, off int) error {
@@ -209,7 +209,8 @@ func (p *parser) limits(e *element) error {
 	return p.set("limits", l, e.off)
 }
 
-// limitValue is a float64 when there is a point in it, else an int, else text.
+// limitValue returns a float64 for a number with a point, an int for any other number, and
+// otherwise the text.
 func limitValue(s string) any {
 	if strings.ContainsRune(s, '.') {
 		if f, err := strconv.ParseFloat(s, 64); err == nil {
@@ -223,11 +224,10 @@ func limitValue(s string) any {
 	return s
 }
 
-// verbs are the four things that items can be asked for.
+// verbs are the four actions on items.
 var verbs = map[string]bool{"execute": true, "search": true, "load": true, "sign": true}
 
-// permissions turns the elements into capability strings. Slashes of ids become
-// the dots that capabilities are written with.
+// permissions turns the elements into capability strings. Slashes in ids become dots.
 func (p *parser) permissions(e *element) error {
 	caps := []any{}
 	add := func(parts ...string) {
@@ -284,7 +284,7 @@ func (p *parser) inputs(e *element) error {
 	return p.set("inputs", list, e.off)
 }
 
-// actions collects the action elements of e and all below it.
+// actions collects the action elements in e and below it.
 func (e *element) actions(into []Action) []Action {
 	if verbs[e.name] {
 		a := Action{Primary: e.name, Attrs: map[string]string{}, Params: map[string]string{}}
@@ -382,8 +382,8 @@ func (p *parser) scalar(field string, v any) (string, error) {
 	return "", p.badField(field, "want plain values, have %s in it", Shape(v))
 }
 
-// nearFence finds a fence that holds a <directive> and has another info string than
-// the one that counts: the mistake that strangers make most.
+// nearFence finds a fence that holds a <directive> but is not ```xml. That is the most
+// common mistake of newcomers.
 func nearFence(body []byte) (int, bool) {
 	at, fence := 0, -1
 	for line := range strings.Lines(string(body)) {
@@ -392,7 +392,7 @@ func nearFence(body []byte) (int, bool) {
 		case strings.HasPrefix(text, "```") || strings.HasPrefix(text, "~~~"):
 			fence = at
 			if text == "```xml" {
-				fence = -1 // the right one, inside a longer fence: an example
+				fence = -1 // a correct fence inside a longer one is an example
 			}
 		case strings.HasPrefix(text, "<directive") && fence >= 0:
 			return fence, true

@@ -25,7 +25,7 @@ type DismissalKind string
 // The kinds of dismissals.
 const (
 	SignerRemoved DismissalKind = "removed"    // a line in .ai/allowed_signers: it ends all earlier grants
-	KeyDenied     DismissalKind = "key-denied" // a line in .ai/denied-keys: rye accepts nothing that the key signed
+	KeyDenied     DismissalKind = "key-denied" // a line in .ai/denied-keys: all signatures by the key are refused
 )
 
 // every returns the prefix of a kind's lines in all versions, and prefix the one in this

@@ -35,7 +35,7 @@ func (p *parser) readJSON() error {
 	return nil
 }
 
-// plainNumbers replaces json.Number as yamlValue spells numbers.
+// plainNumbers replaces every json.Number by an int or a float64, as in yamlValue.
 func plainNumbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:

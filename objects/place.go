@@ -6,11 +6,11 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Place returns where the value stands that path leads to: a field, then keys of
-// mappings and indices of lists ("0" is the first). Where that is not known, it is
-// the place of the nearest value around it, and at last where the metadata begins.
-// Line and column are 1-based; a column of 0 means the whole line. It costs a
-// reading of the metadata, so it is for telling people about mistakes.
+// Place returns the place of the value that path leads to: a field, then keys of
+// mappings and indices of lists ("0" is the first). If it is unknown, the result is the
+// place of the nearest value around it or, last, the beginning of the metadata. Line
+// and column are 1-based; a column of 0 means the whole line. Place parses the
+// metadata again, so use it only to report mistakes.
 func (it *Item) Place(path ...string) (line, column int) {
 	v := validator{it: it}
 	at := v.start()
@@ -28,7 +28,7 @@ func (it *Item) Place(path ...string) (line, column int) {
 	return at.line, at.col
 }
 
-// placeIn follows path down from n, as far as it goes; at is where n is named.
+// placeIn follows path down from n as far as possible; at is the place of n's name.
 func placeIn(n *yaml.Node, path []string, at mark) mark {
 	if len(path) == 0 {
 		return at

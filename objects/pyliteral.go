@@ -9,8 +9,8 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// literal reads one literal. Anything else is skipped as far as it can be told
-// and gives nonLiteral; inside brackets that is up to the next comma or bracket.
+// literal reads one literal. For anything else it returns nonLiteral; inside brackets
+// it then skips to the next comma or closing bracket.
 func (s *pyScanner) literal(depth int, inside bool) any {
 	if depth > MaxDepth {
 		s.fail(s.i, "nested deeper than %d levels", MaxDepth)
@@ -120,7 +120,8 @@ func pyNumber(text string, negative bool) any {
 	return f
 }
 
-// intBase returns 0, "look at the prefix", for 0x, 0o and 0b, else 10.
+// intBase returns 0 for a number with the prefix 0x, 0o or 0b, so that the parser looks at
+// the prefix; otherwise 10.
 func intBase(s string) int {
 	if len(s) > 1 && s[0] == '0' && strings.ContainsRune("xXoObB", rune(s[1])) {
 		return 0
@@ -165,7 +166,7 @@ func (s *pyScanner) items(depth int, closing byte) ([]any, int) {
 	}
 }
 
-// toClosing skips an expression that is no literal up to and over its bracket.
+// toClosing skips an expression that is not a literal, including its closing bracket.
 func (s *pyScanner) toClosing(start int, closing byte) {
 	for {
 		s.expression(",:")
@@ -181,8 +182,8 @@ func (s *pyScanner) toClosing(start int, closing byte) {
 	}
 }
 
-// dict reads {key: value}. Entries whose key is not a text are left out, as is
-// **unpacking; a set is not a literal here.
+// dict reads {key: value}. It leaves out **unpacking and entries whose key is not a
+// text; a set is not a literal here.
 func (s *pyScanner) dict(depth int) any {
 	start := s.i
 	s.i++
@@ -224,7 +225,7 @@ func (s *pyScanner) dict(depth int) any {
 	}
 }
 
-// strings reads one text or several in a row, which Python joins.
+// strings reads one string, or several in a row, which Python joins.
 func (s *pyScanner) strings(inside bool) any {
 	var b strings.Builder
 	open := false

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// stringInto reads one string with its prefix into b. It reports false for
-// bytes, templates and escapes by name, which are no literals of ours.
+// stringInto reads one string with its prefix into b. It returns false for bytes,
+// templates and escapes by name, which are not literals here.
 func (s *pyScanner) stringInto(b *strings.Builder) bool {
 	raw, open := false, false
 	for s.peek(0) != '"' && s.peek(0) != '\'' {
@@ -95,8 +95,8 @@ func codePoint(b *strings.Builder, digits []byte, base int) bool {
 	return true
 }
 
-// skipString goes over the string whose quote is the current byte. Whether it is
-// raw or a template follows from the letters before the quote.
+// skipString skips the string whose quote is the current byte. The letters before the
+// quote decide whether it is raw or a template.
 func (s *pyScanner) skipString() {
 	start := s.i
 	q := s.b[s.i]
@@ -150,7 +150,7 @@ func (s *pyScanner) prefix() (template, raw bool) {
 	return strings.ContainsAny(letters, "ft"), strings.Contains(letters, "r")
 }
 
-// field goes over {expression!conversion:format} of a template string.
+// field skips {expression!conversion:format} in a template string.
 func (s *pyScanner) field() {
 	start := s.i
 	if s.nest++; s.nest > MaxDepth {

@@ -8,18 +8,18 @@ import (
 	"sync"
 )
 
-// naming are the fields of an item that repeat what its path says.
+// naming matches the fields of an item that repeat a part of its path.
 var naming = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(id|name|category):([ \t]+)(["']?)([^"'#\r\n]*?)(["']?)([ \t]*(?:#.*)?\r?\n?)$`)
 })
 
-// Retitled returns an item whose metadata says the id that it is to have, where it said the
-// old one: a copy that cannot be signed is none. What has no YAML as metadata, and what says
-// something else, is returned as it is.
+// Retitled returns the item with its new id in the metadata fields that held the old one. A
+// copy with the old id could not be signed. An item without YAML metadata, or with other
+// values in these fields, is returned unchanged.
 func Retitled(it *Item, to Ref) *Item {
 	ext := path.Ext(it.Path)
 	if it.Ref.Kind != Knowledge && ext != ".yaml" && ext != ".yml" && !(ext == ".md" && bytes.HasPrefix(it.Body, []byte("---"))) {
-		return it // its metadata is no YAML
+		return it // its metadata is not YAML
 	}
 	was := map[string]string{"id": it.Ref.ID.Name(), "name": it.Ref.ID.Name(), "category": it.Ref.ID.Category()}
 	is := map[string]string{"id": to.ID.Name(), "name": to.ID.Name(), "category": to.ID.Category()}
@@ -38,8 +38,8 @@ func Retitled(it *Item, to Ref) *Item {
 	return &n
 }
 
-// metadata returns where the metadata of an entry's body stands: all of a YAML file, the
-// front matter, or else the first yaml fence.
+// metadata returns the offsets of the metadata in an entry's body: the whole of a YAML file,
+// the front matter, or else the first yaml fence.
 func metadata(it *Item) (from, to int) {
 	if ext := path.Ext(it.Path); ext == ".yaml" || ext == ".yml" {
 		return 0, len(it.Body)

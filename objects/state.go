@@ -1,6 +1,6 @@
 package objects
 
-// State is what a working item is, compared with its signature and its record.
+// State is the result of comparing a working item with its signature and its record.
 type State string
 
 // The states, as rye status prints them.
@@ -9,12 +9,12 @@ const (
 	Modified  State = "modified"
 	Unsigned  State = "unsigned"
 	Untrusted State = "untrusted"
-	Older     State = "older"    // than the newest recorded version, or there before
-	Returned  State = "returned" // it was removed with rye rm, and is back
-	Absent    State = "absent"   // recorded, and no file
+	Older     State = "older"    // an earlier version than the newest recorded one
+	Returned  State = "returned" // removed with rye rm, and present again
+	Absent    State = "absent"   // recorded, but without a file
 	Denied    State = "denied"   // by the user, or by its signer in .ai/denied
 	Legacy    State = "legacy"
 	Malformed State = "malformed"
 	Revoked   State = "revoked"
-	Drifted   State = "drift" // signed, and not what the lock pins
+	Drifted   State = "drift" // signed, but different from the lock's pin
 )

@@ -46,7 +46,7 @@ func parseVersion(s string) (v Version, ok bool) {
 	return v, true
 }
 
-// parseNumber reads digits without leading zero, below 10^9.
+// parseNumber reads a decimal number below 10^9 without a leading zero.
 func parseNumber(s string) (uint32, bool) {
 	if s == "" || len(s) > 9 || len(s) > 1 && s[0] == '0' || !digits(s) {
 		return 0, false

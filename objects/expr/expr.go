@@ -13,15 +13,15 @@ import (
 	"strings"
 )
 
-// Bounds. Texts beyond them are refused with the code limit.
+// Bounds. A text over one of them is refused with the code limit.
 const (
 	MaxDepth  = 64      // nesting of conditions and of values
 	MaxNodes  = 4096    // conditions in one tree
-	MaxText   = 1 << 20 // bytes that one expansion may give
+	MaxText   = 1 << 20 // bytes in the result of one expansion
 	maxRegexp = 1024    // bytes of a pattern
 )
 
-// Lookup finds the value of a name. The bool tells nil from absent.
+// Lookup finds the value of a name. The bool is false for an absent name.
 type Lookup func(name string) (any, bool)
 
 // Of returns a Lookup of dotted paths in data: "state.items.0.name" goes through
@@ -61,8 +61,8 @@ func Get(data any, path string) (any, bool) {
 	return data, true
 }
 
-// Text returns a value as it stands in a text: "" for nil, true or false, numbers
-// without needless digits, JSON for lists and mappings.
+// Text returns a value as text: "" for nil, true or false, numbers without needless
+// digits, JSON for lists and mappings.
 func Text(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -95,7 +95,7 @@ func Text(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// depth returns how deep v is nested, at most one more than allowed.
+// depth returns the nesting of v, at most one more than MaxDepth.
 func depth(v any) int { return depthFrom(v, 0) }
 
 func depthFrom(v any, at int) int {

@@ -29,8 +29,8 @@ type ryvosSkill struct {
 	} `toml:"prerequisites"`
 }
 
-// ryvosSkills takes each folder with a skill.toml as one package, whose entry runs the
-// skill's command.
+// ryvosSkills takes each folder with a skill.toml as one package. The entry of the package
+// runs the skill's command.
 func ryvosSkills(r *reading) {
 	for _, f := range r.tree.Files {
 		if path.Base(f.Path) != "skill.toml" || r.used[f.Path] {
@@ -85,8 +85,8 @@ func (r *reading) ryvos(f File) error {
 	return nil
 }
 
-// tool writes the tool that a skill is: its command gets the parameters as JSON on standard
-// input, and $SKILL_DIR.
+// tool returns the text of a tool for the skill. The skill's command gets the parameters as
+// JSON on standard input, and $SKILL_DIR.
 func (s *ryvosSkill) tool() (string, error) {
 	about := plain(s.Description, 500)
 	if about == "" {

@@ -13,14 +13,14 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// agentWait bounds one exchange with an agent when the context sets no earlier
-// end. An agent may ask a person to confirm, so it is long.
+// agentWait bounds one exchange with an agent, if the context has no earlier
+// deadline. It is long because an agent may ask a person to confirm.
 const agentWait = 2 * time.Minute
 
 // AgentSigner returns a signer whose private key stays in the ssh-agent that
 // listens at sock: a path, or on Windows a named pipe. The key with fingerprint
-// fp must be there now (NotFound) and be a plain Ed25519 key. Each signature opens
-// a connection of its own and is verified before it is returned.
+// fp must be there now (NotFound) and be a plain Ed25519 key. Each signature opens a
+// new connection and is verified before it is returned.
 func AgentSigner(ctx context.Context, sock string, fp objects.Fingerprint) (Signer, error) {
 	keys, err := agentKeys(ctx, sock)
 	if err != nil {
@@ -39,7 +39,7 @@ func AgentSigner(ctx context.Context, sock string, fp objects.Fingerprint) (Sign
 }
 
 // AgentKeys lists the plain Ed25519 keys that the ssh-agent at sock holds now.
-// Keys of other types, hardware's and certificates' among them, are left out.
+// It leaves out keys of other types, including hardware keys and certificates.
 func AgentKeys(ctx context.Context, sock string) ([]PublicKey, error) {
 	keys, err := agentKeys(ctx, sock)
 	if err != nil {
@@ -59,7 +59,7 @@ func AgentKeys(ctx context.Context, sock string) ([]PublicKey, error) {
 	return all, nil
 }
 
-// agentKeys lists whatever the agent holds.
+// agentKeys lists all keys that the agent holds.
 func agentKeys(ctx context.Context, sock string) (keys []*agent.Key, err error) {
 	err = askAgent(ctx, sock, func(a agent.ExtendedAgent) error {
 		if keys, err = a.List(); err != nil {

@@ -213,7 +213,7 @@ func (s *Store) deny(d Denial) error {
 		return nil
 	}
 	s.denials = slices.DeleteFunc(s.denials, func(x Denial) bool {
-		return x.Key == d.Key && x.Digest == d.Digest && x.Registry == "" // a registry's denial stays without the user's
+		return x.Key == d.Key && x.Digest == d.Digest && x.Registry == "" // a registry's own denial stays
 	})
 	s.denials = append(s.denials, d)
 	s.changed()

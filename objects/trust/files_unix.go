@@ -9,7 +9,7 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// checkPrivate refuses a private file that group or others may read.
+// checkPrivate refuses a private file that other users may access.
 func checkPrivate(path string, st fs.FileInfo) error {
 	if m := st.Mode().Perm(); m&0o077 != 0 {
 		return fault.New(fault.Auth, "load key %s: others may read it (mode %04o)", path, m).Mend("chmod 600 %s", path)
@@ -17,7 +17,7 @@ func checkPrivate(path string, st fs.FileInfo) error {
 	return nil
 }
 
-// checkKeyDir refuses a directory in which others could replace a key.
+// checkKeyDir refuses a directory where other users could replace a key.
 func checkKeyDir(dir string) error {
 	st, err := os.Stat(dir)
 	if err != nil {
@@ -29,7 +29,7 @@ func checkKeyDir(dir string) error {
 	return nil
 }
 
-// checkUnwritable refuses a file that decides about trust when others may change it.
+// checkUnwritable refuses a file that other users may write.
 func checkUnwritable(path string, m fs.FileMode) error {
 	if m&0o022 != 0 {
 		return fault.New(fault.Auth, "read %s: others may write it (mode %04o)", path, m).Mend("chmod 600 %s", path)

@@ -2,8 +2,8 @@ package trust
 
 import "io/fs"
 
-// The modes that Go reports on Windows say nothing about who may read or write a
-// file: the access list of the user's profile directory protects keys and trust.
+// The modes that Go reports on Windows do not show which users may read or write a
+// file. The access list of the user's profile directory protects keys and trust.
 
 func checkPrivate(string, fs.FileInfo) error { return nil }
 

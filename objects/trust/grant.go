@@ -30,7 +30,7 @@ type GrantKind string
 const (
 	GrantProject  GrantKind = "project"  // the user's own keys are trusted here; no value
 	GrantSigner   GrantKind = "signer"   // "<namespace> ssh-ed25519 AAAA...": the key is trusted for the namespace
-	GrantRegistry GrantKind = "registry" // "sha256:<identity> <address>": rye may contact the registry at the address
+	GrantRegistry GrantKind = "registry" // "sha256:<identity> <address>": rye may contact the registry there
 	GrantScope    GrantKind = "scope"    // "<namespace or *> sha256:<identity>": the registry decides who owns it
 	GrantOverride GrantKind = "override" // "<ref> SHA256:<key>": an item by the key may override ref
 	GrantOwner    GrantKind = "owner"    // "<uid>": the files may belong to this user

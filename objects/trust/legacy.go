@@ -8,10 +8,10 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// legacyAllowed decides about an item whose line of RYE OS is genuine and whose
-// key counts. Such a line binds neither id nor version nor time, and often not
-// the whole file; so it is refused unless the user opted in, and always where a
-// directive's words to the model are not among the bytes it covers.
+// legacyAllowed decides about an item with a genuine line of RYE OS and a trusted key.
+// Such a line binds no id, version or time, and often not the whole file. It is refused
+// unless the user opted in. It is always refused when it does not cover the text of a
+// directive for the model.
 func (e *examination) legacyAllowed() error {
 	l := e.it.Legacy
 	if !e.st.AllowLegacy() {
@@ -24,10 +24,9 @@ func (e *examination) legacyAllowed() error {
 	return nil
 }
 
-// promptCovered reports whether everything that a model is told, and everything
-// that it may do, lies within the bytes that the line covers: the <directive>
-// element in its fence, nothing below it, and no front matter that could speak
-// instead of it. Text above the fence is for people and may stand.
+// promptCovered reports whether the line covers the whole prompt and all permissions of
+// a model: the <directive> element in its fence, no text below it, and no front matter
+// that could replace it. Text above the fence is for people and is allowed.
 func promptCovered(it *objects.Item) bool {
 	before, after, found := bytes.Cut(it.Body, it.Legacy.Payload)
 	if !found || len(it.Legacy.Payload) == 0 || bytes.HasPrefix(it.Body, []byte("---")) {

@@ -13,12 +13,12 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// loggedDir holds, beside the trust store, the lists of what registries' verified logs hold
-// of keys that were retired there.
+// loggedDir is the directory beside the trust store for the lists of retired registry keys:
+// the contents by these keys in the registries' verified logs.
 const loggedDir = "logged"
 
-// KeepLogged writes the list of the files that a retired key of a registry signed and the
-// registry's verified log holds, beside the trust store at path, durably, and returns its
+// KeepLogged writes a list for a retired key of a registry beside the trust store at path,
+// durably. sums are the files by the key in the registry's verified log. It returns the list's
 // digest for BoundKey.Logged; zero for an empty list.
 func KeepLogged(path string, sums []objects.Digest) (objects.Digest, error) {
 	if len(sums) == 0 {
@@ -36,26 +36,26 @@ func KeepLogged(path string, sums []objects.Digest) (objects.Digest, error) {
 	return d, place.File(file, text, 0o600)
 }
 
-// loggedPath names a list by its digest, so that the one in use is never written over.
+// loggedPath names a list by its digest, so that a new list never overwrites the one in use.
 func loggedPath(store string, list objects.Digest) string {
 	return filepath.Join(filepath.Dir(store), loggedDir, list.Hex())
 }
 
-// keptLists are the lists that were read, by their digests. It is safe for concurrent use.
+// keptLists caches lists by their digests. It is safe for concurrent use.
 type keptLists struct {
 	mu   sync.Mutex
 	read map[objects.Digest]keptList
 }
 
-// keptList is the text of a list, or why there is none.
+// keptList is the text of a list, or the error of reading it.
 type keptList struct {
 	text []byte
 	err  error
 }
 
-// hold looks a file up in the list at path, which must have a digest. A list that is gone,
-// or is not the one that the store names, holds nothing. store is "" for a store without a
-// file, which has no lists.
+// hold looks a file up in the list at path, which must have the digest list. A missing list,
+// or one with another digest, is an error. store is "" for a store without a file, which has
+// no lists.
 func (l *keptLists) hold(store, path string, list, sum objects.Digest) (bool, error) {
 	if sum.IsZero() || list.IsZero() {
 		return false, nil

@@ -65,7 +65,7 @@ func (s *Store) listRevoked(dir string) (stamp []byte, err error) {
 		}
 		for _, l := range lists {
 			st, err := l.Info()
-			if strings.Contains(l.Name(), ".") || err != nil { // a dot marks a temporary file; namespaces have none
+			if strings.Contains(l.Name(), ".") || err != nil { // with a dot it is a temporary file
 				continue
 			}
 			if s.noteRevoked(r.Name(), l.Name()) {

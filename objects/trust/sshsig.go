@@ -21,14 +21,14 @@ import (
 //	blob    = "SSHSIG" uint32(1) string(key) string(namespace) string("") string("sha512") string(sig)
 //	message = "SSHSIG" string(namespace) string("") string("sha512") string(SHA-512 of the bytes)
 //
-// Ours are always made with sha512, and nothing else is read.
+// rye makes signatures only with sha512, and accepts no other hash.
 const (
 	sshsigMagic  = "SSHSIG"
 	sshsigHash   = "sha512"
 	sshsigBegin  = "-----BEGIN SSH SIGNATURE-----\n"
 	sshsigEnd    = "-----END SSH SIGNATURE-----"
 	sshsigColumn = 70   // of ssh-keygen
-	sshsigMax    = 4096 // bytes of armor; ours has about 300
+	sshsigMax    = 4096 // bytes of armor; rye's has about 300
 
 	// GitNamespace is the SSHSIG namespace of git commits and tags.
 	GitNamespace = "git"
@@ -65,16 +65,16 @@ func sshsigMessage(namespace string, message []byte) []byte {
 }
 
 // SignCommit signs the bytes of a git commit or tag that has no signature yet.
-// The armor goes into its gpgsig header; git verify-commit calls it good.
+// The armor goes into its gpgsig header; git verify-commit accepts it.
 func SignCommit(ctx context.Context, s Signer, unsigned []byte) (armor string, err error) {
 	return SignSSHSIG(ctx, s, GitNamespace, unsigned)
 }
 
-// VerifySSHSIG checks an armored signature of message and returns the key that
-// made it; whether that key is believed is another question. Nothing but one
-// block in exactly the form of SignSSHSIG is read (Malformed); a key that is not
-// a plain Ed25519 key is Untrusted; another namespace or a signature that does
-// not hold is Integrity. One newline after the block is allowed.
+// VerifySSHSIG verifies an armored signature of message and returns the key that made
+// it. It does not decide whether that key is trusted. The text must be one block in
+// exactly the form of SignSSHSIG (Malformed). A key that is not a plain Ed25519 key is
+// Untrusted; another namespace or an invalid signature is Integrity. One newline after
+// the block is allowed.
 func VerifySSHSIG(armor string, namespace string, message []byte) (PublicKey, error) {
 	blob, _, err := dearmor(armor)
 	if err != nil {
@@ -151,9 +151,9 @@ func enarmor(blob []byte, column int) string {
 	return b.String()
 }
 
-// dearmor returns the blob and the column at which it was wrapped. Every line but
-// the last must be of one of the lengths that programs in use produce, so that
-// one blob has one spelling per program and nothing hides in white space.
+// dearmor returns the blob and the column at which it was wrapped. All lines except the
+// last must have a length that a known program produces. So a blob has one form per
+// program, and white space can hide nothing.
 func dearmor(armor string) (blob []byte, column int, err error) {
 	bad := func(format string, args ...any) ([]byte, int, error) {
 		return nil, 0, fault.New(fault.Malformed, "ssh signature: "+format, args...)
@@ -183,7 +183,7 @@ func dearmor(armor string) (blob []byte, column int, err error) {
 	return blob, column, nil
 }
 
-// CommitSigner returns a value with the method that store.CommitSigner asks for.
+// CommitSigner returns s as a store.CommitSigner.
 func CommitSigner(s Signer) interface {
 	SignCommit(ctx context.Context, unsigned []byte) (armor string, err error)
 } {
@@ -196,9 +196,9 @@ func (c commitSigner) SignCommit(ctx context.Context, unsigned []byte) (string, 
 	return SignCommit(ctx, c.s, unsigned)
 }
 
-// AllowedSigners returns the text for git's gpg.ssh.allowedSignersFile: who may
-// have made a commit, by principal (an e-mail address or another name). Characters
-// that would make a principal a pattern, a list or a second line become "_".
+// AllowedSigners returns the text for git's gpg.ssh.allowedSignersFile: the keys that
+// may sign a commit, by principal (an e-mail address or another name). Characters that
+// would make a principal a pattern, a list or a second line become "_".
 func AllowedSigners(keys map[string]PublicKey) string {
 	var b strings.Builder
 	for _, who := range slices.Sorted(maps.Keys(keys)) {

@@ -31,10 +31,10 @@ type Signer interface {
 type Scope struct {
 	Space    objects.Space
 	Project  string         // the project's genesis id (rye.yaml "project"); "" outside a project
-	Place    string         // key of the space's directory (store/records); a grant is for Place and Project together
+	Place    string         // key of the space's directory (store/records); a grant is for both
 	Registry string         // registry identity an item was locked from ("sha256:..."); "" for own files
 	Declared *Declared      // by the project's directory; nil declares no keys
-	Pinned   objects.Digest // SHA-256 that the whole file must have by a lock or a log; zero for none. It adds no trust
+	Pinned   objects.Digest // SHA-256 of the whole file in a lock or a log; zero for none. It adds no trust
 }
 
 // binds returns the genesis id that signatures of local/* items bind in this scope; ""

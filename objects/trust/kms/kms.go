@@ -19,10 +19,10 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 )
 
-// Signer returns sv as a signer. Its key must be a plain Ed25519 key (Untrusted);
-// key services that sign a digest instead of the message (Ed25519ph) are found out
-// at the first signature, which is verified before it is returned. The public key
-// is asked for once, here.
+// Signer returns sv as a signer. Its key must be a plain Ed25519 key (Untrusted). Each
+// signature is verified before it is returned, so a key service that signs a digest
+// instead of the message (Ed25519ph) fails at the first one. Signer asks for the public
+// key once.
 func Signer(ctx context.Context, sv signature.SignerVerifier) (trust.Signer, error) {
 	pub, err := sv.PublicKey(options.WithContext(ctx))
 	if err != nil {

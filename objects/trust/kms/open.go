@@ -19,9 +19,9 @@ import (
 // maxURI bounds an address, in bytes.
 const maxURI = 2048
 
-// Open reaches the key at an address of sigstore's: name://key. What speaks to the
-// service is the program sigstore-kms-<name> on PATH, sigstore's plug-in protocol,
-// version 1; no service is linked in. The key must be a plain Ed25519 key.
+// Open opens the key at a sigstore address: name://key. It runs the program
+// sigstore-kms-<name> on PATH, which talks to the service, over version 1 of sigstore's
+// plug-in protocol; no service is linked in. The key must be a plain Ed25519 key.
 func Open(ctx context.Context, uri string) (trust.Signer, error) {
 	name, _, ok := strings.Cut(uri, "://")
 	if !ok || len(uri) > maxURI || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || name == "" {
@@ -41,8 +41,8 @@ func Open(ctx context.Context, uri string) (trust.Signer, error) {
 	return Signer(ctx, steady{sv})
 }
 
-// steady turns the panics of sigstore's client into errors: it believes that an
-// answer has the part that was asked for.
+// steady turns the panics of sigstore's client into errors. The client assumes that an
+// answer has the requested part.
 type steady struct{ signature.SignerVerifier }
 
 func (s steady) PublicKey(o ...signature.PublicKeyOption) (k crypto.PublicKey, err error) {
