@@ -111,8 +111,8 @@ func quote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// escaped is quote for a word that cannot be shown as it is: $'…' of POSIX.1-2024, in which
-// every byte that is no visible ASCII is three octal digits.
+// escaped is quote for a word with unprintable characters: $'…' from POSIX.1-2024, in which
+// every byte outside visible ASCII is three octal digits, except a line feed (\n).
 func escaped(s string) string {
 	var b strings.Builder
 	b.WriteString("$'")
@@ -133,7 +133,7 @@ func escaped(s string) string {
 	return b.String()
 }
 
-// unescaped reads what escaped wrote, behind its $', and returns what follows it.
+// unescaped reads a word from escaped, after its $', and returns the rest of the line.
 func unescaped(line string) (word, rest string) {
 	var b strings.Builder
 	for i := 0; i < len(line); i++ {
@@ -156,7 +156,7 @@ func unescaped(line string) (word, rest string) {
 	return b.String(), ""
 }
 
-// unquote reads one word that quote wrote, and returns what follows it.
+// unquote reads one word from quote, and returns the rest of the line.
 func unquote(line string) (word, rest string) {
 	var b strings.Builder
 	in := false

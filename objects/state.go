@@ -9,7 +9,7 @@ const (
 	Modified  State = "modified"
 	Unsigned  State = "unsigned"
 	Untrusted State = "untrusted"
-	Older     State = "older"    // an earlier version than the newest recorded one
+	Older     State = "older"    // older than the newest recorded version, or equal to an earlier one
 	Returned  State = "returned" // removed with rye rm, and present again
 	Absent    State = "absent"   // recorded, but without a file
 	Denied    State = "denied"   // by the user, or by its signer in .ai/denied

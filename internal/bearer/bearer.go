@@ -35,14 +35,14 @@ import (
 )
 
 const (
-	prefix    = "rye_mcp_" // so that who finds one knows what it is
+	prefix    = "rye_mcp_" // it makes a leaked token recognizable
 	grace     = 24 * time.Hour
 	maxFile   = 64 << 10
 	maxTokens = 128
 	maxName   = 32
 )
 
-// Token is what is known of a client's token.
+// Token is the kept record of a client's token.
 type Token struct {
 	Name   string  `json:"name"`
 	SHA256 string  `json:"sha256"`
@@ -50,7 +50,7 @@ type Token struct {
 	Before *Before `json:"before,omitempty"`
 }
 
-// Before is the token that a rotation replaced, which counts for another day.
+// Before is the token that a rotation replaced. It is valid for another day.
 type Before struct {
 	SHA256 string `json:"sha256"`
 	Until  string `json:"until"`
@@ -61,17 +61,17 @@ type file struct {
 	Tokens []Token `json:"tokens"`
 }
 
-// File is where tokens are kept. It need not exist.
+// File is the path of the file with the tokens. The file need not exist.
 type File string
 
-// Made is a token that was just made: the only time that it can be seen.
+// Made is a new token. It cannot be shown again later.
 type Made struct {
 	Name  string `json:"name"`
 	Token string `json:"token"`
-	Until string `json:"predecessor_until,omitempty"` // what it replaced counts until then
+	Until string `json:"predecessor_until,omitempty"` // the replaced token is valid until then
 }
 
-// Add makes a token for a client that has none; else it refuses with fault.Conflict.
+// Add makes a token for a client. A client that has one is fault.Conflict.
 func (f File) Add(ctx context.Context, name string, now time.Time) (*Made, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (f File) Add(ctx context.Context, name string, now time.Time) (*Made, error
 	})
 }
 
-// Rotate makes another token for a client. The one before counts for another day.
+// Rotate makes another token for a client. The previous one is valid for another day.
 func (f File) Rotate(ctx context.Context, name string, now time.Time) (*Made, error) {
 	made := &Made{Name: name, Token: newToken(), Until: stamp(now.Add(grace))}
 	return made, f.change(ctx, func(all []Token) ([]Token, error) {
@@ -101,7 +101,7 @@ func (f File) Rotate(ctx context.Context, name string, now time.Time) (*Made, er
 	})
 }
 
-// Remove takes a client's token away, and what it replaced. Nothing counts any more.
+// Remove removes a client's token and its predecessor. Both are invalid at once.
 func (f File) Remove(ctx context.Context, name string) error {
 	return f.change(ctx, func(all []Token) ([]Token, error) {
 		i, has := find(all, name)
@@ -112,7 +112,7 @@ func (f File) Remove(ctx context.Context, name string) error {
 	})
 }
 
-// List describes the tokens, by name.
+// List returns the records of all tokens, sorted by name.
 func (f File) List() ([]Token, error) {
 	raw, err := f.read()
 	if err != nil {
@@ -121,8 +121,8 @@ func (f File) List() ([]Token, error) {
 	return parse(raw)
 }
 
-// CheckName refuses what names no client with fault.Usage: 1 to 32 of a-z, 0-9, - and _,
-// the first a letter or a digit.
+// CheckName refuses an invalid client name with fault.Usage. A name is 1 to 32 of a-z, 0-9, -
+// and _, and begins with a letter or a digit.
 func CheckName(name string) error {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
 	if name == "" || len(name) > maxName || strings.Trim(name[:1], letters) != "" || strings.Trim(name, letters+"-_") != "" {
@@ -139,7 +139,7 @@ func find(all []Token, name string) (i int, has bool) {
 	return slices.BinarySearchFunc(all, name, func(t Token, name string) int { return cmp.Compare(t.Name, name) })
 }
 
-// change replaces the file by what f makes of it.
+// change replaces the tokens in the file by the result of do, under a lock.
 func (f File) change(ctx context.Context, do func([]Token) ([]Token, error)) error {
 	if err := os.MkdirAll(filepath.Dir(string(f)), 0o700); err != nil {
 		return fault.New(fault.Failed, "keep tokens: %w", err)
@@ -160,8 +160,8 @@ func (f File) change(ctx context.Context, do func([]Token) ([]Token, error)) err
 	return place.File(string(f), encode(all), 0o600)
 }
 
-// read returns the file as it is; nothing where there is none. One that somebody else could
-// read or write is refused with fault.Auth.
+// read returns the bytes of the file; nil for a missing one. A file that other users could
+// read or write is fault.Auth.
 func (f File) read() ([]byte, error) {
 	raw, err := place.ReadIf(string(f), maxFile, func(m fs.FileMode) error {
 		if runtime.GOOS != "windows" && m.Perm()&0o077 != 0 {
@@ -182,11 +182,11 @@ func encode(all []Token) []byte {
 	if all == nil {
 		all = []Token{}
 	}
-	raw, _ := json.Marshal(file{1, all}) // of texts: it always encodes
+	raw, _ := json.Marshal(file{1, all}) // texts always encode
 	return append(raw, '\n')
 }
 
-// parse reads what encode wrote, and refuses everything else with fault.Malformed.
+// parse is the inverse of encode. Any other text is fault.Malformed.
 func parse(raw []byte) ([]Token, error) {
 	if len(raw) == 0 {
 		return nil, nil
@@ -236,7 +236,7 @@ func newToken() string {
 	return prefix + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// digest needs no salt and no work: nobody guesses 256 random bits.
+// digest needs no salt and no slow hash: 256 random bits cannot be guessed.
 func digest(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])
@@ -244,7 +244,8 @@ func digest(token string) string {
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 
-// Door tells whose a token is, as the file says at that moment. It is safe for concurrent use.
+// Door finds the client of a token by the current content of the file. It is safe for
+// concurrent use.
 type Door struct {
 	File File
 
@@ -253,7 +254,7 @@ type Door struct {
 	all []Token
 }
 
-// Name returns whose token it is. A file that cannot be read knows nobody.
+// Name returns the client of a token. An unreadable file has no clients.
 func (d *Door) Name(token string, now time.Time) (name string, ok bool) {
 	if token == "" {
 		return "", false

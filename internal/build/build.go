@@ -13,7 +13,7 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Install is the command that puts every program, of one build, beside each other.
+// Install is the command that installs all programs, from one build, in one directory.
 const Install = "go install github.com/rye-os/rye/cmd/...@latest"
 
 // Set by the linker: make builds every program with one version and one build id.
@@ -22,7 +22,7 @@ var (
 	id      string // -X github.com/rye-os/rye/internal/build.id=...
 )
 
-// Build says which program this is. Programs serve only those of the same ID.
+// Build identifies a program. Programs serve only programs with the same ID.
 type Build struct {
 	Version string `json:"version"`
 	ID      string `json:"build_id"`
@@ -34,7 +34,7 @@ type Build struct {
 	Arch    string `json:"arch"`
 }
 
-// This returns what the linker and the go command recorded.
+// This returns the Build of this program, from the records of the linker and the go command.
 var This = sync.OnceValue(func() Build {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -44,8 +44,8 @@ var This = sync.OnceValue(func() Build {
 	return read(info, file)
 })
 
-// read makes a Build of what the go command recorded, and of the name under which this
-// file was compiled.
+// read makes a Build from the go command's record and the name under which this file was
+// compiled.
 func read(info *debug.BuildInfo, file string) Build {
 	b := Build{Version: version, ID: id, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	for _, s := range info.Settings {
@@ -70,9 +70,10 @@ func read(info *debug.BuildInfo, file string) Build {
 	return b
 }
 
-// derivedID stands in for the linker's id. A module's sum, or a commit without local
-// changes, says what a program was made of. Where neither is known, programs of one
-// checkout belong together: the name of this file tells it, unless -trimpath cut it.
+// derivedID replaces a missing linker id. A module's sum, or a commit without local
+// changes, identifies the source of a program. Without either, the programs of one
+// checkout belong together: the name of this file shows the checkout, unless -trimpath
+// cut it.
 func derivedID(b Build, sum, file string) string {
 	id := b.Version
 	if sum != "" {
@@ -94,7 +95,7 @@ func derivedID(b Build, sum, file string) string {
 // Version returns the version of this program: a tag, a pseudo-version, or "(devel)".
 func Version() string {
 	if version != "" {
-		return version // without reading the build information: every start asks
+		return version // every start calls this, so it does not read the build information
 	}
 	return This().Version
 }

@@ -10,22 +10,22 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// MaxFile bounds the file of a client, in bytes: nobody types more, and what a client keeps
-// there of its own stays far below.
+// MaxFile bounds the file of a client, in bytes. Files that people and clients write stay far
+// below it.
 const MaxFile = 8 << 20
 
-// format is a way to write values down as text. Its methods get text that values has read
-// without an error, and what they return is read again.
+// format is a text format for values. Its other methods get only text that values has read
+// without an error. Their callers read the result again.
 type format interface {
 	// values reads a text. An empty one has no members.
 	values(raw []byte) (map[string]any, error)
-	// set makes a member what v says; path leads to it. What is missing on the way is made.
+	// set sets the member at path to v. It makes missing members on the way.
 	set(raw []byte, path []string, v any) ([]byte, error)
-	// cut takes a member out that is there.
+	// cut removes an existing member.
 	cut(raw []byte, path []string) ([]byte, error)
 }
 
-// Entry returns the server that is called rye in the text of the client's file; found is false
+// Entry returns the server with the name rye in the text of the client's file; found is false
 // when there is none. A text that does not parse is fault.Malformed.
 func (c Client) Entry(raw []byte) (s Server, found bool, err error) {
 	_, entry, err := c.open(raw)
@@ -35,7 +35,7 @@ func (c Client) Entry(raw []byte) (s Server, found bool, err error) {
 	return c.read(entry), true, nil
 }
 
-// open reads a text, and returns its entry, too; nil when there is none.
+// open reads a text. It also returns the entry, or nil when there is none.
 func (c Client) open(raw []byte) (values, entry map[string]any, err error) {
 	if len(raw) > MaxFile {
 		return nil, nil, fault.New(fault.Limit, "%d bytes, at most %d", len(raw), MaxFile)
@@ -54,10 +54,9 @@ func (c Client) open(raw []byte) (values, entry map[string]any, err error) {
 	return values, entry, nil
 }
 
-// With returns the text with s as its entry. An entry that is there keeps what it says
-// besides how the server is reached (variables, time limits, what is switched off), unless
-// replace is set or it is written in a form of its own. A text that says so already comes
-// back as it is.
+// With returns the text with s as its entry. An existing entry keeps its other members
+// (variables, time limits, disabled features), unless replace is set or the entry has a form
+// that cannot be amended. A text that already has s is returned unchanged.
 func (c Client) With(raw []byte, s Server, replace bool) ([]byte, error) {
 	before, entry, err := c.open(raw)
 	if err != nil {
@@ -86,13 +85,13 @@ func (c Client) With(raw []byte, s Server, replace bool) ([]byte, error) {
 	return next, nil
 }
 
-// holds reports whether a text has s as its entry, and otherwise says what was read before.
+// holds reports whether a text has s as its entry, and the rest has its values from before.
 func (c Client) holds(next []byte, s Server, before map[string]any) bool {
 	after, entry, err := c.open(next)
 	return err == nil && entry != nil && same(c.read(entry), s) && c.restIsSame(before, after)
 }
 
-// Without returns the text without the entry. One that has none comes back as it is.
+// Without returns the text without the entry. A text that has none is returned unchanged.
 func (c Client) Without(raw []byte) ([]byte, error) {
 	before, entry, err := c.open(raw)
 	if err != nil || entry == nil {
@@ -140,10 +139,10 @@ func (c Client) amend(raw []byte, entry map[string]any, want object) (next []byt
 	return next, nil
 }
 
-// restIsSame reports whether two readings differ in the entry only.
+// restIsSame reports whether two readings differ only in the entry.
 func (c Client) restIsSame(a, b map[string]any) bool { return reflect.DeepEqual(c.rest(a), c.rest(b)) }
 
-// rest is a reading without the entry. No servers at all and an empty list of them are the same.
+// rest returns a reading without the entry. A missing list of servers equals an empty one.
 func (c Client) rest(values map[string]any) map[string]any {
 	rest := maps.Clone(values)
 	servers, _ := values[c.servers].(map[string]any)
@@ -155,8 +154,8 @@ func (c Client) rest(values map[string]any) map[string]any {
 	return rest
 }
 
-// generic returns a value as reading JSON gives it, so that values of several formats and
-// those of the table can be compared.
+// generic returns a value as if it were read from JSON, so that values from all formats and
+// from the table can be compared.
 func generic(v any) (out any) {
 	if json.Unmarshal(encode(v), &out) != nil {
 		return v
@@ -196,6 +195,6 @@ func encode(v any) []byte {
 	if e.Encode(v) != nil {
 		return nil
 	}
-	// TOML and YAML take no DEL as it is; JSON takes it escaped, too.
+	// TOML and YAML accept DEL only as an escape; JSON accepts the escape, too.
 	return bytes.ReplaceAll(bytes.TrimSpace(b.Bytes()), []byte{0x7f}, []byte(`\u007f`))
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// jsonText is JSON, and with comments set JSON as editors write it: with comments of both
-// kinds and a comma behind the last member.
+// jsonText is JSON. With comments set it is JSON as editors write it, with comments of both
+// kinds and a comma after the last member.
 type jsonText struct{ comments bool }
 
 var strict, commented = jsonText{}, jsonText{comments: true}
@@ -172,7 +172,7 @@ func (f jsonText) set(raw []byte, path []string, v any) ([]byte, error) {
 	return splice(raw, t.insert(o, l, l.text(path[found], "")+": "+l.text(v, l.member))...), nil
 }
 
-// fresh is a text with one member.
+// fresh returns a new text with one member.
 func (f jsonText) fresh(path []string, v any) string {
 	for i := len(path) - 1; i >= 0; i-- {
 		v = object{{name: path[i], value: v}}
@@ -180,12 +180,12 @@ func (f jsonText) fresh(path []string, v any) string {
 	return layout{newline: "\n", unit: "  "}.text(v, "") + "\n"
 }
 
-// layout is how an object is written.
+// layout is the layout of an object.
 type layout struct {
 	newline, unit string
 	member        string // the indentation of its members
 	brace         string // the indentation of the line on which it begins
-	lines         bool   // its members stand on lines of their own
+	lines         bool   // its members are on separate lines
 }
 
 // layout looks at an object, and at the text around it where the object does not tell.
@@ -208,7 +208,7 @@ func (t *jsonc) layout(o held) layout {
 	return l
 }
 
-// indent returns the blanks with which the line of a place begins.
+// indent returns the blanks at the beginning of the line that contains at.
 func (t *jsonc) indent(at int) string {
 	line := bytes.LastIndexByte(t.raw[:at], '\n') + 1
 	end := line
@@ -218,13 +218,13 @@ func (t *jsonc) indent(at int) string {
 	return string(t.raw[line:end])
 }
 
-// first reports whether there are only blanks before a place on its line.
+// first reports whether only blanks precede at on its line.
 func (t *jsonc) first(at int) bool {
 	line := bytes.LastIndexByte(t.raw[:at], '\n') + 1
 	return len(bytes.Trim(t.raw[line:at], " \t")) == 0
 }
 
-// text writes a value; objects with members get a line for each.
+// text writes a value. In objects each member gets a line.
 func (l layout) text(v any, indent string) string {
 	o, ok := v.(object)
 	if !ok || len(o) == 0 {
@@ -296,8 +296,8 @@ func (f jsonText) cut(raw []byte, path []string) ([]byte, error) {
 	return splice(raw, edit{at, at + 1, ""}, edit{start, end, ""}), nil
 }
 
-// gapBefore returns where the blanks begin that stand before a place: those of its line,
-// with the end of the line before, or those up to what stands before it.
+// gapBefore returns the beginning of the blanks before at on its line. If at is the first on
+// its line, they include the line feed before it.
 func (t *jsonc) gapBefore(at int) int {
 	for at > 0 && (t.raw[at-1] == ' ' || t.raw[at-1] == '\t') {
 		at--
@@ -311,13 +311,13 @@ func (t *jsonc) gapBefore(at int) int {
 	return at
 }
 
-// edit puts a text in place of a part of another.
+// edit replaces a part of a text.
 type edit struct {
 	from, to int
 	text     string
 }
 
-// splice makes edits, which do not overlap and are sorted.
+// splice applies edits, which must be sorted and must not overlap.
 func splice(raw []byte, edits ...edit) []byte {
 	var b bytes.Buffer
 	at := 0

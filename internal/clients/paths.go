@@ -5,17 +5,16 @@ import (
 	"strings"
 )
 
-// Machine is what paths depend on.
+// Machine holds the properties of a machine that paths depend on.
 type Machine struct {
-	OS     string // as runtime.GOOS says it
+	OS     string // as in runtime.GOOS
 	Home   string // absolute; "" when it is not known
 	Getenv func(string) string
 }
 
-// Paths returns where the client's file of a scope may lie, the first being where one is
-// made when there is none. For User the paths are absolute; for Project they are relative to
-// the project, and written with slashes. They are nil where the client has no such file, or
-// where nobody knows where its home is.
+// Paths returns the possible paths of the client's file in a scope; a new file is made at the
+// first. For User they are absolute. For Project they are relative to the project, with
+// slashes. The result is nil when the client has no such file, or its directory is not known.
 func (c Client) Paths(s Scope, m Machine) (paths []string) {
 	if s == Project {
 		return slices.Clone(c.project)
@@ -35,14 +34,14 @@ func (c Client) Paths(s Scope, m Machine) (paths []string) {
 	return paths
 }
 
-// path puts a directory in place of how a path of the table begins:
+// path replaces the beginning of a path in the table by a directory:
 //
 //	~               the home directory
-//	$VAR:~/x        what VAR says, where that is absolute, else ~/x
+//	$VAR:~/x        the value of VAR, if it is absolute, else ~/x
 //	@xdg            $XDG_CONFIG_HOME, else ~/.config
-//	@app            where programs of this system keep what is set: as @xdg, or
-//	                ~/Library/Application Support, or %APPDATA%
-//	@local          as @xdg, or %LOCALAPPDATA%
+//	@app            the system's directory for settings of programs: as @xdg,
+//	                ~/Library/Application Support on macOS, or %APPDATA% on Windows
+//	@local          as @xdg, or %LOCALAPPDATA% on Windows
 //
 // It returns "" when the directory is not known.
 func (m Machine) path(p string) string {
@@ -78,8 +77,8 @@ func or(a, b string) string {
 	return b
 }
 
-// variable returns a directory that the environment names; one that is relative means
-// another place wherever the client is started, so it is none.
+// variable returns a directory from the environment. It ignores a relative one, whose meaning
+// depends on the directory where the client starts.
 func (m Machine) variable(name string) string {
 	v := m.Getenv(name)
 	if strings.HasPrefix(v, "/") || m.OS == "windows" && len(v) > 2 && v[1] == ':' && (v[2] == '\\' || v[2] == '/') {
@@ -88,7 +87,7 @@ func (m Machine) variable(name string) string {
 	return ""
 }
 
-// join is filepath.Join as m's system does it.
+// join joins paths with the separator of m's system.
 func (m Machine) join(dir, rest string) string {
 	if dir == "" {
 		return ""

@@ -10,20 +10,20 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Server is what an entry tells a client: a program to start, or an address to call.
+// Server is the content of an entry: a program to start, or an address to call.
 type Server struct {
 	Command string
 	Args    []string
 
 	URL   string // of a server over HTTP; then there is no command
-	Token string // that is sent to it; see TokenVar for one that is not in the file
-	Var   string // the variable of the environment that holds the token instead
+	Token string // sent to the URL; "" when Var is set
+	Var   string // the environment variable that holds the token instead
 
-	Besides []string // what an entry that was read says in addition: names, sorted
+	Besides []string // names of the other members in an entry that was read, sorted
 }
 
-// object is a value with members in an order. Those of Usual are written where there is
-// none of that name, and stay as they are where there is.
+// object is a value with ordered members. A usual member is only a default: it is written when
+// the entry has no member of that name, and an existing one stays unchanged.
 type object []member
 
 type member struct {
@@ -32,14 +32,13 @@ type member struct {
 	usual bool
 }
 
-// shape is how a client writes a server down, where that is not command, args, url and
-// headers.
+// shape is a client's form of an entry, if it differs from command, args, url and headers.
 type shape struct {
-	before, after   object // of a program
-	command, args   string // names; "" is command and args, and args "-" puts them behind the command
-	url             string // the name of the address; "" where the client cannot call one
-	remote          object // beside an address
-	headers, bearer string // "" is headers; bearer is the member that names the token's variable
+	before, after   object // members before and after a program's
+	command, args   string // names; "" for command and args; args "-" appends them to the command
+	url             string // the name of the address; "" when the client cannot call one
+	remote          object // members before an address
+	headers, bearer string // "" for headers; bearer is the member with the name of the token's variable
 }
 
 var (
@@ -61,11 +60,11 @@ var (
 	kimi  = shape{before: object{{name: "transport", value: "stdio"}}, url: "url", remote: object{{name: "transport", value: "http"}}}
 )
 
-// launching are the members, of whatever client, that say what is started or called. An
-// entry that becomes one of the other sort loses those that it has no more.
+// launching are the members, in all clients, for the program to start or the address to call.
+// amend removes every one that the new entry does not have.
 var launching = []string{"type", "transport", "command", "cmd", "args", "url", "uri", "httpUrl", "serverUrl", "headers", "http_headers", "bearer_token_env_var"}
 
-// entry writes s down as the client wants it.
+// entry returns s in the client's form.
 func (c Client) entry(s Server) object {
 	f := c.shape
 	if s.URL != "" {
@@ -92,8 +91,8 @@ func (c Client) address(s Server) object {
 	return append(o, member{name: or(f.headers, "headers"), value: object{{name: "Authorization", value: "Bearer " + s.Token}}})
 }
 
-// CanCall returns nil where the client can be given a server over HTTP: with the token in
-// the file, or, by reference, with the name of a variable. Else it is fault.Usage.
+// CanCall returns nil when the client accepts a server over HTTP, with the token in the file
+// or, if reference is set, with the name of a variable. Otherwise it is fault.Usage.
 func (c Client) CanCall(reference bool) error {
 	if c.shape.url == "" {
 		return fault.New(fault.Usage, "%s starts servers, and calls none over HTTP by its configuration", c.Title)
@@ -105,7 +104,7 @@ func (c Client) CanCall(reference bool) error {
 	return nil
 }
 
-// read reads an entry; a member that is not there, or of another form, is empty.
+// read reads an entry. A missing member, or one of another form, is empty.
 func (c Client) read(entry map[string]any) (s Server) {
 	f := c.shape
 	text := func(v any) string { t, _ := v.(string); return t }
@@ -134,8 +133,9 @@ func (c Client) read(entry map[string]any) (s Server) {
 	return s
 }
 
-// besides returns the names of members of an entry that rye does not write, or writes with
-// another value. Two clients may share a file, so what rye writes for any of them counts.
+// besides returns the names of an entry's members that rye does not write, or writes with
+// another value. Clients may share a file, so a member that rye writes for any client is not
+// reported.
 func (c Client) besides(entry map[string]any) (names []string) {
 	own := append(c.entry(Server{Command: "rye"}), c.entry(Server{URL: "x", Var: "x"})...)
 	for name, v := range entry {
@@ -164,7 +164,7 @@ func list(v any) (all []string) {
 	return all
 }
 
-// IsRye reports whether a server is rye's: a program of that name, told to serve MCP.
+// IsRye reports whether a server is rye: a program of that name with arguments to serve MCP.
 func (s Server) IsRye() bool {
 	base := path.Base(strings.ReplaceAll(s.Command, `\`, "/"))
 	if s.URL != "" || base != "rye" && base != "rye.exe" || len(s.Args) == 0 || s.Args[0] != "mcp" {
@@ -173,8 +173,8 @@ func (s Server) IsRye() bool {
 	return len(s.Args) == 1 || s.Args[1] == "serve" || strings.HasPrefix(s.Args[1], "-")
 }
 
-// Dirs returns the directories that the arguments of a program name: the server's own
-// project, and its others.
+// Dirs returns the directories in the arguments of a program: the server's project, and
+// further ones.
 func (s Server) Dirs() (dirs []string) {
 	for i := 1; i < len(s.Args); i++ {
 		switch s.Args[i-1] {
@@ -185,8 +185,8 @@ func (s Server) Dirs() (dirs []string) {
 	return dirs
 }
 
-// same reports whether two servers are one: the same program told the same, or the same
-// address called with the same token.
+// same reports whether two servers are equal: the same program with the same arguments, or the
+// same address with the same token.
 func same(a, b Server) bool {
 	return a.Command == b.Command && strings.Join(a.Args, "\x00") == strings.Join(b.Args, "\x00") &&
 		a.URL == b.URL && a.Token == b.Token && a.Var == b.Var

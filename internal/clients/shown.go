@@ -6,8 +6,8 @@ import (
 )
 
 // Shown returns the entry in a text as JSON, a member on each line, sorted; "" when there is
-// none. What may be a secret is left out: values of variables and headers that name no
-// variable, and what an address holds besides where it leads.
+// none. It hides possible secrets: values of variables and headers, unless they are a reference
+// to a variable, and the user, password, query and fragment of an address.
 func (c Client) Shown(raw []byte) (string, error) {
 	_, entry, err := c.open(raw)
 	if err != nil || entry == nil {
@@ -23,7 +23,7 @@ func (c Client) Shown(raw []byte) (string, error) {
 	return b.String(), nil
 }
 
-// hidden stands for what is not shown.
+// hidden replaces a hidden value.
 const hidden = "(hidden)"
 
 func (c Client) veiled(entry map[string]any) map[string]any {
@@ -59,7 +59,7 @@ func (c Client) veil(v any) any {
 	return out
 }
 
-// bare is an address without user, password, query and fragment.
+// bare returns an address without user, password, query and fragment.
 func bare(text string) string {
 	text, _, _ = strings.Cut(text, "?")
 	text, _, _ = strings.Cut(text, "#")

@@ -8,42 +8,42 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// Name is what the entry is called in every client.
+// Name is the name of the entry in every client.
 const Name = "rye"
 
-// Scope is whose file an entry stands in.
+// Scope decides which file holds an entry.
 type Scope string
 
 // The scopes.
 const (
-	User    Scope = "user"    // the person's, for every directory
-	Project Scope = "project" // the project's, which colleagues share
+	User    Scope = "user"    // the user's file, for every directory
+	Project Scope = "project" // the project's file, which colleagues share
 )
 
-// Scopes are all of them, in the order in which they are shown.
+// Scopes are all scopes, in the order for display.
 var Scopes = []Scope{User, Project}
 
 // Client is a program that starts, or calls, MCP servers.
 type Client struct {
 	Name    string // as people type it: "claude-code"
-	Title   string // as it calls itself to people: "Claude Code"
-	Calls   string // as it calls itself to servers (clientInfo.name); "" where that is not known
-	Program string // that a shell would start; "" for none
-	Follows bool   // it starts servers in the directory that a person works in
+	Title   string // its name for people: "Claude Code"
+	Calls   string // its name for servers (clientInfo.name); "" when not known
+	Program string // its program on PATH; "" for none
+	Follows bool   // it starts servers in the user's working directory
 
 	format  format
 	servers string // the member that holds the servers
 	shape   shape
-	ref     string // how a text takes a variable of the environment, %s being its name; "" if it cannot
+	ref     string // the reference to an environment variable in a text, %s being its name; "" for none
 
-	user            []string // candidates for the person's file: the first that is there, or the first
-	darwin, windows []string // the same where that differs
-	project         []string // the same in a project; nil where it reads none
+	user            []string // candidates for the user's file: the first that exists, or the first
+	darwin, windows []string // the same on these systems, if different
+	project         []string // the same in a project; nil when it reads none
 }
 
-// all are the clients that rye knows. Paths and shapes are those that the clients write
-// themselves (claude, codex, gemini and opencode were asked), document, or that add-mcp 2.4.0
-// writes. ~ is the home directory; see Machine.path for the other beginnings.
+// all are the clients that rye knows. Paths and shapes come from the clients' own output
+// (claude, codex, gemini and opencode), from their documentation, or from add-mcp 2.4.0. ~ is
+// the home directory; see Machine.path for the other beginnings.
 var all = []Client{
 	{Name: "claude-code", Title: "Claude Code", Calls: "claude-code", Program: "claude", Follows: true,
 		format: strict, servers: "mcpServers", shape: claudeCode, ref: "${%s}",
@@ -116,7 +116,7 @@ var all = []Client{
 // All returns every client that rye knows.
 func All() []Client { return slices.Clone(all) }
 
-// Names returns the names of all of them.
+// Names returns the names of all clients.
 func Names() (names []string) {
 	for _, c := range all {
 		names = append(names, c.Name)
@@ -124,7 +124,7 @@ func Names() (names []string) {
 	return names
 }
 
-// Find returns the client of that name. None is fault.NotFound.
+// Find returns the client with a name. An unknown name is fault.NotFound.
 func Find(name string) (Client, error) {
 	for _, c := range all {
 		if c.Name == name {

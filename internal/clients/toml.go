@@ -12,7 +12,7 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// tomlText is TOML. An entry is a table with a header of its own.
+// tomlText is TOML. An entry is a table with its own header.
 type tomlText struct{}
 
 var tables = tomlText{}
@@ -34,8 +34,8 @@ func (tomlText) values(raw []byte) (values map[string]any, err error) {
 type statement struct {
 	path       []string // from the top of the document
 	header     bool
-	line, end  int // of the text: from the beginning of its first line to behind its last
-	value, vto int // where the value stands
+	line, end  int // offsets of its lines
+	value, vto int // offsets of its value
 }
 
 func statements(raw []byte) (all []statement, err error) {
@@ -73,7 +73,7 @@ func statements(raw []byte) (all []statement, err error) {
 	return all, nil
 }
 
-// lineEnd returns where the line after that of a place begins.
+// lineEnd returns the offset of the line after the one that contains at.
 func lineEnd(raw []byte, at int) int {
 	if n := bytes.IndexByte(raw[at:], '\n'); n >= 0 {
 		return at + n + 1
@@ -81,7 +81,7 @@ func lineEnd(raw []byte, at int) int {
 	return len(raw)
 }
 
-// below reports whether a path is another or leads to something in it.
+// below reports whether path equals in or leads to something inside it.
 func below(path, in []string) bool { return len(path) >= len(in) && slices.Equal(path[:len(in)], in) }
 
 func newline(raw []byte) string {
@@ -115,7 +115,7 @@ func (f tomlText) set(raw []byte, path []string, v any) ([]byte, error) {
 	return append(appendLines(raw[:into], line), raw[into:]...), nil
 }
 
-// add puts a table at the end, with a blank line before it.
+// add appends a table, with a blank line before it.
 func (tomlText) add(raw []byte, path []string, o object) []byte {
 	nl := newline(raw)
 	var b strings.Builder
@@ -133,8 +133,8 @@ func (tomlText) add(raw []byte, path []string, o object) []byte {
 	return appendLines(raw, b.String())
 }
 
-// appendLines puts lines at the end of a text. Where that ends without the end of a line, so
-// does what it becomes, and cutLines gives back what it was.
+// appendLines appends lines to a text. If the text has no line feed at its end, the result has
+// none either, so that cutLines restores the old text.
 func appendLines(raw []byte, lines string) []byte {
 	if nl := newline(raw); len(raw) > 0 && raw[len(raw)-1] != '\n' {
 		lines = nl + strings.TrimSuffix(lines, nl)
@@ -142,7 +142,7 @@ func appendLines(raw []byte, lines string) []byte {
 	return append(bytes.Clone(raw), lines...)
 }
 
-// cutLines is splice for edits that take out whole lines.
+// cutLines is splice for edits that remove whole lines.
 func cutLines(raw []byte, edits ...edit) []byte {
 	if n := len(edits) - 1; n >= 0 && edits[n].to == len(raw) && raw[len(raw)-1] != '\n' {
 		before := bytes.TrimSuffix(bytes.TrimSuffix(raw[:edits[n].from], []byte("\n")), []byte("\r"))
@@ -153,7 +153,7 @@ func cutLines(raw []byte, edits ...edit) []byte {
 	return splice(raw, edits...)
 }
 
-// cut takes out every statement that is about a path: a table with those in it, or one line.
+// cut removes every statement about a path: a table with the tables in it, or one line.
 func (tomlText) cut(raw []byte, path []string) ([]byte, error) {
 	all, err := statements(raw)
 	if err != nil {
@@ -177,13 +177,14 @@ func (tomlText) cut(raw []byte, path []string) ([]byte, error) {
 	return cutLines(raw, edits...), nil
 }
 
-// inOneTable reports whether a statement goes on with the table that ends at a place: what
-// stands between is taken out with it.
+// inOneTable reports whether a statement continues the table that ends at end. cut then
+// removes the text between them, too.
 func inOneTable(raw []byte, end int, s statement) bool {
 	return !s.header || len(bytes.TrimSpace(raw[end:s.line])) == 0
 }
 
-// blankBefore returns where the blank line before a line begins, if there is one.
+// blankBefore returns the offset of the blank line before a line, if there is one, or of the
+// line itself.
 func blankBefore(raw []byte, line int) int {
 	if before := bytes.TrimSuffix(bytes.TrimSuffix(raw[:line], []byte("\n")), []byte("\r")); len(before) < line {
 		if n := len(before); n == 0 || raw[n-1] == '\n' {
@@ -202,7 +203,7 @@ func tomlKey(name string) string {
 	return name
 }
 
-// tomlValue writes a value; a string of JSON is one of TOML.
+// tomlValue writes a value. A JSON string is also a TOML string.
 func tomlValue(v any) string {
 	o, ok := v.(object)
 	if !ok {

@@ -8,9 +8,9 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// yamlText is YAML whose mappings, as far as the entry lies in them, are blocks: a line for
-// each name, what belongs to it indented. It is read by the rules of rye's own files, so one
-// with anchors or tags is refused.
+// yamlText is YAML in which the mappings around the entry are blocks: a line for each name,
+// with its value indented. The rules of rye's own files apply, so anchors and tags are
+// refused.
 type yamlText struct{}
 
 var block = yamlText{}
@@ -25,15 +25,15 @@ func (yamlText) values(raw []byte) (map[string]any, error) {
 
 // row is one line.
 type row struct {
-	from, to int // with its end
+	from, to int // offsets, including the line feed
 	indent   int
-	text     string // without blanks around it
+	text     string // without surrounding blanks
 }
 
-// says reports whether the line is more than a blank or a comment.
+// says reports whether the line is neither blank nor a comment.
 func (r row) says() bool { return r.text != "" && r.text[0] != '#' }
 
-// item reports whether the line begins an item of a list, which may stand as far left as the
+// item reports whether the line begins a list item, which may have the same indentation as the
 // name of the list.
 func (r row) item() bool { return r.text == "-" || strings.HasPrefix(r.text, "- ") }
 
@@ -47,7 +47,7 @@ func rows(raw []byte) (all []row) {
 	return all
 }
 
-// span is the rows of a name: its own, and those of its value. The last one says something.
+// span is the range of rows for a name and its value. The last one is not blank.
 type span struct{ first, end int }
 
 // named finds the row of a name among rows[from:end], at an indentation.
@@ -82,7 +82,7 @@ func keyIs(text, name string) bool {
 	return false
 }
 
-// childIndent is how far the names in a mapping stand to the right.
+// childIndent returns the indentation of the names in a mapping.
 func childIndent(all []row, s span) int {
 	for _, r := range all[s.first+1 : s.end] {
 		if r.says() {
@@ -92,7 +92,7 @@ func childIndent(all []row, s span) int {
 	return all[s.first].indent + 2
 }
 
-// find follows a path as far as there are rows for it.
+// find follows a path as far as it has rows.
 func find(all []row, path []string) (s span, indent, found int) {
 	s = span{-1, len(all)}
 	for found < len(path) {
@@ -127,7 +127,7 @@ func (f yamlText) set(raw []byte, path []string, v any) ([]byte, error) {
 	return append(appendLines(raw[:at], text), raw[at:]...), nil
 }
 
-// opened takes the {} of an empty mapping away, so that names can follow on lines of their own.
+// opened removes the {} of an empty mapping, so that names can follow on separate lines.
 func opened(raw []byte, r row, nl string) (edit, bool) {
 	line := raw[r.from:r.to]
 	i := bytes.Index(line, []byte(": {}"))
@@ -153,7 +153,7 @@ func (yamlText) cut(raw []byte, path []string) ([]byte, error) {
 	return cutLines(raw, edits...), nil
 }
 
-// lonely reports whether a span is all that a mapping says.
+// lonely reports whether a span is the only content of a mapping.
 func lonely(all []row, over, s span) bool {
 	for i := over.first + 1; i < over.end; i++ {
 		if all[i].says() && (i < s.first || i >= s.end) {
@@ -163,7 +163,7 @@ func lonely(all []row, over, s span) bool {
 	return true
 }
 
-// yamlLines writes a name and its value; a value of JSON is one of YAML.
+// yamlLines writes a name and its value. A JSON value is also a YAML value.
 func yamlLines(indent int, nl, name string, v any) string {
 	head := strings.Repeat(" ", indent) + name + ":"
 	o, ok := v.(object)

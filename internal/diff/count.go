@@ -2,7 +2,7 @@ package diff
 
 import "fmt"
 
-// Count says in words how many lines two texts differ in.
+// Count returns the numbers of removed and added lines between two texts, in words.
 func Count(old, now string) string {
 	gone, come := 0, 0
 	for _, l := range Lines(old, now) {

@@ -8,18 +8,18 @@ import (
 	anchored "github.com/rogpeppe/go-internal/diff"
 )
 
-// What is compared at most, of both texts together: 1 to 2 seconds and 300 MB for texts
-// without a common line. An item has 8 MiB.
+// Bounds of a comparison, for both texts together. At the bounds, texts without a common line
+// take 1 to 2 seconds and 300 MB. An item has at most 8 MiB.
 const (
 	maxBytes = 32 << 20
 	maxLines = 1 << 20
 )
 
 // Lines compares two texts and returns hunks in the unified format, as patch(1) reads
-// them, without newlines; nothing when the texts are equal. Texts of more than 32 MiB
-// or 1,048,576 lines together are not compared: then every line of the old one goes and
-// every line of the new one comes, and the list ends after as many lines, with a line
-// that says how many are left out. So a list that is short leaves out nothing.
+// them, without newlines; nil when the texts are equal. Texts of more than 32 MiB or
+// 1,048,576 lines together are not compared: the result removes every old line and adds
+// every new one. It stops after 1,048,576 lines, and a last line states how many are
+// missing. So a shorter list is complete.
 func Lines(old, now string) []string {
 	switch {
 	case old == now:
@@ -31,13 +31,13 @@ func Lines(old, now string) []string {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")[3:] // without the names of files
 	for i, l := range lines {
 		if strings.HasPrefix(l, "@@") {
-			lines[i] = strings.ReplaceAll(l, ",1 ", " ") // of one line the count goes without saying
+			lines[i] = strings.ReplaceAll(l, ",1 ", " ") // a count of one line is omitted
 		}
 	}
 	return lines
 }
 
-// everything lists texts as one hunk, up to maxLines lines of them.
+// everything lists two texts as one hunk, at most maxLines lines.
 func everything(old, now string) []string {
 	out := []string{""}
 	count := func(op, text string) (n int) {

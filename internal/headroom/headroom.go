@@ -8,13 +8,13 @@
 // only pages that are used cost anything.
 package headroom
 
-// room is what a command needs at its deepest, in bytes; stacks are powers of two.
+// room is the deepest stack that a command needs, in bytes; stacks are powers of two.
 const room = 24 << 10
 
 func init() { reserve(false) }
 
-// reserve has a frame of room bytes, which the stack is made to fit when it is called.
-// They are touched only when it is asked to use them, which it never is.
+// reserve has a frame of room bytes, so a call makes the stack grow to fit it. It touches
+// the bytes only if use is set, which never happens.
 //
 //go:noinline
 func reserve(use bool) {

@@ -8,8 +8,8 @@ import (
 )
 
 // special names address ranges that are not the public Internet, from the IANA
-// registries of special-purpose addresses, with two that clouds use for metadata.
-// IPv6 is the other way round: what is not global unicast is refused, below.
+// registries of special-purpose addresses, with two that clouds use for metadata. For
+// IPv6, Special also refuses every address that is not global unicast.
 var special = []struct{ prefix, says string }{
 	{"0.0.0.0/8", "this machine"}, {"127.0.0.0/8", "loopback"}, {"10.0.0.0/8", "private"}, {"172.16.0.0/12", "private"},
 	{"192.168.0.0/16", "private"}, {"100.64.0.0/10", "shared (carrier NAT)"}, {"169.254.169.254/32", "cloud metadata"},
@@ -28,8 +28,8 @@ var (
 	global = netip.MustParsePrefix("2000::/3")
 )
 
-// Special says what kind of address a is when it is not a public one, and "" when
-// it is. IPv4 inside IPv6 (mapped, NAT64) is judged as what it stands for.
+// Special returns the kind of an address that is not public, and "" for a public one.
+// IPv4 inside IPv6 (mapped, NAT64) is treated as the IPv4 address.
 func Special(a netip.Addr) string {
 	a = a.Unmap().WithZone("")
 	if nat64.Contains(a) {
@@ -47,9 +47,9 @@ func Special(a netip.Addr) string {
 	return ""
 }
 
-// Numeric reports whether a host would be read as an IPv4 address by some and as a
-// name by others: its last label is a number (127.1, 0x7f000001, 2130706433), as
-// the URL standard puts it.
+// Numeric reports whether the last label of a host is a number (127.1, 0x7f000001,
+// 2130706433), as the URL standard defines it. Some programs read such a host as an
+// IPv4 address, others as a name.
 func Numeric(host string) bool {
 	host = strings.TrimSuffix(host, ".")
 	last := strings.ToLower(host[strings.LastIndexByte(host, '.')+1:])
@@ -69,9 +69,9 @@ func Numeric(host string) bool {
 	return false
 }
 
-// Inside says why a host, a name or an address as a URL has it, is of this machine, of its
-// network or of its cloud, and "" when it seems to be public. Where a name leads is only
-// known once it is resolved: Special judges that.
+// Inside returns why a host belongs to this machine, its network or its cloud, and "" when it
+// seems to be public. host is a name or an address from a URL. Call Special for the addresses
+// of a name after resolving it.
 func Inside(host string) string {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	if a, err := netip.ParseAddr(host); err == nil {
@@ -79,7 +79,7 @@ func Inside(host string) string {
 	}
 	switch {
 	case Numeric(host):
-		return "ambiguous" // neither a name nor an address as addresses are written
+		return "ambiguous" // neither a name nor an address in the usual form
 	case !strings.Contains(host, "."):
 		return "local"
 	}
@@ -91,6 +91,6 @@ func Inside(host string) string {
 	return ""
 }
 
-// inside are the names that no public server answers for: RFC 6761, 6762, 8375, and
+// inside are the suffixes of names without public servers: RFC 6761, 6762, 8375, and
 // .internal, which ICANN reserved for private use in 2024.
 var inside = []string{".localhost", ".local", ".internal", ".home.arpa"}

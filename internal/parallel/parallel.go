@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Each calls f for every index below n, on all processors at once, until one call
-// fails or ctx ends. It returns when no call runs any more, with the first error, or
-// the context's cause. f is called for no index twice; results belong into a slice, each at
-// its own index, which needs no lock.
+// Each calls f for every index below n, on all processors at once, until one call fails
+// or ctx ends. It returns after all calls have ended, with the first error or the
+// context's cause. f is called at most once for an index, so it can store a result in a
+// slice at this index without a lock.
 func Each(ctx context.Context, n int, f func(i int) error) error {
 	return Chunks(ctx, n, 1, f)
 }
 
-// Chunks is Each for calls that are soon done: a processor takes chunk of them, which
-// follow one another, at a time. What fills no second chunk is done on one processor.
+// Chunks is Each for short calls: a processor takes chunk consecutive calls at a time. If
+// n is not more than chunk, one processor makes all calls.
 func Chunks(ctx context.Context, n, chunk int, f func(i int) error) error {
 	g, within := errgroup.WithContext(ctx)
 	var next atomic.Int64

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// SameDevice reports whether a directory that was looked at lies on the file system of the
-// one above it.
+// SameDevice reports whether the directory dir is on the same file system as above, the
+// directory that contains it.
 func SameDevice(dir fs.FileInfo, above string) bool {
 	up, err := os.Stat(above)
 	if err != nil {

@@ -2,6 +2,6 @@ package place
 
 import "io/fs"
 
-// SameDevice is true: a path on Windows begins with the one volume that it lies on,
-// unless a volume was mounted in a folder, which only an administrator does.
+// SameDevice returns true: a path on Windows begins with its volume, unless a volume is
+// mounted in a folder, which only an administrator can do.
 func SameDevice(fs.FileInfo, string) bool { return true }

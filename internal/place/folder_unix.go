@@ -14,16 +14,16 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Folder is a directory that somebody else may have made, opened for reading several files
-// right in it. It holds one descriptor: what a file costs is to open, to look, to read and
-// to close it, and nothing that was put in the directory's place meanwhile is met.
+// Folder is a directory that another user may have made, opened to read several files directly
+// in it. It holds one descriptor, so a file costs four system calls (open, stat, read, close).
+// A replacement of the directory meanwhile has no effect.
 type Folder struct {
 	fd   int
 	name string
 }
 
-// OpenFolder opens a directory, which must be no link to one (fault.Malformed). One that
-// is not there is fs.ErrNotExist.
+// OpenFolder opens a directory. A link to one is fault.Malformed; a missing one is
+// fs.ErrNotExist.
 func OpenFolder(dir string) (Folder, error) {
 	fd, err := Retry(func() (int, error) {
 		return unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -37,11 +37,11 @@ func OpenFolder(dir string) (Folder, error) {
 	return Folder{fd, dir}, nil
 }
 
-// Name is the directory's path, as it was opened.
+// Name returns the directory's path, as given to OpenFolder.
 func (f Folder) Name() string { return f.name }
 
-// Read returns the bytes of a file right in the folder, at most limit of them (fault.Limit).
-// A link is not followed: it is no regular file (fault.Malformed).
+// Read returns the bytes of a file directly in the folder, at most limit of them (fault.Limit).
+// It does not follow a link, which is fault.Malformed like anything but a regular file.
 func (f Folder) Read(name string, limit int64) ([]byte, error) {
 	fd, path, err := f.open(name)
 	if err != nil {

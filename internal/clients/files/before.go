@@ -13,17 +13,18 @@ import (
 	"github.com/rye-os/rye/internal/place"
 )
 
-// What a file was before rye first wrote it is kept in the state directory, so that it comes
-// back byte for byte: <client>-<scope>-<key>.before holds its bytes, and .none says that there
-// was no file. The key is the beginning of the SHA-256 of the path. What was there is
-// nobody else's to read: the files of clients hold logins.
+// Before rye first writes a file, it keeps the original in the state directory, to restore it
+// byte for byte. <client>-<scope>-<key>.before holds the bytes; .none means that there was no
+// file. The key is the beginning of the SHA-256 of the path. Other users must not read these
+// copies, because the files of clients hold logins.
 
 func (h *Host) kept(f file, as string) string {
 	sum := sha256.Sum256([]byte(filepath.Join(f.base, f.name)))
 	return filepath.Join(h.State, "clients", fmt.Sprintf("%s-%s-%x.%s", f.client.Name, f.scope, sum[:6], as))
 }
 
-// keep remembers what a file is before it is written. raw is nil where there is none.
+// keep keeps the original of a file before rye first writes it. raw is nil when there is no
+// file.
 func (h *Host) keep(f file, raw []byte) error {
 	for _, as := range []string{"before", "none"} {
 		if _, err := os.Lstat(h.kept(f, as)); err == nil {
@@ -36,8 +37,7 @@ func (h *Host) keep(f file, raw []byte) error {
 	return place.File(h.kept(f, "before"), raw, 0o600)
 }
 
-// copyOf keeps the bytes of a file of which an entry of somebody else is replaced, and
-// returns where.
+// copyOf keeps a copy of a file whose foreign entry is replaced, and returns its path.
 func (h *Host) copyOf(f file, raw []byte) (path string, err error) {
 	for n := 1; ; n++ {
 		path = h.kept(f, fmt.Sprintf("copy%d", n))
@@ -53,9 +53,9 @@ func (h *Host) copyOf(f file, raw []byte) (path string, err error) {
 	}
 }
 
-// before returns what a file is to become when the entry goes. Where nothing but the entry
-// changed since rye first wrote it, that is what it was then (none when there was no file);
-// else it is the text without the entry.
+// before returns the new text of a file when the entry is removed. If nothing except the entry
+// changed since rye first wrote the file, that is the original (none is true when there was no
+// file). Otherwise it is the current text without the entry.
 func (h *Host) before(f file, raw []byte) (text []byte, none bool, err error) {
 	if text, err = f.client.Without(raw); err != nil {
 		return nil, false, err
@@ -71,7 +71,7 @@ func (h *Host) before(f file, raw []byte) (text []byte, none bool, err error) {
 		}
 		none = true
 	} else if err != nil {
-		return text, false, nil // it is a help, not more
+		return text, false, nil // the original is optional
 	}
 	if again, err := f.client.With(old, server, false); err != nil || !bytes.Equal(again, raw) {
 		return text, false, nil
@@ -79,7 +79,7 @@ func (h *Host) before(f file, raw []byte) (text []byte, none bool, err error) {
 	return old, none, nil
 }
 
-// forget takes away what was kept of a file, but for copies.
+// forget removes the kept original of a file. Copies stay.
 func (h *Host) forget(f file) {
 	os.Remove(h.kept(f, "before"))
 	os.Remove(h.kept(f, "none"))

@@ -12,18 +12,18 @@ import (
 	"github.com/rye-os/rye/internal/place"
 )
 
-// file is the file of a client in one scope. What is read and written is at name below base,
-// where no link is on the way any more: a link that people put there, as with a repository of
-// dotfiles, was followed as long as it stays in the home directory, or in the project.
+// file is the file of a client in one scope. rye reads and writes it at name below base, a
+// path without links. Links of the user, as with a repository of dotfiles, were followed
+// inside the home directory or the project.
 type file struct {
 	client clients.Client
 	scope  clients.Scope
-	path   string // as the client spells it
+	path   string // the path that the client uses
 	base   string
 	name   string
 }
 
-// file finds the client's file of a scope: the first that is there, or where it would be.
+// file finds the client's file in a scope: the first that exists, or the first possible one.
 func (h *Host) file(c clients.Client, scope clients.Scope) (file, error) {
 	paths := c.Paths(scope, h.Machine)
 	switch {
@@ -62,7 +62,7 @@ func (h *Host) settled(f file) (file, error) {
 		return file{}, fault.New(fault.Failed, "look at %s: %w", top, err)
 	}
 	if err := place.Mine(base); f.scope == clients.User && err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return file{}, err // what sudo would leave in somebody's home is root's
+		return file{}, err // under sudo the new file in a user's home would belong to root
 	}
 	real, err := place.Resolve(f.path)
 	if err != nil {
@@ -87,8 +87,9 @@ func within(dir, path string) bool {
 	return err == nil && filepath.IsLocal(rel) && rel != "."
 }
 
-// read returns the bytes of the file; nil when there is none. One of somebody else is
-// fault.Auth, one that is too large fault.Limit, and what is no file fault.Malformed.
+// read returns the bytes of the file; nil when there is none. A file of another user is
+// fault.Auth, one that is too large is fault.Limit, and anything but a regular file is
+// fault.Malformed.
 func (f file) read() ([]byte, error) {
 	path := filepath.Join(f.base, f.name)
 	raw, err := place.Read(path, clients.MaxFile)
@@ -104,9 +105,9 @@ func (f file) read() ([]byte, error) {
 	return raw, err
 }
 
-// write puts a text in place of the file, or makes it. Mode and group stay; with secret set
-// nobody else reads it. Whatever was put on the way meanwhile, nothing outside of base is
-// written.
+// write replaces the file's text, or makes the file. Mode, owner and group stay; with secret
+// set, no other user can read the file. It never writes outside base, even if another process
+// adds links meanwhile.
 func (f file) write(text []byte, secret bool) error {
 	root, err := os.OpenRoot(f.base)
 	if err == nil {
@@ -154,13 +155,13 @@ func (f file) replace(root *os.Root, text []byte, secret bool) error {
 	return nil
 }
 
-// tempName is where a text is written before it takes the file's name. There is one, so
-// that what a killed process left is swept up by the next.
+// tempName is the temporary name of a new text. There is only one, so that the next process
+// removes the rest of a killed one.
 const tempName = ".rye-tmp-client"
 
 func writeNew(root *os.Root, name string, text []byte, mode fs.FileMode, like fs.FileInfo) error {
 	out, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) { // of a process that was killed: the lock says that none of now has it
+	if errors.Is(err, fs.ErrExist) { // left by a killed process: under the lock no other one uses it
 		if err = root.Remove(name); err == nil {
 			out, err = root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		}
@@ -181,7 +182,7 @@ func writeNew(root *os.Root, name string, text []byte, mode fs.FileMode, like fs
 	return errors.Join(err, out.Close())
 }
 
-// remove takes the file away, and the directory that holds it, where it is empty then.
+// remove removes the file, and then its directory if that is empty.
 func (f file) remove() error {
 	root, err := os.OpenRoot(f.base)
 	if err == nil {
@@ -192,13 +193,13 @@ func (f file) remove() error {
 		return fault.New(fault.Failed, "remove %s: %w", f.path, err)
 	}
 	if dir := filepath.Dir(f.name); dir != "." {
-		root.Remove(dir) // which fails where there is something in it
+		root.Remove(dir) // fails if it is not empty
 	}
 	return place.Sync(f.base)
 }
 
-// inRepository returns the repository in whose working tree the file lies, or "": a token in
-// it would be published with it.
+// inRepository returns the repository that has the file in its working tree, or "". A push
+// would publish a token in such a file.
 func (f file) inRepository() string {
 	for dir := filepath.Dir(filepath.Join(f.base, f.name)); ; dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// keepGroup gives a new file the group of the one that it replaces.
+// keepGroup gives a new file the owner and the group of the file that it replaces.
 func keepGroup(f *os.File, like fs.FileInfo) error {
 	if like == nil {
 		return nil

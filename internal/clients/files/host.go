@@ -13,40 +13,40 @@ import (
 	"github.com/rye-os/rye/internal/clients"
 )
 
-// Host is the machine and the person for whom clients are told of rye.
+// Host is the machine and the user whose clients rye configures.
 type Host struct {
 	clients.Machine
-	Project string // whose files are meant by clients.Project; "" for none
-	State   string // where the lock lies, and what files were before
+	Project string // the directory for clients.Project; "" for none
+	State   string // the directory for the lock and the originals of files
 
 	Rye    string                                            // the path by which a client of this user starts rye
-	Dir    func(dir string) (project bool)                   // whether a project is found from a directory
-	Lookup func(name string) string                          // where a shell finds a program; "" for nowhere
-	Ask    func(context.Context, rye.Question) (bool, error) // nil: nobody can be asked
+	Dir    func(dir string) (project bool)                   // whether a directory is in a project
+	Lookup func(name string) string                          // the path where a shell finds a program; "" for none
+	Ask    func(context.Context, rye.Question) (bool, error) // asks the user; nil: no one can answer
 }
 
 // The states of an entry.
 const (
-	Absent  = "absent"  // the client does not know rye
-	Known   = "known"   // it knows this rye
-	Stale   = "stale"   // it knows a rye that is another one, or a directory that is no project any more
-	Other   = "other"   // what it knows as rye is something else
-	Unknown = "unknown" // its file cannot be read
+	Absent  = "absent"  // the client has no entry for rye
+	Known   = "known"   // the entry is for this rye
+	Stale   = "stale"   // the entry is for another rye, or for a directory that is no longer a project
+	Other   = "other"   // the entry with the name rye is for something else
+	Unknown = "unknown" // the file cannot be read
 )
 
-// State is what a client has in one scope.
+// State is the state of a client's entry in one scope.
 type State struct {
 	Client string        `json:"client"`
 	Title  string        `json:"title"`
 	Scope  clients.Scope `json:"scope"`
 	Path   string        `json:"path"`
 	State  string        `json:"state"`
-	Text   string        `json:"text,omitempty"` // why it is stale, or what is there
+	Text   string        `json:"text,omitempty"` // the reason for the state, or the content of the entry
 	Found  bool          `json:"found"`          // the client is on this machine
 }
 
-// permit refuses a caller that is not the person at the terminal: what is written is started
-// by other programs, on their own, outside of every sandbox.
+// permit refuses a caller that is not the person at the terminal: other programs start the
+// command in an entry by themselves, outside every sandbox.
 func permit(c rye.Caller) error {
 	if err := c.May("mcp.install", time.Now()); err != nil || !c.IsPerson() {
 		return fault.New(fault.Denied, "only a person tells MCP clients what to start, and %s is none", c.Who()).
@@ -55,8 +55,8 @@ func permit(c rye.Caller) error {
 	return nil
 }
 
-// States says what every client has in every scope, those that are not on this machine too.
-// A scope that has no place here is left out.
+// States returns the state of every client in every scope, including clients that are not on
+// this machine. It leaves out a scope without a file path.
 func States(c rye.Caller, h *Host) (all []State, err error) {
 	if err := permit(c); err != nil {
 		return nil, err
@@ -99,7 +99,8 @@ func state(h *Host, f file) State {
 	return s
 }
 
-// stale says why a server is not the rye that is running, for a directory that it serves.
+// stale returns why a server is not the running rye, or which directory it serves in vain; ""
+// for a current entry.
 func stale(h *Host, scope clients.Scope, s clients.Server) string {
 	switch {
 	case !filepath.IsAbs(s.Command) && s.Command != "rye" && s.Command != "rye.exe":
@@ -127,8 +128,8 @@ func sameFile(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(ai, bi)
 }
 
-// found reports whether there is anything of the client on this machine: its file, the
-// directory that holds it, unless that is the home directory or a shared one, or its program.
+// found reports whether the client seems to be on this machine: its program exists, or its
+// file, or the directory of that file. The home directory and the root do not count.
 func (f file) found(h *Host) bool {
 	if f.client.Program != "" && h.Lookup(f.client.Program) != "" {
 		return true

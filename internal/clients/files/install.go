@@ -19,26 +19,25 @@ import (
 type Request struct {
 	Client clients.Client
 	Scope  clients.Scope
-	Server clients.Server // that it is told of
-	Force  bool           // an entry of that name that is not rye's goes, too
+	Server clients.Server // the server for the entry
+	Force  bool           // replaces a foreign entry of that name without a question
 	DryRun bool
 }
 
-// Report says what became of it.
+// Report is the result of a Request.
 type Report struct {
 	Client  string        `json:"client"`
 	Scope   clients.Scope `json:"scope"`
 	Path    string        `json:"path"`
 	Status  string        `json:"status"`            // installed, updated, unchanged, removed or absent
-	Changes []string      `json:"changes,omitempty"` // of the entry, as lines of a diff; secrets are hidden
-	Copy    string        `json:"copy,omitempty"`    // of the file in which an entry of somebody else was
+	Changes []string      `json:"changes,omitempty"` // to the entry, as lines of a diff; secrets are hidden
+	Copy    string        `json:"copy,omitempty"`    // path of the copy, if a foreign entry was replaced
 	DryRun  bool          `json:"dry_run,omitempty"`
 }
 
-// Install writes the entry of rye into the client's file. An entry that is not rye's is
-// replaced when a person agrees, and a copy of the file is kept. A text that does not parse
-// is refused (fault.Malformed), and so is a token in a file that a repository publishes
-// (fault.Denied).
+// Install writes the entry of rye into the client's file. It replaces a foreign entry if a
+// person agrees, and keeps a copy of the file. It refuses a text that does not parse
+// (fault.Malformed), and a token in a file of a project or a repository (fault.Denied).
 func Install(ctx context.Context, c rye.Caller, h *Host, q Request) (*Report, error) {
 	return change(ctx, c, h, q, func(f file, raw []byte, e entry) (result, error) {
 		if err := mayHold(f, q.Server); err != nil {
@@ -55,8 +54,8 @@ func Install(ctx context.Context, c rye.Caller, h *Host, q Request) (*Report, er
 	})
 }
 
-// Uninstall takes the entry out again. What the file was before rye first wrote it comes
-// back, byte for byte, where nothing else has changed since.
+// Uninstall removes the entry. If nothing else has changed since rye first wrote the file, it
+// restores the original byte for byte.
 func Uninstall(ctx context.Context, c rye.Caller, h *Host, q Request) (*Report, error) {
 	return change(ctx, c, h, q, func(f file, raw []byte, e entry) (result, error) {
 		if !e.found {
@@ -67,26 +66,26 @@ func Uninstall(ctx context.Context, c rye.Caller, h *Host, q Request) (*Report, 
 	})
 }
 
-// entry is what a client knows as rye.
+// entry is a client's entry with the name rye.
 type entry struct {
 	server  clients.Server
 	found   bool
-	foreign bool // it is not rye's
+	foreign bool // the entry is not rye's
 }
 
-// result is what a file is to become.
+// result is the new content of a file.
 type result struct {
 	text   []byte
-	none   bool // no file
+	none   bool // the file is to be removed
 	status string
-	last   bool // rye has nothing in it then
+	last   bool // the file then has no entry of rye
 }
 
-// tries is how often a file is read anew that another program wrote meanwhile.
+// tries bounds how often a file is read while another program keeps writing it.
 const tries = 5
 
-// change reads a file, works out what it is to become, and writes that, unless another
-// program wrote it meanwhile: then it begins anew.
+// change reads a file, lets work compute its new content, and writes that. If another program
+// wrote the file meanwhile, it starts again.
 func change(ctx context.Context, c rye.Caller, h *Host, q Request, work func(file, []byte, entry) (result, error)) (*Report, error) {
 	if err := permit(c); err != nil {
 		return nil, err
@@ -115,7 +114,7 @@ func about(err error, f file) error {
 	return fault.Wrap(err, "%s", f.path)
 }
 
-// once is one try. A person is asked without the lock: an answer takes its time.
+// once is one try. It asks a person without holding the lock, because an answer takes time.
 func once(ctx context.Context, h *Host, f file, q Request, work func(file, []byte, entry) (result, error)) (rep *Report, done bool, err error) {
 	raw, err := f.read()
 	if err != nil {
@@ -145,7 +144,7 @@ func once(ctx context.Context, h *Host, f file, q Request, work func(file, []byt
 	return h.commit(ctx, f, q, raw, e, out, rep)
 }
 
-// commit writes a file, if it still is what was read.
+// commit writes a file, if its bytes have not changed since they were read.
 func (h *Host) commit(ctx context.Context, f file, q Request, raw []byte, e entry, out result, rep *Report) (*Report, bool, error) {
 	dir := filepath.Join(h.State, "clients")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -180,7 +179,7 @@ func (h *Host) commit(ctx context.Context, f file, q Request, raw []byte, e entr
 	return rep, true, err
 }
 
-// look reads the entry that is there.
+// look reads the existing entry.
 func look(f file, raw []byte, q Request) (e entry, err error) {
 	e.server, e.found, err = f.client.Entry(raw)
 	sameAddress := e.server.URL != "" && (q.Server.URL == "" && q.Server.Command == "" || e.server.URL == q.Server.URL)
@@ -188,13 +187,13 @@ func look(f file, raw []byte, q Request) (e entry, err error) {
 	return e, err
 }
 
-// laden reports whether the entry of a project's file says more than rye would: a clone can
-// carry one that starts rye with variables, or in a directory, of its author's.
+// laden reports whether the entry in a project's file has members that rye does not write. A
+// cloned project can have an entry that starts rye with its author's variables or directory.
 func laden(scope clients.Scope, s clients.Server) bool {
 	return scope == clients.Project && len(s.Besides) > 0
 }
 
-// mayHold refuses a token where others would read it.
+// mayHold refuses a token in a file that other people would read.
 func mayHold(f file, s clients.Server) error {
 	if s.Token == "" {
 		return nil
@@ -210,7 +209,7 @@ func mayHold(f file, s clients.Server) error {
 	return nil
 }
 
-// agree asks a person whether an entry that is not rye's may go.
+// agree asks a person whether rye may replace or remove a foreign entry.
 func agree(ctx context.Context, h *Host, f file, q Request, rep *Report) error {
 	verb := "install"
 	if rep.Status == "removed" {
@@ -239,7 +238,7 @@ func agree(ctx context.Context, h *Host, f file, q Request, rep *Report) error {
 	return err
 }
 
-// shown is the entry in a text, for people.
+// shown returns the entry in a text, for people; "" when it cannot be read.
 func shown(c clients.Client, raw []byte) string {
 	text, err := c.Shown(raw)
 	if err != nil {
