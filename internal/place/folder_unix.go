@@ -51,8 +51,7 @@ func (f Folder) Read(name string, limit int64) ([]byte, error) {
 	return ReadFd(fd, path, limit, func(fs.FileMode) error { return nil })
 }
 
-// Head is Read that returns the first limit bytes of a larger file; more reports that there
-// are others.
+// Head is like Read, but for a larger file it returns the first limit bytes, and more is true.
 func (f Folder) Head(name string, limit int64) (raw []byte, more bool, err error) {
 	raw, err = f.Read(name, limit)
 	if !fault.Is(err, fault.Limit) {
@@ -75,14 +74,14 @@ func (f Folder) Head(name string, limit int64) (raw []byte, more bool, err error
 	return raw[:n], true, err
 }
 
-// open opens a file right in the folder without waiting for anything.
+// open opens a file directly in the folder without blocking.
 func (f Folder) open(name string) (fd int, path string, err error) {
 	path = f.name + string(os.PathSeparator) + name
 	fd, err = Retry(func() (int, error) {
 		return unix.Openat(f.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	})
 	switch {
-	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.EMLINK), errors.Is(err, unix.ENXIO): // a link, as some systems say it, too; a socket
+	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.EMLINK), errors.Is(err, unix.ENXIO): // a link; a link on BSD; a socket
 		return -1, path, irregular(path)
 	case err != nil:
 		return -1, path, &fs.PathError{Op: "open", Path: path, Err: err}

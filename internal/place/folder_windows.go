@@ -7,23 +7,22 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Folder is a directory that somebody else may have made, opened for reading several files
-// right in it.
+// Folder is a directory that another user may have made, opened to read several files directly
+// in it.
 type Folder struct{ *os.Root }
 
-// OpenFolder opens a directory, which must be no link to one (fault.Malformed). One that
-// is not there is fs.ErrNotExist.
+// OpenFolder opens a directory. A link to one is fault.Malformed; a missing one is
+// fs.ErrNotExist.
 func OpenFolder(dir string) (Folder, error) {
 	root, err := Tree(dir)
 	return Folder{root}, err
 }
 
-// Read returns the bytes of a file right in the folder, at most limit of them (fault.Limit).
-// A link is not followed: it is no regular file (fault.Malformed).
+// Read returns the bytes of a file directly in the folder, at most limit of them (fault.Limit).
+// It does not follow a link, which is fault.Malformed like anything but a regular file.
 func (f Folder) Read(name string, limit int64) ([]byte, error) { return ReadIn(f.Root, name, limit) }
 
-// Head is Read that returns the first limit bytes of a larger file; more reports that there
-// are others.
+// Head is like Read, but for a larger file it returns the first limit bytes, and more is true.
 func (f Folder) Head(name string, limit int64) (raw []byte, more bool, err error) {
 	raw, err = f.Read(name, limit)
 	if !fault.Is(err, fault.Limit) {

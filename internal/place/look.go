@@ -7,9 +7,9 @@ import (
 	"runtime"
 )
 
-// Look remembers what lies at the paths that it was asked about, so that questions about
-// several of them ask the system about the directories above once. It is one moment's look:
-// make a new one for the next. It is not for concurrent use; nil remembers nothing.
+// Look caches Lstat, so that checks of several paths ask the system only once about a common
+// directory. The cache never expires: make a new Look for a new look. It is not safe for
+// concurrent use; nil caches nothing.
 type Look struct{ seen map[string]looked }
 
 type looked struct {
@@ -17,7 +17,7 @@ type looked struct {
 	err error
 }
 
-// Lstat is os.Lstat.
+// Lstat is os.Lstat with the cache.
 func (l *Look) Lstat(path string) (fs.FileInfo, error) {
 	if l == nil {
 		return os.Lstat(path)
@@ -33,10 +33,10 @@ func (l *Look) Lstat(path string) (fs.FileInfo, error) {
 	return at.st, at.err
 }
 
-// Resolve follows the links in a path as far as it exists, and keeps the rest as it is.
+// Resolve follows the links in a path as far as it exists, and keeps the rest unchanged.
 func (l *Look) Resolve(path string) (string, error) {
 	if l == nil || runtime.GOOS == "windows" || !filepath.IsAbs(path) {
-		return Resolve(path) // on Windows it spells the path as the file system does, too
+		return Resolve(path) // on Windows it also gives the path the spelling of the file system
 	}
 	path = filepath.Clean(path)
 	for at := path; ; at = filepath.Dir(at) {

@@ -3,7 +3,7 @@ package place
 import "golang.org/x/sys/unix"
 
 // KeepsModes reports whether the file system of a directory keeps the executable bit of each
-// file. FAT, and what other systems share, give one mode to all files.
+// file. FAT and shared folders give all files one mode.
 func KeepsModes(dir string) bool {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) != nil {

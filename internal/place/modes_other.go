@@ -2,5 +2,5 @@
 
 package place
 
-// KeepsModes is false: which file systems keep the executable bit is not known here.
+// KeepsModes returns false: rye does not know which file systems keep the executable bit here.
 func KeepsModes(string) bool { return false }

@@ -17,13 +17,13 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Owned returns nil when what lies at path, or would be made there, can be changed by
-// nobody but this user and root: path and every directory above it belong to one of the
-// two, and no directory lets others write, unless it is sticky as /tmp is. What the user
-// believes must lie there. Otherwise the error is fault.Auth and says what is wrong.
+// Owned returns nil when only this user and root can change the file at path, or make one
+// there: path and every directory above it belong to one of the two, and other users may
+// not write there, except in a sticky directory such as /tmp. Files that decide about trust
+// must be in such a place. Otherwise the error is fault.Auth, with the reason.
 func Owned(path string) error { return (*Look)(nil).Owned(path) }
 
-// Owned is the function Owned, by this look.
+// Owned is the function Owned with the cache.
 func (l *Look) Owned(path string) error {
 	links, err := ownedUp(l, filepath.Clean(path))
 	if err != nil || !links {
@@ -37,8 +37,8 @@ func (l *Look) Owned(path string) error {
 	return err
 }
 
-// ownedUp checks a path and the directories above it, as far as they are there, and
-// reports whether there are links on the way.
+// ownedUp checks a path and the directories above it, as far as they exist. It reports
+// whether any of them is a link.
 func ownedUp(l *Look, path string) (links bool, err error) {
 	for first := path; ; {
 		st, err := l.Lstat(path)
@@ -59,7 +59,8 @@ func ownedUp(l *Look, path string) (links bool, err error) {
 	}
 }
 
-// ownedHere checks one file or directory. asked is false for one above what was asked about.
+// ownedHere checks one file or directory. asked is true for the path of the caller, and false
+// for a directory above it.
 func ownedHere(path string, st fs.FileInfo, asked bool) error {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -77,7 +78,7 @@ func ownedHere(path string, st fs.FileInfo, asked bool) error {
 	}
 	m := st.Mode()
 	others := fs.FileMode(0o002)
-	if sys.Gid != sys.Uid && sys.Gid != 0 { // a group of the user's own number is the user alone
+	if sys.Gid != sys.Uid && sys.Gid != 0 { // a group with the user's own number has no other members
 		others = 0o022
 	}
 	if m&fs.ModeSymlink == 0 && m.Perm()&others != 0 && (m&fs.ModeSticky == 0 || !m.IsDir()) {
@@ -86,14 +87,14 @@ func ownedHere(path string, st fs.FileInfo, asked bool) error {
 	return nil
 }
 
-// mine reports whether a file's owner is this user or root. Inside a user namespace that
-// does not have the system's users, root shows as the overflow user.
+// mine reports whether a file's owner is this user or root. In a user namespace without the
+// system's users, root appears as the overflow user.
 func mine(uid uint32) bool {
 	return uid == 0 || int(uid) == os.Geteuid() || uid == overflowUID && inNamespace()
 }
 
 // Writable returns nil when this process may make files in a directory, or in the nearest
-// one above it that is there.
+// existing one above it.
 func Writable(dir string) error {
 	for {
 		err := unix.Access(dir, unix.W_OK|unix.X_OK)
@@ -108,16 +109,16 @@ func Writable(dir string) error {
 	}
 }
 
-// behalf is the user for whom a process of root acts, plus one; 0: nobody.
+// behalf is the user for whom a process of root acts, plus one; 0 for none.
 var behalf atomic.Int64
 
-// ActFor says for whom this process acts when root runs it: sudo's user, whose repositories
-// git takes for root's own too. A program calls it once, before it begins.
+// ActFor sets the user for whom this process acts when root runs it: sudo's user, whose
+// repositories git also treats as root's own. A program calls it once, before anything else.
 func ActFor(uid int) { behalf.Store(int64(uid) + 1) }
 
 // IsUser reports whether a user is the one that runs this process, by git's rule for
-// repositories: not root, whose repositories are others' too; and for root the user for
-// whom it acts.
+// repositories. Another user's process does not treat root's repositories as its own. A
+// process of root also treats those of the ActFor user as its own.
 func IsUser(uid int) bool {
 	me := os.Geteuid()
 	return uid == me || me == 0 && behalf.Load() == int64(uid)+1
@@ -133,8 +134,8 @@ func inNamespace() bool {
 	return err == nil && strings.Join(strings.Fields(string(raw)), " ") != "0 0 4294967295"
 }
 
-// Mine returns nil when what lies at path belongs to this user or root, whoever may write
-// it: what others made is fault.Auth. A link is not followed.
+// Mine returns nil when the file at path belongs to this user or root; another owner is
+// fault.Auth. It does not check who may write the file. It does not follow a link.
 func Mine(path string) error {
 	uid, err := OwnerOf(path)
 	if err == nil && !mine(uint32(uid)) {

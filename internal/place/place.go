@@ -14,13 +14,14 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// File replaces the file at path, or makes it, durably and as a whole: a temporary
-// file in the same directory, synced, renamed, and the directory synced. Missing
-// directories are made, 0700 where mode keeps others out and else 0755.
+// File replaces the file at path, or makes it, durably and as a whole: it writes a
+// temporary file in the same directory, syncs it, renames it, and syncs the directory.
+// It makes missing directories, with 0700 when mode keeps other users out and
+// otherwise with 0755.
 func File(path string, data []byte, mode os.FileMode) error { return file(path, data, mode, true) }
 
-// Cache is File for what can be made again: it is whole or not there, but may be
-// torn by a power cut, and nobody waits for the disk.
+// Cache is File for data that can be made again. The file is complete or absent, but a
+// power cut may damage it, because Cache does not wait for the disk.
 func Cache(path string, data []byte, mode os.FileMode) error { return file(path, data, mode, false) }
 
 func file(path string, data []byte, mode os.FileMode, durable bool) error {
@@ -50,9 +51,9 @@ type Draft struct {
 	Mode os.FileMode
 }
 
-// Files is File for several in directories that are there, which wait for the disk together.
-// They get their names in their order; after a power cut any of them may be as before, whatever
-// became of the others.
+// Files is File for several files in existing directories. It waits for the disk once for all
+// of them. They get their names in the order of the list. After a power cut each of them may be
+// old or new, independently of the others.
 func Files(list ...Draft) error {
 	temps := make([]string, len(list))
 	err := together(len(list), func(i int) (err error) {
@@ -77,7 +78,7 @@ func Files(list ...Draft) error {
 	return together(len(dirs), func(i int) error { return Sync(dirs[i]) })
 }
 
-// wrote says which file err is about; nil stays nil.
+// wrote adds the path to err; nil stays nil.
 func wrote(path string, err error) error {
 	if err != nil {
 		return fault.New(fault.Failed, "write %s: %w", path, err)
@@ -96,8 +97,8 @@ func together(n int, do func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// Temp writes data to a new file in dir, synced, and returns its path, for who
-// gives it a name in another way than File. On an error there is no file.
+// Temp writes data to a new temporary file in dir, syncs it, and returns its path. The
+// caller gives it its final name. On an error there is no file.
 func Temp(dir string, data []byte, mode os.FileMode) (path string, err error) {
 	return temp(dir, data, mode, true)
 }
@@ -132,7 +133,7 @@ func Replace(from, to string) error {
 	return Sync(filepath.Dir(to))
 }
 
-// Sync makes the names in dir durable, where the system can.
+// Sync makes the names in dir durable, if the system can.
 func Sync(dir string) error {
 	if err := syncDir(dir); err != nil {
 		return fault.New(fault.Failed, "sync %s: %w", dir, err)
@@ -140,7 +141,8 @@ func Sync(dir string) error {
 	return nil
 }
 
-// mkdirs makes dir and what is missing above it, and their names durable.
+// mkdirs makes dir and the missing directories above it, and makes their names durable if
+// durable is set.
 func mkdirs(dir string, mode os.FileMode, durable bool) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil

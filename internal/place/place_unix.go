@@ -20,17 +20,17 @@ func syncDir(dir string) error {
 		return err
 	}
 	defer d.Close()
-	// Some file systems cannot sync a directory and say EINVAL; there is nothing to be done about it.
+	// Some file systems cannot sync a directory and return EINVAL; rye can do nothing about it.
 	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
 		return err
 	}
 	return nil
 }
 
-// Lock takes the lock at path for this process, waiting until ctx is done, and
-// returns what gives it back; then the error is the cause of ctx. The system drops
-// it when the process dies; so the file itself means nothing and stays. Two Locks
-// of one process exclude each other, too.
+// Lock takes the lock at path for this process; unlock releases it. It waits until ctx
+// is done; the error is then the cause of ctx. The system releases the lock when the
+// process dies, so the file itself has no meaning and stays. Two Locks in one process
+// exclude each other, too.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -55,8 +55,8 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	}
 }
 
-// Share opens the file at path and takes its lock together with all who Share it: while one
-// does, nobody gets it by Lock. Where somebody has it alone, that is an error at once.
+// Share opens the file at path and takes a shared lock on it. Many callers can hold it, and
+// Lock then waits. If Lock has the file, Share fails at once.
 func Share(path string) (release func(), err error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -29,10 +29,10 @@ func rename(from, to string) error {
 // journals its names.
 func syncDir(string) error { return nil }
 
-// Lock takes the lock at path for this process by opening it without sharing,
-// waiting until ctx is done, and returns what gives it back; then the error is the
-// cause of ctx. The system closes the file when the process dies, however it dies.
-// Two Locks of one process exclude each other, too.
+// Lock takes the lock at path for this process by opening the file without sharing;
+// unlock releases it. It waits until ctx is done; the error is then the cause of ctx.
+// The system closes the file when the process dies. Two Locks in one process exclude
+// each other, too.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {
@@ -56,8 +56,8 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	}
 }
 
-// Share opens the file at path and takes its lock together with all who Share it: while one
-// does, nobody gets it by Lock. Where somebody has it alone, that is an error at once.
+// Share opens the file at path and takes a shared lock on it. Many callers can hold it, and
+// Lock then waits. If Lock has the file, Share fails at once.
 func Share(path string) (release func(), err error) {
 	f, err := os.Open(path)
 	if err != nil {

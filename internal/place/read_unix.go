@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// read asks the system four times, and each time counts for who starts anew for every
-// question: to open, for size and mode, for the bytes, and to close.
+// read needs four system calls: open, stat, read and close. Their number matters to programs
+// that run once for each question.
 func read(path string, limit int64, check func(fs.FileMode) error) ([]byte, error) {
-	// A pipe is opened without waiting for its other end.
+	// Opening a pipe must not wait for its other end.
 	fd, err := Retry(func() (int, error) {
 		return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	})
@@ -25,8 +25,7 @@ func read(path string, limit int64, check func(fs.FileMode) error) ([]byte, erro
 	return ReadFd(fd, path, limit, check)
 }
 
-// ReadFd is ReadIf for a file that was opened already, and stays open; path is for
-// messages.
+// ReadFd is ReadIf for an open file, which stays open; path is for messages.
 func ReadFd(fd int, path string, limit int64, check func(fs.FileMode) error) ([]byte, error) {
 	failed := func(op string, err error) error { return &fs.PathError{Op: op, Path: path, Err: err} }
 	var st syscall.Stat_t
@@ -52,7 +51,7 @@ func ReadFd(fd int, path string, limit int64, check func(fs.FileMode) error) ([]
 		switch {
 		case int64(len(raw)) > limit: // it grew meanwhile
 			return nil, tooLarge(path, limit)
-		case n == 0, st.Size > 0 && int64(len(raw)) == st.Size: // what there was, and no more: raw had room for it
+		case n == 0, st.Size > 0 && int64(len(raw)) == st.Size: // raw had room for another byte, and there was none
 			return raw, nil
 		case len(raw) == cap(raw):
 			raw = append(raw, 0)[:len(raw)]
@@ -60,7 +59,7 @@ func ReadFd(fd int, path string, limit int64, check func(fs.FileMode) error) ([]
 	}
 }
 
-// Retry calls f again as long as a signal interrupts it.
+// Retry repeats f while a signal interrupts it.
 func Retry(f func() (int, error)) (int, error) {
 	for {
 		n, err := f()
@@ -70,9 +69,9 @@ func Retry(f func() (int, error)) (int, error) {
 	}
 }
 
-// Open is os.Open for a regular file or a directory: it does not ask the system to say
-// when there is something to read, which there always is. os.Open does, to be told each
-// time that it cannot: six system calls a file, and a thread that waits for an answer.
+// Open is os.Open for a regular file or a directory, without polling: such a file is always
+// ready to read. os.Open tries to poll each file and fails, which costs six system calls for
+// a file, and a waiting thread.
 func Open(path string) (*os.File, error) {
 	fd, err := Retry(func() (int, error) { return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0) })
 	if err != nil {

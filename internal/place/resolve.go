@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// Resolve follows the links in a path as far as it exists, and keeps the rest as it is.
+// Resolve follows the links in a path as far as it exists, and keeps the rest unchanged.
 func Resolve(path string) (string, error) {
 	path = filepath.Clean(path)
 	rest := ""

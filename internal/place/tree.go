@@ -11,10 +11,9 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Tree opens a directory that somebody else may have made, such as the .ai of a clone. It
-// must be a directory, and no link to one (fault.Malformed): what lies where a link leads
-// is not what was asked for. The check is of the very directory that is opened. One that
-// is not there is fs.ErrNotExist.
+// Tree opens a directory that another user may have made, such as the .ai of a clone. A link
+// to a directory is fault.Malformed, because it could lead anywhere. Tree checks the same
+// directory that it opens. A missing directory is fs.ErrNotExist.
 func Tree(dir string) (*os.Root, error) {
 	st, err := os.Lstat(dir)
 	if err != nil {
@@ -38,8 +37,8 @@ func notPlain(dir string) error {
 	return fault.New(fault.Malformed, "%s is no plain directory", dir).Advise("put a directory in the place of %s", dir)
 }
 
-// ReadIn is Read for a file right in a directory that Tree opened. A link is not followed:
-// it is no regular file (fault.Malformed).
+// ReadIn is Read for a file directly in a directory that Tree opened. It does not follow a
+// link, which is fault.Malformed like anything but a regular file.
 func ReadIn(root *os.Root, name string, limit int64) ([]byte, error) {
 	path := root.Name() + string(os.PathSeparator) + name
 	st, err := root.Lstat(name)
@@ -52,7 +51,7 @@ func ReadIn(root *os.Root, name string, limit int64) ([]byte, error) {
 	case st.Size() > limit:
 		return nil, tooLarge(path, limit)
 	}
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // what is put there meanwhile may be a pipe
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe may have replaced the file
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +66,8 @@ func ReadIn(root *os.Root, name string, limit int64) ([]byte, error) {
 	return raw, err
 }
 
-// FileIn is File for a file right in a directory that Tree opened. What stands there under
-// the name is replaced: a link itself, not what it leads to.
+// FileIn is File for a file directly in a directory that Tree opened. It replaces a link with
+// that name, not the link's target.
 func FileIn(root *os.Root, name string, data []byte, mode os.FileMode) error {
 	path := root.Name() + string(os.PathSeparator) + name
 	tmp, err := tempIn(root, data, mode)
@@ -83,7 +82,7 @@ func FileIn(root *os.Root, name string, data []byte, mode os.FileMode) error {
 	return Sync(root.Name())
 }
 
-// tempIn writes a new file, synced. Its name begins as those that rye gc removes.
+// tempIn writes a new file and syncs it. Its name has the prefix that rye gc removes.
 func tempIn(root *os.Root, data []byte, mode os.FileMode) (name string, err error) {
 	var f *os.File
 	for range 100 {
@@ -97,7 +96,7 @@ func tempIn(root *os.Root, data []byte, mode os.FileMode) (name string, err erro
 	}
 	_, err = f.Write(data)
 	if err == nil {
-		err = f.Chmod(mode) // whatever the umask
+		err = f.Chmod(mode) // independent of the umask
 	}
 	if err == nil {
 		err = f.Sync()

@@ -9,16 +9,16 @@ import (
 	"sync"
 )
 
-// owned holds the directories for which Owned said nil in this process: a start reads
-// several files of one directory.
+// owned caches the directories that passed Owned in this process, because a start reads
+// several files in one directory.
 var owned sync.Map
 
 // Trusted returns nil when only this user and root can have written the file at path, or
-// can make one there. Like Owned it is fault.Auth otherwise; of a directory it asks once
-// in a process.
+// can make one there. Otherwise it is fault.Auth, like Owned. It checks each directory only
+// once in a process.
 func Trusted(path string) error { return (*Look)(nil).Trusted(path) }
 
-// Trusted is the function Trusted, by this look.
+// Trusted is the function Trusted with the cache.
 func (l *Look) Trusted(path string) error {
 	st, err := l.Lstat(path)
 	switch {

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// patience is how long a process waits for a lock in silence.
+// patience is how long a process waits for a lock without a notice.
 const patience = time.Second
 
 var notice atomic.Pointer[func(string)]
 
-// OnWait sets the function that is told, in one line, when this process has waited for a
-// lock for a second. A program calls it once, before it begins; without it waiting is
-// silent. f may be called on any goroutine.
+// OnWait sets the function that gets a notice, one line of text, after this process has
+// waited a second for a lock. A program calls OnWait once, before anything else; without
+// it there are no notices. f may be called on any goroutine.
 func OnWait(f func(text string)) { notice.Store(&f) }
 
-// Waiting tells who called OnWait that this process waits for holder, unless stop is
+// Waiting sends the notice "waiting for" holder to the function of OnWait, unless stop is
 // called within a second.
 func Waiting(holder string) (stop func()) {
 	f := notice.Load()
@@ -26,5 +26,5 @@ func Waiting(holder string) (stop func()) {
 	return func() { t.Stop() }
 }
 
-// waitingFor is Waiting for who holds the lock at path.
+// waitingFor is Waiting for the process that holds the lock at path.
 func waitingFor(path string) (stop func()) { return Waiting("another rye process that holds " + path) }

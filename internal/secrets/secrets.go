@@ -17,14 +17,14 @@ var files = []string{
 	"*.pem", "*.key", "*.p12", "*.pfx", "*.p8", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.asc", "*.gpg", "id_*", "ssh_host_*_key",
 }
 
-// folders hold nothing but such files, or little.
+// folders are directories that hold mostly such files.
 var folders = []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".gcloud", "gcloud", ".password-store"}
 
-// open are endings of files that are made to be read: examples, public halves, code.
+// open are endings of public files: examples, public halves of keys, code.
 var open = []string{".example", ".sample", ".template", ".dist", ".defaults", ".pub", ".go", ".py", ".js", ".ts", ".rs", ".java", ".rb", ".c", ".h", ".md", ".sh"}
 
-// Named reports whether a path, with slashes of either kind, is one of a file or directory
-// that usually holds secrets.
+// Named reports whether the path of a file or directory, with slashes of either kind, has a
+// name that usually means secrets.
 func Named(p string) bool {
 	p = path.Clean(strings.ToLower(strings.ReplaceAll(p, `\`, "/")))
 	for name := range strings.SplitSeq(p, "/") {

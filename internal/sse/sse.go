@@ -16,45 +16,45 @@ import (
 	"errors"
 )
 
-// What a Reader refuses because it is too large.
+// Errors of a Reader when a part of the stream is too large.
 var (
 	ErrLine  = errors.New("a line of the stream is too long")
 	ErrEvent = errors.New("an event of the stream is too large")
 )
 
-// Event is one message of a stream. Its bytes are those of the stream, which need not be UTF-8,
-// and are good until Emit returns.
+// Event is one message of a stream. Its bytes come from the stream and need not be UTF-8. They
+// are valid until Emit returns.
 type Event struct {
 	Name []byte // of its kind; empty for none, which the standard calls "message"
 	Data []byte // its lines, joined by LF
-	ID   []byte // the last that was sent, with this event or before it
+	ID   []byte // the last one sent, with this event or before it
 }
 
 // Limits bound what a Reader keeps, in bytes.
 type Limits struct {
 	Line  int // of one line
 	Event int // of the data of one event, with one byte for each line
-	Both  int // of the data of an event and a line behind it together; 0 is no such limit
+	Both  int // of the data of an event together with the next line; 0 for no such limit
 }
 
-// Reader hands on events as they come. Set Emit and Limits first. It is not safe for concurrent
-// use.
+// Reader passes each event to Emit as soon as it is complete. Set Emit and Limits first. It is
+// not safe for concurrent use.
 type Reader struct {
 	Limits Limits
-	// Emit takes one event. Its error ends the reading.
+	// Emit receives one event. An error from it ends the reading.
 	Emit func(Event) error
 
 	line    []byte
 	started bool // past the byte order mark
-	cr      bool // the last byte was a CR, so that an LF belongs to it
-	some    bool // data had a line, which may be empty
+	cr      bool // the last byte was a CR, so a following LF belongs to it
+	some    bool // there was a data line, perhaps an empty one
 	data    []byte
 	name    []byte
 	id      []byte
 }
 
-// Write takes the next bytes of the stream. Errors are ErrLine, ErrEvent and those of Emit; after
-// one the stream is over.
+// Write receives the next bytes of the stream. Its error is ErrLine, ErrEvent or an error from
+// Emit; the Reader must not be used after it.
 func (r *Reader) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 {
@@ -91,7 +91,7 @@ func (r *Reader) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// fits refuses a line of n bytes that is too long, alone or with what is kept already.
+// fits refuses a line of n bytes that is too long, alone or together with the kept data.
 func (r *Reader) fits(n int) error {
 	if n > r.Limits.Line {
 		return ErrLine
@@ -102,9 +102,9 @@ func (r *Reader) fits(n int) error {
 	return nil
 }
 
-// End takes what the stream ended with as a whole line and a whole event, though its empty line
-// is missing: some servers leave it out after their last words. The standard throws such an
-// event away, and so does a caller that does not call End.
+// End treats the rest of the stream as a complete line and a complete event, although the empty
+// line is missing: some servers omit it at the end. The standard discards such an event; a
+// caller that does not call End does the same.
 func (r *Reader) End() error {
 	line := r.line
 	r.line = nil
@@ -144,7 +144,7 @@ func (r *Reader) take(line []byte) error {
 	return nil
 }
 
-// dispatch hands on the event that an empty line ends. One without data is none.
+// dispatch emits the event that an empty line ends. It drops an event without data.
 func (r *Reader) dispatch() error {
 	ev, some := Event{r.name, r.data, r.id}, r.some
 	r.name, r.data, r.some = r.name[:0], r.data[:0], false

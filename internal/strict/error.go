@@ -16,10 +16,10 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// Error is a place in a text that breaks the rules of its reader. It comes wrapped in a
+// Error is a place in a text that breaks the rules of its Reader. It comes wrapped in a
 // fault.Error with the code Malformed.
 type Error struct {
-	Line   int // 1-based; 0 when the whole text is meant
+	Line   int // 1-based; 0 for the whole text
 	Column int // 1-based, in bytes; 0 when Line is
 	Msg    string
 }
@@ -41,13 +41,13 @@ func bad(line, column int, format string, args ...any) error {
 	return err
 }
 
-// badAt places an error at a byte, counting LF as the end of a line.
+// badAt returns an error with the place of a byte. Lines end with LF.
 func badAt(raw []byte, off int, format string, args ...any) error {
 	head := raw[:max(0, min(off, len(raw)))]
 	return bad(1+bytes.Count(head, []byte{'\n'}), len(head)-bytes.LastIndexByte(head, '\n'), format, args...)
 }
 
-// mends are the remedies of mistakes, by a part of the message.
+// mends maps a part of a message to the remedy.
 var mends = []struct{ holds, mend string }{
 	{"a comma before", "delete the comma"},
 	{"want a name", "put quotes around the name"},
@@ -57,8 +57,7 @@ var mends = []struct{ holds, mend string }{
 	{"is given twice", "delete one of the two"},
 }
 
-// Mend returns what to do about a mistake that a message of this package reports; "" for
-// others.
+// Mend returns the remedy for a message of this package, or "".
 func Mend(msg string) string {
 	for _, m := range mends {
 		if strings.Contains(msg, m.holds) {
@@ -68,7 +67,7 @@ func Mend(msg string) string {
 	return ""
 }
 
-// expected says what would have been right, by what the decoder says of the place.
+// expected maps a place in the decoder's message to the text that would be right there.
 var expected = []struct{ where, want string }{
 	{"at start of value", "want a value"},
 	{"at start of string", "want a name in quotation marks"},
@@ -80,8 +79,8 @@ var expected = []struct{ where, want string }{
 	{"in literal", "want true, false or null"},
 }
 
-// syntax places an error of the decoder, in words of its own: those of the decoder change with
-// its version.
+// syntax returns an error of the decoder with its place, in words of this package, because the
+// decoder's words change with its version.
 func syntax(raw []byte, err error) error {
 	var at *jsontext.SyntacticError
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
@@ -110,7 +109,7 @@ func syntax(raw []byte, err error) error {
 	return badAt(raw, off, "%s", text)
 }
 
-// trailing returns the bracket that follows the comma at off; 0 where that is not so.
+// trailing returns the closing bracket after a comma at off, or 0 when there is none.
 func trailing(raw []byte, off int) byte {
 	if off >= len(raw) || raw[off] != ',' {
 		return 0
@@ -121,7 +120,7 @@ func trailing(raw []byte, off int) byte {
 	return 0
 }
 
-// semantic places an error of a value that does not fit its Go type.
+// semantic returns the error for a value that does not fit its Go type, with its place.
 func semantic(raw []byte, err error) error {
 	var e *v2.SemanticError
 	if !errors.As(err, &e) {
@@ -143,7 +142,7 @@ func semantic(raw []byte, err error) error {
 	return badAt(raw, off, "json: %s%s in the wrong place", path(e.JSONPointer), have(e))
 }
 
-// path is the way to a value, and what to say of it; "" for a whole document.
+// path returns the path to a value as the prefix of a message; "" for a whole document.
 func path(p jsontext.Pointer) string {
 	if p == "" {
 		return ""
@@ -155,7 +154,7 @@ func path(p jsontext.Pointer) string {
 	return words.Brief(strings.Join(all, ".")) + ": "
 }
 
-// have is what stands there.
+// have names the kind of the JSON value.
 func have(e *v2.SemanticError) string {
 	switch e.JSONKind {
 	case '"':
@@ -175,7 +174,7 @@ func have(e *v2.SemanticError) string {
 	return "object"
 }
 
-// want is what JSON calls the values of a Go type.
+// want names the kind of JSON value that a Go type needs.
 func want(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:

@@ -23,18 +23,18 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// MaxDepth is how deep a document may nest that Decode or Value reads.
+// MaxDepth bounds the nesting of a document for Decode and Value.
 const MaxDepth = 64
 
-// Rules are what a Reader demands besides valid JSON in UTF-8.
+// Rules are the demands of a Reader in addition to valid JSON in UTF-8.
 type Rules struct {
 	Size    int  // bytes of the whole text
 	Depth   int  // nesting of objects and arrays
-	Leaves  bool // plain values count as a level of the nesting
-	Twice   bool // a name may stand in one object twice
-	Fold    bool // names that encoding/json takes for the same count as the same
-	Finite  bool // numbers fit a float64
-	Compact bool // no blanks outside of texts
+	Leaves  bool // plain values are a level of the nesting
+	Twice   bool // an object may repeat a name
+	Fold    bool // names that encoding/json treats as the same are the same
+	Finite  bool // numbers must fit a float64
+	Compact bool // no blanks outside strings
 }
 
 // documents are the rules of Decode and Value.
@@ -42,9 +42,10 @@ func documents(limit int) Rules {
 	return Rules{Size: limit, Depth: MaxDepth, Fold: true, Finite: true}
 }
 
-// Decode reads a document of at most limit bytes into a Go value: numbers in an any become
-// float64. Names that differ by case only are one name, as encoding/json has it. Errors are
-// fault.Limit for a long text, and otherwise fault.Malformed with an *Error in it.
+// Decode reads a document of at most limit bytes into a Go value. Numbers in an any become
+// float64. Two names in one object must not differ only by case, because encoding/json treats
+// them as one. Errors are fault.Limit for a long text, and otherwise fault.Malformed with an
+// *Error in it.
 func Decode(raw []byte, limit int, into any) error {
 	r, err := check(raw, documents(limit))
 	if err == nil {
@@ -53,7 +54,7 @@ func Decode(raw []byte, limit int, into any) error {
 	return err
 }
 
-// Value is Decode into an any whose numbers are json.Number, with the digits that stand there.
+// Value is Decode into an any whose numbers are json.Number, with their original digits.
 func Value(raw []byte, limit int) (any, error) {
 	r, err := NewReader(raw, documents(limit))
 	if err != nil {
@@ -66,7 +67,8 @@ func Value(raw []byte, limit int) (any, error) {
 	return v, r.End()
 }
 
-// Object is Value for an object, and tells where in raw each of its names begins.
+// Object is Value for an object. It also returns the offset in raw of each name. A value of
+// another kind gives nil maps.
 func Object(raw []byte, limit int) (values map[string]any, at map[string]int, err error) {
 	r, err := NewReader(raw, documents(limit))
 	if err != nil {
@@ -91,7 +93,7 @@ func Object(raw []byte, limit int) (values map[string]any, at map[string]int, er
 	return values, at, r.End()
 }
 
-// check goes through a whole text.
+// check reads a whole text by the rules.
 func check(raw []byte, rules Rules) (*Reader, error) {
 	r, err := NewReader(raw, rules)
 	if err != nil {
@@ -103,17 +105,18 @@ func check(raw []byte, rules Rules) (*Reader, error) {
 	return r, r.End()
 }
 
-// Reader goes through one JSON text, piece by piece. Its methods refuse what breaks its rules,
-// and after an error it is of no more use. It is not safe for concurrent use.
+// Reader reads one JSON text, piece by piece. Its methods refuse a text that breaks the rules;
+// the Reader must not be used after an error. It is not safe for concurrent use.
 type Reader struct {
 	raw   []byte
 	rules Rules
 	in    *jsontext.Decoder
 	depth int
-	at    int // where the last token begins
+	at    int // offset of the last token
 }
 
-// NewReader returns a Reader at the beginning of raw, which nobody may change meanwhile.
+// NewReader returns a Reader at the beginning of raw. The caller must not change raw while it
+// uses the Reader.
 func NewReader(raw []byte, rules Rules) (*Reader, error) {
 	switch {
 	case len(raw) > rules.Size:
@@ -123,14 +126,14 @@ func NewReader(raw []byte, rules Rules) (*Reader, error) {
 	case bytes.HasPrefix(raw, []byte("\ufeff")):
 		return nil, bad(1, 1, "json: a byte order mark")
 	}
-	// Names twice are found here, so that a refusal shows where the second stands. The text is
-	// UTF-8, so the second option only admits surrogates in escapes.
+	// The Reader finds repeated names itself, so that an error has the place of the second. The
+	// text is UTF-8, so the second option only admits surrogates in escapes.
 	in := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	return &Reader{raw: raw, rules: rules, in: in}, nil
 }
 
-// Kind returns the first byte of what comes next, with 0 for every number: one of {}[]"0tfn.
-// It is 0 where nothing valid comes.
+// Kind returns the kind of the next token: one of {}[]"0tfn, with '0' for every number. It is
+// the byte 0 when no valid token follows.
 func (r *Reader) Kind() byte {
 	k := byte(r.in.PeekKind())
 	if strings.IndexByte(`{}[]"0tfn`, k) < 0 {
@@ -139,18 +142,18 @@ func (r *Reader) Kind() byte {
 	return k
 }
 
-// Last returns the bytes of the last token, which are part of the text: a text with its quotation
-// marks and escapes.
+// Last returns the bytes of the last token, as a part of raw. A string has its quotation marks
+// and escapes.
 func (r *Reader) Last() []byte { return r.Since(r.at) }
 
-// Since returns the bytes from a place that Next returned to the end of the last token. They are
-// part of the text.
+// Since returns the bytes from an offset that Next returned to the end of the last token, as a
+// part of raw.
 func (r *Reader) Since(from int) []byte {
 	to := int(r.in.InputOffset())
 	return r.raw[from:to:to]
 }
 
-// Object goes through an object. each gets every name, and reads its value.
+// Object reads an object. It calls each with every name; each must read the value.
 func (r *Reader) Object(each func(name string) error) error {
 	if err := r.open('{', "an object"); err != nil {
 		return err
@@ -176,7 +179,7 @@ func (r *Reader) Object(each func(name string) error) error {
 	return r.shut()
 }
 
-// Array goes through an array. each reads one element.
+// Array reads an array. It calls each for every element; each must read the element.
 func (r *Reader) Array(each func() error) error {
 	if err := r.open('[', "an array"); err != nil {
 		return err
@@ -189,7 +192,7 @@ func (r *Reader) Array(each func() error) error {
 	return r.shut()
 }
 
-// Scalar returns a text as string, true and false as bool, null as nil, and a number as
+// Scalar returns a string as string, true and false as bool, null as nil, and a number as
 // json.Number.
 func (r *Reader) Scalar() (any, error) {
 	if k := r.Kind(); k == '{' || k == '[' {
@@ -231,7 +234,7 @@ func (r *Reader) Value() (any, error) {
 	return r.Scalar()
 }
 
-// Skip passes over one value and returns its bytes, which are part of the text.
+// Skip skips one value and returns its bytes, as a part of raw.
 func (r *Reader) Skip() ([]byte, error) {
 	if r.rules.Twice && !r.rules.Finite {
 		return r.pass()
@@ -251,7 +254,8 @@ func (r *Reader) Skip() ([]byte, error) {
 	return r.Since(from), nil
 }
 
-// pass is Skip where neither names nor numbers matter: the decoder goes through the value alone.
+// pass is Skip for rules without checks of names and numbers. The decoder reads the value
+// alone.
 func (r *Reader) pass() ([]byte, error) {
 	before, from := int(r.in.InputOffset()), r.Next()
 	if _, err := r.in.ReadValue(); err != nil {
@@ -264,7 +268,7 @@ func (r *Reader) pass() ([]byte, error) {
 	return r.Last(), r.measure(r.Last())
 }
 
-// measure holds a value, which is valid JSON, to the rules of nesting and of blanks.
+// measure checks the nesting and the blanks of a value, which must be valid JSON.
 func (r *Reader) measure(value []byte) error {
 	depth := r.depth
 	for i := 0; i < len(value); i++ {
@@ -295,7 +299,7 @@ func (r *Reader) measure(value []byte) error {
 	return nil
 }
 
-// End refuses anything behind the value.
+// End refuses anything after the value.
 func (r *Reader) End() error {
 	rest := r.raw[r.in.InputOffset():]
 	more := bytes.TrimLeft(rest, " \t\r\n")
@@ -336,7 +340,7 @@ func (r *Reader) shut() error {
 	return err
 }
 
-// token reads one token. at is then where it begins.
+// token reads one token, and sets at to its offset.
 func (r *Reader) token() (jsontext.Token, error) {
 	before := int(r.in.InputOffset())
 	t, err := r.in.ReadToken()
@@ -353,11 +357,11 @@ func (r *Reader) token() (jsontext.Token, error) {
 	return t, nil
 }
 
-// Next returns where the next token begins.
+// Next returns the offset of the next token.
 func (r *Reader) Next() int { return skipBlanks(r.raw, int(r.in.InputOffset())) }
 
-// skipBlanks passes over what stands between two tokens: blanks, and a comma or a colon that
-// the decoder checks.
+// skipBlanks skips the bytes between two tokens: blanks, and a comma or a colon that the
+// decoder checks.
 func skipBlanks(raw []byte, at int) int {
 	for at < len(raw) && strings.IndexByte(" \t\r\n,:", raw[at]) >= 0 {
 		at++
@@ -365,12 +369,13 @@ func skipBlanks(raw []byte, at int) int {
 	return at
 }
 
-// isCompact reports whether only a delimiter stands between two tokens.
+// isCompact reports whether the bytes between two tokens are at most one delimiter.
 func isCompact(gap []byte) bool {
 	return len(gap) == 0 || len(gap) == 1 && (gap[0] == ',' || gap[0] == ':')
 }
 
-// isFinite reports whether a number fits a float64. Those of few digits do.
+// isFinite reports whether a number fits a float64. Every number with few digits and without
+// an exponent does.
 func isFinite(number []byte) bool {
 	if len(number) < 300 && bytes.IndexAny(number, "eE") < 0 {
 		return true
@@ -379,7 +384,7 @@ func isFinite(number []byte) bool {
 	return err == nil
 }
 
-// names are those of one object; few of them need no map.
+// names are the names in one object. A few names need no map.
 type names struct {
 	few  []string
 	many map[string]bool
@@ -408,8 +413,8 @@ func (n *names) add(name string) (isNew bool) {
 	return true
 }
 
-// fold maps names that encoding/json takes for the same to the same text: it compares like
-// bytes.EqualFold, under which K and the Kelvin sign are one.
+// fold maps names that encoding/json treats as the same to the same text. It compares like
+// bytes.EqualFold, which treats K and the Kelvin sign as one.
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {
@@ -422,7 +427,7 @@ func fold(name string) string {
 	}, strings.ToLower(name))
 }
 
-// decode reads the text, which was checked, into a Go value.
+// decode reads the checked text into a Go value.
 func (r *Reader) decode(into any) error {
 	err := v2.Unmarshal(r.raw, into, v2.RejectUnknownMembers(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {

@@ -18,16 +18,16 @@ import (
 	"hash/crc32"
 )
 
-// Head is the size in bytes of what every table begins with.
+// Head is the size, in bytes, of the beginning that all tables share.
 const Head = 16
 
-// Why a table is refused before its rows are looked at.
+// The errors of Open, for a table that is refused before its rows are read.
 var (
 	ErrForeign = errors.New("not one")
 	ErrDamaged = errors.New("damaged")
 )
 
-// Sum is the CRC-32C of b.
+// Sum returns the CRC-32C of b.
 func Sum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
 // NewSum is Sum for bytes that come piece by piece.
@@ -40,8 +40,9 @@ func Seal(b []byte, magic string, rows int) {
 	binary.LittleEndian.PutUint32(b[8:], Sum(b[12:]))
 }
 
-// Open checks what Seal wrote, in a table that has from least to most bytes, and returns how many
-// rows it states and a Cursor behind the first Head bytes. That many rows need not be there.
+// Open checks the first Head bytes of a table, which must have from least to most bytes. It
+// returns the stated number of rows, and a Cursor after these bytes. The table may have fewer
+// rows.
 func Open(raw []byte, magic string, least, most int) (rows int, c Cursor, err error) {
 	if len(raw) < max(least, Head) || len(raw) > most || string(raw[:8]) != magic {
 		return 0, Cursor{}, ErrForeign
@@ -52,29 +53,30 @@ func Open(raw []byte, magic string, least, most int) (rows int, c Cursor, err er
 	return int(binary.LittleEndian.Uint32(raw[12:])), Cursor{rest: raw[Head:]}, nil
 }
 
-// Cursor takes numbers and bytes off the front. After the first thing that is not there it
-// stays bad, and everything is zero. It is not safe for concurrent use.
+// Cursor reads numbers and bytes from the front. After the first read past the end it stays
+// bad, and every result is zero. It is not safe for concurrent use.
 type Cursor struct {
 	rest []byte
 	bad  bool
 }
 
-// NewCursor returns a Cursor before b, which nobody may change meanwhile.
+// NewCursor returns a Cursor at the beginning of b. The caller must not change b while it uses
+// the Cursor.
 func NewCursor(b []byte) *Cursor { return &Cursor{rest: b} }
 
-// Len is how many bytes are left; 0 once the Cursor is bad.
+// Len returns the number of bytes left; 0 once the Cursor is bad.
 func (c *Cursor) Len() int { return len(c.rest) }
 
-// Rest returns the bytes that are left.
+// Rest returns the bytes left.
 func (c *Cursor) Rest() []byte { return c.rest }
 
-// Bad reports whether something was not there, or Fail was called.
+// Bad reports whether a read failed, or Fail was called.
 func (c *Cursor) Bad() bool { return c.bad }
 
-// Done reports whether everything was there, and nothing more.
+// Done reports whether no read failed and no bytes are left.
 func (c *Cursor) Done() bool { return !c.bad && len(c.rest) == 0 }
 
-// Fail makes the Cursor bad, for a caller that does not accept what it read.
+// Fail makes the Cursor bad, for a caller that refuses a value.
 func (c *Cursor) Fail() { c.bad, c.rest = true, nil }
 
 // Need makes the Cursor bad unless ok.
@@ -84,7 +86,7 @@ func (c *Cursor) Need(ok bool) {
 	}
 }
 
-// Bytes returns the next n bytes, which are part of what is read; nil where they are not there.
+// Bytes returns the next n bytes, as a part of the input, or nil when there are fewer.
 func (c *Cursor) Bytes(n int) []byte {
 	if n < 0 || n > len(c.rest) {
 		c.Fail()
@@ -115,7 +117,7 @@ func (c *Cursor) Byte() byte {
 	return 0
 }
 
-// Bit returns the next byte, which is 0 or 1.
+// Bit returns the next byte, which must be 0 or 1.
 func (c *Cursor) Bit() bool {
 	b := c.Byte()
 	c.Need(b <= 1)
@@ -138,7 +140,7 @@ func (c *Cursor) Uint32() uint32 {
 	return 0
 }
 
-// Big32 returns the next four bytes, the highest first, as SSH has them.
+// Big32 returns the next four bytes, the highest first, as in SSH.
 func (c *Cursor) Big32() uint32 {
 	if b := c.Bytes(4); b != nil {
 		return binary.BigEndian.Uint32(b)
@@ -154,14 +156,14 @@ func (c *Cursor) Uint64() uint64 {
 	return 0
 }
 
-// Int64 returns the next eight bytes as a number that is not below zero.
+// Int64 returns the next eight bytes as a number, which must not be below zero.
 func (c *Cursor) Int64() int64 {
 	n := int64(c.Uint64())
 	c.Need(n >= 0)
 	return max(n, 0)
 }
 
-// Uvarint returns a number of one to ten bytes, as encoding/binary writes it.
+// Uvarint returns a number of one to ten bytes, in the form of encoding/binary.
 func (c *Cursor) Uvarint() uint64 {
 	n, size := binary.Uvarint(c.rest)
 	if size <= 0 {
@@ -172,7 +174,8 @@ func (c *Cursor) Uvarint() uint64 {
 	return n
 }
 
-// Count returns n if n things of at least size bytes each can follow; else the Cursor is bad.
+// Count returns n if the bytes left can hold n things of size bytes; otherwise the Cursor
+// becomes bad.
 func (c *Cursor) Count(n uint64, size int) int {
 	if n > uint64(len(c.rest)/size) {
 		c.Fail()

@@ -22,20 +22,20 @@ import (
 const (
 	MaxArchive = 64 << 20  // bytes, packed
 	MaxTotal   = 256 << 20 // bytes, unpacked
-	MaxFile    = 8 << 20   // bytes of one file: what an item may have
+	MaxFile    = 8 << 20   // bytes of one file, the bound of an item
 	MaxEntries = 20000     // files and directories
 	MaxDepth   = 16        // names in a path
 	maxRatio   = 200       // unpacked to packed, beyond the first megabyte
 	freeRatio  = 1 << 20
 )
 
-// File is one regular file of an archive. Path is a clean slash path that stays inside.
+// File is one regular file of an archive. Path is a clean slash path inside the archive.
 type File struct {
 	Path string
 	Data []byte
 }
 
-// Is reports whether data begins like an archive that Read reads.
+// Is reports whether data begins like an archive that Read accepts.
 func Is(data []byte) bool { return isZip(data) || isGzip(data) || isTar(data) }
 
 func isZip(b []byte) bool {
@@ -67,12 +67,12 @@ func Read(data []byte) ([]File, error) {
 	return b.files, nil
 }
 
-// box is what was taken out of an archive so far.
+// box holds the files unpacked from an archive so far.
 type box struct {
 	packed  int64 // bytes of the archive
-	total   int64 // bytes taken out
+	total   int64 // unpacked bytes
 	entries int
-	seen    map[string]string // by folded path: the path, with a slash behind a directory
+	seen    map[string]string // by folded path: the path, with a slash after a directory
 	files   []File
 }
 
@@ -81,11 +81,11 @@ func (b *box) readGzip(data []byte) error {
 	if err != nil {
 		return fault.New(fault.Malformed, "archive: %w", err)
 	}
-	// What a header says of sizes is checked while it is read; this bounds the rest.
+	// take checks the sizes in headers; this bounds the stream as a whole.
 	return readTar(b, &bounded{r: z, left: MaxTotal + MaxEntries*1024, packed: b.packed})
 }
 
-// bounded stops a stream that unpacks to too much, whatever is in it.
+// bounded stops a stream that unpacks to too many bytes, including padding and headers.
 type bounded struct {
 	r            io.Reader
 	left, packed int64
@@ -161,7 +161,7 @@ func zipEntry(b *box, f *zip.File) error {
 	return b.take(f.Name, int64(min(f.UncompressedSize64, 1<<62)), r)
 }
 
-// damaged is why an archive cannot be read further.
+// damaged returns the error for an archive that cannot be read further.
 func damaged(err error) error {
 	if fault.CodeOf(err) != fault.Failed {
 		return err
@@ -169,7 +169,7 @@ func damaged(err error) error {
 	return fault.New(fault.Malformed, "archive: %w", err)
 }
 
-// take reads one file. What it says of its size is believed as far as it is too much.
+// take reads one file. It uses the stated size only to refuse a file early.
 func (b *box) take(name string, size int64, r io.Reader) error {
 	if err := b.enter(name, false); err != nil {
 		return err
@@ -227,8 +227,8 @@ func checkPath(name string) error {
 	return nil
 }
 
-// claim notes a path and the directories above it. Two files of one path, two spellings
-// that differ in case only, and a file where a directory is, are refused.
+// claim notes a path and the directories above it. It refuses two files with one path, two
+// spellings that differ only in case, and a file with the path of a directory.
 func (b *box) claim(p string, dir bool) error {
 	for end := len(p); end > 0; end = strings.LastIndexByte(p[:end], '/') {
 		what := p[:end]

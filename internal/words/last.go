@@ -2,9 +2,9 @@ package words
 
 import "strings"
 
-// LastLine returns the line of a program's error output that says what went wrong: the last
-// one, as Python, shells and compilers have it, without what Node.js writes behind it (the
-// calls, each behind a space, and its version). It is "" where there is none.
+// LastLine returns the line of a program's error output that has the reason. That is the last
+// line in Python, shells and compilers. Node.js writes more lines after it (the stack, indented,
+// and its version); LastLine skips them. It returns "" when there is none.
 func LastLine(s string) string {
 	lines := strings.Split(s, "\n")
 	last := ""

@@ -1,8 +1,8 @@
 package words
 
-// Near reports how many typing mistakes lie between two words: letters that are missing,
-// doubled, wrong, or exchanged with their neighbour. ok is false when they are more than a
-// typing mistake apart: one in four letters, and never more than two.
+// Near returns the number of typos between two words: missing, extra, wrong and swapped
+// letters. ok is false when the words differ too much to be a typo: by more than one letter in
+// four, plus one, or by more than two, or when a has fewer than three letters.
 func Near(a, b string) (mistakes int, ok bool) {
 	most := min(2, max(len(a), len(b))/4+1)
 	if len(a) > maxNear || len(b) > maxNear || len(a)-len(b) > most || len(b)-len(a) > most || len(a) < 3 {
@@ -32,4 +32,4 @@ func Near(a, b string) (mistakes int, ok bool) {
 	return last[len(b)], last[len(b)] <= most
 }
 
-const maxNear = 100 // bytes of a word that is compared
+const maxNear = 100 // bytes; longer words are not compared

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Printable returns s with everything escaped that could move a terminal's
+// Printable returns s with escapes for everything that could move a terminal's
 // cursor, change its state, or hide or reorder text: control characters other
 // than newline and tab, bidirectional and zero-width formatting, tag characters
 // and bytes that are not UTF-8.
@@ -34,7 +34,7 @@ func escape(s string, from int) string {
 		case r == utf8.RuneError && n == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[i])
 		case r == '\r' && i+1 < len(s) && s[i+1] == '\n':
-			// a line ending from elsewhere; the newline follows
+			// a CR LF line ending; the newline follows
 		case Hidden(r):
 			b.WriteString(Escaped(r))
 		default:
@@ -45,8 +45,8 @@ func escape(s string, from int) string {
 	return b.String()
 }
 
-// Hidden reports whether r must not reach a terminal as it is: it controls the terminal,
-// reorders text, or shows nothing where a reader would expect to see something.
+// Hidden reports whether r must not reach a terminal without an escape: it controls the
+// terminal, reorders text, or is invisible.
 func Hidden(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
@@ -59,9 +59,8 @@ func Hidden(r rune) bool {
 	return unicode.Is(unicode.Cf, r) || r == 0x2028 || r == 0x2029 || unicode.Is(blank, r)
 }
 
-// blank are letters and marks that show nothing (Unicode 15, Default_Ignorable_Code_Point
-// outside of Cf, and the empty pattern of Braille). The variation selectors that emoji
-// need are not among them.
+// blank are invisible letters and marks (Unicode 15, Default_Ignorable_Code_Point outside Cf,
+// and the empty Braille pattern), except the variation selectors that emoji need.
 var blank = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{Lo: 0x034f, Hi: 0x034f, Stride: 1}, {Lo: 0x115f, Hi: 0x1160, Stride: 1}, {Lo: 0x17b4, Hi: 0x17b5, Stride: 1},
@@ -70,7 +69,7 @@ var blank = &unicode.RangeTable{
 	R32: []unicode.Range32{{Lo: 0xe0100, Hi: 0xe01ef, Stride: 1}},
 }
 
-// Escaped returns the \u form of r, which JSON strings read back as r.
+// Escaped returns the \u form of r, as in a JSON string.
 func Escaped(r rune) string {
 	if r <= 0xffff {
 		return fmt.Sprintf(`\u%04x`, r)
@@ -79,8 +78,8 @@ func Escaped(r rune) string {
 	return fmt.Sprintf(`\u%04x\u%04x`, 0xd800+(r>>10), 0xdc00+(r&0x3ff))
 }
 
-// Fold breaks a line at that many columns, so that all of it can be seen. Each further
-// part begins with a mark that no text should be able to have there.
+// Fold breaks a line at this number of columns, so that all of it is visible. Each part after
+// the first begins with a mark, which text from outside cannot put there.
 func Fold(l string, columns int) (parts []string) {
 	width, from := 0, 0
 	for i, r := range l {
@@ -90,7 +89,7 @@ func Fold(l string, columns int) (parts []string) {
 		if width++; r == '\t' {
 			width += 7
 		} else if r >= 0x1100 {
-			width++ // wide characters of East Asia, and more than the others need
+			width++ // the width of East Asian characters; too much for other ones
 		}
 	}
 	parts = append(parts, l[from:])

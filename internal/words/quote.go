@@ -9,17 +9,17 @@ import (
 )
 
 // Quote returns a path, an id or another text from outside for one line of output, as git
-// prints names. Text that a reader cannot mistake stays as it is, letters of any script too.
-// Text in double quotes with escapes of C stands for the rest:
+// prints names. Unambiguous text stays unchanged, in any script. Other text is written in
+// double quotes with C escapes:
 //
 //   - text with a line feed, a tab or another control character,
-//   - text with what is Hidden, or with bytes that are no UTF-8,
+//   - text with a Hidden character, or with bytes that are not UTF-8,
 //   - text that begins or ends with a blank, or has two blanks side by side, which look like
 //     the end of a column,
 //   - text that begins with a double quote, so that nothing else looks quoted.
 //
-// Within the quotes \ and " follow a backslash, \a \b \t \n \v \f \r are as in C, and three
-// octal digits stand for any other byte that is not shown. Two texts never look the same.
+// In the quotes \ and " have a backslash before them, \a \b \t \n \v \f \r are as in C, and
+// three octal digits replace any other byte that is not shown. Two texts never look the same.
 func Quote(s string) string {
 	if isPlain(s) {
 		return s
@@ -48,7 +48,8 @@ func Quote(s string) string {
 	return b.String()
 }
 
-// isPlain reports whether s stays as it is. Most texts do, and tables have thousands.
+// isPlain reports whether s needs no quotes. It is fast, because tables have thousands of
+// texts and most of them need none.
 func isPlain(s string) bool {
 	if s == "" {
 		return true
@@ -56,7 +57,7 @@ func isPlain(s string) bool {
 	if s[0] == '"' {
 		return false
 	}
-	blank := true // what stands before the beginning counts as one
+	blank := true // the beginning is treated like a blank
 	for i, r := range s {
 		switch {
 		case r == ' ', r >= utf8.RuneSelf && unicode.IsSpace(r) && !Hidden(r):
@@ -79,7 +80,7 @@ func isPlain(s string) bool {
 
 // Line returns a sentence that may hold text from outside, such as the message of an error,
 // for one line of output. It is Printable with line feeds and carriage returns escaped, too.
-// Blanks, tabs and quotes stay: what it returns is for reading, and not unambiguous.
+// Blanks, tabs and quotes stay, so the result is for reading and may be ambiguous.
 func Line(s string) string {
 	if strings.ContainsAny(s, "\n\r") {
 		s = breaks.Replace(s)
@@ -89,8 +90,8 @@ func Line(s string) string {
 
 var breaks = strings.NewReplacer("\n", `\n`, "\r", `\r`)
 
-// JSON returns a JSON text in which what is Hidden is escaped in JSON's own way: it means the
-// same, and shows all that it holds.
+// JSON returns a JSON text with JSON escapes for Hidden characters. It has the same meaning,
+// and every character is visible.
 func JSON(text []byte) []byte {
 	if utf8.Valid(text) && !bytes.ContainsFunc(text, Hidden) {
 		return text
@@ -107,7 +108,7 @@ func JSON(text []byte) []byte {
 }
 
 // Lines returns the message of an error as lines of output, each of them a Line: one for each
-// of the errors that were joined, and one for any other.
+// of several joined errors, and one for any other error.
 func Lines(err error) []string {
 	for {
 		if all, ok := err.(interface{ Unwrap() []error }); ok && isJoin(err.Error(), all.Unwrap()) {
@@ -125,7 +126,7 @@ func Lines(err error) []string {
 	}
 }
 
-// message is the Line of an error, in which joined errors stand behind each other.
+// message returns the Line of an error. It joins joined errors with "; ".
 func message(err error) string {
 	text := err.Error()
 	if !strings.Contains(text, "\n") {
@@ -150,7 +151,7 @@ func message(err error) string {
 	return Line(text)
 }
 
-// isJoin reports whether text is what errors.Join makes of all.
+// isJoin reports whether text is the message of errors.Join for all.
 func isJoin(text string, all []error) bool {
 	for i, e := range all {
 		var ok bool

@@ -7,15 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// brief is how many bytes Brief keeps: enough to know a text again, and little
-// enough that the message around it stays a line.
+// brief is the number of bytes that Brief keeps: enough to recognize a text, and
+// few enough to keep the message on one line.
 const brief = 80
 
-// Brief is Clip to 80 bytes, for what an error message quotes from outside.
+// Brief is Clip to 80 bytes, for text from outside in error messages.
 func Brief(s string) string { return Clip(s, brief) }
 
-// Clip returns s, or its first most bytes and "..." where it is longer. It cuts
-// within no character. What is no UTF-8 it keeps: a message that quotes it shows it.
+// Clip returns s, or its first most bytes and "..." when it is longer. It never cuts
+// inside a character. It keeps bytes that are not UTF-8, so that a quoting message
+// shows them.
 func Clip(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -6,8 +6,8 @@ import (
 )
 
 // Wrap breaks a line at spaces, so that no part is wider than columns, and puts hang spaces
-// before every part but the first. A word is never broken: one that is wider than a line has
-// a line of its own. Escape sequences that colour text (SGR) take no room.
+// before every part except the first. It never breaks a word: a word that is wider than a line
+// gets its own line. Escape sequences that colour text (SGR) take no room.
 func Wrap(line string, columns, hang int) string {
 	if columns <= 0 || Width(line) <= columns {
 		return line
@@ -40,13 +40,13 @@ func Wrap(line string, columns, hang int) string {
 	return b.String()
 }
 
-// Width is how many columns of a terminal a text takes, without its escape sequences.
+// Width returns the number of terminal columns that a text takes, without escape sequences.
 func Width(s string) (n int) {
 	for i, r := range s {
 		switch {
 		case r == '\x1b':
 			n -= sgr(s[i:]) - 1
-		case r >= 0x300 && unicode.Is(unicode.Mn, r): // stands over the one before
+		case r >= 0x300 && unicode.Is(unicode.Mn, r): // combines with the character before it
 		case r >= 0x1100 && unicode.Is(wide, r):
 			n += 2
 		default:
@@ -56,7 +56,7 @@ func Width(s string) (n int) {
 	return n
 }
 
-// wide are the characters that take two columns: Unicode's East Asian Width W and F, by blocks.
+// wide are the characters of two columns: Unicode's East Asian Width W and F, by blocks.
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{Lo: 0x1100, Hi: 0x115f, Stride: 1}, {Lo: 0x2e80, Hi: 0xa4cf, Stride: 1}, {Lo: 0xac00, Hi: 0xd7a3, Stride: 1},
@@ -65,7 +65,7 @@ var wide = &unicode.RangeTable{
 	R32: []unicode.Range32{{Lo: 0x1f300, Hi: 0x1faff, Stride: 1}, {Lo: 0x20000, Hi: 0x3fffd, Stride: 1}},
 }
 
-// sgr returns the length of the escape sequence that s begins with.
+// sgr returns the length of the escape sequence at the beginning of s.
 func sgr(s string) int {
 	if !strings.HasPrefix(s, "\x1b[") {
 		return 1
