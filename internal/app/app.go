@@ -26,31 +26,31 @@ import (
 	"github.com/rye-os/rye/workspace"
 )
 
-// Flags is what a command line may say about a run as a whole.
+// Flags are the options of a command line for a run as a whole.
 type Flags struct {
 	Dir     string // -C: act as if started there; "" is the working directory
 	JSON    bool
 	Quiet   bool
-	Yes     bool // answers every question that has no flag of its own
+	Yes     bool // answers every question without its own flag
 	Offline bool
 	NoColor bool
 
 	AcceptOwner []string // namespaces that a registry may give to other owners
 
-	Projects []string // that a server serves besides its own
-	Reach    Reach    // where a server is reached over HTTP
+	Projects []string // further projects that a server serves
+	Reach    Reach    // how clients reach a server over HTTP
 }
 
-// Reach says where a server is reached over HTTP, and by whom. The zero value is nowhere.
+// Reach is how clients reach a server over HTTP, and which ones. The zero value means no HTTP.
 type Reach struct {
 	Addr      string
-	Cert, Key string // files of TLS; "" is plain HTTP
-	Proxied   bool   // a proxy in front has the TLS
+	Cert, Key string // files for TLS; "" for plain HTTP
+	Proxied   bool   // a proxy in front does TLS
 	Hosts     []string
 	Origins   []string
 }
 
-// TokenFile is where the tokens of clients are kept.
+// TokenFile returns the file with the tokens of clients.
 func TokenFile(a *App) (bearer.File, error) {
 	if a.Config == "" {
 		return "", fault.New(fault.NotFound, "there is no directory for configuration, and so no place for tokens").Advise("set HOME or XDG_CONFIG_HOME")
@@ -61,25 +61,25 @@ func TokenFile(a *App) (bearer.File, error) {
 // TurnsOf opens the transcripts of threads that a caller may see.
 type TurnsOf func(context.Context, rye.Caller, workspace.TurnsRequest) (*workspace.Turns, error)
 
-// App is one run of a program of rye. It is made by New and then read-only,
-// apart from its Screen.
+// App is one run of a rye program. New makes it; afterwards it is read-only, except
+// its Screen.
 type App struct {
 	Flags
 	Places
 	Dir    string     // absolute; relative arguments are relative to it
-	Caller rye.Caller // the person at the terminal, or, within a run, what that may
+	Caller rye.Caller // the person at the terminal, or a tool within a run
 	Screen *Screen
-	Back   rye.Verbs       // within a run that may ask the rye around: its verbs; else nil
-	Words  workspace.Index // of rye-engine, which searches words; nil in the front
-	Turns  TurnsOf         // of rye-engine, which knows threads; nil in the front
+	Back   rye.Verbs       // the verbs of the outer rye, within a run that may call it; else nil
+	Words  workspace.Index // the word index, set by rye-engine; nil in the front
+	Turns  TurnsOf         // opens transcripts, set by rye-engine; nil in the front
 
-	Historian workspace.Historian // of rye-engine, which compares versions; nil in the front
+	Historian workspace.Historian // compares versions, set by rye-engine; nil in the front
 
-	ctx    context.Context // of the run; for questions that come without one
+	ctx    context.Context // of the run; for questions without a context
 	home   string
 	getenv func(string) string
 
-	uses sync.Once // of other programs, by this process
+	uses sync.Once // sets up this process to run other programs
 }
 
 // New reads the environment for one run. A directory that does not exist is a
@@ -94,7 +94,7 @@ func New(ctx context.Context, f Flags, s *Screen) (*App, error) {
 		return nil, err
 	}
 	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
-		a.home = home // "" when unknown: then only what variables name
+		a.home = home // "" when unknown: then only the directories in variables exist
 	}
 	a.Places = findPlaces(a.Dir, a.home, a.getenv)
 	if uid := sudoUser(a.getenv("SUDO_UID")); uid != 0 {
@@ -103,9 +103,9 @@ func New(ctx context.Context, f Flags, s *Screen) (*App, error) {
 	return a, nil
 }
 
-// caller is on whose behalf this program acts. A tool can have a terminal made for it, so
-// within a run none makes a person. That the variable is absent says nothing: a tool can
-// take it away, and then the mark is what counts.
+// caller returns the caller for whom this program acts. Within a run that is never a person,
+// because a tool can make itself a terminal. A tool can also remove the variable, so the mark
+// on the process decides, too.
 func caller() rye.Caller {
 	if _, named := os.LookupEnv(primitive.RunVar); named || primitive.Marked() {
 		return rye.Inside()
@@ -151,17 +151,17 @@ func (a *App) Path(arg string) string {
 	return filepath.Join(a.Dir, arg)
 }
 
-// Options returns what a workspace needs, with consent asked on the terminal.
+// Options returns the options of the workspace. Consent is asked on the terminal.
 func (a *App) Options() workspace.Options {
 	a.uses.Do(func() {
-		// Where the system lets it, what a tool leaves behind becomes this program's and
-		// ends with the run. Where it does not, results say so.
+		// If the system allows it, processes that a tool leaves behind become children of this
+		// program and end with the run. Otherwise results report it.
 		_ = primitive.AdoptOrphans()
 		primitive.UseCage(a.cage)
 	})
 	o := a.options()
 	if a.Caller.IsInside() {
-		o.Consent, o.Passphrase, o.KeyService = nil, nil, nil // nobody to ask, and no key to open
+		o.Consent, o.Passphrase, o.KeyService = nil, nil, nil // no person to ask, and no key to open
 	}
 	return o
 }
@@ -207,7 +207,8 @@ func (a *App) options() workspace.Options {
 	}
 }
 
-// notice returns what shows a line that is no result and no error; nil where nobody reads it.
+// notice returns the function that shows a line which is neither a result nor an error. It is
+// nil with --quiet and --json.
 func (a *App) notice() func(text string) {
 	if a.Quiet || a.JSON {
 		return nil
@@ -223,7 +224,7 @@ func (a *App) Open() *workspace.Workspace {
 	return workspace.Open(a.Options())
 }
 
-// agent returns where the ssh-agent listens. Windows' own has a fixed name.
+// agent returns the address of the ssh-agent. Windows' own has a fixed name.
 func (a *App) agent() string {
 	if v := a.getenv("SSH_AUTH_SOCK"); v != "" || runtime.GOOS != "windows" {
 		return v
@@ -241,7 +242,7 @@ func (a *App) token(host string) string {
 	return ""
 }
 
-// netrc returns the file with logins that curl and git would read, too.
+// netrc returns the file with logins that curl and git also read.
 func (a *App) netrc() string {
 	if v := a.getenv("NETRC"); v != "" {
 		return v
@@ -256,7 +257,7 @@ func (a *App) netrc() string {
 	return filepath.Join(a.home, name)
 }
 
-// sudoUser reads whom sudo runs this for; 0 is nobody.
+// sudoUser returns the user for whom sudo runs this program; 0 for none.
 func sudoUser(uid string) int {
 	n, err := strconv.ParseUint(uid, 10, 31)
 	if err != nil || os.Geteuid() != 0 {

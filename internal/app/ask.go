@@ -10,8 +10,8 @@ import (
 	"github.com/rye-os/rye/internal/build"
 )
 
-// askEngine has the engine beside this program, as one of its faces, answer what it reads, and
-// returns the answer. doing says for what, in errors.
+// askEngine sends a question to the engine beside this program, to one of its faces, and
+// returns the answer. doing names the action in errors.
 func askEngine(ctx context.Context, doing string, question io.Reader, says io.Writer, face ...string) ([]byte, error) {
 	path, err := beside(engineName)
 	if err != nil {
@@ -32,7 +32,7 @@ func askEngine(ctx context.Context, doing string, question io.Reader, says io.Wr
 	return out, nil
 }
 
-// failed is an error on its way from the engine: the zero value is none.
+// failed is an error in an answer of the engine; the zero value is none.
 type failed struct {
 	Error string     `json:"error,omitempty"`
 	Code  fault.Code `json:"code,omitempty"`

@@ -9,9 +9,9 @@ import (
 	"github.com/rye-os/rye/chain/primitive"
 )
 
-// back returns the verbs of the rye that runs this one as a part of a tool, over the descriptor
-// that the tool was handed; nil where there is none. It answers for what it does: a descriptor
-// that somebody made up leads to nobody else than them.
+// back returns the verbs of the outer rye, which runs this one as a part of a tool. They use the
+// descriptor that the tool received; nil when there is none. The outer rye checks every call. A
+// made-up descriptor leads only to the process that made it.
 func back(getenv func(string) string) rye.Verbs {
 	fd, err := strconv.ParseUint(getenv(primitive.BackVar), 10, 8)
 	if err != nil || fd < 3 || !primitive.IsSocket(int(fd)) {
@@ -21,6 +21,6 @@ func back(getenv func(string) string) rye.Verbs {
 	return callback.NewClient(conn, func() (func(), error) { return alone(conn) })
 }
 
-// InCall reports whether this process may ask the rye that runs it, which then does what it
-// would otherwise hand to the engine.
+// InCall reports whether this process may call the rye that runs it. The outer rye then does
+// the work of the engine.
 func InCall() bool { return os.Getenv(primitive.BackVar) != "" }

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alone waits until no other process of the tool makes a call over the same connection. The
-// lock is of processes, not of descriptors: these all came from one. A system that knows none
-// for sockets lets them talk at once, and each finds its own answers only by luck.
+// alone waits until no other process of the tool makes a call over the same connection. It uses
+// a lock of processes, because all their descriptors are copies of one. Some systems have no
+// such lock for sockets: then simultaneous calls can receive each other's answers.
 func alone(conn *os.File) (done func(), err error) {
 	set := func(how int16) error {
 		for {

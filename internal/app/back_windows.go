@@ -2,5 +2,5 @@ package app
 
 import "os"
 
-// alone does nothing: no tool is handed a descriptor here.
+// alone does nothing: on Windows no tool receives a descriptor.
 func alone(*os.File) (done func(), err error) { return func() {}, nil }

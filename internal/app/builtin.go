@@ -7,8 +7,8 @@ import (
 	"github.com/rye-os/rye/internal/build"
 )
 
-// self returns the program that runs builtins, and the build that it must be. For the
-// engine it is the front beside it, which starts in a fraction of the time.
+// self returns the program that runs builtins, and the build that it must have. For the
+// engine it is the front beside it, which starts much faster.
 func self() (program, id string, err error) {
 	path, err := resolved()
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/rye-os/rye/internal/build"
 )
 
-// cage finds the program that is the first of a sandbox, beside this one. Where
-// there is none, runs are confined without namespaces, and say so.
+// cage finds the program beside this one that is the first process of a sandbox.
+// Without it, runs have no namespaces, and report so.
 func (a *App) cage() primitive.Cage {
 	path, err := beside(cageName)
 	if err != nil {

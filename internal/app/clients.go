@@ -13,7 +13,7 @@ import (
 	"github.com/rye-os/rye/internal/place"
 )
 
-// Clients returns the machine and the person as the files of MCP clients see them.
+// Clients returns the machine and the user for the configuration of MCP clients.
 func (a *App) Clients() *files.Host {
 	h := &files.Host{
 		Machine: clients.Machine{OS: runtime.GOOS, Home: a.home, Getenv: a.getenv},
@@ -33,10 +33,10 @@ func (a *App) Clients() *files.Host {
 	return h
 }
 
-// startedAs is the path by which other programs of this user start this one: where a shell
-// finds it, which stays when it is updated, if that leads here and nobody but the user can
-// change where it leads; else where it lies. What lies in the project is not asked: what
-// runs there could put another program in its place.
+// startedAs returns the path by which other programs of this user start this one. That is the
+// path where a shell finds it, which stays the same after an update. It must lead to this
+// program, only the user may be able to change it, and it must not be in the project, where a
+// tool could replace the program. Otherwise startedAs returns the path of the executable.
 func (a *App) startedAs() string {
 	self, err := os.Executable()
 	if err != nil {
@@ -50,11 +50,11 @@ func (a *App) startedAs() string {
 	return self
 }
 
-// clientChecks says which MCP clients know rye, and which of them know another one.
+// clientChecks reports which MCP clients have an entry for rye, and which for another rye.
 func clientChecks(a *App) (all []rye.DoctorCheck) {
 	states, err := files.States(a.Caller, a.Clients())
 	if err != nil {
-		return nil // within a run there is nothing to say
+		return nil // within a run there are no clients to check
 	}
 	var know []string
 	for _, s := range states {

@@ -13,8 +13,8 @@ import (
 	"github.com/rye-os/rye/internal/build"
 )
 
-// The programs that are installed together. Each of the companions answers --build-id
-// on its own, and is told the build of its caller (--for), which must be its own.
+// The programs that are installed together. Each companion answers --build-id. Its caller
+// passes its own build with --for, and both builds must be equal.
 const (
 	frontName  = "rye"
 	engineName = "rye-engine"
@@ -24,9 +24,8 @@ const (
 // companions are the programs beside the front. A test compares them with cmd.
 var companions = []string{cageName, engineName}
 
-// beside returns a program that belongs to this one: in the directory of the resolved
-// executable. PATH is not searched, because what is found there need not have come with
-// this rye.
+// beside returns the path of a companion in the directory of the resolved executable. It
+// does not search PATH, because a program there may belong to another rye.
 func beside(name string) (string, error) {
 	self, err := resolved()
 	if err != nil {
@@ -40,7 +39,7 @@ func beside(name string) (string, error) {
 	return path, nil
 }
 
-// resolved is the file of this program, links followed.
+// resolved returns the file of this program, after following links.
 func resolved() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -71,10 +70,9 @@ func buildOf(ctx context.Context, name string) (path, id string, err error) {
 	return path, strings.TrimSpace(string(out)), nil
 }
 
-// Handoff replaces this process with the engine, which gets args. It returns
-// only on failure, or, where processes cannot be replaced, with the engine's
-// exit status. The engine refuses a front of another build by itself, which
-// spares a second start.
+// Handoff replaces this process with the engine, which gets args. It returns only on
+// failure or, on systems that cannot replace a process, with the engine's exit status.
+// The engine itself refuses a front of another build, which saves starting it twice.
 func (a *App) Handoff(args ...string) (int, error) {
 	path, err := beside(engineName)
 	if err != nil {
@@ -84,8 +82,7 @@ func (a *App) Handoff(args ...string) (int, error) {
 	return replace(path, append([]string{"--for", build.This().ID}, args...))
 }
 
-// HandoffCommand is Handoff for a whole command line, which the engine runs as the front
-// would.
+// HandoffCommand is Handoff for a whole command line, which the engine runs like the front.
 func HandoffCommand(s *Screen, argv []string) (int, error) {
 	path, err := beside(engineName)
 	if err != nil {
@@ -95,5 +92,5 @@ func HandoffCommand(s *Screen, argv []string) (int, error) {
 	return replace(path, append([]string{"--for", build.This().ID, CommandFace}, argv...))
 }
 
-// CommandFace is the engine that runs a command line of the front's.
+// CommandFace is the face of the engine that runs a command line of the front.
 const CommandFace = "command"

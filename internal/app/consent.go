@@ -13,8 +13,9 @@ import (
 	"golang.org/x/term"
 )
 
-// consent asks the person at the terminal. A flag that answers the question does so, and is
-// shown. Without a terminal and such a flag, the answer is a refusal that names what answers.
+// consent asks the person at the terminal. A flag that answers the question replaces the
+// person, and is shown. Without a terminal and such a flag, the answer is a refusal that names
+// the flag or command to use.
 func (a *App) consent(ctx context.Context, q rye.Question) (bool, error) {
 	if flag := a.Flags.answering(q); flag != "" {
 		if !a.Quiet {
@@ -25,7 +26,7 @@ func (a *App) consent(ctx context.Context, q rye.Question) (bool, error) {
 	if !a.Screen.InTTY || !a.Screen.ErrTTY {
 		return false, refusal(q)
 	}
-	Listen(ctx) // Ctrl-C is an answer, and what was begun is to be cleared away
+	Listen(ctx) // Ctrl-C is an answer, and unfinished work must be removed
 	a.Screen.Say("%s\n", q.Text)
 	for _, l := range q.Lines {
 		a.Screen.Say("    %s\n", l)
@@ -43,9 +44,9 @@ func (a *App) consent(ctx context.Context, q rye.Question) (bool, error) {
 	return false, nil
 }
 
-// answering returns the flags of the command line that answer a question, "" for none. --yes
-// answers what needs no person and no flag of its own. A request has flags, too: the room that
-// asks takes those off the question.
+// answering returns the flags of the command line that answer a question, or "". --yes answers
+// a question that needs neither a person nor its own flag. The room that asks already removed
+// the flags of its request from the question.
 func (f Flags) answering(q rye.Question) string {
 	if len(q.Flags) == 0 {
 		if f.Yes && !q.Person {
@@ -61,7 +62,7 @@ func (f Flags) answering(q rye.Question) string {
 	return strings.Join(q.Flags, " ")
 }
 
-// maxRefusal bounds what an error repeats of a question, in bytes.
+// maxRefusal bounds the part of a question that an error repeats, in bytes.
 const maxRefusal = 4 << 10
 
 func refusal(q rye.Question) error {
@@ -73,7 +74,7 @@ func refusal(q rye.Question) error {
 	if len(q.Lines) > 0 {
 		var lines []string
 		for _, l := range q.Lines {
-			lines = append(lines, strings.Join(strings.Fields(l), " ")) // columns mean nothing in a sentence
+			lines = append(lines, strings.Join(strings.Fields(l), " ")) // a sentence has no columns
 		}
 		about += " (" + words.Clip(strings.Join(lines, "; "), maxRefusal) + ")"
 	}
@@ -84,20 +85,20 @@ func refusal(q rye.Question) error {
 	return fault.New(fault.Denied, "%s: %s: %s", q.Topic, about, why).With(mend)
 }
 
-// ReadLine reads one line of the terminal.
+// readLine reads one line from the terminal.
 func (a *App) readLine(ctx context.Context) (string, error) {
 	return interruptible(ctx, func() (string, error) {
 		text, err := bufio.NewReader(a.Screen.In).ReadString('\n')
 		if err == io.EOF {
-			err = nil // an end of input is an answer: no
+			err = nil // the end of input means no
 		}
 		return text, err
 	})
 }
 
-// interruptible waits for read or the end of ctx. The reading goroutine outlives
-// a cancelled wait, because a terminal's read cannot be interrupted portably; the
-// process is about to end then.
+// interruptible waits for read or the end of ctx. The reading goroutine outlives a
+// cancelled wait, because a terminal's read cannot be interrupted portably. The
+// process then ends soon.
 func interruptible[T any](ctx context.Context, read func() (T, error)) (T, error) {
 	type answer struct {
 		value T
@@ -117,19 +118,19 @@ func interruptible[T any](ctx context.Context, read func() (T, error)) (T, error
 	}
 }
 
-// ReadSecret asks for a line without showing it. It needs a terminal. The terminal
-// is silent before the question appears, so that what is typed ahead is not shown either.
+// ReadSecret asks for a line without showing it. It needs a terminal. It turns the echo
+// off before the question, so that text typed ahead is not shown either.
 func (a *App) ReadSecret(ctx context.Context, prompt string) ([]byte, error) {
 	if !a.Screen.InTTY || !a.Screen.ErrTTY {
 		return nil, fault.New(fault.Denied, "%s: there is no terminal to ask on", prompt)
 	}
-	Listen(ctx) // the terminal is not to stay silent
+	Listen(ctx) // the echo must be restored after a signal
 	fd := int(a.Screen.In.Fd())
 	restore, err := hush(fd)
 	if err != nil {
 		return nil, fault.New(fault.Failed, "hide the input for %s: %w", prompt, err)
 	}
-	// Also when the wait is cancelled: the reading goroutine is left behind then.
+	// Also after a cancelled wait, in which the reading goroutine stays.
 	defer restore()
 	a.Screen.Say("%s: ", prompt)
 	secret, err := interruptible(ctx, func() ([]byte, error) { return term.ReadPassword(fd) })

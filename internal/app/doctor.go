@@ -12,8 +12,8 @@ import (
 	"github.com/rye-os/rye/internal/build"
 )
 
-// Checks looks at the programs themselves: those beside this one, whether typing rye starts
-// this one, and which MCP clients start it.
+// Checks checks the programs themselves: the companions, whether a shell starts this rye, and
+// which MCP clients start it.
 func (a *App) Checks(ctx context.Context) []rye.DoctorCheck {
 	var all []rye.DoctorCheck
 	for _, name := range companions {
@@ -22,7 +22,7 @@ func (a *App) Checks(ctx context.Context) []rye.DoctorCheck {
 	return append(append(all, a.pathCheck()), clientChecks(a)...)
 }
 
-// companionCheck names itself "engine" for rye-engine.
+// companionCheck checks one companion. The check of rye-engine has the name "engine".
 func companionCheck(ctx context.Context, name string) rye.DoctorCheck {
 	c := rye.DoctorCheck{Name: strings.TrimPrefix(name, frontName+"-")}
 	path, id, err := buildOf(ctx, name)

@@ -4,8 +4,8 @@ package app
 
 import "golang.org/x/sys/unix"
 
-// hush makes a terminal show nothing of what is typed and returns how it was
-// before. Everything else about it stays.
+// hush turns the echo of a terminal off and changes nothing else. restore resets the
+// terminal to its earlier state.
 func hush(fd int) (restore func(), err error) {
 	was, err := unix.IoctlGetTermios(fd, getTermios)
 	if err != nil {

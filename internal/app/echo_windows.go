@@ -2,7 +2,7 @@ package app
 
 import "golang.org/x/sys/windows"
 
-// hush makes a console show nothing of what is typed and returns how it was before.
+// hush turns the echo of a console off. restore resets the console to its earlier state.
 func hush(fd int) (restore func(), err error) {
 	var was uint32
 	if err := windows.GetConsoleMode(windows.Handle(fd), &was); err != nil {

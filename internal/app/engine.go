@@ -13,13 +13,13 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// Face is something that the engine can be for one run.
+// Face is one of the programs that the engine contains.
 type Face func(context.Context, *App) error
 
-// EngineMain runs the engine: rye-engine --for <build id> <face> [--dir d]
-// [--offline]. The front composes these arguments; people type only --build-id.
-// rye-engine --for <build id> command <arguments> runs a command line of the front's instead.
-// It returns the exit status.
+// EngineMain runs the engine: rye-engine --for <build id> <face> [--dir d] [--offline].
+// The front composes these arguments; people type only --build-id. With
+// --for <build id> command <arguments> it runs a command line of the front instead. It
+// returns the exit status.
 func EngineMain(argv []string, faces map[string]Face, command func(argv []string) int) int {
 	if exit, mine := Inside(argv); mine {
 		return exit
@@ -78,7 +78,7 @@ func engine(ctx context.Context, args []string, faces map[string]Face) error {
 	return face(ctx, a)
 }
 
-// reachFlags are those of a server over HTTP, as the front gives them.
+// reachFlags defines the flags of a server over HTTP, as the front passes them.
 func reachFlags(fs *flag.FlagSet, l *Reach) {
 	fs.StringVar(&l.Addr, "http", "", "")
 	fs.StringVar(&l.Cert, "tls-cert", "", "")

@@ -7,9 +7,9 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// PrintableWriter returns a writer that passes on what Printable would; a
-// character may be split over two writes. Flush
-// ends it: what was held back is then passed on, escaped.
+// PrintableWriter returns a writer that passes its text through words.Printable. A
+// character may be split over two writes. Flush ends the text and writes the bytes
+// held back, with escapes.
 func PrintableWriter(w io.Writer) *EscapeWriter { return &EscapeWriter{w: w} }
 
 // EscapeWriter is the writer of PrintableWriter. It is not safe for concurrent use.
@@ -28,7 +28,7 @@ func (e *EscapeWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush writes what was held back.
+// Flush writes the bytes held back.
 func (e *EscapeWriter) Flush() error {
 	tail := e.tail
 	e.tail = nil
@@ -36,7 +36,8 @@ func (e *EscapeWriter) Flush() error {
 	return err
 }
 
-// unfinished returns how many bytes at the end of p need what comes next to be judged.
+// unfinished returns the number of bytes at the end of p whose meaning depends on the next
+// bytes.
 func unfinished(p []byte) int {
 	if n := len(p); n > 0 && p[n-1] == '\r' {
 		return 1

@@ -10,8 +10,8 @@ import (
 	"github.com/rye-os/rye/internal/build"
 )
 
-// replace runs the program at path with our descriptors and returns its status:
-// Windows has no exec. Ctrl-C reaches both; the child decides what it means.
+// replace runs the program at path with this process's descriptors and returns its
+// status, because Windows has no exec. Ctrl-C reaches both; the child handles it.
 func replace(path string, args []string) (int, error) {
 	signal.Ignore(os.Interrupt)
 	cmd := exec.Command(path, args...)

@@ -10,18 +10,18 @@ import (
 	"github.com/rye-os/rye/workspace"
 )
 
-// helperArg is the first argument of a rye that another rye started to read what an
-// outsider sent.
+// helperArg is the first argument of a rye that another rye started to read data from
+// outside.
 const helperArg = "__import"
 
-// helper is how to start this program as one; nil until Inside was called.
+// helper is the command line that starts this program as a helper; nil before Inside.
 var helper []string
 
-// Inside is the first thing that a program does. When it was started as a second
-// process of itself, it does that work and mine is true: reading what an outsider
-// sent, being one of rye's own functions in a tool's sandbox, or guarding a run. Such a
-// process reads no environment and costs no more than a start. Any other process may
-// start such ones from then on.
+// Inside is the first call of every program. If the program was started as a second
+// process of itself, Inside does the work of that process, and mine is true. The work is
+// to read data from outside, to run one of rye's own functions in a tool's sandbox, or to
+// guard a run. Such a process reads no environment and costs only its start. After the
+// call, any other process may start such processes.
 func Inside(argv []string) (exit int, mine bool) {
 	if len(argv) > 1 && argv[1] == helperArg {
 		return workspace.ServeHelper(argv[2:]), true
@@ -36,12 +36,12 @@ func Inside(argv []string) (exit int, mine bool) {
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return 0, false // what needs a second process says so
+		return 0, false // work that needs a second process reports that there is none
 	}
 	primitive.Reenter(self)
 	helper = []string{self, helperArg}
 	if runtime.GOOS == "linux" {
-		helper[0] = "/proc/self/exe" // the same build, also when the file was replaced meanwhile
+		helper[0] = "/proc/self/exe" // the same build, even if the file was replaced meanwhile
 	}
 	return 0, false
 }

@@ -12,25 +12,25 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// What speaks to key services is linked into the engine, because it would cost
-// every start of the front. So a signature by one is a call of the engine: one
-// JSON object in, one out. The address goes that way, too, and not as an argument,
-// which every user of the machine could read.
+// The code for key services is linked into the engine, because it would slow every start
+// of the front. So a signature by a key service is a call of the engine: one JSON object
+// in, one out. The address is in that object and not an argument, which every user of
+// the machine could read.
 
-// KeyRequest asks the engine for a signature, or without a message for the key.
+// KeyRequest asks the engine for a signature or, without a message, for the public key.
 type KeyRequest struct {
 	URI     string `json:"uri"`
 	Message []byte `json:"message,omitempty"`
 }
 
-// KeyReply is the engine's answer: these, or why there are none.
+// KeyReply is the engine's answer, or its error.
 type KeyReply struct {
 	Public    string `json:"public,omitempty"`
 	Signature []byte `json:"signature,omitempty"`
 	Failed    failed `json:"failed,omitzero"`
 }
 
-// maxKeyExchange bounds a request and a reply, in bytes. What is signed is a
+// maxKeyExchange bounds a request and a reply, in bytes. A signed message is a
 // statement of some hundred bytes, or a commit.
 const maxKeyExchange = 8 << 20
 
@@ -40,7 +40,7 @@ func (a *App) keyService(ctx context.Context, uri string, message []byte) (rye.K
 	if err != nil {
 		return rye.KeyAnswer{}, fault.New(fault.Failed, "sign with the key service: %w", err)
 	}
-	out, err := askEngine(ctx, "sign with the key service", bytes.NewReader(in), a.Screen.Err(), "keyservice") // where a plug-in says what to touch
+	out, err := askEngine(ctx, "sign with the key service", bytes.NewReader(in), a.Screen.Err(), "keyservice") // a plug-in may ask for a touch there
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fault.New(fault.Auth, "sign with the key service: it does not answer: %w", err)
 	}
@@ -54,8 +54,8 @@ func (a *App) keyService(ctx context.Context, uri string, message []byte) (rye.K
 	return rye.KeyAnswer{Public: reply.Public, Signature: reply.Signature}, reply.Failed.err()
 }
 
-// ServeKeys is the engine's side: it answers the one request on standard input by
-// what answer makes of it.
+// ServeKeys is the engine's side. It reads the one request on standard input, and
+// replies with the result of answer.
 func ServeKeys(ctx context.Context, answer func(context.Context, KeyRequest) (KeyReply, error)) error {
 	raw, err := io.ReadAll(io.LimitReader(os.Stdin, maxKeyExchange+1))
 	if err != nil {

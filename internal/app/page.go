@@ -12,12 +12,12 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// What reads pages of the web is linked into the engine, because its tables would cost
-// every start of the front. So the front has a page read by the engine: one line of JSON
-// that says what it is, then its bytes; the text comes back. What a stranger wrote is then
-// taken apart in a process that ends with it.
+// The code that reads web pages is linked into the engine, because its tables would slow
+// every start of the front. So the front calls the engine to read a page: it sends one line
+// of JSON that describes the page, then its bytes, and receives the text. The untrusted page
+// is thus parsed in a separate process, which ends afterwards.
 
-// maxPage bounds what the engine takes for one page, in bytes.
+// maxPage bounds the engine's input for one page, in bytes.
 const maxPage = 64<<20 + 64<<10
 
 // pageHead goes before the bytes of a page.
@@ -27,7 +27,7 @@ type pageHead struct {
 	Markdown bool   `json:"markdown,omitempty"`
 }
 
-// readPage has the engine beside this program read a page.
+// readPage reads a page in the engine beside this program.
 func readPage(ctx context.Context, p rye.WebPage) ([]byte, error) {
 	head, err := json.Marshal(pageHead{Charset: p.Charset, Base: p.Base, Markdown: p.Markdown})
 	if err != nil {
@@ -36,8 +36,8 @@ func readPage(ctx context.Context, p rye.WebPage) ([]byte, error) {
 	return askEngine(ctx, "read the page", io.MultiReader(bytes.NewReader(append(head, '\n')), bytes.NewReader(p.Body)), nil, "page")
 }
 
-// ServePage is the engine's side: it turns the page on standard input into what convert
-// makes of it.
+// ServePage is the engine's side. It reads the page on standard input, and replies with the
+// result of convert.
 func ServePage(convert func(raw []byte, charset string, base *url.URL, markdown bool) []byte) error {
 	raw, err := io.ReadAll(io.LimitReader(os.Stdin, maxPage+1))
 	if err != nil {

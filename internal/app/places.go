@@ -10,15 +10,15 @@ import (
 	"github.com/rye-os/rye/internal/place"
 )
 
-// Places are the directories of a run, all absolute. "" means there is none.
+// Places are the directories of a run, all absolute; "" for none.
 type Places struct {
 	Project string   // holds .ai/rye.yaml
-	Ended   string   // where the search for one ended early, and why; "" for neither
-	Over    []string // projects that Project lies in, the nearest first
+	Ended   string   // where and why the search for a project stopped early; "" if it did not
+	Over    []string // projects around Project, the nearest first
 	User    string   // holds the user space's .ai
 	Config  string   // keys, trust.yaml, policy.yaml
 	Data    string   // records of projects and of the user space
-	State   string   // what registries were seen to say; not a cache
+	State   string   // statements of registries that rye has seen; not a cache
 	Cache   string   // may be deleted at any time
 }
 
@@ -35,8 +35,8 @@ func findPlaces(dir, home string, getenv func(string) string) Places {
 	return p
 }
 
-// enclosing returns the projects that a project lies in, the nearest first, as far up as
-// FindProject looks. "" lies in none.
+// enclosing returns the projects around a project, the nearest first, as far up as
+// FindProject looks. There are none around "".
 func enclosing(project, user, home string) (all []string) {
 	for project != "" {
 		here, err := os.Stat(project)
@@ -51,11 +51,11 @@ func enclosing(project, user, home string) (all []string) {
 	return all
 }
 
-// FindProject returns the nearest directory at or above dir that has a
-// .ai/rye.yaml, or "". It looks no higher than below the home directory, and on one file
-// system only: who put what lies above is anybody's guess. Neither home nor the user space
-// is ever a project, so that the user's own items are not taken for a project's. Where it
-// finds none before the top, ended says what stopped it.
+// FindProject returns the nearest directory at or above dir that has a .ai/rye.yaml, or "".
+// It stops below the home directory and at the border of a file system, because other
+// people may control the directories above. Home and the user space are never a project, so
+// that the user's own items never count as a project's. If the search stops before the top,
+// ended is the reason.
 func FindProject(dir, user, home string) (project, ended string) {
 	for {
 		here, err := os.Stat(dir)
@@ -79,13 +79,13 @@ func FindProject(dir, user, home string) (project, ended string) {
 	}
 }
 
-// isFile reports whether there is a file of this type, which is not followed when it is a link.
+// isFile reports whether path is a file of this type. It does not follow a link.
 func isFile(path string, typ fs.FileMode) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.Mode().Type() == typ
 }
 
-// isSame reports whether path leads to the directory that was looked at. "" leads nowhere.
+// isSame reports whether path leads to the directory dir; false for "".
 func isSame(dir fs.FileInfo, path string) bool {
 	if path == "" {
 		return false
@@ -94,7 +94,7 @@ func isSame(dir fs.FileInfo, path string) bool {
 	return err == nil && os.SameFile(dir, info)
 }
 
-// sameFile reports whether two paths lead to the same file or directory. "" leads nowhere.
+// sameFile reports whether two paths lead to the same file or directory; false for "".
 func sameFile(a, b string) bool {
 	if a == b {
 		return a != ""
@@ -104,7 +104,7 @@ func sameFile(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(ai, bi)
 }
 
-// userSpace is RYE_USER, else USER_SPACE (RYE OS's name for it), else home.
+// userSpace returns RYE_USER, else USER_SPACE (RYE OS's name for it), else home.
 func userSpace(dir, home string, getenv func(string) string) string {
 	for _, name := range []string{"RYE_USER", "USER_SPACE"} {
 		if v := getenv(name); filepath.IsAbs(v) {
@@ -149,8 +149,8 @@ func cacheDir(getenv func(string) string) string {
 	return below(xdg(getenv, "XDG_CACHE_HOME"), platform, name)
 }
 
-// xdg returns a base directory variable; the specification says that relative
-// values are invalid and must be ignored.
+// xdg returns a base directory variable. It ignores a relative value, as the
+// specification requires.
 func xdg(getenv func(string) string, name string) string {
 	if v := getenv(name); filepath.IsAbs(v) {
 		return v
@@ -165,7 +165,7 @@ func inHome(home string, elem ...string) string {
 	return filepath.Join(append([]string{home}, elem...)...)
 }
 
-// below returns name in the first directory that is known.
+// below returns name in first, or in second when first is "".
 func below(first, second, name string) string {
 	if dir := cmp.Or(first, second); dir != "" {
 		return filepath.Join(dir, name)

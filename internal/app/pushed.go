@@ -2,8 +2,8 @@ package app
 
 import "path/filepath"
 
-// Pushed returns the repository that git runs a hook in, and where it keeps what was pushed
-// until the hook agreed; both are "" outside of a hook.
+// Pushed returns the repository in which git runs a hook, and the directory with the pushed
+// objects until the hook accepts them; both are "" outside a hook.
 func (a *App) Pushed() (repo, objects string) {
 	if repo = a.getenv("GIT_DIR"); repo == "" {
 		return "", ""

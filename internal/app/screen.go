@@ -12,9 +12,9 @@ import (
 	"golang.org/x/term"
 )
 
-// Screen is where a run speaks: results to Out, everything else to Err. It owns
-// the progress line, which is wiped before anything else appears. It is safe
-// for concurrent use.
+// Screen is the output of a run: results to Out, everything else to Err. It owns the
+// progress line, and wipes it before anything else appears. It is safe for concurrent
+// use.
 type Screen struct {
 	In     *os.File
 	OutTTY bool // Out is a terminal
@@ -22,15 +22,15 @@ type Screen struct {
 	InTTY  bool
 	Color  bool // Out is a terminal that wants colour: NO_COLOR is unset
 
-	Columns    int  // of Out; 0 where it is no terminal, or does not say
+	Columns    int  // of Out; 0 when it is not a terminal, or unknown
 	ErrColumns int  // of Err
-	dumb       bool // the terminal cannot go back in a line
+	dumb       bool // the terminal cannot move back in a line
 
 	mu       sync.Mutex
 	out, err io.Writer
-	line     int       // width of the progress line that is showing
+	line     int       // width of the visible progress line
 	last     time.Time // when it was drawn
-	spoke    bool      // something else than progress was shown
+	spoke    bool      // the run has shown anything except progress
 }
 
 // NewScreen returns the Screen of a process.
@@ -42,7 +42,8 @@ func NewScreen(in, out, err *os.File) *Screen {
 	return s
 }
 
-// columns is how wide a terminal is: at least twenty, for less leaves no room for words.
+// columns returns the width of a terminal, at least twenty, because less leaves no room for
+// words; 0 when it is not known.
 func columns(f *os.File, tty bool) int {
 	if !tty {
 		return 0
@@ -73,8 +74,8 @@ func (c channel) Write(p []byte) (int, error) {
 	return (*c.w).Write(p)
 }
 
-// Say writes a message. The format is a constant, and alone makes lines: texts are shown as
-// words.Line has them.
+// Say writes a message. The format is a constant, and only it can contain line feeds: texts
+// are shown by words.Line.
 func (s *Screen) Say(format string, texts ...string) {
 	shown := make([]any, len(texts))
 	for i, t := range texts {
@@ -97,7 +98,7 @@ func (s *Screen) wipe() {
 	}
 }
 
-// progressFunc returns the function that draws progress, or nil where it would not be seen.
+// progressFunc returns the function that draws progress, or nil when it would not be visible.
 func (s *Screen) progressFunc(silent bool) func(string) {
 	if silent || !s.ErrTTY || s.dumb {
 		return nil
@@ -105,7 +106,7 @@ func (s *Screen) progressFunc(silent bool) func(string) {
 	return s.progress
 }
 
-// progressEvery keeps a fast loop from spending its time on the terminal.
+// progressEvery is the time between two updates, so that a fast loop is not slowed down.
 const progressEvery = 50 * time.Millisecond
 
 func (s *Screen) progress(text string) {
@@ -120,12 +121,12 @@ func (s *Screen) progress(text string) {
 	}
 }
 
-// quietFor is for how long a command may show nothing before it says that it works.
+// quietFor is how long a command may show nothing before Working shows its text.
 var quietFor = 600 * time.Millisecond
 
-// Working says, on a terminal, what is being done while nothing else is shown, until stop is
-// called. It is for work that asks nobody and starts no other program: those would be
-// overwritten.
+// Working shows text on a terminal, while nothing else is shown, until stop is called. It is
+// only for work that asks no questions and starts no other programs, because it would overwrite
+// their output.
 func (s *Screen) Working(text string) (stop func()) {
 	draw := s.progressFunc(false)
 	if draw == nil {
@@ -150,14 +151,15 @@ func (s *Screen) Working(text string) (stop func()) {
 	return func() { close(done); <-ended; s.Done() }
 }
 
-// silent reports whether nothing was shown yet, and no progress is.
+// silent reports whether nothing has been shown yet, and no recent progress.
 func (s *Screen) silent() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.spoke && time.Since(s.last) > quietFor/2
 }
 
-// progressWidth keeps the line in one row: what ran over into the next could not be wiped.
+// progressWidth is the greatest width of the line. It keeps the line in one row, because a
+// second row could not be wiped.
 func (s *Screen) progressWidth() int {
 	if s.ErrColumns == 0 {
 		return 70
@@ -165,8 +167,8 @@ func (s *Screen) progressWidth() int {
 	return min(70, s.ErrColumns-1)
 }
 
-// isTerminal asks for the terminal's settings: unlike the mode bits, which also
-// call /dev/null a character device, only a terminal has them.
+// isTerminal reports whether f has the settings of a terminal. The mode bits are no
+// test, because /dev/null is a character device, too.
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 func clip(s string, n int) string {

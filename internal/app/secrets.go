@@ -18,27 +18,27 @@ import (
 // secretsFile, in the configuration directory, binds secrets to hosts (docs/format/secrets.md).
 const secretsFile = "secrets.yaml"
 
-// bound says where a secret may go, and where it is found.
+// bound holds the hosts that may receive a secret, and the variable that holds it.
 type bound struct {
 	Hosts []string `yaml:"hosts"`
 	Env   string   `yaml:"env"`
 }
 
-// known are the bindings of those who wrote none.
+// known are the default bindings.
 var known = map[string]bound{
 	"ANTHROPIC_API_KEY": {Hosts: []string{"api.anthropic.com"}},
 	"OPENAI_API_KEY":    {Hosts: []string{"api.openai.com"}},
 }
 
-// Secrets are those of the user, each bound to the hosts that it may go to. They are in the
-// environment, or in a file that Open decrypts, which only rye-engine can.
+// Secrets are the user's secrets, each bound to the hosts that may receive it. They are in the
+// environment, or in a file that Open decrypts; only rye-engine sets Open.
 type Secrets struct {
 	App  *App
 	Open func(file, identity []byte, passphrase func() ([]byte, error)) (map[string]string, error)
 }
 
-// Secret returns a secret for a host ("name:port"), where its user bound it to that host. A
-// project cannot: what it names goes where its user said, or nowhere.
+// Secret returns a secret for a host ("name:port"), if the user bound it to that host. A
+// project cannot bind a secret: a secret that it names goes only to the user's hosts.
 func (s Secrets) Secret(_ context.Context, name, host string) (string, error) {
 	bindings, err := s.bindings()
 	if err != nil {
@@ -104,7 +104,7 @@ func (s Secrets) sealed(doc *secretsDoc) (map[string]string, error) {
 	})
 }
 
-// sameHost compares a host of a binding, whose port is 443 where it says none.
+// sameHost compares a host in a binding with host. The default port of a binding is 443.
 func sameHost(bound, host string) bool {
 	if _, _, err := net.SplitHostPort(bound); err != nil {
 		bound = net.JoinHostPort(bound, "443")
@@ -115,8 +115,8 @@ func sameHost(bound, host string) bool {
 // maxSecrets bounds the file in bytes.
 const maxSecrets = 1 << 20
 
-// Host refuses a host for models ("name:port") that its user never named: neither for a
-// secret, nor in the list of hosts that want none.
+// Host refuses a host for models ("name:port") that the user has not named, either for a
+// secret or in the list of hosts without one.
 func (s Secrets) Host(host string) error {
 	f, err := s.bindings()
 	if err != nil {
@@ -135,9 +135,9 @@ func (s Secrets) Host(host string) error {
 
 // secretsDoc is the file.
 type secretsDoc struct {
-	Hosts    []string         `yaml:"hosts"`    // of models that want no secret
+	Hosts    []string         `yaml:"hosts"`    // of models without a secret
 	File     string           `yaml:"file"`     // encrypted with age; "" for none
-	Identity string           `yaml:"identity"` // that opens it; "" asks for a passphrase
+	Identity string           `yaml:"identity"` // decrypts File; "" asks for a passphrase
 	Secrets  map[string]bound `yaml:"secrets"`
 }
 

@@ -12,24 +12,24 @@ import (
 	"github.com/rye-os/rye/internal/strict"
 )
 
-// What looks after threads is linked into the engine, because it would cost every start of the
-// front. So a tool of the library that is about threads (chain/primitive/builtin, Served) is a
-// call of the engine where the front runs it: one JSON object in, one out. Every gate has let
-// it pass by then, here; the engine finds out itself on whose behalf it acts.
+// The code for threads is linked into the engine, because it would slow every start of the
+// front. So when the front runs a tool of the library for threads (chain/primitive/builtin,
+// Served), it calls the engine: one JSON object in, one out. The front has checked every gate
+// before the call. The engine determines its caller itself.
 
-// ServeFace is the engine for one such call.
+// ServeFace is the face of the engine for one such call.
 const ServeFace = "serve"
 
 // maxServed bounds a call and its answer, in bytes.
 const maxServed = 8 << 20
 
-// servedReply is the engine's answer: a value, or why there is none.
+// servedReply is the engine's answer: a value or an error.
 type servedReply struct {
 	Value  json.RawMessage `json:"value,omitempty"`
 	Failed failed          `json:"failed,omitzero"`
 }
 
-// serve has the engine beside this program do what a tool asks of rye itself.
+// serve passes a tool's call to the engine beside this program.
 func serve(ctx context.Context, a *App, c rye.Caller, q rye.ServedCall) (json.RawMessage, error) {
 	if !c.IsPerson() || a.Caller.IsInside() {
 		return nil, notInside()
@@ -53,13 +53,13 @@ func serve(ctx context.Context, a *App, c rye.Caller, q rye.ServedCall) (json.Ra
 	return reply.Value, reply.Failed.err()
 }
 
-// notInside refuses threads to what runs within a run.
+// notInside refuses threads to callers within a run.
 func notInside() error {
 	return fault.New(fault.Denied, "threads are not started or looked at within a run")
 }
 
-// ServeCall is the engine's side: it answers the one call on standard input by what answer
-// makes of it.
+// ServeCall is the engine's side. It reads the one call on standard input, and replies with the
+// result of answer.
 func ServeCall(ctx context.Context, answer func(context.Context, rye.ServedCall) (json.RawMessage, error)) error {
 	raw, err := io.ReadAll(io.LimitReader(os.Stdin, maxServed+1))
 	if err != nil {

@@ -8,22 +8,22 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// Served are the projects of one server: the one that it was started for, and those that
-// its user listed. Nothing else is opened, whatever a caller names: a directory that
-// somebody prepared would bring a policy of its own choosing. It is safe for concurrent use.
+// Served are the projects of one server: its own project and the ones that its user listed. The
+// server opens no other directory for a caller, because its author could have put any policy
+// there. Served is safe for concurrent use.
 type Served struct {
 	a    *App
 	mu   sync.Mutex
 	list []served // its own first
 }
 
-// served is a directory that a server was started with, and the project there: a project
-// once found stays the one, and one that is made later is found then.
+// served is a directory from the start of a server, and the project there. A found project
+// never changes; a project that is made later is found later.
 type served struct{ dir, project string }
 
-// Serve returns the projects of a server that was started in the directory of this run, with
-// these more. A directory that does not exist is fault.Usage, as it is for -C: who mistyped it
-// learns it now, not from a call that is refused later.
+// Serve returns the projects of a server: the one in the directory of this run, and more. A
+// missing directory is fault.Usage, as for -C, so that a typo is reported now and not by a later
+// call.
 func (a *App) Serve(more []string) (*Served, error) {
 	s := &Served{a: a, list: []served{{dir: a.Dir, project: a.Project}}}
 	for _, given := range more {
@@ -37,7 +37,7 @@ func (a *App) Serve(more []string) (*Served, error) {
 	return s, nil
 }
 
-// look finds the projects that were not there before.
+// look finds projects that were made since the last look.
 func (s *Served) look() {
 	for i := range s.list {
 		if p := &s.list[i]; p.project == "" {
@@ -46,10 +46,10 @@ func (s *Served) look() {
 	}
 }
 
-// At returns the project that a call means by a path, "" being the server's own, and the
-// projects whose policies hold besides: those that it lies in, and the server's. The project
-// is "" where the server's own was not made yet. A path that leads to another project, or to
-// none, is fault.Denied.
+// At returns the project that a call means by a path; path "" is the server's own. over are
+// further projects whose policies apply: the ones around it, and the server's own. The project
+// is "" if the server's own is not made yet. A path to any other project, or to none, is
+// fault.Denied.
 func (s *Served) At(path string) (project string, over []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Settings lists what variables of the environment set, or leave at its default.
+// Settings lists the settings that come from environment variables, with their defaults.
 func Settings(a *App) []rye.Setting {
 	all := []rye.Setting{
 		a.variable("key", "default", "RYE_KEY"),
@@ -27,15 +27,14 @@ func Settings(a *App) []rye.Setting {
 	return all
 }
 
-// color is the setting of colours. Any value of its variable turns them off, so that none turns
-// them on.
+// color returns the setting for colours. Any value of NO_COLOR turns them off.
 func color(a *App) rye.Setting {
 	s := a.variable("color", map[bool]string{true: "on", false: "off"}[a.Screen.Color && !a.NoColor], "NO_COLOR")
 	s.Change = fault.Advice("without colours: export NO_COLOR=1; with colours, on a terminal: unset NO_COLOR")
 	return s
 }
 
-// variable is the setting that the first of some variables makes which is set.
+// variable returns a setting from the first of these variables that is set.
 func (a *App) variable(setting, otherwise string, names ...string) rye.Setting {
 	s := rye.Setting{Name: setting, Value: otherwise, Origin: "default", Change: fault.Advice("export %s=<value>", names[0])}
 	for _, name := range names {

@@ -9,14 +9,13 @@ import (
 	"time"
 )
 
-// listenAfter is how long a command takes before it listens for signals.
+// listenAfter is the time until a command listens for signals.
 const listenAfter = 10 * time.Millisecond
 
-// Context returns a context that the first Ctrl-C (or SIGTERM) cancels. The
-// second one ends the process in the system's own way. So does the first within
-// listenAfter: a command that has just begun has nothing to tell, and to listen takes two
-// threads, which is a tenth of all that a short command does. Who starts a program calls
-// Listen before.
+// Context returns a context that the first Ctrl-C (or SIGTERM) cancels. The second one
+// ends the process in the system's own way. So does the first one within listenAfter: a new
+// command has nothing to clean up, and listening takes two threads, a tenth of the time of a
+// short command. Call Listen before starting another program.
 func Context() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	begin := sync.OnceFunc(func() {
@@ -27,19 +26,19 @@ func Context() (context.Context, context.CancelFunc) {
 	return context.WithValue(ctx, listener{}, begin), func() { listening.Stop(); cancel() }
 }
 
-// listener is the key of what begins to listen for a Context.
+// listener is the key, in a Context, of the function that begins to listen.
 type listener struct{}
 
-// Listen makes sure that a context of Context listens for signals from now on, however busy
-// the machine is: what is started next must not be left behind.
+// Listen makes a context from Context listen for signals at once, even on a busy machine.
+// Otherwise a signal could leave a program running that is started next.
 func Listen(ctx context.Context) {
 	if begin, ok := ctx.Value(listener{}).(func()); ok {
 		begin()
 	}
 }
 
-// ServerContext is Context for what runs until it is told to end: it listens from the
-// beginning.
+// ServerContext is Context for a server, which runs until a signal ends it. It listens from
+// the beginning.
 func ServerContext() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	go cancelBy(notified(), ctx, cancel)
@@ -52,7 +51,7 @@ func notified() chan os.Signal {
 	return c
 }
 
-// cancelBy waits for a signal, or for the end of ctx. The next signal is the system's.
+// cancelBy waits for a signal or for the end of ctx. The system handles the next signal.
 func cancelBy(c chan os.Signal, ctx context.Context, cancel context.CancelFunc) {
 	select {
 	case <-c:

@@ -4,5 +4,5 @@ package app
 
 import "syscall"
 
-// ownSession keeps a process apart from the terminal that it was started at.
+// ownSession detaches a process from the terminal where it was started.
 func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

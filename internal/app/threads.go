@@ -19,29 +19,29 @@ import (
 	"github.com/rye-os/rye/workspace"
 )
 
-// ThreadFace is the engine as the process of one thread.
+// ThreadFace is the face of the engine for the process of one thread.
 const ThreadFace = "thread"
 
-// ThreadProcess is a process of a thread that was started.
+// ThreadProcess is the started process of a thread.
 type ThreadProcess struct {
 	cmd  *exec.Cmd
 	in   io.WriteCloser
-	says chan string // its one line, "" where it ended without
+	says chan string // its one line, "" if it ended without one
 }
 
-// What the process of a thread and whoever starts it say to each other, a line each. It goes
-// on only when it is told to: where the starter died, no thread runs that nobody knows of.
+// The lines between the process of a thread and its starter, one in each direction. The
+// process continues only after threadGo: if the starter died, no unknown thread runs.
 const (
 	threadReady = "ready"
 	threadGo    = "go"
 )
 
-// maxThreadLine bounds a line between the two, in bytes.
+// maxThreadLine bounds each of these lines, in bytes.
 const maxThreadLine = 2 << 20
 
-// SpawnThread starts the process of a thread, in a session of its own, so that it lives on
-// when the terminal closes. What it is handed travels by a pipe: neither arguments nor the
-// environment hold a secret. dir is its project's.
+// SpawnThread starts the process of a thread in a new session, so that it survives the closing
+// of the terminal. handed goes through a pipe, so no secret is in the arguments or the
+// environment. dir is the directory of the thread's project.
 func (a *App) SpawnThread(dir, id string, handed []byte) (*ThreadProcess, error) {
 	p, err := a.ThreadAhead(dir)
 	if err != nil {
@@ -50,8 +50,8 @@ func (a *App) SpawnThread(dir, id string, handed []byte) (*ThreadProcess, error)
 	return p, p.Hand(id, handed)
 }
 
-// ThreadAhead starts the process of a thread that is still being made. It waits for what it is
-// handed, and ends when it is dropped, or when this process does.
+// ThreadAhead starts the process of a thread that is still being made. The process waits for
+// Hand. It ends after Drop, or when this process ends.
 func (a *App) ThreadAhead(dir string) (*ThreadProcess, error) {
 	path, err := beside(engineName)
 	if err != nil {
@@ -76,7 +76,7 @@ func (a *App) ThreadAhead(dir string) (*ThreadProcess, error) {
 	go func() {
 		line, _ := bufio.NewReader(out).ReadString('\n')
 		p.says <- strings.TrimSuffix(line, "\n")
-		_ = p.cmd.Wait() // it outlives us, or says by its lease how it went
+		_ = p.cmd.Wait() // it outlives this process, or its lease shows the result
 	}()
 	return p, nil
 }
@@ -89,11 +89,11 @@ func (p *ThreadProcess) Hand(id string, handed []byte) error {
 	return nil
 }
 
-// Drop ends a process that was handed nothing.
+// Drop ends a process that got no thread.
 func (p *ThreadProcess) Drop() { p.in.Close() }
 
-// threadVars are the variables that the process of a thread gets: where things lie, how hosts
-// are reached, and what a person chose; no key and no token.
+// threadVars are the variables that the process of a thread gets: directories, proxies and the
+// user's choices, but no key and no token.
 var threadVars = []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "SHELL",
 	"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "SSL_CERT_FILE", "SSL_CERT_DIR",
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "RYE_USER", "USER_SPACE", "RYE_PYTHON", "RYE_NODE", "RYE_BASH", "RYE_SH"}
@@ -108,7 +108,8 @@ func threadEnv(environ []string) (env []string) {
 	return env
 }
 
-// Ready waits until the process holds its lease. A process that ends says why.
+// Ready waits until the process holds its lease. If the process ends instead, the error is its
+// reason.
 func (p *ThreadProcess) Ready(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -123,7 +124,7 @@ func (p *ThreadProcess) Ready(ctx context.Context) error {
 	}
 }
 
-// threadRefusal reads why a process ended: its code, its message and its hint.
+// threadRefusal reads the error of a process that ended: code, message and hint.
 func threadRefusal(line string) error {
 	f := strings.Split(line, "\t")
 	if len(f) != 3 {
@@ -142,17 +143,16 @@ func (p *ThreadProcess) Go() error {
 	return errors.Join(err, p.in.Close())
 }
 
-// Pid is the process's.
+// Pid returns the id of the process.
 func (p *ThreadProcess) Pid() int { return p.cmd.Process.Pid }
 
-// A ThreadRunner runs the thread that it is handed. ready is to be called when the lease is
-// held.
+// A ThreadRunner runs the thread in handed. It calls ready when it holds the lease.
 type ThreadRunner interface {
 	Run(ctx context.Context, handed []byte, ready func() error) error
 }
 
-// ServeThread is the other side: it hardens this process, makes ready what threads need,
-// reads which thread it is handed, and runs it.
+// ServeThread is the side of the thread's process. It hardens the process, calls prepare,
+// reads the thread from standard input, and runs it.
 func ServeThread(ctx context.Context, prepare func() (ThreadRunner, error)) error {
 	if err := harden(); err != nil { // before anything secret is read
 		return err
@@ -182,7 +182,7 @@ func ServeThread(ctx context.Context, prepare func() (ThreadRunner, error)) erro
 	return err
 }
 
-// refuseThread tells whoever starts the thread why it does not begin.
+// refuseThread tells the starter why the thread does not begin.
 func refuseThread(err error) error {
 	hint := ""
 	if h := fault.HintOf(err); !h.IsZero() {
@@ -200,15 +200,15 @@ func flatten(r rune) rune {
 	return r
 }
 
-// ThreadOptions are the options of the workspace in the process of a thread: a model drives it,
-// so nobody is there to be asked, and no key can be opened.
+// ThreadOptions returns the options of the workspace in the process of a thread. A model drives
+// it, so there is no person to ask, and no key can be opened.
 func (a *App) ThreadOptions() workspace.Options {
 	o := a.Options()
 	o.Consent, o.Passphrase, o.KeyService, o.Progress, o.Notice = nil, nil, nil, nil, nil
 	return o
 }
 
-// AIOf is the .ai of the run's project; "" where there is none.
+// AIOf returns the .ai of the run's project; "" without a project.
 func AIOf(a *App) string {
 	if a.Project == "" {
 		return ""
@@ -216,7 +216,7 @@ func AIOf(a *App) string {
 	return filepath.Join(a.Project, ".ai")
 }
 
-// LedgerPath is where the user's ledger lies; "" where there is no data directory.
+// LedgerPath returns the path of the user's ledger; "" without a data directory.
 func (a *App) LedgerPath() string {
 	if a.Data == "" {
 		return ""
@@ -224,8 +224,8 @@ func (a *App) LedgerPath() string {
 	return filepath.Join(a.Data, "ledger", "ledger.db")
 }
 
-// Answered tells whether a person answered a question, and how. One that is not there any more
-// ended without a yes.
+// Answered reports whether a person answered a question, and whether with yes. A question that
+// no longer exists ended without a yes.
 func Answered(ctx context.Context, w *workspace.Workspace, id string) (answered, yes bool, err error) {
 	all, err := w.Policy().Questions(ctx, rye.Terminal())
 	if err != nil {
@@ -239,7 +239,7 @@ func Answered(ctx context.Context, w *workspace.Workspace, id string) (answered,
 	return true, false, nil
 }
 
-// BootID names this start of the machine; "" where the system does not.
+// BootID identifies this boot of the machine; "" if the system has no such id.
 func BootID() string {
 	raw, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

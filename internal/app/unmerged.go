@@ -16,11 +16,11 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// MaxMerged bounds one side of a file that is merged, in bytes.
+// MaxMerged bounds one side of a merge, in bytes.
 const MaxMerged = 16 << 20
 
-// ReadSide reads a file that git hands to a merge driver. One that is not there is
-// NotFound, one beyond MaxMerged Limit, by its size.
+// ReadSide reads a file that git passes to a merge driver. A missing file is NotFound; a
+// file larger than MaxMerged is Limit.
 func ReadSide(path string) ([]byte, error) {
 	st, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -38,9 +38,9 @@ func ReadSide(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// Unmerged returns what the user's git keeps of a file below .ai while a merge of it
-// is unfinished: base, ours and theirs, nil for a side that has none. A file that is
-// not in conflict, and a machine without git, are Usage errors.
+// Unmerged returns the versions of a file below .ai that the user's git keeps during an
+// unfinished merge: base, ours and theirs, nil for a missing one. A file without a
+// conflict is a Usage error, and so is a machine without git.
 func (a *App) Unmerged(ctx context.Context, name string) (sides [3][]byte, err error) {
 	if a.Project == "" {
 		return sides, fault.New(fault.NotFound, "no project here").Mend("rye init")
@@ -64,20 +64,20 @@ func (a *App) Unmerged(ctx context.Context, name string) (sides [3][]byte, err e
 	return sides, nil
 }
 
-// harmless are git's arguments under which no configuration of a repository runs a
-// program: no monitor, hook or pager, and no directory that a clone brings is taken for a
-// repository without a working tree.
+// harmless are git arguments that stop a repository's configuration from running a program:
+// no monitor, hook or pager. They also stop git from treating a directory of a clone as a
+// bare repository.
 var harmless = []string{"--no-pager", "--no-replace-objects", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull,
 	"-c", "safe.bareRepository=explicit", "-c", "core.untrackedCache=false"}
 
-// gitVariables are those of the environment that git gets: where it finds the user's
-// configuration, and what Windows' programs need. Any other could redirect it, or load or
-// start a program.
+// gitVariables are the environment variables that git gets: for the user's configuration, and
+// for programs on Windows. Any other variable could redirect git, or make it load or start a
+// program.
 var gitVariables = []string{"HOME", "PATH", "TMPDIR", "XDG_CONFIG_HOME",
 	"USERPROFILE", "APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "SYSTEMROOT", "WINDIR", "COMSPEC", "PATHEXT", "TEMP", "TMP", "HOMEDRIVE", "HOMEPATH"}
 
-// gitEnv returns the environment for a git that only reads: it takes no lock, asks
-// nobody, and fetches nothing that the repository lacks.
+// gitEnv returns the environment for a git that only reads: it takes no locks, asks no
+// questions, and fetches no missing objects.
 func gitEnv(environ []string) []string {
 	env := []string{"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_TERMINAL_PROMPT=0"}
 	for _, kv := range environ {
@@ -121,7 +121,7 @@ func (a *App) stage(ctx context.Context, git string, n int, name string) (text [
 	return text, werr == nil, werr
 }
 
-// gitSays tells "no such entry" from what is worth telling.
+// gitSays returns an error for a complaint of git, and nil for a missing entry.
 func gitSays(complaint, name string) error {
 	if strings.Contains(complaint, "not a git repository") {
 		return fault.New(fault.Usage, "merge .ai/%s: the project is in no git repository", name).Advise("rye lock merge <base> <ours> <theirs>")
