@@ -14,19 +14,18 @@ import (
 // invocation is a command line put in order.
 type invocation struct {
 	path  []*spec    // the command and its subcommands; empty for rye alone
-	given []cli.Flag // those of the command's flags that were there
+	given []cli.Flag // the command's flags that were given
 	argv  []string   // command, its flags, "--", arguments
-	help  bool       // --help or -h was there
-	json  bool       // --json was there, even when the rest is wrong
+	help  bool       // --help or -h was given
+	json  bool       // --json was given, even when the rest is wrong
 
-	typed []string // the command line as it was
+	typed []string // the command line as typed
 }
 
-// arrange puts a command line in the order that urfave/cli needs: it reads flags
-// only up to the first argument and would take the rest, silently, as arguments.
-// Flags may stand anywhere before "--"; a flag's value is found by the flag's own
-// kind. What is not a flag of the command is refused here, with a suggestion. Global
-// flags are set at once.
+// arrange puts a command line in the order that urfave/cli needs: that package reads
+// flags only up to the first argument, and would silently treat the rest as arguments.
+// Flags may be anywhere before "--"; the kind of a flag decides whether it has a value.
+// arrange refuses an unknown flag, with a suggestion. It sets global flags at once.
 func arrange(tree []*spec, global []cli.Flag, args []string) (invocation, error) {
 	inv := invocation{json: wantsJSON(args), typed: args}
 	words, err := split(tree, global, args)
@@ -60,7 +59,7 @@ func arrange(tree []*spec, global []cli.Flag, args []string) (invocation, error)
 			return inv, err
 		}
 	}
-	if inv.help && len(rest) > 0 { // of a command that there is not
+	if inv.help && len(rest) > 0 { // help for an unknown command
 		if s := inv.path[len(inv.path)-1]; len(s.subs) > 0 {
 			if err := s.checkArgs(inv.path, rest); err != nil {
 				return inv, err
@@ -74,7 +73,7 @@ func arrange(tree []*spec, global []cli.Flag, args []string) (invocation, error)
 	return inv, nil
 }
 
-// versionFlag takes --version and -V, which people try on every program, for the command.
+// versionFlag treats --version and -V, which people try on every program, as the command.
 func (inv *invocation) versionFlag(tree []*spec, words []word) []word {
 	for i, w := range words {
 		if (w.flag == "version" || w.flag == "V") && !w.valued {
@@ -101,7 +100,7 @@ func (w word) normal() string {
 	return "--" + w.flag
 }
 
-// set sets a global flag, which is a switch, a text, or a list that grows.
+// set sets a global flag: a switch, a text, or a list to append to.
 func (w word) set(f cli.Flag) error {
 	switch f := f.(type) {
 	case *cli.BoolFlag:
@@ -121,9 +120,9 @@ func (w word) set(f cli.Flag) error {
 	return nil
 }
 
-// split takes a command line apart. Whether a flag takes a value is asked of the
-// command before it and then of the whole tree, because a flag may stand before the
-// command that owns it; a test holds the tree to one answer per name.
+// split splits a command line into words. To know whether a flag has a value, it looks at
+// the command before the flag and then at the whole tree, because a flag may precede its
+// command. A test checks that the whole tree agrees about each flag name.
 func split(tree []*spec, global []cli.Flag, args []string) ([]word, error) {
 	var words []word
 	level := tree
@@ -164,22 +163,22 @@ func split(tree []*spec, global []cli.Flag, args []string) ([]word, error) {
 	return words, nil
 }
 
-// asksVersion reports a --version that has no value: the program's own, which some
-// commands have with a value. No version begins with a dash.
+// asksVersion reports whether a is --version without a value, which is the flag of the
+// program. Some commands have --version with a value, which never begins with a dash.
 func asksVersion(a string, next []string) bool {
 	return a == "--version" && (len(next) == 0 || strings.HasPrefix(next[0], "-"))
 }
 
-// everywhere reports a --registry of a search that names none. Nothing else stands behind it
-// then, or a flag.
+// everywhere reports whether a is the --registry of a search, without a value: it is the last
+// word, or a flag follows.
 func everywhere(a string, before []word, next []string) bool {
 	isSearch := func(w word) bool { return w.flag == "" && (w.text == "search" || w.text == "find") }
 	first := slices.IndexFunc(before, func(w word) bool { return w.flag == "" })
 	return a == "--registry" && first >= 0 && isSearch(before[first]) && (len(next) == 0 || strings.HasPrefix(next[0], "-"))
 }
 
-// splitFlag takes "--name", "--name=value", "-x", "-xvalue", "-x=value" or
-// bundled "-xyz" apart. Only its last word may lack a value that it needs.
+// splitFlag splits "--name", "--name=value", "-x", "-xvalue", "-x=value" or bundled
+// "-xyz". Only its last word may lack a value that it needs.
 func splitFlag(tree []*spec, global []cli.Flag, a string, line []string) ([]word, error) {
 	if long, ok := strings.CutPrefix(a, "--"); ok {
 		name, value, valued := strings.Cut(long, "=")
@@ -205,14 +204,14 @@ func splitFlag(tree []*spec, global []cli.Flag, a string, line []string) ([]word
 	return words, nil
 }
 
-// replaced returns a command line with one word for another.
+// replaced returns a command line with the word new instead of old.
 func replaced(line []string, old, new string) []string {
 	line = slices.Clone(line)
 	line[slices.Index(line, old)] = new
 	return line
 }
 
-// descend follows plain words to a command and returns the arguments that are left.
+// descend follows plain words to a command and returns the rest as arguments.
 func (inv *invocation) descend(tree []*spec, words []word) ([]string, error) {
 	level := tree
 	var rest []string
@@ -235,12 +234,12 @@ func (inv *invocation) descend(tree []*spec, words []word) ([]string, error) {
 	return rest, nil
 }
 
-// after returns what was typed behind a word.
+// after returns the typed words after a word.
 func (inv *invocation) after(word string) []string {
 	return inv.typed[slices.Index(inv.typed, word)+1:]
 }
 
-// with returns what was typed with another flag in the place of one.
+// with returns the typed words with the flag w replaced by another.
 func (inv *invocation) with(w word, flag string) (all []string) {
 	for _, a := range inv.typed {
 		if name, value, valued := strings.Cut(a, "="); name == "--"+w.flag || a == "-"+w.flag {
@@ -269,8 +268,8 @@ func flagNamed(flags []cli.Flag, name string) cli.Flag {
 	return nil
 }
 
-// isNamed reports whether a flag has a name. What urfave/cli calls Names runs a regular
-// expression over each, which is a hundredth of a start where all flags are looked at.
+// isNamed reports whether a flag has a name. The method Names of urfave/cli runs a regular
+// expression over each name, which takes a hundredth of a start for all flags.
 func isNamed(f cli.Flag, name string) bool {
 	switch f := f.(type) {
 	case *cli.BoolFlag:
@@ -339,8 +338,8 @@ func unknownFlag(inv invocation, global []cli.Flag, w word) error {
 	return err.With(helpFor(full))
 }
 
-// nearest returns the candidate that name was probably meant to be, or "".
-// Two slips are forgiven, one in short names.
+// nearest returns the candidate that name is probably a typo of, or "". It allows
+// two mistakes, and one in short names.
 func nearest(name string, candidates []string) string {
 	if len(name) > 40 {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"github.com/rye-os/rye"
 )
 
-// printMoved prints what is new about one item that was installed, or would be.
+// printMoved prints the changes of one item that an installation brings, or would bring.
 func (p *printer) printMoved(rep *rye.InstallReport, name string) {
 	i := slices.IndexFunc(rep.Changes, func(c rye.Change) bool { return c.Name == name && c.Version != "" })
 	if i < 0 {

@@ -55,13 +55,13 @@ func (t *task) answerQuestion(no bool) error {
 	})
 }
 
-// openQuestions are those that nobody answered.
+// openQuestions returns the unanswered questions.
 func (t *task) openQuestions(ctx context.Context, c rye.Caller) ([]rye.OpenQuestion, error) {
 	all, err := t.w.Policy().Questions(ctx, c)
 	return slices.DeleteFunc(all, func(q rye.OpenQuestion) bool { return q.Answer != "" }), err
 }
 
-// localTime is a time of a report as the clock on the wall shows it.
+// localTime returns a time of a report in the local time zone.
 func localTime(stamp string) string {
 	at, err := time.Parse(time.RFC3339, stamp)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// askDirective is the directive of the library that answers a question.
+// askDirective is the directive in the library that answers a question.
 const askDirective = "directive:rye/agent/ask"
 
 func askCommand() *spec {
@@ -51,7 +51,7 @@ is read from standard input. Ctrl-C cancels the thread.`,
 // maxPrompt bounds a question in bytes.
 const maxPrompt = 1 << 20
 
-// prompt is the question: the arguments, or with - standard input.
+// prompt returns the question: the arguments or, with -, standard input.
 func (t *task) prompt() (string, error) {
 	if len(t.args) != 1 || t.args[0] != "-" {
 		return strings.Join(t.args, " "), nil
@@ -72,7 +72,7 @@ func (t *task) ask(q rye.StartRequest) error {
 		return err
 	}
 	err = t.threads.Follow(t.ctx, t.env.Caller, rye.FollowRequest{ID: info.ID, Follow: true}, t.askedFor)
-	if t.ctx.Err() != nil { // whoever asked does not want the answer any more
+	if t.ctx.Err() != nil { // the user no longer wants the answer
 		stop, cancel := afterwards(t.ctx)
 		defer cancel()
 		if _, serr := t.threads.Stop(stop, t.env.Caller, rye.StopRequest{ID: info.ID}); serr == nil {
@@ -93,11 +93,11 @@ func (t *task) ask(q rye.StartRequest) error {
 	return ended(info)
 }
 
-// askedFor tells whoever asked what the model does for its answer.
+// askedFor shows the user the steps of the model on the way to its answer.
 func (t *task) askedFor(e rye.Event) error {
 	var d payload
 	if err := json.Unmarshal(e.Payload, &d); err != nil {
-		return nil // of a newer rye
+		return nil // from a newer rye
 	}
 	switch e.Type {
 	case "tool_call_start":

@@ -63,14 +63,14 @@ func countHigh(all []rye.AuditFinding) (n int) {
 	return n
 }
 
-// printFindings prints lines for machines, as compilers do: where, how grave, which rule.
+// printFindings prints lines for programs, like a compiler: place, severity, rule, text.
 func (p *printer) printFindings(rep *rye.AuditReport) {
 	for _, f := range rep.Findings {
 		p.exactf("%s: %s: %s: %s%s\n", where(f), f.Severity, f.Rule, prose(f.Says), prose(prefixed(": ", f.Excerpt)))
 	}
 }
 
-// where is the place of a finding: a file and a line, or an item.
+// where returns the place of a finding: a file and a line, or an item.
 func where(f rye.AuditFinding) prose {
 	at := words.Quote(cmp.Or(f.Path, f.Item, "project"))
 	if f.Line > 0 {

@@ -61,7 +61,7 @@ func bundleInspect() *spec {
 			if b == nil {
 				return refused
 			}
-			return t.out.show(b, func() { t.out.printBundle(b) }) // why it is refused is part of it
+			return t.out.show(b, func() { t.out.printBundle(b) }) // the report includes the reason of a refusal
 		},
 	}
 }
@@ -123,6 +123,5 @@ func (p *printer) printBundle(b *rye.BundleInfo) {
 	p.infof("%s, %s", words.Plural(len(b.Files), "file"), words.Plural(int(b.Bytes), "byte"))
 }
 
-// refOfBundle is what a bundle is called where refs are: bundle:acme/report for
-// acme/bundle/report.
+// refOfBundle returns the ref of a bundle: bundle:acme/report for acme/bundle/report.
 func refOfBundle(id string) string { return objects.BundleRef(objects.ID(id)).String() }

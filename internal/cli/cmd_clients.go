@@ -17,11 +17,10 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// tokenVar is the variable of the environment that holds a client's token where its file
-// does not.
+// tokenVar is the environment variable that holds a client's token, if its file does not.
 const tokenVar = "RYE_MCP_TOKEN"
 
-// clientOptions are what people say about an entry.
+// clientOptions are the user's options for an entry.
 type clientOptions struct {
 	scope    string
 	projects []string
@@ -93,13 +92,13 @@ func (o *clientOptions) clientFlags(force string) []cli.Flag {
 	}
 }
 
-// eachClient does one thing for each client that is named.
+// eachClient calls do for each client in the arguments.
 func (t *task) eachClient(o clientOptions, do func(*task, clientOptions) error) error {
 	if o.Scope = clients.Scope(o.scope); o.Scope != clients.User && o.Scope != clients.Project {
 		return fault.New(fault.Usage, "%s: --scope %q: want user or project", subject(t.name), words.Brief(o.scope))
 	}
 	var named []clients.Client
-	for _, name := range t.args { // all are known before the first is told
+	for _, name := range t.args { // check all names before changing the first client
 		c, err := clients.Find(name)
 		if err != nil {
 			return err
@@ -163,14 +162,14 @@ func untell(t *task, o clientOptions) error {
 	return err
 }
 
-// started is the server that a client starts.
+// started returns the server for a client that starts it.
 func (t *task) started(o clientOptions, program string) (s clients.Server, err error) {
 	if o.token != "" {
 		return s, fault.New(fault.Usage, "%s: --token-file is for --http", subject(t.name)).With(helpFor(t.name))
 	}
 	s = clients.Server{Command: program, Args: []string{"mcp"}}
 	if o.Scope == clients.Project {
-		s.Command = "rye" // wherever a colleague has it
+		s.Command = "rye" // a colleague may have it at another path
 		if len(o.projects) > 0 || o.here {
 			return s, fault.New(fault.Usage, "%s: directories of yours mean nothing to the colleagues who share the project's file", subject(t.name)).
 				Advise("leave --project and --here out, or --scope user")
@@ -189,8 +188,8 @@ func (t *task) started(o clientOptions, program string) (s clients.Server, err e
 	return s, nil
 }
 
-// called is the server that a client calls. A token that rye mcp token makes would come from
-// here, too: it is a text, and nothing below asks where it is from.
+// called returns the server for a client that calls it. A token from rye mcp token would be
+// passed here, too, because the source of a token does not matter.
 func (t *task) called(o clientOptions) (s clients.Server, err error) {
 	if len(o.projects) > 0 || o.here {
 		return s, fault.New(fault.Usage, "%s --http: the projects of a server are said where it is started", subject(t.name)).Advise("leave --project and --here out")
@@ -209,7 +208,8 @@ func (t *task) called(o clientOptions) (s clients.Server, err error) {
 	return s, o.Client.CanCall(false)
 }
 
-// address refuses what no client should send a token to: in the clear it stays on this machine.
+// address refuses an address that no client should send a token to. Without encryption only
+// this machine is allowed.
 func address(text string) error {
 	u, err := url.Parse(text)
 	bad := func(why string) error {
@@ -230,7 +230,7 @@ func address(text string) error {
 // maxToken bounds a token, in bytes.
 const maxToken = 4096
 
-// tokenIn reads a token: one line of visible ASCII, as a header carries it.
+// tokenIn reads a token: one line of visible ASCII, as in a header.
 func (t *task) tokenIn(name string) (string, error) {
 	in, err := t.input(name)
 	if err != nil {
@@ -248,8 +248,8 @@ func (t *task) tokenIn(name string) (string, error) {
 	return text, nil
 }
 
-// askOfQuestions lists the client as one that shows questions to a person, when a person at
-// the terminal says so. No flag says it.
+// askOfQuestions lists the client as one that shows questions to a person, if a person at the
+// terminal agrees. No flag can replace the person.
 func (t *task) askOfQuestions(c clients.Client) error {
 	if c.Calls == "" || t.out.json || !t.screen.InTTY || !t.screen.ErrTTY {
 		return nil
@@ -277,7 +277,7 @@ func (p *printer) printClient(r *files.Report) {
 	}
 }
 
-// listClients shows the clients of this machine, and those that know rye.
+// listClients shows the clients on this machine, and all clients with an entry for rye.
 func (t *task) listClients() error {
 	states, err := files.States(t.env.Caller, t.env.Clients())
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// The scripts hand the words so far to "rye __complete" and show what it prints,
-// so they need no change when commands or items do.
+// The scripts pass the words so far to "rye __complete" and show its output, so they
+// need no change when commands or items change.
 const bashCompletion = `# bash completion for rye; try it: source <(rye completion bash)
 _rye() {
     local IFS=$'\n' words=("${COMP_WORDS[@]:1:COMP_CWORD}")
@@ -98,7 +98,7 @@ func completeCommand() *spec {
 	}
 }
 
-// candidates returns what the last of words could become.
+// candidates returns the possible completions of the last word.
 func (t *task) candidates(words []string) []string {
 	if len(words) == 0 {
 		words = []string{""}
@@ -137,7 +137,7 @@ func (t *task) candidates(words []string) []string {
 	return fitting(all, "", last)
 }
 
-// fitting returns those of some words, behind a prefix, that the last word could become.
+// fitting returns the words, with a prefix, that complete the last word.
 func fitting(all []string, prefix, last string) (fit []string) {
 	for _, c := range all {
 		if strings.HasPrefix(prefix+c, last) {
@@ -147,7 +147,7 @@ func fitting(all []string, prefix, last string) (fit []string) {
 	return fit
 }
 
-// argumentWords returns refs where refs are wanted, and the words of closed lists.
+// argumentWords returns the possible arguments: refs, or the words of closed lists.
 func (t *task) argumentWords(inv invocation) []string {
 	if len(inv.path) == 0 {
 		return nil
@@ -168,21 +168,21 @@ func (t *task) argumentWords(inv invocation) []string {
 		return nil
 	}
 	if t.open() != nil {
-		return nil // completion has no way to say why
+		return nil // completion cannot show an error
 	}
 	items, err := t.w.List(t.ctx, t.env.Caller, rye.ListRequest{})
 	if err != nil {
 		return nil
 	}
 	var refs []string
-	for _, it := range items { // one's own come first
+	for _, it := range items { // the user's own come first
 		refs = append(refs, it.Ref)
 	}
 	return refs
 }
 
-// threadWords are the ids of the newest threads. The engine knows them: it answers instead of
-// the front.
+// threadWords returns the ids of the newest threads. Only the engine knows them, so it answers
+// instead of the front.
 func (t *task) threadWords() (ids []string) {
 	if t.parts.Threads == nil {
 		t.exit, _ = app.HandoffCommand(t.screen, t.argv)

@@ -41,7 +41,8 @@ hosts that may be spoken to without encryption; an empty value takes one back.`,
 	}
 }
 
-// settings are those of the environment, of the project, and of the configuration of threads.
+// settings returns the settings of the environment, the project and the configuration of
+// threads.
 func (t *task) settings() ([]rye.Setting, error) {
 	all := app.Settings(t.env)
 	project, err := t.w.Upkeep().Settings(t.ctx, t.env.Caller)
@@ -51,7 +52,7 @@ func (t *task) settings() ([]rye.Setting, error) {
 	all = append(all, project...)
 	agent, err := t.w.Record().Config(t.ctx, t.env.Caller, "rye/agent")
 	if err != nil {
-		return all, nil // rye show config:rye/agent --resolved says what is wrong with it
+		return all, nil // rye show config:rye/agent --resolved reports the error
 	}
 	var from []string
 	for _, s := range agent.Sources {
@@ -91,7 +92,7 @@ func (t *task) printSetting(all []rye.Setting, name string) error {
 	})
 }
 
-// set sets what can be set, and says of the rest how that is done.
+// set changes a setting. If rye cannot change it, the error has advice for the user.
 func (t *task) set(all []rye.Setting, name, value string) error {
 	s, err := settingNamed(all, name)
 	if name == "namespace" || strings.HasPrefix(name, "author.") || name == "http.plain" {

@@ -10,15 +10,15 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// forges are the kinds of hosts that have advice of their own.
+// forges are the kinds of hosts with specific advice.
 var forges = []string{"github", "gitlab", "gitea", "git"}
 
-// forgeFlag says which kind of host is meant.
+// forgeFlag is the flag for the kind of host.
 func forgeFlag(into *string) cli.Flag {
 	return &cli.StringFlag{Name: "forge", Destination: into, Usage: "the `kind` of host: github, gitlab, gitea (and Forgejo), git (default: by the registry's address)"}
 }
 
-// forgeOf returns the kind of host that is named, or that an address looks like.
+// forgeOf returns the named kind of host, or the kind that an address looks like.
 func forgeOf(named, url string) (string, error) {
 	if named == "forgejo" {
 		return "gitea", nil
@@ -37,7 +37,7 @@ func forgeOf(named, url string) (string, error) {
 	return "git", nil
 }
 
-// registryURL returns the address of a registry of the project, "" where there is none.
+// registryURL returns the address of a registry of the project, or "" when there is none.
 func (t *task) registryURL(name string) (string, error) {
 	list, err := t.w.Registry().List(t.ctx, t.env.Caller)
 	if fault.Is(err, fault.NotFound) && name == "" {
@@ -57,7 +57,7 @@ func (t *task) registryURL(name string) (string, error) {
 	return "", nil
 }
 
-// advice is a text for somebody's forge.
+// advice is a text for a forge.
 type advice struct {
 	Forge string `json:"forge"`
 	Text  string `json:"text"`
@@ -189,7 +189,7 @@ no workflow, so a push to them starts none.`,
 	}
 }
 
-// workflow is what a build machine does, whoever made it.
+// workflow is a job for a build machine, independent of the forge.
 type workflow struct {
 	about string
 	vars  []string // from the settings, never from the file
@@ -223,7 +223,7 @@ func watchWorkflow(namespaces []string) (workflow, error) {
 	}, nil
 }
 
-// text writes the workflow as a forge reads it.
+// text returns the workflow in the form of a forge.
 func (w workflow) text(forge string) string {
 	switch forge {
 	case "gitlab":
@@ -234,7 +234,7 @@ func (w workflow) text(forge string) string {
 	return w.actions()
 }
 
-// image is where a build machine finds rye.
+// image is the container image with rye for a build machine.
 const image = "registry.example.org/tools/rye:1"
 
 func (w workflow) actions() string {

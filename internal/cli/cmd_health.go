@@ -62,7 +62,8 @@ func dependencyRow(d rye.Dependency) []any {
 	return []any{d.Name, cmp.Or(d.Pinned, "-"), cmp.Or(d.InRange, "-"), cmp.Or(d.Newest, "-"), state, prose(d.Reason)}
 }
 
-// knownSince is the oldest time at which a registry was asked about one of the dependencies.
+// knownSince returns the oldest time at which a registry was asked about a dependency; "" when
+// one of the times is not known.
 func knownSince(all []rye.Dependency) string {
 	oldest := ""
 	for _, d := range all {
@@ -102,7 +103,7 @@ project, from a bundle; through executors and through what items say that they u
 	}
 }
 
-// whyLine is one chain, from the left to the right.
+// whyLine returns one chain, from left to right.
 func whyLine(chain []rye.Step) prose {
 	var b strings.Builder
 	for i, s := range chain {
@@ -152,7 +153,7 @@ itself is marked and not followed.`,
 	}
 }
 
-// twigs are what a tree is drawn with.
+// twigs are the symbols of a tree.
 type twigs struct{ on, last, down, none string }
 
 var (
@@ -160,15 +161,15 @@ var (
 	written = twigs{"|- ", "`- ", "|  ", "   "}
 )
 
-// printTree draws lines as a tree; what is no terminal gets ASCII. A line that is too long is
-// cut, so that the tree stays one.
+// printTree draws lines as a tree, with ASCII outside a terminal. It cuts long lines, because
+// wrapping would break the tree.
 func (p *printer) printTree(lines []rye.TreeLine) {
 	tw := written
 	if p.tty {
 		tw = drawn
 	}
 	last := lastOfAll(lines)
-	var open []bool // by depth: more follows there
+	var open []bool // by depth: more lines follow
 	for i, l := range lines {
 		open = append(open[:min(l.Depth, len(open))], !last[i])
 		var b strings.Builder
@@ -192,7 +193,7 @@ func (p *printer) printTree(lines []rye.TreeLine) {
 	}
 }
 
-// lastOfAll says of each line whether no other of its depth follows below the same one.
+// lastOfAll reports for each line whether it is the last one of its depth below its parent.
 func lastOfAll(lines []rye.TreeLine) []bool {
 	last := make([]bool, len(lines))
 	var seen []bool // by depth, from the end on

@@ -7,7 +7,7 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// maxPush bounds what git tells a hook about a push, in bytes.
+// maxPush bounds git's input to a hook about a push, in bytes.
 const maxPush = 1 << 20
 
 func registryHook() *spec {

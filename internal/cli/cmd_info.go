@@ -45,12 +45,13 @@ namespace have one name, acme/ is the namespace.`,
 	}
 }
 
-// registryOnly is --name of commands that look at all registries, or where a namespace comes from.
+// registryOnly is the flag --name for commands that look at all registries, or at the registry
+// of a namespace.
 func registryOnly(into *string) cli.Flag {
 	return &cli.StringFlag{Name: "name", Destination: into, Usage: "only the registry that this project calls so: `name`"}
 }
 
-// meantHere points who asked registries about a name that is an item here to rye show.
+// meantHere adds the hint rye show when a user asked registries about the name of a local item.
 func (t *task) meantHere(name string, err error) error {
 	if !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Usage) || strings.Contains(name, "@") {
 		return err
@@ -99,7 +100,7 @@ func (p *printer) printFields(width int, head string, all []string) {
 	}
 }
 
-// versionStatus is what there is to know of a version that is not simply there.
+// versionStatus returns the status of a version and the reason, in a colour.
 func versionStatus(status, reason string) style {
 	text := prose(words.Quote(status) + prefixed(": ", reason))
 	switch status {
@@ -150,7 +151,7 @@ func (p *printer) printNamespaces(all []rye.PublishedNamespace) {
 
 func notAccepted(accepted bool) string { return map[bool]string{false: "not accepted here"}[accepted] }
 
-// printAge says how far an answer may be believed to be the newest.
+// printAge prints how recent an answer is.
 func (p *printer) printAge(r *rye.Published) {
 	switch {
 	case r.Contacted:
@@ -171,7 +172,7 @@ func (p *printer) printAge(r *rye.Published) {
 	}
 }
 
-// fetchCatalogues brings what registries offer, and prints how far that came.
+// fetchCatalogues fetches the catalogues of registries, and prints the state of each.
 func (t *task) fetchCatalogues(q rye.CatalogueRequest) error {
 	all, err := t.w.Registry().Catalogue(t.ctx, t.env.Caller, q)
 	if err != nil && len(all) == 0 {
@@ -218,7 +219,7 @@ func (p *printer) printOffer(h *rye.Hit) {
 	if !o.Accepted {
 		notes = append(notes, "not accepted here: rye add asks")
 	}
-	// What rye says stands before what a publisher says, who could imitate it.
+	// rye's own text comes before the publisher's, which could imitate it.
 	p.resultf(h.Why != nil, "%.2f%s  %s  %s  %s%s  %s\n", h.Score, mark(h.Guess, false), o.Item, o.Registry, h.Version, prose(prefixed("  [", closed(notes))), h.Description)
 	if h.Why != nil {
 		p.printWhy(h.Why)

@@ -79,14 +79,14 @@ func (t *task) runAdd(q rye.AddRequest, from rye.InstallRequest) error {
 	return t.install(from)
 }
 
-// sortAdd tells files from names of registries and addresses of repositories. What
-// parses as a name is one, unless it is spelled as a path.
+// sortAdd separates files, names in registries and addresses of repositories. An
+// argument that parses as a name is one, unless it has the form of a path.
 func (t *task) sortAdd(args []string) (paths, names, urls []string, err error) {
 	for _, arg := range args {
 		switch {
 		case isGitURL(arg):
 			dir, name, named := strings.Cut(arg, "#")
-			if !strings.Contains(dir, ":") { // of this machine
+			if !strings.Contains(dir, ":") { // a directory on this machine
 				if arg = t.path(dir); named {
 					arg += "#" + name
 				}
@@ -120,7 +120,7 @@ func isName(s string) bool {
 	return err == nil
 }
 
-// printAdded says what became of one item.
+// printAdded prints the result for one item.
 func (p *printer) printAdded(did outcome, dry bool, rep *rye.AddReport) {
 	if rep.Why != "" {
 		p.infof("passed over %s: %s", rep.Path, prose(rep.Why))
@@ -153,8 +153,8 @@ func removeCommand() *spec {
 	}
 }
 
-// eachRef runs a verb for each argument, all or none: it is tried on every one first, so
-// that a slip in the last does not cost the first.
+// eachRef runs a verb for each argument. It tries all of them in a dry run first, so that a
+// mistake in the last argument leaves the first unchanged.
 func eachRef[Q any](t *task, run verb[Q, *rye.AddReport], did outcome, dry bool, request func(target rye.Target, dry bool) Q) error {
 	refs := t.refs()
 	for _, ref := range refs {
@@ -171,7 +171,7 @@ func eachRef[Q any](t *task, run verb[Q, *rye.AddReport], did outcome, dry bool,
 	return nil
 }
 
-// changedSpace is --space of commands that change items.
+// changedSpace is the flag --space for commands that change items.
 func changedSpace(into *string) cli.Flag {
 	return &cli.StringFlag{Name: "space", Destination: into, Usage: "`space` to change: project (default) or user"}
 }

@@ -55,8 +55,8 @@ func printKeyMade(p *printer, k *rye.KeyInfo) {
 	}
 }
 
-// newPassphrase asks twice. It comes from a terminal and from nowhere else: not
-// from a file, not from the environment.
+// newPassphrase asks twice. It reads only from a terminal, never from a file or the
+// environment.
 func (t *task) newPassphrase() ([]byte, error) {
 	first, err := t.env.ReadSecret(t.ctx, "new passphrase")
 	if err != nil {
@@ -100,7 +100,7 @@ as yours from then on.`,
 	}
 }
 
-// keySource makes a file's path absolute and leaves other sources alone.
+// keySource makes a file's path absolute and leaves other sources unchanged.
 func (t *task) keySource(arg string) string {
 	if arg == "agent" || strings.HasPrefix(arg, "agent:") || strings.HasPrefix(arg, "kms:") {
 		return arg
@@ -250,7 +250,7 @@ func keyList() *spec {
 	}
 }
 
-// keyNotes says what is special about a key.
+// keyNotes returns the special properties of a key.
 func keyNotes(k *rye.KeyInfo) string {
 	var notes []string
 	if k.Protected {

@@ -44,8 +44,8 @@ taken. With three files it is a merge driver, and git need not ask:
 	}
 }
 
-// lockSides reads the three locks: the files that git hands to a merge driver, or
-// what git keeps in its index while a merge is unfinished.
+// lockSides reads the three locks: from the files that git passes to a merge driver,
+// or from git's index during an unfinished merge.
 func (t *task) lockSides(q *rye.LockMergeRequest) error {
 	sides := []*[]byte{&q.Base, &q.Ours, &q.Theirs}
 	switch len(t.args) {

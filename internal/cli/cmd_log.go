@@ -50,11 +50,11 @@ func logRow(e rye.LogEntry) []any {
 	return []any{warning(short(e.Commit)), e.When, e.Author, e.Subject}
 }
 
-// short clips an object id for people; --json has it whole.
+// short clips an object id for people; --json has the full one.
 func short(id string) string { return id[:min(12, len(id))] }
 
-// printChange prints what a commit changed in a file, as patch(1) reads it. A file that was
-// only renamed has no hunks.
+// printChange prints the changes of a commit to a file, in the form of patch(1). A file that
+// was only renamed has no hunks.
 func (p *printer) printChange(c rye.FileChange) {
 	if len(c.Lines) == 0 && c.From != "" && c.To != "" && c.From != c.To {
 		p.printf("%s\n", bold(prose("renamed "+words.Quote(c.From)+" to "+words.Quote(c.To))))
@@ -92,7 +92,7 @@ func blameRow(l rye.BlameLine) []any {
 	return []any{warning(short(l.Commit)), l.When, l.Author, blameSigner(l), l.Version, prose(fmt.Sprintf("%4d", l.Line)), prose(l.Text)}
 }
 
-// blameSigner is who answers for a line, in one word.
+// blameSigner returns the signer of a line, or the state of its version, in one word.
 func blameSigner(l rye.BlameLine) style {
 	const enough = len("SHA256:") + 12
 	clip := func(fp string) string { return fp[:min(enough, len(fp))] }

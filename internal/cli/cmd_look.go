@@ -46,7 +46,7 @@ func verifyCommand() *spec {
 
 func printVerdict(p *printer, v rye.VerifyResult) {
 	if v.OK {
-		more := len(v.Checks)+len(v.Mistakes) > 0 // which this line is the head of
+		more := len(v.Checks)+len(v.Mistakes) > 0 // more lines follow this one
 		what := faint(v.Signer)
 		if v.State == objects.Legacy {
 			what = warning(prose("legacy, covers " + v.Covers))
@@ -63,7 +63,7 @@ func printVerdict(p *printer, v rye.VerifyResult) {
 	p.warn(v.Warning)
 }
 
-// older is the word behind the name of an item that stands behind its record.
+// older returns a word to print after the name of an item that is older than its record.
 func older(s rye.State) prose {
 	if s == objects.Older {
 		return prose("  " + s)
@@ -96,7 +96,7 @@ func statusCommand() *spec {
 	}
 }
 
-// survey is Survey, or the same with every item in it.
+// survey returns the Survey. With all it has every item.
 func (t *task) survey(all bool) (*rye.Survey, error) {
 	if !all {
 		return t.w.Survey(t.ctx, t.env.Caller)
@@ -113,7 +113,7 @@ func (p *printer) printStatus(sum *rye.Survey) {
 	var rows [][]any
 	for i := range sum.Items {
 		it := &sum.Items[i]
-		rows = append(rows, []any{stateStyle(it.State), cmp.Or(it.Ref, it.Path), prose(notes(it))}) // what cannot be an item has no ref
+		rows = append(rows, []any{stateStyle(it.State), cmp.Or(it.Ref, it.Path), prose(notes(it))}) // a file that cannot be an item has no ref
 	}
 	p.table(rows)
 	n, parts := 0, []string(nil)
@@ -148,7 +148,7 @@ func stateStyle(s rye.State) style {
 	return bad(string(s))
 }
 
-// notes is what else status says about an item.
+// notes returns the remarks of rye status about an item.
 func notes(it *rye.ItemInfo) string {
 	var n []string
 	if it.Why != "" && it.Why != string(it.State) {
@@ -185,7 +185,7 @@ func listCommand() *spec {
 			if len(t.args) == 1 {
 				q.Kind = t.args[0]
 				if one, ok := strings.CutSuffix(q.Kind, "s"); ok && slices.Contains(objects.Kinds, objects.Kind(one)) {
-					q.Kind = one // people say rye list tools
+					q.Kind = one // people type rye list tools
 				}
 			}
 			collectFrom(untilGarbage)
@@ -238,8 +238,7 @@ A configuration counts as every space says, the project's over the user's over t
 	}
 }
 
-// showResolved prints a configuration as it counts, with a comment for each item that it
-// was merged from.
+// showResolved prints a configuration after merging, with a comment for each item in it.
 func (t *task) showResolved(q rye.ShowRequest) error {
 	if q.Ref.Kind != objects.Config || q.All {
 		return fault.New(fault.Usage, "show %s --resolved: it is for one configuration, and without --all", q.Ref)
@@ -262,8 +261,8 @@ func (t *task) showResolved(q rye.ShowRequest) error {
 	})
 }
 
-// yamlOf writes a value so that it reads back as it is, or not at all: the library writes
-// some keys bare that mean something else then.
+// yamlOf writes a value as YAML, and refuses a value that would not read back the same: the
+// library writes some keys without the quotes that they need.
 func yamlOf(v map[string]any) ([]byte, error) {
 	text, err := objects.EncodeYAML(v)
 	if err != nil {
@@ -280,7 +279,7 @@ func (p *printer) printItem(it rye.ItemInfo) {
 	p.printf("%s  %s\n", bold(it.Ref), stateStyle(it.State))
 	path := it.Path
 	if it.Origin != "" {
-		path = "" // it lies in the record, and nowhere in the working tree
+		path = "" // the item is only in the record, not in the working tree
 	}
 	p.fields(11, "why", prose(it.Why), "space", it.Space, "origin", it.Origin, "path", path, "version", it.Version, "asked for", it.Range, "published", listed(it.Published),
 		"description", it.Description, "category", it.Category, "tags", listed(it.Tags),
@@ -296,7 +295,7 @@ func (p *printer) printItem(it rye.ItemInfo) {
 	p.warn(it.Warning)
 }
 
-// printList prints texts below one heading, one a line.
+// printList prints texts under one heading, one on each line.
 func (p *printer) printList(head string, all []string) {
 	for _, text := range all {
 		p.field(11, head, text)
@@ -304,7 +303,7 @@ func (p *printer) printList(head string, all []string) {
 	}
 }
 
-// printParams lists what an item takes or returns, one value a line.
+// printParams prints the inputs or outputs of an item, one on each line.
 func (p *printer) printParams(head string, params []rye.ParamInfo) {
 	for i, x := range params {
 		if i > 0 {
@@ -352,14 +351,14 @@ func spaceFlag(into *string) cli.Flag {
 	return &cli.StringFlag{Name: "space", Destination: into, Usage: "only this `space`: project, user or system"}
 }
 
-// spaceOf is --space of commands that look at what was recorded.
+// spaceOf is the flag --space for commands that look at the record.
 func spaceOf(into *string) cli.Flag {
 	return &cli.StringFlag{Name: "space", Destination: into, Usage: "`space` to look at: project (default) or user"}
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// checkMark marks a check that stands between an item and its use.
+// checkMark returns the mark for the result of a check.
 func checkMark(c rye.Check) style {
 	switch {
 	case c.OK:

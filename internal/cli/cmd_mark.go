@@ -31,7 +31,7 @@ func registryRedact() *spec {
 	return s
 }
 
-// markCommand is what the five have in common: versions, a reason, one operation.
+// markCommand returns a command that marks versions with a reason, in one operation.
 func markCommand(do, short, long string) *spec {
 	q := rye.MarkRequest{Do: do}
 	s := &spec{

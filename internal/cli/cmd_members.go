@@ -11,7 +11,7 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// proposalFile is the flag of commands whose change may have to travel to others.
+// proposalFile is the flag for commands whose change other key holders may have to approve.
 func proposalFile(into *string) cli.Flag {
 	return &cli.StringFlag{Name: "out", Aliases: []string{"o"}, Destination: into,
 		Usage: "new `file` for the proposal, where more keys must agree (default registry-<root or namespace>-<position>.txt)"}
@@ -114,7 +114,7 @@ registry commit publishes it.`,
 	}
 }
 
-// memberThreshold is the flag that says how many members must agree.
+// memberThreshold is the flag for the number of members that must agree.
 func memberThreshold(into *int) cli.Flag {
 	return &cli.IntFlag{Name: "threshold", Destination: into, Usage: "from then on `N` members must agree to what changes owners or cannot be taken back"}
 }
@@ -132,7 +132,7 @@ func (t *task) members(q rye.MembersRequest) error {
 
 func printMembers(p *printer, rep *rye.MembersReport) {
 	if rep.Status == "requested" {
-		p.printf("%s\n", typed(rep.Command...)) // for somebody else: no hint
+		p.printf("%s\n", typed(rep.Command...)) // another person types it, so it is not a hint
 		p.infof("send this to a member of %s, who runs it", rep.Namespace)
 		return
 	}

@@ -124,7 +124,7 @@ next rye sign.`,
 	}
 }
 
-// printRepair says what was done about one ref, and what is lost.
+// printRepair prints the repair of one ref, and the losses.
 func printRepair(p *printer, r rye.RefRepair) {
 	if r.To != "" {
 		p.resultf(r.DryRun, "%s  %s: %s to %s\n", returned.mark(r.DryRun), r.Place, r.Ref, r.To)

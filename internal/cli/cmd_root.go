@@ -53,7 +53,7 @@ func rootName(into *string) cli.Flag {
 	return &cli.StringFlag{Name: "name", Destination: into, Usage: "the registry's `name` in this project, where there is more than one"}
 }
 
-// rootFlags are those of every command that makes a proposal.
+// rootFlags returns the flags of every command that makes a proposal.
 func rootFlags(q *rye.RootChangeRequest, threshold bool) []cli.Flag {
 	flags := []cli.Flag{rootName(&q.Registry)}
 	if threshold {
@@ -191,7 +191,7 @@ func proposalVerb(s spec, verbOf func(workspace.Registry) proposal) *spec {
 	return &s
 }
 
-// printRootChange shows how far a change has come.
+// printRootChange shows the state of a proposed change.
 func printRootChange(p *printer, c *rye.RootChange) {
 	p.printf("%s  %s\n", good(c.Status), prose(c.Changes[0]))
 	for _, line := range c.Changes[1:] {
@@ -210,7 +210,7 @@ func printRootChange(p *printer, c *rye.RootChange) {
 	}
 }
 
-// registryVerb is the command that does something with the file of a proposal.
+// registryVerb returns the command line that applies a verb to the file of a proposal.
 func registryVerb(c *rye.RootChange, verb string) []string {
 	if c.Namespace == "" {
 		return []string{"rye", "registry", "root", verb, c.File}
@@ -218,7 +218,7 @@ func registryVerb(c *rye.RootChange, verb string) []string {
 	return []string{"rye", "registry", verb, c.File}
 }
 
-// The verbs for every proposal, of the root or of a namespace: which it is, the file says.
+// The verbs for every proposal, for the root or a namespace. The file decides which.
 
 func registryApprove() *spec {
 	s := rootApprove()

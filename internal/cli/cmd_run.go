@@ -68,7 +68,7 @@ func (t *task) runExecute(q rye.ExecuteRequest) error {
 	return err
 }
 
-// liveOutput passes a tool's output on as it comes.
+// liveOutput prints a tool's output while the tool runs.
 type liveOutput struct {
 	out, err io.Writer
 	any      bool // something was printed
@@ -89,7 +89,7 @@ func (l *liveOutput) flush() {
 	}
 }
 
-// printTaken names what a run left that other programs would run by themselves.
+// printTaken names the files that a run left, and that other programs would run by themselves.
 func (p *printer) printTaken(all []rye.TakenInfo) {
 	for _, t := range all {
 		need := prose("")
@@ -103,7 +103,7 @@ func (p *printer) printTaken(all []rye.TakenInfo) {
 	}
 }
 
-// printReach prints what a run would reach.
+// printReach prints the files and hosts that a run could reach.
 func (p *printer) printReach(r *rye.Reach) {
 	for _, f := range [...]struct{ name, value string }{{"needs", r.Needs}, {"limits", r.Limits}, {"sandbox", r.Sandbox}} {
 		if f.value != "" {
@@ -115,7 +115,7 @@ func (p *printer) printReach(r *rye.Reach) {
 	}
 }
 
-// printRun prints what was not shown while it ran.
+// printRun prints the result of a run. shown is true if its output was shown already.
 func (p *printer) printRun(res *rye.ExecuteResult, shown bool) {
 	switch {
 	case res.Status == "validation_passed":
@@ -158,8 +158,8 @@ func (p *printer) printRun(res *rye.ExecuteResult, shown bool) {
 	}
 }
 
-// dataText is how a tool's answer reads for a person: text as text, a
-// subprocess's output as it was, anything else as indented JSON.
+// dataText returns a tool's answer for a person: text as text, the output of a
+// subprocess unchanged, anything else as indented JSON.
 func dataText(data json.RawMessage) string {
 	if len(data) == 0 || string(data) == "null" {
 		return ""
@@ -171,7 +171,7 @@ func dataText(data json.RawMessage) string {
 	var proc struct {
 		Stdout     *string `json:"stdout"`
 		ReturnCode *int    `json:"return_code"`
-		ExitCode   *int    `json:"exit_code"` // of rye/bash/bash
+		ExitCode   *int    `json:"exit_code"` // from rye/bash/bash
 	}
 	if json.Unmarshal(data, &proc) == nil && proc.Stdout != nil && (proc.ReturnCode != nil || proc.ExitCode != nil) {
 		return *proc.Stdout
@@ -183,8 +183,8 @@ func dataText(data json.RawMessage) string {
 	return b.String() + "\n"
 }
 
-// itemText is the text of a directive or a knowledge entry: its body where the
-// data has one, else the whole of it.
+// itemText returns the text of a directive or a knowledge entry: its body if the data
+// has one, else the whole content.
 func itemText(res *rye.ExecuteResult) string {
 	var d struct {
 		Body    string `json:"body"`
@@ -208,11 +208,11 @@ func ensureNewline(s string) string {
 	return s + "\n"
 }
 
-// maxParams bounds what --params reads from a file or a pipe, in bytes.
+// maxParams bounds the input of --params from a file or a pipe, in bytes.
 const maxParams = 16 << 20
 
-// parameters joins --params and every -p into one JSON object. A name that is
-// given twice is refused: which one was meant?
+// parameters joins --params and every -p into one JSON object. It refuses a name that
+// is given twice, because it is ambiguous.
 func (t *task) parameters(given string, pairs []string) (json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	if given != "" {
@@ -220,7 +220,7 @@ func (t *task) parameters(given string, pairs []string) (json.RawMessage, error)
 		if err != nil {
 			return nil, err
 		}
-		// Strict: a name that is there twice would lose one of its values.
+		// Strict, because a repeated name would lose one of its values.
 		if err := strict.Decode(raw, maxParams, &all); err != nil && json.Valid(raw) && bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) {
 			return nil, fault.New(fault.Usage, "--params: %w", err)
 		} else if err != nil || all == nil {
@@ -240,7 +240,7 @@ func (t *task) parameters(given string, pairs []string) (json.RawMessage, error)
 	return json.Marshal(all)
 }
 
-// rightPair is the hint for a parameter that cannot be read.
+// rightPair returns the hint for a malformed parameter.
 func (t *task) rightPair(err error, pair string) fault.Hint {
 	if h := fault.HintOf(err); !h.IsZero() {
 		return h
@@ -304,7 +304,7 @@ func lockCommand() *spec {
 	}
 }
 
-// answerLock prints what became of the lock, or how it differs.
+// answerLock prints the changes to the lock, or the differences from it.
 func answerLock[Q any](t *task, run verb[Q, *rye.LockReport], q Q) error {
 	return answerAlways(t, run, q, func(p *printer, rep *rye.LockReport, _ bool) {
 		p.resultf(false, "%s: %s\n", rep.Path, words.Plural(rep.Items, "item"))

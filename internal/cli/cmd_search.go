@@ -40,7 +40,7 @@ func searchCommand() *spec {
 		min: 1, max: many,
 		heavy: func(args []string) bool {
 			if q.Space == rye.SpaceRegistry || only != "" {
-				return false // where nothing was brought, there is nothing to start the engine for
+				return false // without fetched catalogues the engine is not needed
 			}
 			return q.Kind == rye.KindThread || strings.HasPrefix(q.Scope, rye.KindThread) || strings.Trim(strings.Join(args, ""), " *") != ""
 		},
@@ -59,10 +59,10 @@ func searchCommand() *spec {
 	}
 }
 
-// everyRegistry is what --registry means without a name.
+// everyRegistry is the value of --registry without a name.
 const everyRegistry = "*"
 
-// ofRegistries makes a search one among what registries offer, where --registry asks for it.
+// ofRegistries turns a search into one of the catalogues of registries, if --registry is given.
 func ofRegistries(t *task, q *rye.SearchRequest, only string) error {
 	if only == "" {
 		return nil
@@ -77,7 +77,7 @@ func ofRegistries(t *task, q *rye.SearchRequest, only string) error {
 	return nil
 }
 
-// printFound prints the hits, and beside them what there is to say about all of them.
+// printFound prints the hits and the notes about the search.
 func (p *printer) printFound(res *rye.SearchResult) error {
 	for _, note := range res.Notes {
 		p.infof("rye: %s", prose(note))
@@ -115,7 +115,7 @@ func printTurn(p *printer, h rye.TurnHit) {
 	p.printLines(h.Lines, h.Why)
 }
 
-// mark says behind a score what there is to know about a hit.
+// mark returns the marks to print after the score of a hit.
 func mark(guess, partly bool) (s prose) {
 	if guess {
 		s = "?"

@@ -13,7 +13,7 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// sharing are the statuses that talking to a registry may give.
+// sharing are the exit codes of commands that contact a registry.
 var sharing = []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Network, fault.Auth, fault.Integrity, fault.Untrusted,
 	fault.Revoked, fault.Rollback, fault.Stale, fault.Fork, fault.Denied, fault.Offline, fault.Malformed, fault.Limit}
 
@@ -80,8 +80,8 @@ rye trust shows everything that the project asks you to believe.`,
 	}
 }
 
-// remote makes a directory of this machine absolute and leaves URLs and host:path
-// alone: a colon before any slash makes a host, as git has it.
+// remote makes a directory on this machine absolute and leaves URLs and host:path
+// unchanged. As in git, a colon before any slash means a host.
 func (t *task) remote(arg string) string {
 	colon, slash := strings.IndexByte(arg, ':'), strings.IndexByte(arg, '/')
 	if colon >= 0 && (slash < 0 || colon < slash) && filepath.VolumeName(arg) == "" {
@@ -347,7 +347,7 @@ a new tool along, or is signed by others: that takes --accept-needs and --accept
 	}
 }
 
-// accepting are the flags for what comes from registries.
+// accepting returns the flags for accepting items from registries.
 func accepting(q *rye.InstallRequest) []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "diff", Destination: &q.Diff, Usage: "show what changes in each text"},
@@ -356,7 +356,7 @@ func accepting(q *rye.InstallRequest) []cli.Flag {
 	}
 }
 
-// install is add, pull and update of registry items.
+// install runs add, pull and update for items of registries.
 func (t *task) install(q rye.InstallRequest) error {
 	return answer(t, t.w.Registry().Install, q, func(p *printer, rep *rye.InstallReport) {
 		for _, i := range rep.Installed {
@@ -379,7 +379,7 @@ func (t *task) install(q rye.InstallRequest) error {
 			p.infof("%s", prose(w))
 		}
 		received := ""
-		if rep.Bytes > 0 { // a directory of this machine sends none
+		if rep.Bytes > 0 { // 0 for a directory on this machine
 			received = ", " + size(rep.Bytes) + " received"
 		}
 		p.infof("%d changed, %d unchanged%s", len(rep.Installed), len(rep.Unchanged), prose(received))

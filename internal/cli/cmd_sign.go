@@ -56,7 +56,7 @@ then its signer and its text are shown, and you are asked.`,
 }
 
 func (p *printer) printSign(rep *rye.SignReport) {
-	var past []string // left, for it stands behind the record
+	var past []string // not signed, because they are older than the record
 	for _, r := range rep.Results {
 		if r.Status == "passed over" && r.Error == "" {
 			p.resultf(false, "%s  %s: %s\n", r.Status, r.Ref, prose(cmp.Or(r.Why, "signed by "+r.SignedBy)))
@@ -98,7 +98,7 @@ func (p *printer) printSign(rep *rye.SignReport) {
 	}
 }
 
-// printBundleChanges names the files of a bundle that are not as they were signed before.
+// printBundleChanges names the files of a bundle that changed since the last signature.
 func (p *printer) printBundleChanges(all []objects.MemberChange) {
 	for _, m := range all {
 		what := ""
@@ -109,8 +109,8 @@ func (p *printer) printBundleChanges(all []objects.MemberChange) {
 	}
 }
 
-// printMistakes shows what is wrong with a file: where, which field, the rule that
-// it breaks, the line itself, and what to write instead.
+// printMistakes shows the mistakes in a file: the place, the field, the broken rule,
+// the line itself, and the text to write instead.
 func (p *printer) printMistakes(all []rye.Mistake) {
 	for _, m := range all {
 		place := words.Quote(m.Path)
@@ -134,7 +134,7 @@ func (p *printer) printMistakes(all []rye.Mistake) {
 	}
 }
 
-// printPaste shows the metadata that a file without any could begin with.
+// printPaste shows metadata to paste into a file without any.
 func (p *printer) printPaste(text string) {
 	if text != "" {
 		p.printf("    to begin with, put this into the file:\n\n")
@@ -142,7 +142,8 @@ func (p *printer) printPaste(text string) {
 	}
 }
 
-// printReplaced shows what the signature of RYE OS had left out: it is signed now.
+// printReplaced shows the part of the file that the signature of RYE OS did not cover, and
+// that is signed now.
 func (p *printer) printReplaced(r *rye.Replaced) {
 	if r == nil {
 		return
@@ -161,7 +162,7 @@ func (p *printer) printReplaced(r *rye.Replaced) {
 	}
 }
 
-// signFailure gives the program the status of the first item that failed.
+// signFailure returns an error with the code of the first item that failed.
 func signFailure(rep *rye.SignReport) error {
 	for _, r := range rep.Results {
 		if r.Error != "" {

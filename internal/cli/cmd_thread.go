@@ -13,7 +13,7 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// threadExits are those that a thread can end with, and what starting one can.
+// threadExits are the codes that a thread, or starting one, can end with.
 var threadExits = []fault.Code{fault.Failed, fault.Usage, fault.NotFound, fault.Conflict, fault.Network, fault.Auth, fault.Integrity, fault.Untrusted,
 	fault.Denied, fault.Drift, fault.Malformed, fault.Limit, fault.Interrupt}
 
@@ -94,7 +94,7 @@ func (t *task) startThread(q rye.StartRequest, follow, wait bool) error {
 	})
 }
 
-// count is a flag for a whole number that is more than nothing.
+// count is a flag for a whole number above zero.
 func count(name string, into *int64, usage string) cli.Flag {
 	return &cli.Int64Flag{Name: name, Destination: into, Usage: usage, Action: func(_ *cli.Context, n int64) error {
 		if n <= 0 {
@@ -104,7 +104,7 @@ func count(name string, into *int64, usage string) cli.Flag {
 	}}
 }
 
-// printAllowed says what a thread may do and spend.
+// printAllowed prints the capabilities and the limits of a thread.
 func (p *printer) printAllowed(info *rye.ThreadInfo) {
 	l := info.Limits
 	p.printf("  at most      %s, %d tokens, %s, %s\n", l.Spend.String(), l.Tokens, words.Plural(int(l.Turns), "turn"), time.Duration(l.Duration*int64(time.Second)).String())
@@ -119,7 +119,7 @@ func (p *printer) printAllowed(info *rye.ThreadInfo) {
 	}
 }
 
-// dollars reads an amount of money; "" is none.
+// dollars reads an amount of money; "" gives 0.
 func dollars(text string) (rye.Micros, error) {
 	if text == "" {
 		return 0, nil
@@ -266,7 +266,7 @@ func (t *task) followThread(q rye.FollowRequest) error {
 	return ended(info)
 }
 
-// leftAlone says, when whoever watched a thread had enough, that it goes on.
+// leftAlone reports that a thread continues, when the user stops watching it.
 func (t *task) leftAlone(id string, err error) error {
 	if t.ctx.Err() == nil {
 		return err
@@ -304,11 +304,11 @@ func (t *task) waitThread(q rye.WaitRequest) error {
 	return ended(info)
 }
 
-// suspensions are the codes of what a thread is suspended for; what is not here has failed.
+// suspensions maps the reason of a suspension to a code. Any other reason is fault.Failed.
 var suspensions = map[string]fault.Code{"limit": fault.Limit, "auth": fault.Auth, "quota": fault.Auth, "network": fault.Network,
 	"approval": fault.Denied, "damage": fault.Integrity}
 
-// ended turns how a thread ended into the error of a command that waited for it.
+// ended turns the status of a thread into the error of a command that waited for it.
 func ended(i *rye.ThreadInfo) error {
 	switch i.Status {
 	case "completed", "running", "waiting", "created":
@@ -332,8 +332,8 @@ func ended(i *rye.ThreadInfo) error {
 	return stopped{err}
 }
 
-// stopped is the error of a thread that somebody stopped. Its words are shown: it was not the
-// command that was interrupted.
+// stopped is the error of a thread that another command stopped. Its message is shown, because
+// the waiting command itself was not interrupted.
 type stopped struct{ error }
 
 func (s stopped) Unwrap() error { return s.error }
@@ -370,7 +370,7 @@ func threadSend() *spec {
 	}
 }
 
-// sent is what rye thread send --json prints.
+// sent is the output of rye thread send --json.
 type sent struct {
 	ID   string `json:"thread_id"`
 	Kind string `json:"kind"`

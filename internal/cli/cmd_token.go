@@ -11,7 +11,7 @@ import (
 	"github.com/rye-os/rye/internal/bearer"
 )
 
-// listenFlags are those of a server over HTTP.
+// listenFlags returns the flags of a server over HTTP.
 func listenFlags(l *app.Reach) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "http", Destination: &l.Addr, Usage: "serve over HTTP at this `address`, for example 127.0.0.1:8765"},
@@ -23,7 +23,7 @@ func listenFlags(l *app.Reach) []cli.Flag {
 	}
 }
 
-// listenArgs are the flags again, for the engine.
+// listenArgs returns these flags as arguments for the engine.
 func (t *task) listenArgs(l *app.Reach) (args []string, err error) {
 	if l.Addr == "" {
 		if l.Cert+l.Key != "" || l.Proxied || len(l.Hosts)+len(l.Origins) > 0 {
@@ -90,7 +90,7 @@ meanwhile. One that somebody else has is taken away: rye mcp token remove.`,
 
 var tokenExits = []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Auth, fault.Denied, fault.Malformed, fault.Limit}
 
-// tokens returns the file of tokens, for a caller who may use it: a person.
+// tokens returns the file of tokens. It refuses a caller that may not use it.
 func (t *task) tokens(verb string) (bearer.File, error) {
 	if err := t.env.Caller.May("mcp.token."+verb, time.Now()); err != nil {
 		return "", err

@@ -38,7 +38,7 @@ is for build machines, and the digest must come from outside of the directory.`,
 	}
 }
 
-// commas takes lists with commas apart.
+// commas splits lists at commas.
 func commas(lists []string) (all []string) {
 	for _, list := range lists {
 		all = append(all, strings.Split(list, ",")...)
@@ -90,8 +90,8 @@ you are asked. Without a terminal both --fingerprint, as the owner told you, and
 	}
 }
 
-// publicKey reads one key as the commands take it: a line, a fingerprint, a file
-// that holds a line, or - for standard input.
+// publicKey reads one key argument: a line, a fingerprint, a file that holds a line, or
+// - for standard input.
 func (t *task) publicKey(joined string) (string, error) {
 	if strings.HasPrefix(joined, "ssh-") || strings.HasPrefix(joined, "ecdsa-") || strings.HasPrefix(joined, "sk-") || strings.HasPrefix(joined, "SHA256:") {
 		return joined, nil

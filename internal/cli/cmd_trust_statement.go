@@ -5,8 +5,8 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// printStatement prints everything that a directory asks for, with the digest of each
-// part, and what became of it.
+// printStatement prints all requests of a directory, with the digest and the status of each
+// part.
 func printStatement(p *printer, rep *rye.TrustStatement, ok bool) {
 	for _, text := range rep.First {
 		p.printf("%s  %s\n", bad("first"), prose(text))
@@ -44,7 +44,7 @@ func printStatement(p *printer, rep *rye.TrustStatement, ok bool) {
 	}
 }
 
-// partWords says in one line what a part asks for.
+// partWords returns the request of a part in one line.
 func partWords(d rye.TrustPart) string {
 	who := d.Signer
 	switch {

@@ -155,7 +155,7 @@ func printDiff(p *printer, d rye.ItemDiff) {
 	p.printHunks(old, now, d.Lines)
 }
 
-// printHunks prints hunks in the unified format, below the names of their files.
+// printHunks prints the names of two files, then the hunks in the unified format.
 func (p *printer) printHunks(old, now string, lines []string) {
 	p.exactf("%s\n%s\n", bold(prose("--- "+words.Quote(old))), bold(prose("+++ "+words.Quote(now))))
 	for _, l := range lines {

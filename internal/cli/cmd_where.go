@@ -78,7 +78,7 @@ func placesOf(rep *rye.WhereReport) []string {
 	return []string{rep.Project, rep.Record, rep.User, rep.UserRecord, rep.Config, rep.Data, rep.State, rep.Cache}
 }
 
-// nowhere says why a place is not there.
+// nowhere returns the error for a missing place.
 func nowhere(rep *rye.WhereReport, name string) error {
 	if rep.Project == "" && (name == "project" || name == "record") {
 		return fault.New(fault.NotFound, "where %s: there is no project here", name).Mend("rye init")
@@ -118,7 +118,7 @@ func (p *printer) printWhere(rep *rye.WhereReport, q rye.WhereRequest) {
 	}
 }
 
-// recordLine is one record of a list.
+// recordLine returns one record as a line of a list.
 func recordLine(r rye.RecordInfo, all bool) string {
 	line := "sibling      "
 	if all {

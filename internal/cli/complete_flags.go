@@ -7,7 +7,7 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// flagWords returns what the flag that words end with can be followed by.
+// flagWords returns the possible values of the flag at the end of words.
 func (t *task) flagWords(tree []*spec, words []string) []string {
 	flag := strings.TrimLeft(words[len(words)-1], "-")
 	before, err := split(tree, globalFlags(t.flags), words[:len(words)-1])
@@ -21,8 +21,8 @@ func (t *task) flagWords(tree []*spec, words []string) []string {
 	return flagValues(t, inv, before, flag)
 }
 
-// flagValues returns the values that a flag can have, where they are a closed list or the
-// item says them; nil where the shell offers files.
+// flagValues returns the possible values of a flag, from a closed list or from the item. With
+// nil the shell offers files.
 func flagValues(t *task, inv invocation, before []word, flag string) []string {
 	if len(inv.path) == 0 {
 		return nil
@@ -56,8 +56,8 @@ func kindsOf(inv invocation) (kinds []string) {
 	return kinds
 }
 
-// paramWords returns "name=" for each parameter of the item that is named before, without
-// those that were given.
+// paramWords returns "name=" for each parameter of the item in the words before, except the
+// given ones.
 func (t *task) paramWords(before []word) (params []string) {
 	if t.open() != nil {
 		return nil

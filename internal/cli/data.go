@@ -12,11 +12,11 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// What is written here is data: a program that reads it from a pipe or a file gets it byte for
-// byte. On a terminal it is escaped. Everything else is lines, which printf and errorf make.
+// The methods here write data: a program that reads from a pipe or a file gets it byte for byte.
+// On a terminal it is escaped. All other output is lines from printf and errorf.
 
-// object writes one line of JSON. On a terminal, characters that it would act on
-// are escaped in JSON's own way, so the line still means the same.
+// object writes one line of JSON. On a terminal it writes control characters as JSON
+// escapes, which do not change the meaning.
 func (p *printer) object(v any) error {
 	showing(v)
 	line, err := encode(v)
@@ -53,7 +53,7 @@ func (p *printer) content(text string) {
 	}
 }
 
-// stream returns where a running tool's standard output goes, at once.
+// stream returns the unbuffered writer for a running tool's standard output.
 func (p *printer) stream() io.Writer {
 	if p.tty {
 		return app.PrintableWriter(unbuffered{p.out})

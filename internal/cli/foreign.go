@@ -8,8 +8,8 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// foreign are words of other programs that are no command here, and the command lines that
-// do what they do there. Words that mean just what a command does are its aliases; see top.
+// foreign maps commands of other programs that rye does not have to rye's command lines. A word
+// with exactly the meaning of a command is an alias instead; see top.
 var foreign = map[string]func(args []string) []string{
 	"ci":      always("pull", "--dry-run"),
 	"clone":   orElse([]string{"add"}, "help", "add"),
@@ -29,7 +29,7 @@ var foreign = map[string]func(args []string) []string{
 	"whoami":  always("key", "show"),
 }
 
-// create is rye new for what that makes. A bundle is a directory, which rye sign takes in.
+// create is rye new, except for a bundle, which rye sign makes from a directory.
 func create(args []string) []string {
 	if len(args) > 0 && args[0] == "bundle" {
 		return []string{"help", "bundle"}
@@ -37,7 +37,7 @@ func create(args []string) []string {
 	return orElse([]string{"new"}, "help", "new")(args)
 }
 
-// quoted spells words so that a shell reads them as they are.
+// quoted quotes words for a shell.
 func quoted(args []string) (all []string) {
 	for _, a := range args {
 		all = append(all, fault.CommandOf(a).String())
@@ -49,7 +49,7 @@ func always(line ...string) func([]string) []string {
 	return func([]string) []string { return line }
 }
 
-// orElse puts arguments behind a command; where there are none it is another.
+// orElse appends the arguments to command. Without arguments it returns without.
 func orElse(command []string, without ...string) func([]string) []string {
 	return func(args []string) []string {
 		if len(args) == 0 {
@@ -59,13 +59,14 @@ func orElse(command []string, without ...string) func([]string) []string {
 	}
 }
 
-// unknownCommand says what is done here by what name, which is no command below path, means,
-// or which command was probably meant. args are those behind it, as they were typed.
+// unknownCommand returns the error for name, which is not a command below path. Its hint is
+// rye's command line for a foreign command, or the command that name is probably a typo of.
+// args are the typed arguments after name.
 func unknownCommand(path []*spec, name string, among []*spec, args []string) error {
 	err := fault.New(fault.Usage, "unknown command %q", words.Brief(name))
 	if line, ok := foreign[name]; ok && len(path) == 0 {
 		h := fault.CommandOf(append([]string{"rye"}, line(args)...)...)
-		if line(args)[0] == "help" { // which mends nothing by itself
+		if line(args)[0] == "help" { // help alone is no remedy
 			h = fault.Advice("%s", h)
 		}
 		return err.With(h)

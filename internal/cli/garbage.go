@@ -7,23 +7,23 @@ import (
 	"runtime/metrics"
 )
 
-// From how much memory on, in bytes, garbage is collected by commands that make one list and
-// end, and by those that go through many items.
+// Memory limits in bytes, at which garbage collection begins: for commands that make one list
+// and end, and for commands that go through many items.
 const (
 	untilGarbage = 96 << 20
 	amongGarbage = 80 << 20
 )
 
-// collectFrom has garbage collected only when a command has taken limit bytes: most are gone
-// before it would be worth it. Once two thirds of that are in use it is collected as usual:
-// what hardly fits below a limit would have it collected without end.
+// collectFrom delays garbage collection until a command has taken limit bytes, because most
+// commands end before. Once two thirds of the limit are live, collection works as usual:
+// otherwise a heap near the limit would be collected without end.
 func collectFrom(limit int64) {
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(limit)
 	afterCollection(limit)
 }
 
-// afterCollection calls itself after each collection until it ends what collectFrom began.
+// afterCollection calls itself after each collection, until it restores the usual settings.
 func afterCollection(limit int64) {
 	runtime.AddCleanup(new([64]byte), func(int) {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}

@@ -44,8 +44,8 @@ func (t *task) printExitCodes() error {
 	return rows(t.out, exitMeanings(), func(e Exit) []any { return []any{prose(fmt.Sprintf("%3d", e.Status)), e.Code, prose(e.When)} })
 }
 
-// printHelp shows the help of the command at the end of path, or the overview.
-// It was asked for, so it is a result.
+// printHelp shows the help of the command at the end of path, or the overview. The
+// user asked for it, so it is a result.
 func (t *task) printHelp(path []*spec) error {
 	if len(path) == 0 {
 		t.out.page(overview(Tree()))
@@ -79,10 +79,11 @@ func overview(m Manual) string {
 	return b.String()
 }
 
-// helpColumns is how wide the paragraphs of help are at the most, as they are written.
+// helpColumns is the greatest width of the help paragraphs in the source.
 const helpColumns = 100
 
-// joined makes one line of each paragraph, to be broken anew; what is set in stays as it is.
+// joined turns each paragraph into one line, for a new line break. Indented text stays
+// unchanged.
 func joined(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -106,8 +107,8 @@ func joined(text string) string {
 	return b.String()
 }
 
-// commandHelp puts examples first: most people read no further. They are kept apart, for they
-// are copied.
+// commandHelp returns the help of a command in three parts. Examples come early, because most
+// people read no further; they are a separate part, because people copy them.
 func commandHelp(c Command) (head, examples, rest string) {
 	head = fmt.Sprintf("%s: %s\n", c.Name, c.Short)
 	if c.Examples != "" {
@@ -163,8 +164,8 @@ func flagLines(flags []Flag) string {
 	return b.String()
 }
 
-// flagHelp returns how a flag is typed and what it does. A word in backquotes in
-// its usage names its value.
+// flagHelp returns the names of a flag and its usage. A word in backquotes in the usage
+// is the name of its value.
 func flagHelp(f cli.Flag) (names, usage string) {
 	all := f.Names()
 	if len(all) > 1 {

@@ -10,8 +10,8 @@ import (
 	"github.com/rye-os/rye/internal/app"
 )
 
-// testOnlyHints is the file to which every hint that is shown is appended, as one line of
-// JSON each. The linker sets it in the programs that tests build, and in no other:
+// testOnlyHints is the file to which every shown hint is appended, one line of JSON each. The
+// linker sets it only in programs that tests build:
 // -X github.com/rye-os/rye/internal/cli.testOnlyHints=...
 var testOnlyHints string
 
@@ -25,7 +25,7 @@ type shownHint struct {
 	PID     int      `json:"pid"`
 }
 
-// showing notes the hints in what is about to be shown.
+// showing notes the hints in a value before it is shown.
 func showing(v any) {
 	if testOnlyHints != "" {
 		eachHint(reflect.ValueOf(v), note)
@@ -82,10 +82,10 @@ func note(h fault.Hint) {
 		return
 	}
 	defer f.Close()
-	f.Write(append(line, '\n')) // at once, since others write too
+	f.Write(append(line, '\n')) // in one write, because other processes write too
 }
 
-// understand says why a command line would be refused before anything is done.
+// understand returns the error of a command line that would be refused before it does anything.
 func understand(args []string) error {
 	inv, err := arrange(commands(), globalFlags(&app.Flags{}), args)
 	if err != nil || inv.help || len(inv.path) == 0 {

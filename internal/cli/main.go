@@ -18,8 +18,8 @@ import (
 	"github.com/rye-os/rye/workspace"
 )
 
-// Parts are what only rye-engine has: the front, which starts faster, hands the commands that
-// need them over.
+// Parts are the parts that only rye-engine has. The front, which starts faster, passes commands
+// that need them to the engine.
 type Parts struct {
 	Threads func(*app.App) (rye.Threads, error)
 	Words   func(*app.App) workspace.Index
@@ -43,9 +43,9 @@ func run(ctx context.Context, args []string, s *app.Screen, parts Parts) (exit i
 	var g app.Flags
 	inv, err := arrange(commandsFor(args), globalFlags(&g), args)
 	if err != nil || inv.help {
-		inv, err = arrange(commands(), globalFlags(&g), args) // which knows what may have been meant
+		inv, err = arrange(commands(), globalFlags(&g), args) // the whole tree is needed for suggestions
 	}
-	g.JSON = g.JSON || (err != nil && inv.json) // errors of the arguments themselves follow it, too
+	g.JSON = g.JSON || (err != nil && inv.json) // errors in the arguments themselves are JSON, too
 	out := newPrinter(s, g)
 	defer func() {
 		if r := recover(); r != nil {
@@ -71,16 +71,16 @@ func run(ctx context.Context, args []string, s *app.Screen, parts Parts) (exit i
 	return t.exit
 }
 
-// crash turns a panic into an error with a code: the runtime's own status for a
-// panic is 2, which is taken by wrong usage.
+// crash turns a panic into an error with a code: the runtime's own status for a panic
+// is 2, which means wrong usage here.
 func crash(r any) error {
 	fmt.Fprintf(os.Stderr, "%s\n", debug.Stack())
 	return fault.New(fault.Failed, "this is a bug in rye: %v", r).Advise("report it with the lines above and the output of: rye version --json")
 }
 
-// dispatch lets urfave/cli parse the arranged arguments of one command. It is
-// shown only the path to that command and the flags that were given, because building the
-// rest costs time that every start would pay.
+// dispatch lets urfave/cli parse the arranged arguments of one command. It passes only the
+// path to that command and the given flags, because building the rest would slow every
+// start.
 func (t *task) dispatch(inv invocation) error {
 	a := &cli.App{
 		Name:                      "rye",
@@ -104,7 +104,7 @@ func (t *task) dispatch(inv invocation) error {
 	return a.RunContext(t.ctx, append([]string{"rye"}, inv.argv...))
 }
 
-// globalFlags are understood by every command, before or after its name.
+// globalFlags returns the flags that every command accepts, before or after its name.
 func globalFlags(g *app.Flags) []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "json", Destination: &g.JSON, Usage: "print one JSON object per line; errors too, on standard error"},
@@ -118,5 +118,5 @@ func globalFlags(g *app.Flags) []cli.Flag {
 	}
 }
 
-// has reports whether one of names is asked for.
+// has reports whether name is one of names.
 func has(names []string, name string) bool { return slices.Contains(names, name) }

@@ -15,9 +15,10 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// printer writes results to standard output and messages to standard error. It alone makes
-// lines: a command gives it a format, and arguments that it quotes or escapes, on terminals and
-// pipes alike, so a command cannot forget to. What is written byte for byte is in data.go.
+// printer writes results to standard output and messages to standard error. Only printer makes
+// lines: a command passes a format and arguments, and printer quotes or escapes them, for
+// terminals and pipes. So a command cannot forget it. data.go has the output that is written
+// byte for byte.
 type printer struct {
 	out   *bufio.Writer
 	err   io.Writer
@@ -26,9 +27,9 @@ type printer struct {
 	json  bool
 	quiet bool
 	color bool
-	dir   string // of -C: who types a hint is not there
+	dir   string // from -C: the user types a hint in another directory
 
-	columns, errColumns int // into which lines are broken; 0 for as they are
+	columns, errColumns int // the width for line breaks; 0 for none
 }
 
 func newPrinter(s *app.Screen, g app.Flags) *printer {
@@ -45,11 +46,11 @@ func newPrinter(s *app.Screen, g app.Flags) *printer {
 
 func (p *printer) flush() error { return p.out.Flush() }
 
-// prose is a sentence or a line that may hold text from outside: words.Line shows it. An
-// argument that is a string is a name, an id or another text, and words.Quote shows that.
+// prose is a sentence or a line that may hold text from outside; words.Line shows it. A string
+// argument is a name, an id or another text; words.Quote shows it.
 type prose string
 
-// listed are names, ids or paths in one line.
+// listed returns names, ids or paths in one line.
 func listed(all []string) prose {
 	shown := make([]string, len(all))
 	for i, s := range all {
@@ -58,10 +59,11 @@ func listed(all []string) prose {
 	return prose(strings.Join(shown, ", "))
 }
 
-// typed is a command line that somebody else types, or later: no hint.
+// typed returns a command line that another person types, or that the user types later. It is
+// not a hint.
 func typed(line ...string) prose { return prose(fault.CommandOf(line...).String()) }
 
-// style is text in a colour, where there are colours.
+// style is text in a colour, if colours are on.
 type style struct {
 	code string // of SGR
 	text any    // as an argument of printf
@@ -73,39 +75,40 @@ func warning(text any) style { return style{"33", text} }
 func faint(text any) style   { return style{"2", text} }
 func bold(text any) style    { return style{"1", text} }
 
-// printf writes a result. The format is a constant, and makes the lines; no argument does. On a
-// terminal lines are broken between words.
+// printf writes a result. The format is a constant, and only it can contain line feeds. On a
+// terminal, printf breaks long lines between words.
 func (p *printer) printf(format string, args ...any) {
 	text := fmt.Sprintf(format, p.shown(args)...)
 	p.out.WriteString(fitted(text, p.columns))
 }
 
-// exactf is printf for what people take from the screen as it is: a change, a tree.
+// exactf is printf without line breaks, for text that people copy from the screen: a change, a
+// tree.
 func (p *printer) exactf(format string, args ...any) {
 	fmt.Fprintf(p.out, format, p.shown(args)...)
 }
 
-// page writes a text of rye's own, such as help, which has lines.
+// page writes a text of rye with several lines, such as help.
 func (p *printer) page(text string) {
 	p.out.WriteString(fitted(words.Printable(text), p.columns))
 }
 
-// example is page for what people copy.
+// example is page without line breaks, for text that people copy.
 func (p *printer) example(text string) { p.out.WriteString(words.Printable(text)) }
 
-// bar stands before each line of a text from outside that rye prints among lines of its own,
-// so that none of them looks like one of those.
+// bar precedes each line of a text from outside that rye prints among its own lines, so that
+// no line of that text looks like one of rye's.
 const bar = "| "
 
-// block writes a text from outside below a line that says what it is.
+// block writes the lines of a text from outside, each after a bar.
 func (p *printer) block(text string) {
 	for line := range strings.Lines(text) {
 		p.out.WriteString(bar + words.Line(strings.TrimRight(line, "\r\n")) + "\n")
 	}
 }
 
-// fitted breaks the lines of a text between words. What goes on stands below the last
-// column of its line, where that leaves room for it.
+// fitted breaks the lines of a text between words. The rest of a line is indented to its
+// last column, if that leaves enough room.
 func fitted(text string, columns int) string {
 	if columns == 0 || len(text) <= columns {
 		return text
@@ -121,9 +124,9 @@ func fitted(text string, columns int) string {
 	return b.String()
 }
 
-// hang is how far in the second part of a broken line begins.
+// hang returns the indentation of the rest of a broken line.
 func hang(line string, columns int) int {
-	const least = 20 // columns that are worth a column of their own
+	const least = 20 // the least width for the rest
 	if i := strings.LastIndex(line, "  "); i >= 0 {
 		if at := words.Width(line[:i+2]); at <= columns-least {
 			return at
@@ -132,7 +135,7 @@ func hang(line string, columns int) int {
 	return min(len(line)-len(strings.TrimLeft(line, " "))+4, max(columns-least, 2))
 }
 
-// speech returns what writes a text from outside that comes in pieces, as block does.
+// speech returns a writer for a text from outside that comes in pieces. It writes like block.
 func (p *printer) speech() *speech {
 	s := &speech{p: p}
 	s.safe = app.PrintableWriter(s)
@@ -143,7 +146,7 @@ func (p *printer) speech() *speech {
 type speech struct {
 	p    *printer
 	safe *app.EscapeWriter
-	open bool // a line was begun
+	open bool // a line is not ended yet
 }
 
 func (s *speech) write(text string) {
@@ -151,7 +154,7 @@ func (s *speech) write(text string) {
 	s.p.flush()
 }
 
-// Write gets what is safe to be shown.
+// Write receives text that is safe to show.
 func (s *speech) Write(text []byte) (int, error) {
 	for line := range bytes.Lines(text) {
 		if !s.open {
@@ -163,7 +166,7 @@ func (s *speech) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// end ends a line that was begun.
+// end ends an open line.
 func (s *speech) end() {
 	s.safe.Flush()
 	if s.open {
@@ -172,7 +175,7 @@ func (s *speech) end() {
 	}
 }
 
-// shown returns the arguments of a format as they may be printed.
+// shown returns the arguments of a format in a printable form.
 func (p *printer) shown(args []any) []any {
 	all := make([]any, len(args))
 	for i, a := range args {
@@ -183,7 +186,7 @@ func (p *printer) shown(args []any) []any {
 	return all
 }
 
-// text is how one argument is printed: one line, in which nothing acts on a terminal.
+// text returns the printed form of an argument: one line, without control of the terminal.
 func (p *printer) text(a any) string {
 	switch v := a.(type) {
 	case string:
@@ -206,21 +209,21 @@ func (p *printer) text(a any) string {
 	return words.Quote(fmt.Sprint(a))
 }
 
-// isNumber reports whether a holds nothing from outside, and has verbs of its own.
+// isNumber reports whether a is a number or a bool, which needs no quoting and keeps its verb.
 func isNumber(a any) bool {
 	k := reflect.ValueOf(a).Kind()
 	return k >= reflect.Bool && k <= reflect.Float64
 }
 
-// resultf writes what a verb did, or found well. --quiet silences it, but not what a
-// dry run would do: that is the answer.
+// resultf writes the result of a verb. --quiet silences it, except for a dry run, whose
+// result is the answer.
 func (p *printer) resultf(dry bool, format string, args ...any) {
 	if dry || !p.quiet {
 		p.printf(format, args...)
 	}
 }
 
-// outcome is the words for what a verb did, and for what it would do.
+// outcome holds the words for an action that was done, and for one that would be done.
 type outcome struct{ did, would string }
 
 var (
@@ -244,7 +247,7 @@ func (o outcome) word(dry bool) string {
 	return o.did
 }
 
-// mark is the word in a colour that tells the two apart.
+// mark returns the word in a colour that distinguishes the two.
 func (o outcome) mark(dry bool) style {
 	if dry {
 		return warning(o.would)
@@ -261,21 +264,21 @@ func (p *printer) infof(format string, args ...any) {
 }
 
 // errorf writes a message that even --quiet shows, and ends its line. Format and arguments are
-// as those of printf.
+// as for printf.
 func (p *printer) errorf(format string, args ...any) {
 	columns := p.errColumns
 	for _, a := range args {
 		if h, ok := a.(fault.Hint); ok && h.IsCommand() {
-			columns = 0 // to be copied as it is
+			columns = 0 // people copy it
 		}
 	}
-	p.out.Flush() // so that a terminal shows both in order; an error is kept for the end
+	p.out.Flush() // so that a terminal shows both in order; an error is reported at the end
 	io.WriteString(p.err, fitted(fmt.Sprintf(format, p.shown(args)...), columns)+"\n")
 }
 
 // show prints v as JSON, or calls human.
 func (p *printer) show(v any, human func()) error {
-	if p.dir == "" { // else what is printed says where
+	if p.dir == "" { // otherwise the printed hints have -C
 		showing(v)
 	}
 	if p.json {
@@ -305,7 +308,7 @@ func (p *printer) table(rows [][]any) {
 	}
 	for _, cells := range lines {
 		for len(cells) > 0 && cells[len(cells)-1].text == "" {
-			cells = cells[:len(cells)-1] // nothing is padded for the sake of nothing
+			cells = cells[:len(cells)-1] // no padding before empty cells
 		}
 		var line strings.Builder // not printf: tables have thousands of cells
 		for i, c := range cells {
@@ -372,21 +375,21 @@ func (p *printer) field(width int, name string, value any) {
 	p.printf("  %s  %s\n", faint(prose(fmt.Sprintf("%-*s", width, words.Quote(name)))), value)
 }
 
-// hint shows how to mend what a result says.
+// hint shows the remedy for a problem in a result.
 func (p *printer) hint(h fault.Hint) {
 	if !h.IsZero() {
 		p.infof("rye: hint: %s", h)
 	}
 }
 
-// next shows what people do next.
+// next shows the next command.
 func (p *printer) next(h fault.Hint) {
 	if !h.IsZero() {
 		p.infof("next: %s", h)
 	}
 }
 
-// statusMark is the word for a status, in the colour of an error or of none.
+// statusMark returns the word for a status, in the colour of an error or of success.
 func statusMark(status, err string) style {
 	if err != "" {
 		return bad(status)
@@ -394,7 +397,7 @@ func statusMark(status, err string) style {
 	return good(status)
 }
 
-// failure is how an error looks under --json.
+// failure is the form of an error with --json.
 type failure struct {
 	Error failureBody `json:"error"`
 }
@@ -435,7 +438,7 @@ func (p *printer) report(err error) int {
 	return exit
 }
 
-// told is the error of which a person is told.
+// told returns the error to show to a person.
 func told(err error) error {
 	var of stopped
 	if fault.Is(err, fault.Interrupt) && !errors.As(err, &of) {

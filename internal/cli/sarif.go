@@ -8,7 +8,7 @@ import (
 	"github.com/rye-os/rye"
 )
 
-// SARIF 2.1.0 (OASIS), as far as code scanning reads it.
+// SARIF 2.1.0 (OASIS), the parts that code scanning reads.
 type (
 	sarifLog struct {
 		Schema  string     `json:"$schema"`
@@ -62,7 +62,8 @@ type (
 	}
 )
 
-// sarifOf is a report in SARIF. What lies in no file of the project is said of the lock.
+// sarifOf returns a report in SARIF. A finding without a file in the project is placed in the
+// lock.
 func sarifOf(rep *rye.AuditReport) sarifLog {
 	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "rye audit", Rules: []sarifRule{}}}, Results: []sarifResult{}}
 	for _, f := range slices.Concat(rep.Findings, rep.Accepted) {

@@ -11,27 +11,27 @@ import (
 	"github.com/rye-os/rye/internal/app"
 )
 
-// spec is one command: what people read about it, what it accepts, and what it does. The
-// parser, completion, help and, through Tree, the manual come from it.
+// spec is one command: its help, its arguments and flags, and its function. The parser,
+// completion, help and, through Tree, the manual come from it.
 type spec struct {
 	name     string
 	aliases  []string
-	args     string // as the synopsis shows them: "<ref>"
+	args     string // as in the synopsis: "<ref>"
 	group    string // heading in the overview; "" for subcommands
 	short    string // one line, no period
 	long     string // paragraphs; may be ""
 	examples string // one command per line, with # comments
 	exits    []fault.Code
 	flags    []cli.Flag
-	min, max int                      // how many arguments; max < 0 is any number
-	ref      *rye.Ref                 // takes the one ref that the arguments are, when there are any
-	arg      *string                  // takes the first argument, when there is one
-	hidden   bool                     // works, but is for programs
+	min, max int                      // number of arguments; max < 0 for any number
+	ref      *rye.Ref                 // receives the arguments as one ref, if there are any
+	arg      *string                  // receives the first argument, if there is one
+	hidden   bool                     // for programs, not in help
 	alone    bool                     // runs without environment and workspace
-	engine   bool                     // runs in rye-engine, to which the front hands it over
-	slow     bool                     // reads or writes every item, and asks nothing meanwhile: says that it works
-	heavy    func(args []string) bool // runs in rye-engine where it says so of its arguments; nil is never
-	offers   bool                     // prints nothing before it refuses, so that rye trust can be offered, and it be run again
+	engine   bool                     // runs in rye-engine; the front passes it on
+	slow     bool                     // reads or writes every item without a question, so it shows that it works
+	heavy    func(args []string) bool // reports whether these arguments need rye-engine; nil for never
+	offers   bool                     // prints nothing before a refusal, so rye can offer rye trust and run it again
 	run      func(*task) error
 	subs     []*spec
 }
@@ -44,7 +44,7 @@ var groups = [...]string{
 	"Begin", "Items", "Look", "Run", "Share", "Trust", "Serve and mend",
 }
 
-// maker makes a command that is found by any of its names, an alias being one.
+// maker makes a command. names are its name and its aliases.
 type maker struct {
 	names string
 	make  func() *spec
@@ -67,8 +67,8 @@ func top() []maker {
 	}
 }
 
-// commands returns the whole tree. It is built anew for each use, since flags write
-// into the request of the command that owns them.
+// commands returns the whole tree. Each call builds a new one, because flags write into
+// the request of their command.
 func commands() []*spec {
 	var all []*spec
 	for _, c := range top() {
@@ -77,8 +77,8 @@ func commands() []*spec {
 	return all
 }
 
-// commandsFor returns as much of the tree as a right command line needs: the command
-// that it begins with, or all. To make all takes a tenth of a start.
+// commandsFor returns the part of the tree that a correct command line needs: its first
+// command, or all of them. Making all takes a tenth of a start.
 func commandsFor(args []string) []*spec {
 	if len(args) > 0 {
 		for _, c := range top() {
@@ -92,7 +92,7 @@ func commandsFor(args []string) []*spec {
 	return commands()
 }
 
-// find returns the command called name, by its name or an alias.
+// find returns the command with a name or an alias.
 func find(list []*spec, name string) *spec {
 	for _, s := range list {
 		if s.name == name || has(s.aliases, name) {
@@ -124,7 +124,7 @@ func (s *spec) command(t *task, path []*spec) *cli.Command {
 	}
 }
 
-// start gives a command what it needs, and runs it.
+// start prepares a command and runs it.
 func (s *spec) start(t *task) (err error) {
 	front := t.parts.Threads == nil
 	if front && (s.engine || s.heavy != nil && s.heavy(t.args) && !app.InCall()) {
@@ -159,15 +159,15 @@ func (s *spec) start(t *task) (err error) {
 	if fault.Is(err, fault.Usage) && fault.HintOf(err).IsZero() {
 		err = fault.New(fault.Usage, "%w", err).With(helpFor(t.name))
 	}
-	if front && errors.Is(err, rye.WordlessError{}) { // nothing happened yet
+	if front && errors.Is(err, rye.WordlessError{}) { // the command has not done anything yet
 		t.exit, err = app.HandoffCommand(t.screen, t.argv)
 	}
 	return err
 }
 
-// offered shows a person at the terminal what this directory asks them to believe, when a
-// command was refused because they did not say so yet, and reports whether they agreed.
-// --yes was said to the command, not to that.
+// offered shows a person at the terminal the trust statement of this directory, when a command
+// was refused for lack of trust. It reports whether the person agreed. --yes is for the command
+// and does not answer this.
 func (t *task) offered(refused error) bool {
 	asks := fault.HintOf(refused).String() == "rye trust" && (fault.Is(refused, fault.Untrusted) || fault.Is(refused, fault.Denied))
 	if !asks || t.flags.Yes || t.flags.JSON || !t.screen.InTTY || !t.screen.ErrTTY {
@@ -178,7 +178,7 @@ func (t *task) offered(refused error) bool {
 	return err == nil && rep.Granted > 0
 }
 
-// repeated is a flag that may be given again; each adds to into.
+// repeated is a flag that may be repeated; each value is appended to into.
 func repeated(name string, into *[]string, usage string) cli.Flag {
 	return &cli.GenericFlag{Name: name, Value: (*stringList)(into), Usage: usage}
 }
@@ -188,7 +188,7 @@ type stringList []string
 func (l *stringList) Set(v string) error { *l = append(*l, v); return nil }
 func (l *stringList) String() string     { return strings.Join(*l, " ") }
 
-// helpFor is the command that explains another.
+// helpFor returns the hint to read the help of a command.
 func helpFor(full string) fault.Hint {
 	return fault.Advice("%s --help", full)
 }
@@ -225,7 +225,7 @@ func names(list []*spec) string {
 	return strings.Join(out, ", ")
 }
 
-// subject is a command's name inside a message, which begins with "rye:" anyway.
+// subject returns a command's name for a message, without "rye", with which messages begin.
 func subject(full string) string { return strings.TrimPrefix(full, "rye ") }
 
 // commandName returns "rye key new" for its path.

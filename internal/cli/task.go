@@ -17,7 +17,7 @@ import (
 	"github.com/rye-os/rye/workspace"
 )
 
-// task is one command being run: what it was given, and what it may use.
+// task is one run of a command: its arguments and its environment.
 type task struct {
 	ctx    context.Context
 	name   string // of the command: "rye key new"
@@ -29,7 +29,7 @@ type task struct {
 
 	argv    []string // the whole command line, without the program's name
 	parts   Parts
-	threads rye.Threads // of a command that runs in the engine
+	threads rye.Threads // for commands that run in the engine
 
 	env *app.App // opened before the command runs, unless its spec says alone
 	w   *workspace.Workspace
@@ -48,8 +48,8 @@ func (t *task) open() (err error) {
 	return nil
 }
 
-// verbs are who carries out what is done with items: the workspace, or, for a tool that may ask
-// it, the rye that runs the tool.
+// verbs returns the implementation of the verbs for items: the workspace, or the outer rye when
+// a tool that may call it runs this one.
 func (t *task) verbs() rye.Verbs {
 	if t.env.Back != nil {
 		return t.env.Back
@@ -60,7 +60,7 @@ func (t *task) verbs() rye.Verbs {
 // verb is the shape of the facade's verbs: a request in, a report out.
 type verb[Q, R any] func(context.Context, rye.Caller, Q) (R, error)
 
-// none is the request of a verb that takes none, once bare gave it the shape of a verb.
+// none is the request of a verb without one, after bare gave it the shape of a verb.
 var none struct{}
 
 func bare[R any](run func(context.Context, rye.Caller) (R, error)) verb[struct{}, R] {
@@ -76,7 +76,7 @@ func answer[Q, R any](t *task, run verb[Q, *R], q Q, print func(*printer, *R)) e
 	return t.out.show(rep, func() { print(t.out, rep) })
 }
 
-// answerAlways is answer for a verb that may report something although it failed.
+// answerAlways is answer for a verb that may return a report together with an error.
 func answerAlways[Q, R any](t *task, run verb[Q, *R], q Q, print func(p *printer, rep *R, ok bool)) error {
 	rep, err := run(t.ctx, t.env.Caller, q)
 	if rep == nil {
@@ -117,13 +117,13 @@ func wasPrinted(err error) bool {
 	return errors.As(err, &e)
 }
 
-// someFailed returns the error of a command that printed each failure as a result.
-// Its code is that of the first.
+// someFailed returns the error of a command that printed each failure as a result. code
+// is the first failure's.
 func someFailed(code fault.Code, failed, all int, what string) error {
 	return errPrinted{fault.New(cmp.Or(code, fault.Failed), "%d of %d items %s", failed, all, what)}
 }
 
-// arg returns an argument that may be left out.
+// arg returns an optional argument, or "".
 func (t *task) arg(i int) string {
 	if i < len(t.args) {
 		return t.args[i]
@@ -143,7 +143,7 @@ func (t *task) paths(args []string) []string {
 	return all
 }
 
-// input opens - for standard input, or the file that arg names.
+// input opens standard input for -, or the file arg.
 func (t *task) input(arg string) (io.ReadCloser, error) {
 	if arg == "-" {
 		return io.NopCloser(t.screen.In), nil
@@ -165,7 +165,7 @@ func (t *task) refs() []rye.Target {
 	return out
 }
 
-// target makes a path absolute and leaves refs, names and patterns alone.
+// target makes a path absolute and leaves refs, names and patterns unchanged.
 func (t *task) target(arg string) rye.Target {
 	if !isName(arg) && !strings.ContainsAny(arg, "*?:") && strings.ContainsAny(arg, `./\`) {
 		if _, err := os.Stat(t.path(arg)); err == nil {
@@ -184,7 +184,7 @@ func (t *task) oneRef() (rye.Ref, error) {
 	return t.w.Ref(t.ctx, t.env.Caller, string(refs[0]))
 }
 
-// someRefs is refs for commands that want to be told --all when every item is meant.
+// someRefs is refs for commands that need --all to use every item.
 func (t *task) someRefs(all bool) ([]rye.Target, error) {
 	if len(t.args) == 0 && !all {
 		return nil, fault.New(fault.Usage, "%s: say which items", subject(t.name)).Advise("%[1]s --all, or %[1]s <ref>", t.name)
@@ -192,7 +192,7 @@ func (t *task) someRefs(all bool) ([]rye.Target, error) {
 	return t.refs(), nil
 }
 
-// afterwards returns a context for what has to be done although ctx was cancelled.
+// afterwards returns a context for cleaning up after ctx was cancelled.
 func afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 }

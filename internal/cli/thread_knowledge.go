@@ -8,13 +8,13 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// knowledgeFlags are those of rye thread export that make an entry.
+// knowledgeFlags are the flags of rye thread export for making an entry.
 type knowledgeFlags struct {
 	id         string
 	force, dry bool
 }
 
-// check refuses flags that do not go together. form is whether another form was asked for.
+// check refuses flags that conflict. form is true if another form was requested.
 func (k knowledgeFlags) check(form bool) error {
 	switch {
 	case k.id != "" && form:
@@ -25,7 +25,7 @@ func (k knowledgeFlags) check(form bool) error {
 	return nil
 }
 
-// made is what rye thread export --knowledge --json prints.
+// made is the output of rye thread export --knowledge --json.
 type made struct {
 	rye.AddReport
 	Thread string `json:"thread_id"`
@@ -33,8 +33,8 @@ type made struct {
 	Text   string `json:"text,omitempty"` // of a dry run
 }
 
-// exportKnowledge makes a knowledge entry of a thread, as rye add and rye sign would of a file:
-// it replaces nothing unless it is told to, and the key is its person's.
+// exportKnowledge makes a knowledge entry from a thread, like rye add and rye sign from a file.
+// It replaces an entry only with --force, and signs with the user's key.
 func (t *task) exportKnowledge(q rye.ExportRequest, k knowledgeFlags) error {
 	ref, err := objects.ParseRef("knowledge:" + strings.TrimPrefix(k.id, "knowledge:"))
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// threadView tells a person what a thread does, record by record: what the model says as it
-// says it, each call with what came of it in a line, and how it ends.
+// threadView shows a thread to a person, record by record: the model's text while it comes, each
+// call and its result on one line, and the end.
 type threadView struct {
 	p     *printer
-	out   *speech // of the model's words, which come in pieces
-	shown string  // of this answer's words, as they came
+	out   *speech // writes the model's text, which comes in pieces
+	shown string  // the text of the current answer that was shown
 }
 
 func (p *printer) newThreadView() *threadView { return &threadView{p: p, out: p.speech()} }
@@ -40,16 +40,16 @@ type payload struct {
 	Reason    string          `json:"reason"`
 	Message   string          `json:"message"`
 	Suspend   string          `json:"suspend_reason"`
-	Detail    json.RawMessage `json:"detail"` // of a suspension, a text
+	Detail    json.RawMessage `json:"detail"` // for a suspension, a text
 	Question  string          `json:"question"`
 	Directive string          `json:"directive"`
 	Model     string          `json:"model"`
-	Index     string          `json:"index"` // of what a tool asked of rye
+	Index     string          `json:"index"` // for a tool's call to rye
 	Verb      string          `json:"verb"`
-	Cost      json.RawMessage `json:"cost"` // of a call, money; of the end, a total
+	Cost      json.RawMessage `json:"cost"` // money for a call; a total at the end
 }
 
-// total is what a thread cost.
+// total is the total cost of a thread.
 type total struct {
 	Spend  rye.Micros `json:"spend"`
 	Turns  int64      `json:"turns"`
@@ -64,19 +64,19 @@ func (d payload) total() string {
 	return fmt.Sprintf("%s, %s, %s", c.Spend, words.Plural(int(c.Turns), "turn"), words.Plural(int(c.Tokens), "token"))
 }
 
-// call is what a call names and with what, in a line.
+// call returns the target and the input of a call in one line.
 func (d payload) call() string {
 	return cmp.Or(d.Item, d.Tool) + " " + words.Clip(string(d.Input), 100)
 }
 
-// noticed are the words for what a person should notice.
+// noticed maps records that a person should notice to their words.
 var noticed = map[string]string{"warning": "warning", "loop_detected": "repeats itself", "error_classified": "the model's side failed",
 	"journal_repaired": "journal repaired"}
 
 func (v *threadView) event(e rye.Event) error {
 	var d payload
 	if err := json.Unmarshal(e.Payload, &d); err != nil {
-		return nil // of a newer rye, with other members: passed over
+		return nil // from a newer rye, with other members: skipped
 	}
 	switch e.Type {
 	case "thread_started":
@@ -111,7 +111,7 @@ func (v *threadView) event(e rye.Event) error {
 		v.shown = ""
 		v.line("%s  by another process", warning("resumed"))
 	case "warning", "loop_detected", "error_classified", "journal_repaired":
-		v.shown = "" // what was said before an error counts for nothing
+		v.shown = "" // an error makes the earlier text invalid
 		what := cmp.Or(d.Text, d.Reason, d.Error, d.Code, "see rye thread log --events")
 		if d.Fallback != "" {
 			what += "; " + words.Quote(d.Fallback) + " is asked instead"
@@ -125,7 +125,7 @@ func (v *threadView) event(e rye.Event) error {
 	return v.p.flush()
 }
 
-// words writes what the model says.
+// words writes text of the model.
 func (v *threadView) words(text string) {
 	if text == "" {
 		return
@@ -134,7 +134,7 @@ func (v *threadView) words(text string) {
 	v.shown += text
 }
 
-// rest writes what was not shown of an answer while it came: live records may be missing.
+// rest writes the part of an answer that was not shown yet, because live records may be missing.
 func (v *threadView) rest(answer string) {
 	more, ok := strings.CutPrefix(answer, v.shown)
 	if !ok {
@@ -151,7 +151,7 @@ func (v *threadView) line(format string, args ...any) {
 	v.p.printf(format+"\n", args...)
 }
 
-// why says why a thread stopped.
+// why returns why a thread stopped.
 func why(d payload) string {
 	reason := cmp.Or(d.Message, d.Error, d.Reason, d.Suspend)
 	var detail string

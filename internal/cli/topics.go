@@ -1,7 +1,7 @@
 package cli
 
-// A topic is what people want explained rather than a command: half a screen, and where
-// there is more.
+// A topic explains a subject that is not a command, in half a screen, and says where to read
+// more.
 type topic struct{ name, text string }
 
 var topics = []topic{
@@ -74,7 +74,7 @@ func topicNames() (names []string) {
 	return names
 }
 
-// topicOf returns the text of a topic; "" for none. In the singular it is one, too.
+// topicOf returns the text of a topic, or "". The singular form of its name is accepted, too.
 func topicOf(name string) string {
 	for _, t := range topics {
 		if t.name == name || t.name == name+"s" {
@@ -91,8 +91,8 @@ func (p *printer) printTopic(text string) {
 	p.page(text + "\n")
 }
 
-// aboutTopic returns the text of the topic that help was asked for. The command lock is more
-// often meant than the topic; trust says both.
+// aboutTopic returns the text of the topic in the arguments of help, or "". For "lock" it
+// returns "", because users more often mean the command; "trust" covers both.
 func aboutTopic(args []string) string {
 	if len(args) != 1 || args[0] == "lock" {
 		return ""

@@ -11,10 +11,10 @@ import (
 	"github.com/rye-os/rye/internal/app"
 )
 
-// Manual is what people read about the command line, as plain data. Help prints it;
+// Manual is the documentation of the command line, as plain data. Help prints it;
 // internal/tools writes manual pages and docs/cli from it.
 type Manual struct {
-	Groups   []string // the headings that commands stand under, in order
+	Groups   []string // the headings for commands, in order
 	Commands []Command
 	Flags    []Flag // of every command
 	Exits    []Exit // every status
@@ -22,7 +22,7 @@ type Manual struct {
 
 // Command describes one command.
 type Command struct {
-	Name     string // as it is typed: "rye key new"
+	Name     string // as typed: "rye key new"
 	Aliases  []string
 	Group    string // its heading; "" below another command
 	Short    string // one line, no period
@@ -45,7 +45,7 @@ func (c Command) ExitLine() string {
 
 // Flag describes one flag.
 type Flag struct {
-	Names string // as they are typed, with the name of the value: "-o, --out file"
+	Names string // as typed, with the name of the value: "-o, --out file"
 	Usage string
 }
 
@@ -56,7 +56,7 @@ type Exit struct {
 	When   string `json:"text"`
 }
 
-// Tree returns the whole command line, without the commands that are for programs.
+// Tree returns the whole command line, without commands for programs.
 func Tree() Manual {
 	return Manual{Groups: slices.Clone(groups[:]), Commands: describeAll(nil, commands()), Flags: describeFlags(globalFlags(&app.Flags{})), Exits: exitMeanings()}
 }
@@ -71,7 +71,7 @@ func describeAll(path, list []*spec) []Command {
 	return all
 }
 
-// describe returns what people read about the command at the end of path.
+// describe returns the documentation of the command at the end of path.
 func describe(path []*spec) Command {
 	s := path[len(path)-1]
 	full := commandName(path)
@@ -96,7 +96,7 @@ func describeFlags(flags []cli.Flag) []Flag {
 	return all
 }
 
-// exitMeanings says, for people, when each status is given.
+// exitMeanings returns the meaning of each exit status, for people.
 func exitMeanings() []Exit {
 	all := []Exit{{"ok", 0, "it worked"}}
 	for _, m := range []struct {

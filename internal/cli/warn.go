@@ -7,7 +7,7 @@ import (
 	"github.com/rye-os/rye"
 )
 
-// warn shows what registries say against versions that are in use, one line each.
+// warn shows the warnings of registries about versions in use, one on each line.
 func (p *printer) warn(all ...string) {
 	for _, w := range all {
 		if w != "" {
@@ -16,8 +16,8 @@ func (p *printer) warn(all ...string) {
 	}
 }
 
-// printDependencies says in one line how many dependencies want attention, as far as is known
-// without network.
+// printDependencies prints in one line how many dependencies need attention, as far as rye
+// knows without the network.
 func (p *printer) printDependencies(sum *rye.Survey) {
 	var parts []string
 	if n := sum.Outdated; n > 0 {
