@@ -54,7 +54,7 @@ func (b *bench) say(r *store.Repo, path string, n, version int) error {
 	return err
 }
 
-// said is about 2 KB of text, of which a version differs from the one before in a line or two.
+// said returns about 2 KB of text. Each version differs from the previous one in a line or two.
 func said(n, version int) []byte {
 	var t strings.Builder
 	for j := range 30 {
@@ -68,8 +68,8 @@ func said(n, version int) []byte {
 	return []byte(t.String())
 }
 
-// compact makes a repository, and has each run compact a fresh copy of it. It prints what is
-// left of it once.
+// compact makes a repository. Each run compacts a fresh copy of it. The size of a compacted copy
+// is printed once.
 func (b *bench) compact(name string, fill func(*store.Repo) error) (side, side, error) {
 	dir := filepath.Join(b.dir, name)
 	r, err := store.Init(dir, branch)
@@ -98,7 +98,7 @@ func (b *bench) compact(name string, fill func(*store.Repo) error) (side, side, 
 	return ours, theirs, errors.Join(err1, err2)
 }
 
-// onCopy gives a side a fresh copy of a directory, which is not measured.
+// onCopy gives a side a fresh copy of a directory. The copying is not measured.
 func onCopy(from, to string, do side) side {
 	return func() (cost, error) {
 		if err := errors.Join(os.RemoveAll(to), os.CopyFS(to, os.DirFS(from))); err != nil {

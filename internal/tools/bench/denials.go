@@ -14,15 +14,14 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 )
 
-// How many denials there are: more than any registry has, and as many as rye keeps of one
-// signer.
+// Numbers of denials: more than any registry has, and as many as rye keeps for one signer.
 const (
 	manyRevoked = 1_000_000
 	manyDenied  = objects.MaxTakenLines
 )
 
-// denialRows show what denials cost that apply to nothing here. The peer is the same command
-// where there are none.
+// denialRows show the cost of denials that apply to nothing here. The peer is the same command
+// without denials.
 func denialRows() []row {
 	return []row{
 		{what: fmt.Sprintf("load one item, %d revoked versions", manyRevoked), peer: "the same with none", setup: loadAmongRevoked},
@@ -31,8 +30,8 @@ func denialRows() []row {
 	}
 }
 
-// loadAmongRevoked compares two homes of one user: in one of them a registry revoked a million
-// versions of the item's namespace. Each has caches of its own.
+// loadAmongRevoked compares two homes of one user, each with its own caches. In one of them a
+// registry revoked a million versions in the item's namespace.
 func loadAmongRevoked(b *bench, _ int) (side, side, error) {
 	dir, err := b.project(100)
 	if err != nil {
@@ -57,8 +56,8 @@ func loadAmongRevoked(b *bench, _ int) (side, side, error) {
 	return load(home), load(filepath.Join(b.dir, "none")), nil
 }
 
-// denied compares a project in whose .ai/denied there are as many lines of its owner as are
-// kept with one in which there are none. The command keeps the lines, or only looks.
+// denied compares a project with the largest kept number of its owner's lines in .ai/denied with
+// a project without any. The command keeps the lines, or only reads them.
 func denied(keeps bool, args ...string) func(*bench, int) (side, side, error) {
 	return func(b *bench, _ int) (side, side, error) {
 		dir, err := b.project(100)
@@ -85,7 +84,7 @@ func denied(keeps bool, args ...string) func(*bench, int) (side, side, error) {
 	}
 }
 
-// deniedLines denies contents that are nowhere, by the key that signs in the project.
+// deniedLines returns denials of contents that do not exist, by the key that signs in the project.
 func (b *bench) deniedLines(dir string) ([]byte, error) {
 	path, _, err := b.benchKey()
 	if err != nil {

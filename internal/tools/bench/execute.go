@@ -20,9 +20,9 @@ const (
 	pythonTool = "execute a signed, locked python tool"
 )
 
-// executeRows measure what running a tool costs over the program alone, as whole
-// processes, and then each step of the sandbox over the one before it. No setting
-// asks for less than the machine gives, so the steps run in this process.
+// executeRows compare a tool with the program alone, as whole processes, and then each
+// step of the sandbox with the previous one. rye has no setting for a weaker sandbox
+// than the machine can give, so the steps run in this process.
 func executeRows() []row {
 	all := []row{
 		{what: bashTool, peer: "bash script", setup: execute},
@@ -66,23 +66,23 @@ func executePython(b *bench, _ int) (side, side, error) {
 	path := filepath.Join(dir, ".ai", "tools", "acme", "snake.py")
 	err = errors.Join(err, os.WriteFile(path, []byte(pythonText), 0o644),
 		b.do(dir, "rye", "sign", "tool:acme/snake"), b.do(dir, "rye", "lock", "--quiet", "tool:acme/snake"))
-	python := first(b.output("python3", "-c", "import sys; print(sys.executable)")) // no shim of a version manager
+	python := first(b.output("python3", "-c", "import sys; print(sys.executable)")) // not the shim of a version manager
 	return b.process(dir, "rye", "execute", "--locked", "tool:acme/snake"), b.process(dir, python, path), err
 }
 
-// executeBuiltin starts rye twice: the second is the function, in its sandbox.
+// executeBuiltin starts rye twice: the second process runs the function in its sandbox.
 func executeBuiltin(b *bench, _ int) (side, side, error) {
 	dir, err := b.project(100)
 	return b.process(dir, "rye", "execute", "tool:rye/file-system/read", "-p", "path=.ai/tools/acme/bench.sh"),
 		b.process(dir, "cat", ".ai/tools/acme/bench.sh"), err
 }
 
-// sandboxed runs bash at a tier beside the tier below; below S0 is os/exec.
+// sandboxed compares bash in a degree of sandbox with the degree below; below S0 is os/exec.
 func sandboxed(tier primitive.Tier) func(*bench, int) (side, side, error) {
 	return func(b *bench, _ int) (side, side, error) {
 		bash, err := exec.LookPath("bash")
 		if err == nil {
-			bash, err = filepath.EvalSymlinks(bash) // the kernel's rules are about real paths
+			bash, err = filepath.EvalSymlinks(bash) // the kernel's rules use real paths
 		}
 		temp := filepath.Join(b.dir, "sandboxed")
 		if err := errors.Join(err, os.MkdirAll(temp, 0o700)); err != nil {
@@ -105,7 +105,7 @@ func sandboxed(tier primitive.Tier) func(*bench, int) (side, side, error) {
 	}
 }
 
-// cagedFromLarge is caged in a process that holds memory, of which making one must copy nothing.
+// cagedFromLarge is caged from a process with much memory, which starting a process must not copy.
 func cagedFromLarge(b *bench, n int) (side, side, error) {
 	ours, theirs, err := caged(b, n)
 	if err != nil {
@@ -121,7 +121,7 @@ func cagedFromLarge(b *bench, n int) (side, side, error) {
 	}, theirs, nil
 }
 
-// caged runs bash in namespaces, with no network, beside bubblewrap doing the same.
+// caged compares bash in namespaces, without network, with the same in bubblewrap.
 func caged(b *bench, _ int) (side, side, error) {
 	program := filepath.Join(b.bin, "rye-cage")
 	id, err := b.command(b.dir, program, "--build-id").Output()
@@ -153,8 +153,8 @@ func caged(b *bench, _ int) (side, side, error) {
 	return ours, inside(func() error { return b.command(b.dir, append(bwrap, args...)...).Run() }), nil
 }
 
-// shares prints where the time of executing the tool went: medians of what rye says
-// of itself, and of what the process took beside that, which is its start and end.
+// shares prints the parts of the time to execute the tool: medians of the times that rye
+// reports, and of the rest, which is the start and the end of the process.
 func (b *bench) shares(runs int) error {
 	dir, err := b.project(100)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// folderRows sign one of many items that lie in one folder, which is a user's choice and
-// makes every commit write a wide tree. git does the same with the same file; neither packs
-// in between, and compactRows have what is left on disk.
+// folderRows sign one of many items in one folder, as users may arrange them. Every commit then
+// writes a wide tree. git does the same with the same file. Neither packs in between;
+// compactRows show the size on disk.
 func folderRows() []row {
 	return []row{
 		{what: "sign one of 10,000 items in one folder", peer: "git add, git commit, synced", light: true, setup: func(b *bench, _ int) (side, side, error) {

@@ -32,8 +32,8 @@ func (g *growth) add(r row, ours, theirs cost) {
 	g.rows[key] = append(g.rows[key], sized{r.n, r.peer, ours, theirs})
 }
 
-// print tells the exponent of each row: 0 is flat, 1 is twice the time for twice
-// the items.
+// print prints the exponent of each row: 0 is flat, 1 is twice the time for twice the
+// items.
 func (g *growth) print() {
 	head := false
 	for _, name := range g.names {
@@ -51,7 +51,7 @@ func (g *growth) print() {
 	}
 }
 
-// exponent is the slope of the line through the logarithms, by least squares.
+// exponent returns the slope of the line through the logarithms, by least squares.
 func exponent(at []sized, of func(sized) time.Duration) string {
 	var n, sx, sy, sxx, sxy float64
 	for _, s := range at {

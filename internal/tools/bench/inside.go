@@ -17,8 +17,8 @@ import (
 
 const branch = "refs/heads/main"
 
-// recorded returns two equal repositories of n items in one pack each: one for us
-// to write to and one for the peer.
+// recorded returns two equal repositories of n items, each in one pack: one for rye to
+// write to and one for the peer.
 func (b *bench) recorded(n int) (ours, theirs string, err error) {
 	ours, theirs = filepath.Join(b.dir, fmt.Sprintf("o%d.git", n)), filepath.Join(b.dir, fmt.Sprintf("t%d.git", n))
 	for _, dir := range []string{ours, theirs} {
@@ -45,8 +45,7 @@ func commitNow(message string) store.CommitOptions {
 	return store.CommitOptions{Message: message, Author: store.Ident{Name: "bench", Email: "bench@localhost"}, When: time.Now()}
 }
 
-// readInside opens a repository and reads an item by its path, as each short
-// process would.
+// readInside opens a repository and reads an item by its path, like every short process.
 func readInside(b *bench, n int) (side, side, error) {
 	dir, other, err := b.recorded(n)
 	name := entry(n/2) + ".md"
@@ -100,8 +99,8 @@ func tip(r *git.Repository) (*object.Commit, error) {
 	return r.CommitObject(ref.Hash())
 }
 
-// commitInside changes one item. Ours is on the disk when it returns; go-git syncs
-// nothing.
+// commitInside changes one item. rye's commit is on the disk when it returns; go-git
+// syncs nothing.
 func commitInside(b *bench, n int) (side, side, error) {
 	dir, other, err := b.recorded(n)
 	if err != nil {
@@ -128,7 +127,7 @@ func (b *bench) commit(dir string, n int) side {
 	})
 }
 
-// gogitCommit puts a blob, the trees above it, a commit and the ref.
+// gogitCommit writes a blob, the trees above it, a commit and the ref.
 func gogitCommit(dir, name, text string) error {
 	r, err := git.PlainOpen(dir)
 	if err != nil {

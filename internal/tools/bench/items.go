@@ -15,9 +15,9 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 )
 
-// itemRows measure signing and verifying. In memory the peer is what cannot be left
-// out, Ed25519 and SHA-256 over the same bytes; as processes it is ssh-keygen, which
-// neither records nor syncs, and git, which does.
+// itemRows measure signing and verifying. In memory the peer is the necessary minimum,
+// Ed25519 and SHA-256 over the same bytes. As processes it is ssh-keygen, which neither
+// records nor syncs, and git, which does both.
 func itemRows() []row {
 	return []row{
 		{what: "sign 4 KiB in memory, 1000 times", peer: "ed25519 and sha256 alone", setup: signInMemory},
@@ -30,7 +30,7 @@ func itemRows() []row {
 
 const inMemory = 1000
 
-// fourKiB is a tool that tells its number.
+// fourKiB returns a tool of 4 KiB with a number in its text.
 func fourKiB(i int) string {
 	text := fmt.Sprintf("# version: 1.0.0\n# tool_type: bash\n# executor_id: rye/core/runtimes/bash_runtime\n# category: acme\n# description: Number %d.\n\n", i)
 	return text + strings.Repeat("# padding\n", (4096-len(text))/10)
@@ -95,7 +95,7 @@ func signInMemory(b *bench, _ int) (side, side, error) {
 	return ours, theirs, nil
 }
 
-// verifyInMemory asks a new store each time: what held is remembered.
+// verifyInMemory uses a new store each time, because a store remembers valid signatures.
 func verifyInMemory(b *bench, _ int) (side, side, error) {
 	s, err := newSigner()
 	if err != nil {
@@ -134,7 +134,7 @@ func verifyInMemory(b *bench, _ int) (side, side, error) {
 	return ours, theirs, nil
 }
 
-// benchKey returns the path of the user's key, and of a file that it trusts it in.
+// benchKey returns the path of the user's key, and of an allowed_signers file with it.
 func (b *bench) benchKey() (key, allowed string, err error) {
 	key, allowed = filepath.Join(b.dir, ".config", "rye", "keys", "default"), filepath.Join(b.dir, "keygen_signers")
 	public, err := b.command(b.dir, "rye", "key", "export", "--public").Output()
@@ -178,7 +178,7 @@ func signBesideKeygen(b *bench, _ int) (side, side, error) {
 	path := filepath.Join(b.dir, "keygen.sh")
 	sign := b.process(b.dir, "ssh-keygen", "-q", "-Y", "sign", "-n", "file", "-f", key, path)
 	fresh := func() (cost, error) {
-		os.Remove(path + ".sig") // ssh-keygen would ask
+		os.Remove(path + ".sig") // ssh-keygen would ask before overwriting it
 		return sign()
 	}
 	return renewing(filepath.Join(dir, ".ai", "tools", "acme", "beside.sh"), b.process(dir, "rye", "sign", "tool:acme/beside")), renewing(path, fresh), err
@@ -206,8 +206,8 @@ func verifyBesideKeygen(b *bench, _ int) (side, side, error) {
 	return b.process(dir, "rye", "verify", "tool:acme/verified"), theirs, err
 }
 
-// verifyAll reads and verifies every item; git fsck reads and hashes what the same
-// files are in the store, and looks at no signature.
+// verifyAll reads and verifies every item. git fsck reads and hashes the same files in
+// the store, and checks no signatures.
 func verifyAll(b *bench, n int) (side, side, error) {
 	dir, err := b.project(n)
 	return b.process(dir, "rye", "verify", "--quiet"), b.process(dir, "git", "-C", b.store(dir), "fsck", "--full", "--strict"), err

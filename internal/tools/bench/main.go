@@ -67,7 +67,7 @@ func run(ctx context.Context, bin, only, sizes string, runs int) (err error) {
 	defer func() { err = errors.Join(err, b.close()) }()
 	fmt.Printf("rye %s, %s, %s/%s, %d processors, %s\n", first(b.output("rye", "version")), first(b.output("git", "--version")),
 		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
-	if err := b.residents(); err != nil { // first: see there
+	if err := b.residents(); err != nil { // first, while this program is small
 		return err
 	}
 	fmt.Printf("\n%-48s %29s   %29s\n", "", "------- time of the clock", "------ time of processors")
@@ -79,15 +79,15 @@ func run(ctx context.Context, bin, only, sizes string, runs int) (err error) {
 	return err
 }
 
-// table is what of the rows is measured, and how often.
+// table selects the rows to measure, and how often.
 type table struct {
 	b    *bench
 	pick *regexp.Regexp
 	runs int
 }
 
-// print measures the picked rows and prints them, and how they grow. A row that fails is named in
-// its place and in the error, and the others go on.
+// print measures the picked rows and prints them, and how they grow. A row that fails is named
+// in its place and in the error, and the others continue.
 func (t table) print(all []row) error {
 	var grown growth
 	var failed []string
@@ -95,7 +95,7 @@ func (t table) print(all []row) error {
 		if !t.pick.MatchString(r.title()) {
 			continue
 		}
-		if err := t.b.ctx.Err(); err != nil { // the rest would fail of it
+		if err := t.b.ctx.Err(); err != nil { // the remaining rows would fail
 			return err
 		}
 		us, them, err := t.b.row(r, r.runs(t.runs))
@@ -113,9 +113,9 @@ func (t table) print(all []row) error {
 	return nil
 }
 
-// residents prints how much memory rye had at most. The system counts a new
-// process from what its parent had, so no figure is below this program's own, and
-// it is asked before this program has grown.
+// residents prints the peak memory of rye. The system counts a new process from its
+// parent's memory, so no figure is below this program's own. Therefore residents runs
+// before this program has grown.
 func (b *bench) residents() error {
 	dir, err := b.project(100)
 	if err != nil {
@@ -133,22 +133,22 @@ func (b *bench) residents() error {
 	return nil
 }
 
-// A cost is what one run took.
+// A cost is the cost of one run.
 type cost struct {
 	wall, cpu time.Duration
-	resident  int64 // bytes, of its largest process; 0 where it is not weighed
+	resident  int64 // bytes, of its largest process; 0 when not weighed
 }
 
-// A side of a row runs once and tells what that took.
+// A side of a row runs once and returns the cost.
 type side func() (cost, error)
 
 // A row is one line of the table. Both sides are prepared once and then run in turn.
 type row struct {
 	what  string
-	n     int    // of items; 0 where the number does not matter
-	peer  string // how the peer is called in the table
+	n     int    // number of items; 0 when it does not matter
+	peer  string // the peer's name in the table
 	heavy bool   // takes seconds when n is large
-	light bool   // takes milliseconds however large n is
+	light bool   // takes milliseconds for any n
 	setup func(b *bench, n int) (ours, theirs side, err error)
 }
 
@@ -177,11 +177,11 @@ type bench struct {
 	dir      string
 	bin      string
 	projects map[int]string // by number of items
-	ends     []func() error // of what was started and still runs
-	undo     []func() error // what the row changed that others measure, too
+	ends     []func() error // end the programs that still run
+	undo     []func() error // undo the row's changes to data that others measure, too
 }
 
-// close ends what runs, the last first, and removes what was made.
+// close ends the running programs, the last one first, and removes the files.
 func (b *bench) close() error {
 	var errs []error
 	for _, end := range slices.Backward(b.ends) {
@@ -208,9 +208,9 @@ func newBench(ctx context.Context, bin string) (*bench, error) {
 	return b, b.install(abs)
 }
 
-// install copies the programs, as an installation does. What the linker has just
-// written page by page is mapped page by page too: half a millisecond of a start, and not
-// of git's, which was installed.
+// install copies the programs, like an installation. A file fresh from the linker was written
+// page by page, and is mapped page by page, too. That costs half a millisecond of each start,
+// which the installed git does not have.
 func (b *bench) install(from string) error {
 	if err := os.Mkdir(b.bin, 0o755); err != nil {
 		return err
@@ -248,9 +248,9 @@ func (b *bench) row(r row, n int) (ours, theirs cost, err error) {
 	if err != nil {
 		return cost{}, cost{}, err
 	}
-	_ = exec.CommandContext(b.ctx, "sync").Run() // what was prepared is on disk then; there may be no such program
+	_ = exec.CommandContext(b.ctx, "sync").Run() // so that all preparations are on disk; the program may be missing
 	sides, took := [2]side{a, z}, [2][]cost{}
-	for i := range n + 1 { // the first of each warms the page cache
+	for i := range n + 1 { // the first run of each warms the page cache
 		for j := range sides {
 			k := (i + j) % 2
 			c, err := sides[k]()
@@ -273,7 +273,7 @@ func (b *bench) row(r row, n int) (ours, theirs cost, err error) {
 
 func mb(n int64) float64 { return float64(n) / 1e6 }
 
-// command prepares a program in dir with a home of its own.
+// command prepares a program in dir, with the home of the bench.
 func (b *bench) command(dir string, args ...string) *exec.Cmd {
 	path := args[0]
 	if path == "rye" {
@@ -312,7 +312,7 @@ func inside(do func() error) side {
 	}
 }
 
-// do runs a program that is not measured.
+// do runs a program without measuring it.
 func (b *bench) do(dir string, args ...string) error {
 	_, err := b.process(dir, args...)()
 	return err

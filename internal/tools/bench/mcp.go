@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// mcpCall measures one call on a server that is already running, with hand-made
-// JSON lines, so that no client library is part of the figure. Our side is the
-// round trip; the peer's is what the server says the work took.
+// mcpCall measures one call on a running server, with JSON lines made by hand, so that
+// no client library is part of the figure. rye's side is the round trip; the peer's is
+// the time of the work that the server reports.
 func mcpCall(b *bench, _ int) (side, side, error) {
 	dir, err := b.project(100)
 	if err != nil {
@@ -74,7 +74,7 @@ func startServer(cmd *exec.Cmd) (*server, error) {
 	return s, s.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
 }
 
-// close ends the server the way a client does, by closing its input.
+// close ends the server like a client, by closing its input.
 func (s *server) close() error { return errors.Join(s.in.Close(), s.cmd.Wait()) }
 
 func (s *server) send(m map[string]any) error {

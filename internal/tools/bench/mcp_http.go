@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// mcpInitialise measures what a client waits for when it starts rye: a process, its first
-// answer, and its end.
+// mcpInitialise measures the time that a client waits when it starts rye: for the process, its
+// first answer, and its end.
 func mcpInitialise(b *bench, _ int) (side, side, error) {
 	dir, err := b.project(100)
 	ours := func() (cost, error) {
@@ -29,7 +29,7 @@ func mcpInitialise(b *bench, _ int) (side, side, error) {
 	return ours, b.process(dir, "rye", "version"), err
 }
 
-// mcpOverHTTP measures a call over HTTP beside the same call over pipes.
+// mcpOverHTTP compares a call over HTTP with the same call over pipes.
 func mcpOverHTTP(b *bench, _ int) (side, side, error) {
 	dir, err := b.project(100)
 	if err != nil {
@@ -83,7 +83,7 @@ func (b *bench) startHTTP(dir string) (*webServer, error) {
 	return &webServer{url, strings.TrimSpace(string(token))}, nil
 }
 
-// call makes one call of a tool, as a client of 2026-07-28 does.
+// call makes one call of a tool, like a client of protocol version 2026-07-28.
 func (s *webServer) call(tool string, params map[string]any) (json.RawMessage, error) {
 	params["_meta"] = map[string]any{"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": map[string]any{}}
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})

@@ -12,22 +12,23 @@ import (
 	"time"
 )
 
-// An exchange is one request that a thread put to the model.
+// An exchange is one request of a thread to the model.
 type exchange struct {
 	came  time.Time // when its first bytes were read
 	bytes int64
 	said  time.Time // when the first text of the answer was written
-	left  time.Time // when all of it was
+	left  time.Time // when the last of it was written
 }
 
-// A reply is what the model answers; the zero value is a refusal of the key, which a person
-// can mend: the thread is suspended by it, and asks the same again when it is resumed.
+// A reply is the model's answer. The zero value is a refusal of the key, which a person can
+// correct: it suspends the thread, which sends the same request again after a resume.
 type reply struct {
 	text string
-	stop string // as Anthropic words it
+	stop string // the stop reason in Anthropic's words
 }
 
-// cut is an answer that the loop lets go on in another turn, without any call.
+// cut is the stop reason after which the loop continues the answer in another turn, without a
+// call.
 const cut = "max_tokens"
 
 // A model is a server on loopback that speaks Anthropic's format and does no work of its own.
@@ -35,7 +36,7 @@ type model struct {
 	http *http.Server
 	host string
 	came chan time.Time // requests
-	seen chan exchange  // and those that were answered
+	seen chan exchange  // answered requests
 	next atomic.Pointer[func() reply]
 }
 
@@ -89,7 +90,7 @@ func event(w io.Writer, name, data string) {
 	fmt.Fprintf(w, "event: %s\ndata: %s\n\n", name, data)
 }
 
-// provider is an item that has a thread ask this model.
+// provider returns the text of a provider item for this model.
 func (m *model) provider() string {
 	return strings.ReplaceAll(`version: "1.0.0"
 tool_type: provider

@@ -14,8 +14,8 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// entry is the id of the i-th knowledge entry: folders of a hundred, as people
-// would have them.
+// entry returns the id of the i-th knowledge entry. A folder has a hundred entries, as
+// in a real project.
 func entry(i int) string { return fmt.Sprintf("acme/t%03d/e%05d", i/100, i) }
 
 const tool = `#!/bin/bash
@@ -88,7 +88,7 @@ func writeStream(to, dir string, n int) error {
 	return errors.Join(w.Flush(), f.Sync())
 }
 
-// median takes the median of each figure apart.
+// median returns the median of each figure separately.
 func median(all []cost) cost {
 	return cost{
 		wall:     middle(all, func(c cost) time.Duration { return c.wall }),

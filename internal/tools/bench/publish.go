@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// publish pushes every item of a project in one push to a registry without any, behind git's
-// own http-backend. The peer is git's push of the same objects from that registry to another
+// publish pushes all items of a project in one push to an empty registry, behind git's own
+// http-backend. The peer is git's push of the same objects from that registry to another
 // repository there. It finds them in one pack and copies them; it makes, signs and verifies
 // nothing. Making the empty repositories is not measured.
 func publish(b *bench, n int) (side, side, error) {
@@ -23,7 +23,7 @@ func publish(b *bench, n int) (side, side, error) {
 	}), nil
 }
 
-// publishMade is publish beside git that makes the same objects first, by fast-import.
+// publishMade is publish with another peer: git makes the same objects first, by fast-import.
 func publishMade(b *bench, n int) (side, side, error) {
 	p, err := b.openPublishing(n)
 	if err != nil {
@@ -37,8 +37,7 @@ func publishMade(b *bench, n int) (side, side, error) {
 	}), err
 }
 
-// publishing is a project of n items, and a web server for the registries that they are
-// published to.
+// publishing is a project of n items, and a web server for their registries.
 type publishing struct {
 	b         *bench
 	n, runs   int
@@ -46,14 +45,14 @@ type publishing struct {
 	url       string
 }
 
-// openPublishing publishes once, too.
+// openPublishing makes a publishing, and publishes once.
 func (b *bench) openPublishing(n int) (*publishing, error) {
 	dir, err := b.project(n)
 	if err != nil {
 		return nil, err
 	}
-	// A namespace comes from one registry, and rye remembers it: in the project's
-	// file and in the user's configuration. Each run begins with those of before.
+	// A namespace comes from one registry, and rye keeps it in the project's file and in the
+	// user's configuration. Each run begins with the original files.
 	if err := b.pins(dir, n, keepPins); err != nil {
 		return nil, err
 	}
@@ -70,7 +69,7 @@ func (b *bench) openPublishing(n int) (*publishing, error) {
 
 func (p *publishing) path(run int) string { return filepath.Join(p.root, fmt.Sprintf("r%d.git", run)) }
 
-// empty makes a repository that may be pushed to and returns its address.
+// empty makes an empty repository that accepts pushes, and returns its address.
 func (p *publishing) empty(name string) (url string, err error) {
 	at := filepath.Join(p.root, name)
 	return p.url + "/" + name, errors.Join(os.RemoveAll(at), p.b.do(p.root, "git", "init", "--quiet", "--bare", at), p.b.do(at, "git", "config", "http.receivepack", "true"))
@@ -92,7 +91,7 @@ func (p *publishing) ours() (cost, error) {
 	return p.b.weighed(p.dir, "rye", "push", "--all", "--registry", name, "--quiet")()
 }
 
-// theirs is a side that begins with an empty repository at an address.
+// theirs returns a side that begins with an empty repository, whose address push gets.
 func (p *publishing) theirs(push func(to string) side) side {
 	return func() (cost, error) {
 		url, err := p.empty("git.git")
@@ -108,15 +107,15 @@ const (
 	restorePins = `rm -rf .config && cp -a "$2/.config" . && cp "$2/rye.yaml" "$1"`
 )
 
-// pins keeps what says which registry a namespace of a project comes from, as it is at first,
-// or restores it.
+// pins keeps the original files that decide from which registry a project's namespaces come, or
+// restores them.
 func (b *bench) pins(dir string, n int, script string) error {
 	return b.do(b.dir, "bash", "-c", script, "bash", filepath.Join(dir, ".ai", "rye.yaml"), filepath.Join(b.dir, fmt.Sprintf("before%d", n)))
 }
 
 const writers = 8
 
-// byGit commits one file durably, as often as it takes to be first.
+// byGit commits one file durably, and repeats that until no other writer was faster.
 const byGit = `set -e
 export GIT_INDEX_FILE="$1.index"
 blob=$(git hash-object -w "$1")
@@ -129,9 +128,9 @@ while :; do
 done
 `
 
-// crowd lets eight processes at once record one changed item each; git's are shells
-// that try again when another was first, and sign nothing. A run in which any of
-// the eight is not in the last commit is an error on either side.
+// crowd runs eight processes at once, and each records one changed item. git's are
+// shells that try again when another one was faster, and sign nothing. On both sides it
+// is an error if one of the eight items is not in the last commit.
 func crowd(b *bench, _ int) (side, side, error) {
 	dir, err := b.project(100)
 	if err != nil {
@@ -147,8 +146,8 @@ func crowd(b *bench, _ int) (side, side, error) {
 	return ours, theirs, err
 }
 
-// together returns a side that changes a file for each writer in dir, runs all
-// writers at once and looks that the repository holds what the files then do.
+// together returns a side that changes a file for each writer in dir, runs all writers
+// at once, and checks that the repository then has the content of the files.
 func (b *bench) together(dir, repo string, writer func(name string) side) side {
 	round := 0
 	return func() (cost, error) {
@@ -173,8 +172,8 @@ func (b *bench) together(dir, repo string, writer func(name string) side) side {
 	}
 }
 
-// atOnce runs all sides and returns the time until the last was done, and the
-// processors' time of all.
+// atOnce runs all sides at once. It returns the time until the last one ended, and the
+// processor time of all together.
 func atOnce(sides []side) (cost, error) {
 	var wg sync.WaitGroup
 	costs, errs := make([]cost, len(sides)), make([]error, len(sides))

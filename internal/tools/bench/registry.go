@@ -13,21 +13,21 @@ import (
 	"strings"
 )
 
-// A shop is a registry of a project's items behind git's own http-backend on loopback, with
-// a project that reads it, and a clone of it.
+// A shop is a registry with a project's items behind git's own http-backend on loopback, a
+// project that reads it, and a clone of it.
 type shop struct {
 	b              *bench
 	n, published   int
 	makes, reads   string // projects
 	url, dir       string // of the registry
 	clone          string
-	cache, remains string // what rye keeps of registries
+	cache, remains string // the directories where rye keeps data of registries
 	added          int
 }
 
 func registryRows(n int) []row {
 	var s *shop
-	var failed error // to open it: the rows fail of the same, and not of what it left
+	var failed error // the first error of opening the shop; all rows then fail with it
 	in := func(setup func(s *shop) (side, side, error)) func(*bench, int) (side, side, error) {
 		return func(b *bench, n int) (_, _ side, err error) {
 			if s == nil && failed == nil {
@@ -88,8 +88,8 @@ func (b *bench) serveGit(root string) (url string, err error) {
 	return "http://" + at.Addr().String(), nil
 }
 
-// collected is a handler of bodies whose length is known: what comes in chunks, as git pushes
-// a large pack, is collected in a file first, as web servers do for CGI.
+// collected gives its handler only bodies of known length. It first collects a chunked body,
+// such as git's push of a large pack, in a file, as web servers do for CGI.
 type collected struct{ http.Handler }
 
 func (h collected) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -118,7 +118,7 @@ func (s *shop) nothingNew() (side, side, error) {
 	return s.b.process(s.reads, "rye", "fetch", "--quiet"), s.b.process(s.clone, "git", "fetch", "--quiet", "origin", "+refs/heads/*:refs/heads/*"), nil
 }
 
-// add is one item that was not added before.
+// add adds one item that was not added before.
 func (s *shop) add() (cost, error) {
 	s.added++
 	name := strings.Replace(entry(s.added*7919%s.n), "acme/", "acme/knowledge/", 1)
@@ -137,7 +137,7 @@ func (s *shop) whole() side {
 
 func (s *shop) one() (side, side, error) { return s.add, s.whole(), nil }
 
-// first is the same with what rye keeps of registries gone, as on a new machine.
+// first is add without rye's data of registries, as on a new machine.
 func (s *shop) first() (side, side, error) {
 	return func() (cost, error) {
 		if err := errors.Join(os.RemoveAll(filepath.Join(s.cache, "registries")), os.RemoveAll(filepath.Join(s.remains, "registries"))); err != nil {
@@ -147,8 +147,8 @@ func (s *shop) first() (side, side, error) {
 	}, s.whole(), nil
 }
 
-// publishOne is one new item more, beside a commit of one new file into a branch that holds
-// as many.
+// publishOne publishes one more item. The peer commits one new file into a branch with as many
+// files.
 func (s *shop) publishOne() (side, side, error) {
 	tree := filepath.Join(s.b.dir, "tree")
 	err := errors.Join(os.CopyFS(tree, os.DirFS(filepath.Join(s.makes, ".ai", "knowledge"))),

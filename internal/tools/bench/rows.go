@@ -47,7 +47,7 @@ func load(b *bench, n int) (side, side, error) {
 		b.process(dir, "git", "-C", b.store(dir), "show", "HEAD:knowledge/"+name+".md"), err
 }
 
-// loadOverStart shows what loading takes beside the process that does it.
+// loadOverStart compares loading an item with a bare start of the process.
 func loadOverStart(b *bench, n int) (side, side, error) {
 	dir, err := b.project(n)
 	return b.process(dir, "rye", "load", "knowledge:"+entry(n/2)), b.process(dir, "rye", "version"), err
@@ -72,7 +72,7 @@ func status(b *bench, n int) (side, side, error) {
 		return nil, nil, err
 	}
 	if _, err := os.Stat(filepath.Join(dir, ".git")); err != nil {
-		// Without gc.auto it would pack beside what is measured.
+		// With gc.auto, git would pack during the measurement.
 		err = errors.Join(b.do(dir, "git", "init", "--quiet"), b.do(dir, "git", "add", "--all"),
 			b.do(dir, "git", "-c", "gc.auto=0", "commit", "--quiet", "-m", "items"))
 		if err != nil {
@@ -82,7 +82,7 @@ func status(b *bench, n int) (side, side, error) {
 	return b.process(dir, "rye", "status"), b.process(dir, "git", "status", "--short"), nil
 }
 
-// history asks for what was recorded of one item.
+// history reads the record of one item.
 func history(b *bench, n int) (side, side, error) {
 	dir, err := b.project(n)
 	name := entry(n / 2)
@@ -90,8 +90,8 @@ func history(b *bench, n int) (side, side, error) {
 		b.process(dir, "git", "-C", b.store(dir), "log", "--format=%h %cs %an %s", "--", "knowledge/"+name+".md"), err
 }
 
-// takeIn begins with signed files and no store, as after a clone: ours verifies
-// and records them all in one commit; git's fast-import gets the same bytes as a
+// takeIn begins with signed files and no store, as after a clone. rye verifies all of
+// them and records them in one commit; git's fast-import gets the same bytes as a
 // stream into an empty repository.
 func takeIn(b *bench, n int) (side, side, error) {
 	dir, err := b.project(n)

@@ -20,8 +20,8 @@ import (
 	"github.com/rye-os/rye/search/fulltext"
 )
 
-// searchRows compare with what people would use instead: grep and ripgrep, which read
-// everything each time, and a table of SQLite's FTS5, which somebody has to keep up to date.
+// searchRows compare with the alternatives: grep and ripgrep, which read everything each time,
+// and a table in SQLite's FTS5, which a program must keep up to date.
 func searchRows(sizes []int) (all []row) {
 	for _, r := range []row{
 		{what: "search a word, the whole command", peer: "grep -r", setup: searchBeside(oneWord, "grep", "-r")},
@@ -109,7 +109,7 @@ func entryPath(dir string, i int) string {
 	return filepath.Join(dir, ".ai", "knowledge", filepath.FromSlash(entry(i))+".md")
 }
 
-// ask asks for the ten best of any of the words, with a piece of their text.
+// ask queries the ten best hits for any of the words, with a snippet of each text.
 func ask(db *sql.DB, query string) error {
 	rows, err := db.Query("select name, snippet(t, 1, '', '', '', 10) from t where t match ? order by rank limit 10", `"`+strings.Join(strings.Fields(query), `" OR "`)+`"`)
 	if err != nil {
@@ -179,11 +179,11 @@ func searchServer(query func(int) string) func(*bench, int) (side, side, error) 
 	}
 }
 
-// tellMemory prints what a server holds that has searched.
+// tellMemory prints the memory of a server after a search.
 func (b *bench) tellMemory(s *searcher, n int) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	if err != nil {
-		return // no such figures here
+		return // this system has no such figures
 	}
 	for line := range strings.Lines(string(raw)) {
 		if f := strings.Fields(line); len(f) > 1 && (f[0] == "RssAnon:" || f[0] == "VmRSS:") {
@@ -193,7 +193,7 @@ func (b *bench) tellMemory(s *searcher, n int) {
 	}
 }
 
-// searchIndex asks the index itself, without a look at files, as FTS5 is asked.
+// searchIndex queries the index itself, without looking at files, like FTS5.
 func searchIndex(query func(int) string) func(*bench, int) (side, side, error) {
 	return func(b *bench, n int) (side, side, error) {
 		dir, err := b.project(n)
@@ -219,7 +219,7 @@ func searchIndex(query func(int) string) func(*bench, int) (side, side, error) {
 		o.Most = 10
 		once := func() error { return rank(b.ctx, opened, o, query(n)) }
 		ours := func() (cost, error) {
-			if err := once(); err != nil { // what is read is kept until memory is collected, which the other side brings on
+			if err := once(); err != nil { // read again: the other side's garbage collection drops the kept data
 				return cost{}, err
 			}
 			return inside(once)()
@@ -248,7 +248,7 @@ func rank(ctx context.Context, opened *search.Opened, o search.Options, query st
 	return err
 }
 
-// listing is a project's entries as an index wants them.
+// listing returns a project's entries in the form for an index.
 func listing(index *fulltext.Index, dir string, n int) (*search.Listing, error) {
 	texts, sums := make([]string, n), make([][32]byte, n)
 	for i := range n {
@@ -267,7 +267,7 @@ func listing(index *fulltext.Index, dir string, n int) (*search.Listing, error) 
 		}}, nil
 }
 
-// searchChange writes one entry, and asks for what it says now.
+// searchChange writes one entry, and searches for its new text.
 func searchChange(b *bench, n int) (side, side, error) {
 	dir, err := b.project(n)
 	if err != nil {
@@ -304,7 +304,7 @@ func searchChange(b *bench, n int) (side, side, error) {
 	return ours, theirs, errors.Join(err, rerr)
 }
 
-// firstIndex builds everything.
+// firstIndex measures building the whole index.
 func firstIndex(b *bench, n int) (side, side, error) {
 	dir, err := b.project(n)
 	if err != nil {

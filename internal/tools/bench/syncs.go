@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// commitBesideSyncs compares with a program that waits for the disk as often as a
-// commit does, in the same steps and for as many bytes, and does nothing else:
+// commitBesideSyncs compares a commit with a program that only waits for the disk, as often
+// as the commit, in the same steps and for as many bytes:
 //
-//   - the files of a blob, three trees, a commit and the ref, and the lock, side by side;
-//   - the directories in which five got their names, and the one above, side by side;
-//   - two logs that a line was appended to, the directory of the ref and that of its
-//     other lock, side by side.
+//   - the files of a blob, three trees, a commit and the ref, and the lock, at once;
+//   - the directories of the five new objects, and the one above, at once;
+//   - two logs with a new line, the directory of the ref, and the directory of its other
+//     lock, at once.
 //
-// strace -f -e trace=fsync shows the same of a commit.
+// strace -f -e trace=fsync shows the same for a commit.
 func commitBesideSyncs(b *bench, n int) (side, side, error) {
 	dir, _, err := b.recorded(n)
 	if err != nil {
@@ -27,10 +27,10 @@ func commitBesideSyncs(b *bench, n int) (side, side, error) {
 	return b.commit(dir, n), inside(s.run), err
 }
 
-// syncs is the peer: a directory laid out as what it stands for.
+// syncs is the peer: a directory with the layout of a repository.
 type syncs struct {
 	dir   string
-	sizes []int // of the files that are new each time; the last is the ref
+	sizes []int // of the files that each run makes; the last is the ref
 	i     int
 }
 
@@ -40,12 +40,12 @@ var (
 )
 
 func newSyncs(dir string, n int) (*syncs, error) {
-	const entry, line = 20, 41 // bytes: of an id, of a ref
+	const entry, line = 20, 41 // bytes of an id and of a ref
 	s := &syncs{dir: dir, sizes: []int{
 		30,                         // a blob
-		len("40000 acme ") + entry, // the tree of all
-		max(1, n/100) * (len("40000 t000 ") + entry),     // of what is below acme
-		min(n, 100) * (len("100644 e00000.md ") + entry), // of the item's folder
+		len("40000 acme ") + entry, // the root tree
+		max(1, n/100) * (len("40000 t000 ") + entry),     // the tree acme
+		min(n, 100) * (len("100644 e00000.md ") + entry), // the tree of the item's folder
 		250, // a commit
 		line,
 	}}

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// Threads are measured as whole programs, from outside: the model that they ask is a server
-// in this process, which notes when a request came and when its answer left.
+// Threads are measured as whole programs, from outside. Their model is a server in this process,
+// which notes the times of each request and its answer.
 
 const (
 	startThread  = "thread: start to its first request"
@@ -27,7 +27,7 @@ const (
 	betweenCalls = "thread: from an answer to the next request"
 )
 
-// turns of the thread that is resumed.
+// turns is the number of turns of the resumed thread.
 const turns = 1000
 
 func threadRows() []row {
@@ -42,7 +42,7 @@ func threadRows() []row {
 	}
 }
 
-// A desk is a project with a directive for threads, and the model that they ask.
+// A desk is a project with a directive for threads, and their model.
 type desk struct {
 	b   *bench
 	m   *model
@@ -60,7 +60,7 @@ const directive = "# Talk\n\n```xml\n" + `<directive name="talk" version="1.0.0"
 </directive>
 ` + "```\n\nTalk on.\n"
 
-// newDesk makes a project of its own, so that what one row left does not stand in another's way.
+// newDesk makes a new project, so that the rows do not affect each other.
 func (b *bench) newDesk(name string, prompt int) (*desk, error) {
 	m, err := b.startModel()
 	if err != nil {
@@ -98,11 +98,11 @@ func (d *desk) start(more ...string) (string, error) {
 	return info.ID, json.Unmarshal(out, &info)
 }
 
-// settled waits until a thread's process is gone, however it ended.
+// settled waits until a thread's process has ended, with any result.
 func (d *desk) settled(id string) error {
 	err := d.b.do(d.dir, "rye", "thread", "wait", id)
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 6 { // suspended for want of a key, as some rows want it
+	if errors.As(err, &exit) && exit.ExitCode() == 6 { // suspended for lack of a key, which some rows need
 		err = nil
 	}
 	return err
@@ -125,7 +125,8 @@ func engineStart(b *bench, _ int) (side, side, error) {
 	return b.process(dir, "rye", "thread", "list"), b.process(dir, "rye", "version"), err
 }
 
-// startToRequest is what a person waits for: from the command to the first byte at the model.
+// startToRequest measures the time that a person waits: from the command to the first byte at the
+// model.
 func startToRequest(b *bench, _ int) (side, side, error) {
 	d, err := b.newDesk("start", 0)
 	if err != nil {
@@ -150,17 +151,17 @@ func startToRequest(b *bench, _ int) (side, side, error) {
 	return ours, theirs, nil
 }
 
-// between measures what a turn without a call adds: from the last byte of an answer to the
-// first of the next request, with everything that is recorded, paid and rendered there. The
-// peer appends to a file what a turn appends to the journal and to the ledger, and waits for
-// the disk as often: the outcome, the bill, the end of the turn, and the next intent.
+// between measures a turn without a call, from the last byte of an answer to the first of the next
+// request, including its records, its payment and the rendering. The peer appends the same bytes
+// to a file as a turn to the journal and the ledger, and waits for the disk as often: for the
+// outcome, the bill, the end of the turn, and the next intent.
 func between(prompt int) func(*bench, int) (side, side, error) {
 	return func(b *bench, _ int) (side, side, error) {
 		d, err := b.newDesk(fmt.Sprint("between", prompt), prompt)
 		if err != nil {
 			return nil, nil, err
 		}
-		gate := make(chan string) // one answer for each run, so that the peer has its turn
+		gate := make(chan string) // one answer for each run, so that the sides alternate
 		d.m.say(func() reply {
 			select {
 			case stop := <-gate:
@@ -199,7 +200,7 @@ func between(prompt int) func(*bench, int) (side, side, error) {
 	}
 }
 
-// firstToken measures from the model's first word to the line of a follower's.
+// firstToken measures the time from the model's first word to a follower's line.
 func firstToken(b *bench, _ int) (side, side, error) {
 	d, err := b.newDesk("follow", 0)
 	if err != nil {
@@ -239,7 +240,7 @@ func firstToken(b *bench, _ int) (side, side, error) {
 	return ours, theirs, nil
 }
 
-// lines starts a program that lives on and tells when it prints a line with a word.
+// lines starts a program that keeps running, and sends the time of each line with a word.
 func (b *bench) lines(dir, word string, args ...string) (<-chan time.Time, error) {
 	ctx, cancel := context.WithCancel(b.ctx)
 	cmd := b.command(dir, args...)
@@ -267,8 +268,8 @@ func (b *bench) lines(dir, word string, args ...string) (<-chan time.Time, error
 	return times, nil
 }
 
-// resumeToRequest begins with a thread of 1,000 turns that was suspended, as by a key that the
-// provider refused, and is suspended again by each run.
+// resumeToRequest begins with a suspended thread of 1,000 turns, as after a provider refused its
+// key. Each run suspends it again.
 func resumeToRequest(b *bench, _ int) (side, side, error) {
 	d, err := b.newDesk("resume", 0)
 	if err != nil {
@@ -307,8 +308,8 @@ func resumeToRequest(b *bench, _ int) (side, side, error) {
 	return ours, b.process(d.dir, "cat", journal), nil
 }
 
-// gaps waits for all turns of a thread and returns the times from answer to request. It prints
-// how much memory the thread's process had at most, while it waits for the last of them.
+// gaps waits for all turns of a thread and returns the times from answer to request. While it
+// waits for the last one, it prints the peak memory of the thread's process.
 func (d *desk) gaps(id string, hold chan<- struct{}) (gaps []time.Duration, err error) {
 	var last exchange
 	peak := ""
@@ -330,8 +331,7 @@ func (d *desk) gaps(id string, hold chan<- struct{}) (gaps []time.Duration, err 
 	return gaps, nil
 }
 
-// peak asks the system how much memory the process of a thread had at most; "?" where the
-// system does not say.
+// peak returns the peak memory of a thread's process, or "?" if the system does not report it.
 func (d *desk) peak(id string) string {
 	var info struct{ Pid int }
 	out, err := d.b.command(d.dir, "rye", "thread", "show", id, "--json").Output()
@@ -350,8 +350,8 @@ func (d *desk) peak(id string) string {
 	return fmt.Sprintf("%.1f MB", float64(kb)*1024/1e6)
 }
 
-// branch prints what the branch of a thread took, in time and in bytes, beside plain git. What
-// a pack of turns took is what the longest gap of each 32 has over the median of them.
+// branch prints the cost of a thread's branch in time and bytes, beside plain git. The time of a
+// pack of turns is the difference between the longest and the median of each 32 gaps.
 func (b *bench) branch(store, ref, journal string, gaps []time.Duration) error {
 	var over time.Duration
 	for w := range slices.Chunk(gaps, 32) {
@@ -391,8 +391,8 @@ func (b *bench) usage(store, ref string) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(string(out)))
 }
 
-// imported puts the same records into a repository by git fast-import: a commit with one file
-// for each, or for each turn.
+// imported writes the same records into a repository by git fast-import: a commit with one file
+// for each record, or for each turn.
 func (b *bench) imported(journal []byte, perTurn bool) error {
 	var in bytes.Buffer
 	commit := func(data []byte) {

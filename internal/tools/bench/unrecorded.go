@@ -11,9 +11,9 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// unrecordedRows are the state after a pull by plain git: signed items that the record does
-// not hold, each of which it held in other versions. Whether one of them is older is found
-// by reading the whole record, once.
+// unrecordedRows measure the state after a pull by plain git: signed items that the record has
+// only in other versions. rye must read the whole record once to find out whether one of them is
+// older.
 func unrecordedRows() []row {
 	sizes := []struct{ items, commits int }{{200, 500}}
 	if os.Getenv("RYE_SOAK") == "1" {
@@ -32,7 +32,7 @@ func unrecordedRows() []row {
 	return all
 }
 
-// uncached is a side that begins without caches: what was found out would be known.
+// uncached returns a side that begins without caches, which would hold the result.
 func (b *bench) uncached(do side) side {
 	return func() (cost, error) {
 		if err := os.RemoveAll(filepath.Join(b.dir, ".cache")); err != nil {
@@ -42,8 +42,8 @@ func (b *bench) uncached(do side) side {
 	}
 }
 
-// unrecorded returns a project whose record has commits, each of one version of one of the
-// items, and whose files are a newer version of all. It is made once.
+// unrecorded returns a project with this number of commits in its record, each with one version
+// of one item. The files are a newer version of all items. The project is made once.
 func (b *bench) unrecorded(items, commits int) (dir string, err error) {
 	dir = filepath.Join(b.dir, fmt.Sprintf("unrecorded-%d", commits))
 	if _, err := os.Stat(dir); err == nil {
@@ -80,11 +80,11 @@ func (b *bench) unrecorded(items, commits int) (dir string, err error) {
 		b.do(dir, "git", "-c", "gc.auto=0", "commit", "--quiet", "-m", "items"))
 }
 
-// versionsOf has n versions of items signed, a second apart. The files are the last then.
+// versionsOf signs n versions of items, a second apart. The files keep the last version.
 func (b *bench) versionsOf(dir string, items, n int) (all [][]store.Change, err error) {
 	for v := range n {
 		if v > 0 {
-			time.Sleep(time.Second) // a signature tells its second
+			time.Sleep(time.Second) // signatures have whole seconds
 		}
 		var now []store.Change
 		for i := range items {

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// weighing is the first argument with which this program starts another and writes down what
-// that took. A process counts as its own the memory of the one that started it, as it was
-// then: this program's own is more than some peers need, and little when it has just begun.
+// weighing is the first argument for weigh. A process's memory figure includes the memory of its
+// parent at the start. This program has more memory than some peers, except when it has just
+// started; so a fresh copy of it starts the peer.
 const weighing = "-weigh"
 
 // weighed is process with the memory of its largest process.
@@ -36,7 +36,7 @@ func (b *bench) weighed(dir string, args ...string) side {
 	}
 }
 
-// weigh runs a program and writes what it took to a file.
+// weigh runs a program and writes its cost to a file.
 func weigh(to string, args []string) (exit int) {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr

@@ -18,7 +18,7 @@ func main() {
 	}
 }
 
-// write makes the files below dir what the program says.
+// write brings the files below dir up to date with the program.
 func write(dir string) error {
 	all, err := files(dir)
 	if err != nil {
@@ -29,7 +29,7 @@ func write(dir string) error {
 		return err
 	}
 	for _, name := range old {
-		if all[name] == "" { // of a command that was removed
+		if all[name] == "" { // the command was removed
 			if err := os.Remove(name); err != nil {
 				return err
 			}
@@ -46,10 +46,10 @@ func write(dir string) error {
 	return nil
 }
 
-// The table of exit codes stands between these lines of docs/cli.md.
+// The table of exit codes is between these lines of docs/cli.md.
 const tableBegin, tableEnd = "<!-- exit codes: written by the program -->\n", "<!-- end of exit codes -->\n"
 
-// files returns what each file below dir is to hold.
+// files returns the wanted content of each file below dir.
 func files(dir string) (map[string]string, error) {
 	m := cli.Tree()
 	all := map[string]string{}
@@ -91,7 +91,7 @@ func pages(m cli.Manual) map[string]string {
 	return all
 }
 
-// page is one command with its subcommands.
+// page returns the page of one command with its subcommands.
 func page(c cli.Command, heading string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n\n%s.\n", heading, c.Name, c.Short)

@@ -13,13 +13,13 @@ import (
 	"strings"
 )
 
-// services are those that the library has a provider for.
+// services are the services with a provider in the library.
 var services = []struct{ name, variable, provider string }{
 	{"Anthropic", "ANTHROPIC_API_KEY", "rye/agent/providers/anthropic"},
 	{"OpenAI", "OPENAI_API_KEY", "rye/agent/providers/openai"},
 }
 
-// The question, and the word that only who read the file can answer.
+// The question, and the answer, which is only in the file.
 const (
 	note     = "The parcel lies behind the juniper.\n"
 	question = "Read the file note.txt of this project with a tool, and answer with one word: behind what does the parcel lie?"
@@ -48,7 +48,7 @@ func main() {
 	}
 }
 
-// try asks one service, in a home and a project of its own.
+// try asks one service, in a new home and project.
 func try(bin, provider, variable string) (err error) {
 	rye, err := filepath.Abs(filepath.Join(bin, "rye"))
 	if err != nil {

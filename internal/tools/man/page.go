@@ -7,8 +7,8 @@ import (
 	"github.com/rye-os/rye/internal/cli"
 )
 
-// manDate is the day on which the form of the pages last changed. The day of a
-// build would make two builds of one tree differ.
+// manDate is the day when the form of the pages last changed. With the day of the build,
+// two builds of one tree would differ.
 const manDate = "2026-11-21"
 
 // pages returns the manual by file name, in the macros of man(7), which mandoc and groff
@@ -24,8 +24,8 @@ func pages(m cli.Manual) map[string]string {
 // pageName returns "rye-key" for rye key.
 func pageName(c cli.Command) string { return strings.ReplaceAll(c.Name, " ", "-") }
 
-// page collects the lines of a page. Only its methods write, and they escape
-// what they are given.
+// page collects the lines of a page. Only its methods write, and they escape their
+// arguments.
 type page struct{ strings.Builder }
 
 func newPage(name, about string) *page {
@@ -63,7 +63,7 @@ func (p *page) further(text string) {
 	}
 }
 
-// item writes a term and what it means.
+// item writes a term and its meaning.
 func (p *page) item(term, text string) {
 	fmt.Fprintf(p, ".TP\n\\fB%s\\fR\n%s\n", roff(term), guarded(roff(text)))
 }
@@ -90,7 +90,7 @@ func (p *page) seeAlso(names []string) {
 }
 
 // roff escapes text for any place in a line: backslashes, hyphens (a reader copies
-// commands out of the page), and what is not ASCII.
+// commands out of the page), and characters outside ASCII.
 func roff(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -202,7 +202,7 @@ func related(m cli.Manual, c cli.Command) []string {
 	return names
 }
 
-// subcommand describes one, and what stands below it.
+// subcommand describes a subcommand, and the subcommands below it.
 func (p *page) subcommand(c cli.Command) {
 	p.sub(c.Name)
 	p.text(c.Short + ".")

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// testsFile names, beside the patches, the packages whose tests are to notice each of them.
+// testsFile is the file, beside the patches, with the packages whose tests must notice each patch.
 const testsFile = "tests.txt"
 
-// readBlind reads a directory of patches that were written from the sources alone. Each is
-// one mutant, called as its file without .patch, and stands in testsFile.
+// readBlind reads a directory of patches, which were written from the sources alone. Each is one
+// mutant; its name is the file's without .patch, and testsFile lists it.
 func readBlind(dir fs.FS) (all []mutant, err error) {
 	files, err := fs.Glob(dir, "*.patch")
 	if err != nil || len(files) == 0 {
@@ -51,8 +51,8 @@ func readBlind(dir fs.FS) (all []mutant, err error) {
 	return all, nil
 }
 
-// parseTests reads lines of a name, one or more packages, and perhaps an expression for
-// go test -run. Empty lines and those that begin with # are comments.
+// parseTests reads lines of a name, one or more packages, and optionally an expression for
+// go test -run. It ignores empty lines and lines that begin with #.
 func parseTests(text string) (map[string]mutant, error) {
 	all := map[string]mutant{}
 	for n, line := range slices.Collect(strings.Lines(text)) {
@@ -76,7 +76,7 @@ func parseTests(text string) (map[string]mutant, error) {
 	return all, nil
 }
 
-// parsePatch reads a patch of one file. It begins with a comment that says what breaks.
+// parsePatch reads a patch of one file. The patch begins with a comment about its effect.
 func parsePatch(text string) (m mutant, err error) {
 	comment, diff, _ := strings.Cut(text, "diff --git ")
 	if !strings.HasPrefix(comment, "# ") {
@@ -92,14 +92,14 @@ func parsePatch(text string) (m mutant, err error) {
 	return m, err
 }
 
-// lineAfter returns what stands after a prefix in the one line that begins with it.
+// lineAfter returns the text after a prefix in the first line that begins with it.
 func lineAfter(text, prefix string) string {
 	_, rest, _ := strings.Cut("\n"+text, "\n"+prefix)
 	rest, _, _ = strings.Cut(rest, "\n")
 	return rest
 }
 
-// edit is some lines of a file, and what stands there instead.
+// edit is some lines of a file, and their replacement.
 type edit struct{ old, new string }
 
 // edits reads the hunks of a patch. The lines around a change are part of both texts; the
@@ -129,11 +129,11 @@ func edits(hunks string) (all []edit, err error) {
 	return all, nil
 }
 
-// failed is a test that failed, by its name.
+// failed matches a failed test and its name.
 var failed = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+) \(`)
 
-// judgeAny is judge for a patch, of which no test is named: any test may have failed. It
-// returns the first that did. Tests that only ran out of time may be slow, and tell nothing.
+// judgeAny is judge for a patch, which names no test: any test may fail. It returns the first
+// failed one. Tests that only ran out of time may be slow, and prove nothing.
 func judgeAny(said string, err error) (verdict, string) {
 	built := !regexp.MustCompile(`(?m)^FAIL\t.* \[(build|setup) failed\]$`).MatchString(said)
 	first := failed.FindStringSubmatch(said)

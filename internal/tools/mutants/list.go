@@ -11,17 +11,17 @@ import (
 
 // mutant is one way to break the program.
 type mutant struct {
-	name string // unlike every other: lower case, with hyphens
+	name string // unique: lower case, with hyphens
 	file string // slash path below the module's root
-	pkg  string // of the test, as the go command takes it
-	test string // that must turn red; with its subtests, by slashes
+	pkg  string // of the test, in the form of the go command
+	test string // that must fail; with its subtests, by slashes
 	on   string // the system that it needs; "" for any
 
 	old, new string
 	patch    string // hunks instead of the two texts; then pkg may be several, and test is an expression
 }
 
-// read reads every file of a directory of mutants. Names are unlike each other.
+// read reads every file of a directory of mutants. It refuses a repeated name.
 func read(dir fs.FS) (all []mutant, err error) {
 	files, err := fs.Glob(dir, "*.txt")
 	if err != nil {
@@ -57,8 +57,8 @@ func read(dir fs.FS) (all []mutant, err error) {
 //				return nil
 //	--- end
 //
-// with "on linux" where its test runs there only. Both texts are whole lines, and old is in
-// the file once. In between are empty lines, and comments, which begin with #.
+// with "on linux" if its test runs only there. Both texts are whole lines, and old must be in the
+// file exactly once. Between mutants there may be empty lines, and comments, which begin with #.
 func parse(text string) (all []mutant, err error) {
 	var m mutant
 	var into *string
@@ -110,8 +110,8 @@ func (m *mutant) complete() error {
 	return nil
 }
 
-// tested returns an error unless the test of a mutant is there: its function, and for a
-// script its file.
+// tested returns an error unless the test of a mutant exists: its function, or the file of a
+// script.
 func (m *mutant) tested(root string) error {
 	dir := filepath.Join(root, filepath.FromSlash(m.pkg))
 	name, below, _ := strings.Cut(m.test, "/")
@@ -135,7 +135,7 @@ func (m *mutant) tested(root string) error {
 	return fmt.Errorf("there is no %s in %s", name, m.pkg)
 }
 
-// apply returns the file of a mutant, broken.
+// apply returns the text of the mutant's file with the mutation.
 func (m *mutant) apply(root string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(m.file)))
 	if err != nil {

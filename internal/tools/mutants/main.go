@@ -44,7 +44,7 @@ func main() {
 	}
 }
 
-// from is the directories that mutants are read from; blind may be empty.
+// from holds the directories with mutants; blind may be empty.
 type from struct{ list, blind string }
 
 // read reads all mutants.
@@ -57,8 +57,8 @@ func (f from) read() ([]mutant, error) {
 	return append(all, patches...), err
 }
 
-// run tries mutants and prints a line for each, and how many died. The error
-// says that not all did.
+// run tries mutants and prints a line for each, and how many died. If not all died, it
+// returns an error.
 func run(ctx context.Context, out io.Writer, dirs from, only string, b bench) error {
 	pattern, err := regexp.Compile(only)
 	if err != nil {

@@ -13,19 +13,19 @@ import (
 	"time"
 )
 
-// verdict is what became of a mutant.
+// verdict is the result of trying a mutant.
 type verdict string
 
 const (
 	dead     verdict = "died"
-	survived verdict = "SURVIVED" // the test is green although the program is broken
-	stale    verdict = "STALE"    // its text is not in its file once
-	broken   verdict = "BROKEN"   // the test did not run: it does not compile, or is not there
-	late     verdict = "LATE"     // there was no time left, or no test failed before a patch's tests were out of time
+	survived verdict = "SURVIVED" // the test passes although the program is broken
+	stale    verdict = "STALE"    // its text is not exactly once in its file
+	broken   verdict = "BROKEN"   // the test did not run: it does not compile, or does not exist
+	late     verdict = "LATE"     // no time was left, or a patch's tests ran out of time before one failed
 )
 
-// patience bounds the tests of one mutant: one whose test hangs is noticed, too. Whole packages
-// take longer, most of all beside other work, so that a patch is not dead when theirs is over.
+// patience bounds the tests of one mutant, so that a hanging test is noticed, too. Whole packages
+// take longer, above all beside other work, so a patch whose tests run out of time is not dead.
 const (
 	patience      = 3 * time.Minute
 	blindPatience = 10 * time.Minute
@@ -38,7 +38,7 @@ type result struct {
 	said string
 }
 
-// line is the result as one line, and with tell what was printed below it.
+// line returns the result as one line; with tell, the output follows below it.
 func (r result) line(tell bool) string {
 	s := fmt.Sprintf("%-8s %5.1fs  %-42s %s %s", r.verdict, r.took.Seconds(), r.name, r.pkg, r.test)
 	if r.verdict == stale || tell && r.verdict != dead {
@@ -47,14 +47,14 @@ func (r result) line(tell bool) string {
 	return s
 }
 
-// bench is where mutants are tried.
+// bench holds the settings for trying mutants.
 type bench struct {
 	root string // of the module
-	jobs int    // how many at once, 1 at least
+	jobs int    // number of mutants at once, at least 1
 	tell bool
 }
 
-// try tries mutants, and yields what became of them as they end.
+// try tries mutants, and yields each result as soon as it is known.
 func (b bench) try(ctx context.Context, all []mutant) iter.Seq[result] {
 	todo, done := make(chan mutant), make(chan result)
 	for range max(b.jobs, 1) {
@@ -111,7 +111,7 @@ func (b bench) one(ctx context.Context, m mutant) (r result) {
 	return r
 }
 
-// overlay writes what has the go command read text in place of a file.
+// overlay writes an overlay that makes the go command read text instead of a file.
 func (b bench) overlay(dir, file, text string) error {
 	source, err := filepath.Abs(filepath.Join(b.root, filepath.FromSlash(file)))
 	if err != nil {
@@ -128,8 +128,8 @@ func (b bench) overlay(dir, file, text string) error {
 	return os.WriteFile(filepath.Join(dir, "overlay.json"), list, 0o600)
 }
 
-// test runs the test of a mutant, or all that may notice a patch. The overlay goes by the environment, so that a test which
-// builds the programs builds them broken.
+// test runs the test of a mutant, or all tests that may notice a patch. The overlay is in the
+// environment, so that a test which builds the programs builds the broken ones.
 func (b bench) test(ctx context.Context, overlay string, m mutant) (string, error) {
 	long, more := patience, []string{"-run", runs(m.test), m.pkg}
 	if m.patch != "" {
@@ -145,7 +145,7 @@ func (b bench) test(ctx context.Context, overlay string, m mutant) (string, erro
 	return string(out), err
 }
 
-// runs is the expression for one test, with its subtests.
+// runs returns the expression for one test with its subtests.
 func runs(test string) string {
 	parts := strings.Split(test, "/")
 	for i, p := range parts {
@@ -154,7 +154,7 @@ func runs(test string) string {
 	return strings.Join(parts, "/")
 }
 
-// judge reads what the test printed: the one that is named must have failed, or hung.
+// judge reads the output of the test: the named test must have failed or hung.
 func judge(test, said string, err error) verdict {
 	ended := func(how string) bool {
 		return regexp.MustCompile(`(?m)^ *--- ` + how + `: ` + regexp.QuoteMeta(test) + ` \(`).MatchString(said)

@@ -14,17 +14,17 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// An mcpCall is one call of a tool and what must come of it.
+// An mcpCall is one call of a tool and its expected result.
 type mcpCall struct {
 	tool   string
 	args   map[string]any
 	failed bool
-	word   string // that must stand in the answer
+	word   string // that must be in the answer
 	shows  string
 }
 
-// useMCP goes through the four tools as a model would: first with a client that
-// cannot ask its person anything, then with one that can.
+// useMCP uses the four tools like a model: first with a client that cannot ask its user
+// questions, then with one that can.
 func useMCP(ctx context.Context, w *world) error {
 	p := w.bob
 	if err := p.write("project/.ai/tools/local/mine.sh", strings.Replace(countTool, "category: acme", "category: local", 1)); err != nil {
@@ -65,8 +65,8 @@ func useMCP(ctx context.Context, w *world) error {
 	})
 }
 
-// listClient says in the person's policy that this client shows them its questions: an
-// answer of any other counts for nothing.
+// listClient lists this client in the person's policy as one that shows questions to a person.
+// Answers from any other client have no effect.
 func (p *person) listClient(ctx context.Context) error {
 	dir, err := p.run(ctx, outcome{}, "rye", "where", "config")
 	if err != nil {
@@ -76,7 +76,7 @@ func (p *person) listClient(ctx context.Context) error {
 	return os.WriteFile(filepath.Join(strings.TrimSpace(dir), "policy.yaml"), []byte("policy: 1\nelicitation: [quickstart]\n"), 0o600)
 }
 
-// agree stands in for the person at an MCP client.
+// agree answers for the person at an MCP client.
 func (p *person) agree(_ context.Context, q *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 	fmt.Println("  the client asks", p.name+":")
 	p.show("  | " + strings.ReplaceAll(words.Clip(q.Params.Message, 700), "\n", "\n  | "))
@@ -86,9 +86,8 @@ func (p *person) agree(_ context.Context, q *mcp.ElicitRequest) (*mcp.ElicitResu
 
 type asker func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)
 
-// session starts `rye mcp` as a desktop client would, through the official Go SDK,
-// makes the calls and checks their answers. ask is nil for a client that cannot
-// ask its person.
+// session starts `rye mcp` like a desktop client, through the official Go SDK, makes the
+// calls and checks their answers. ask is nil for a client that cannot ask its user.
 func (p *person) session(ctx context.Context, ask asker, calls []mcpCall) (err error) {
 	fmt.Printf("\n%s$ rye mcp    # started by an MCP client, over stdin and stdout\n", p.name)
 	p.w.commands++
@@ -137,8 +136,8 @@ func listTools(ctx context.Context, s *mcp.ClientSession) error {
 	return nil
 }
 
-// call makes one call and shows it. The error is that of the connection; what the
-// tool says of itself is in failed.
+// call makes one call and shows it. err is an error of the connection; failed is the
+// tool's own report.
 func (p *person) call(ctx context.Context, s *mcp.ClientSession, c mcpCall) (text string, failed bool, err error) {
 	shown, err := json.Marshal(c.args)
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// A host serves one bare repository over smart HTTP on loopback: what a git forge
-// does, without the forge.
+// A host serves one bare repository over smart HTTP on loopback, like a git forge.
 type host struct {
 	url    string
 	dir    string // the bare repository
@@ -55,8 +54,8 @@ func (h *host) close() error {
 	return err
 }
 
-// gitBackend makes an empty bare repository that takes every push, and serves
-// it with git's own CGI program.
+// gitBackend makes an empty bare repository that accepts every push, and serves it with
+// git's own CGI program.
 func (w *world) gitBackend(ctx context.Context, dir string) (http.Handler, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err

@@ -1,7 +1,7 @@
 package main
 
-// What alice writes. The same texts are in rye/reference/items of the standard
-// library, which teaches them.
+// The items that alice writes. The same texts are in rye/reference/items of the
+// standard library, which teaches them.
 
 const helloTool = `"""Greet somebody."""
 __version__ = "1.0.0"

@@ -58,7 +58,7 @@ func run(ctx context.Context, bin string, keep bool) (err error) {
 	return nil
 }
 
-// A world is two people on one machine, and what is between them.
+// A world holds two people on one machine, and the host between them.
 type world struct {
 	dir      string  // of everything here
 	rye      string  // the built program
@@ -116,9 +116,9 @@ func (w *world) remove() error {
 	return errors.Join(err, os.RemoveAll(w.dir))
 }
 
-// findPython returns the interpreter behind python3, and whether the first of that
-// name on PATH is only a script: version managers put one there, which rye passes
-// over, because it chooses by files of the current directory.
+// findPython returns the interpreter behind python3, and whether the first python3 on
+// PATH is only a script. Version managers put such a script there. rye skips it, because
+// it chooses an interpreter by files in the current directory.
 func findPython() (path string, shim bool) {
 	named, err := exec.LookPath("python3")
 	if err != nil {

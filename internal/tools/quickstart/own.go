@@ -9,8 +9,8 @@ import (
 	"github.com/rye-os/rye/store/transport"
 )
 
-// ownBackend makes an empty bare repository and serves it, all without git. The
-// listener is on loopback, so no other machine can push.
+// ownBackend makes an empty bare repository and serves it without git. The listener is
+// on loopback, so no other machine can push.
 func ownBackend(dir string) (http.Handler, error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, err

@@ -27,11 +27,11 @@ func (w *world) newPerson(name string) (*person, error) {
 	return p, os.MkdirAll(p.project, 0o755)
 }
 
-// env is what a fresh login would have: a home, a PATH and little else.
+// env returns the environment of a fresh login: a home, a PATH and little else.
 func (p *person) env() []string {
 	env := []string{"HOME=" + p.home, "PATH=" + filepath.Dir(p.w.rye) + string(os.PathListSeparator) + os.Getenv("PATH"),
 		"LANG=C.UTF-8", "NO_COLOR=1", "TERM=dumb", "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0"}
-	if p.w.shim { // as the refusal would advise
+	if p.w.shim { // as the hint of the refusal advises
 		env = append(env, "RYE_PYTHON="+p.w.python)
 	}
 	if runtime.GOOS == "windows" {
@@ -41,10 +41,10 @@ func (p *person) env() []string {
 	return env
 }
 
-// An outcome is what a command must do; the zero value is success.
+// An outcome is the expected result of a command; the zero value is success.
 type outcome struct {
 	exit  int
-	words []string // that must stand in its output
+	words []string // that must be in its output
 }
 
 // command is one program that p will run in the project; args[0] is its name.
@@ -138,7 +138,7 @@ func (p *person) tidy(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, p.home, "~"), p.w.dir, "/tmp")
 }
 
-// say prints what the step before has shown.
+// say prints the conclusion of the previous step.
 func say(format string, args ...any) {
 	fmt.Printf("  -> "+format+"\n", args...)
 }

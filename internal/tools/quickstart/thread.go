@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// tallyDirective is what the thread follows, with a provider that answers from a script.
+// tallyDirective is the directive of the thread; its provider answers from a script.
 const tallyDirective = "# Tally\n\n```xml\n" + `<directive name="tally" version="1.0.0">
   <metadata>
     <description>Count the data files and say whether that is enough</description>
@@ -24,7 +24,7 @@ const tallyDirective = "# Tally\n\n```xml\n" + `<directive name="tally" version=
 </directive>
 ` + "```\n\nCount the files with `acme/count`. Two are enough.\n"
 
-// scriptedModel does what it is there for, and then what it may not.
+// scriptedModel first makes its allowed call, and then one that it may not make.
 const scriptedModel = `version: "1.0.0"
 tool_type: provider
 executor_id: null

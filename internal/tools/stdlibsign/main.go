@@ -23,7 +23,7 @@ import (
 	"github.com/rye-os/rye/stdlib"
 )
 
-// bundleID is what the manifest's signature is bound to, besides its content.
+// bundleID is the id that the manifest's signature binds, in addition to its content.
 const bundleID = objects.ID("rye/bundle/stdlib")
 
 func main() {
@@ -76,7 +76,7 @@ func run(ctx context.Context, dir, version string, now time.Time) error {
 	return nil
 }
 
-// checkItems refuses a library in which anything is not a valid item.
+// checkItems refuses a library with a file that is not a valid item.
 func checkItems(files fs.FS) error {
 	return fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -97,7 +97,7 @@ func checkItems(files fs.FS) error {
 	})
 }
 
-// current reports why the manifest in dir is not that of the files, or nil.
+// current returns an error if the manifest in dir does not match the files or the last release.
 func current(dir string, files fs.FS, last stdlib.Release) error {
 	manifest, err := os.ReadFile(filepath.Join(dir, "manifest.yaml"))
 	if err != nil {
@@ -110,7 +110,7 @@ func current(dir string, files fs.FS, last stdlib.Release) error {
 	if err != nil {
 		return err
 	}
-	b, err := trust.VerifyBundle(manifest, files, []trust.PublicKey{key}) // what a signature says may change, too
+	b, err := trust.VerifyBundle(manifest, files, []trust.PublicKey{key}) // the signed message may have changed, too
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func next(wanted, last string) (string, error) {
 	return wanted, err
 }
 
-// sign returns the manifest of files, signed with a key that only lives in here.
+// sign returns the manifest of files, signed with a new key that exists only during this call.
 func sign(ctx context.Context, files fs.FS, version string, now time.Time) ([]byte, trust.PublicKey, error) {
 	m, err := objects.ManifestOf(files, bundleID, version)
 	if err != nil {
@@ -163,7 +163,7 @@ func sign(ctx context.Context, files fs.FS, version string, now time.Time) ([]by
 	return signed, pub, b.Check()
 }
 
-// replace writes a file whole or not at all; nothing happens when it is the same.
+// replace writes a file as a whole, or not at all. It does nothing when the bytes are the same.
 func replace(path string, data []byte) error {
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, data) {
 		return nil

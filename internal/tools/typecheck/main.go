@@ -42,18 +42,18 @@ func main() {
 	}
 }
 
-// listed is a package as go list has it, with those of its files that the system takes.
+// listed is a package in the output of go list, with its files for the system.
 type listed struct {
 	ImportPath string
 	Dir        string
 	GoFiles    []string
-	ImportMap  map[string]string // where an import means another package than its name says
-	DepOnly    bool              // not one that was asked for
+	ImportMap  map[string]string // imports that mean another package than their path
+	DepOnly    bool              // only a dependency, not a match of the patterns
 	Module     *struct{ GoVersion string }
 }
 
-// check checks the packages that patterns match in dir for one system. Its errors are all
-// those of each package.
+// check checks the packages that patterns match in dir for one system. It returns all errors of
+// all packages.
 func check(dir, system string, patterns ...string) error {
 	list, err := list(dir, system, patterns)
 	if err != nil {
@@ -61,7 +61,7 @@ func check(dir, system string, patterns ...string) error {
 	}
 	var wrong []error
 	known := importer{"unsafe": types.Unsafe}
-	for _, p := range list { // each comes after what it imports
+	for _, p := range list { // each comes after its imports
 		if p.ImportPath == "unsafe" || strings.HasSuffix(p.ImportPath, ".test") { // which go test writes
 			continue
 		}
@@ -94,7 +94,7 @@ func list(dir, system string, patterns []string) ([]*listed, error) {
 	}
 }
 
-// importer holds the packages that were checked, by their import paths.
+// importer holds the checked packages, by their import paths.
 type importer map[string]*types.Package
 
 func (known importer) check(p *listed) (*types.Package, error) {
@@ -120,11 +120,11 @@ func (known importer) check(p *listed) (*types.Package, error) {
 	if p.Module != nil && p.Module.GoVersion != "" {
 		conf.GoVersion = "go" + p.Module.GoVersion
 	}
-	checked, _ := conf.Check(p.ImportPath, set, files, nil) // its error is the first of those it reports
+	checked, _ := conf.Check(p.ImportPath, set, files, nil) // its error is the first reported one
 	return checked, errors.Join(wrong...)
 }
 
-// imports finds what one package imports.
+// imports resolves the imports of one package.
 type imports struct {
 	known importer
 	named map[string]string
