@@ -95,7 +95,7 @@ func memberRef(path string) (Ref, string, error) {
 }
 
 // MemberPath returns the slash path below .ai that an item with extension ext (".py")
-// would have as a member of a bundle, or "" when no bundle can hold it.
+// would have as a member of a bundle. It returns "" when no bundle can hold the item.
 func (r Ref) MemberPath(ext string) string {
 	parts := strings.SplitN(string(r.ID), "/", 3)
 	if len(parts) == 1 {
@@ -114,7 +114,7 @@ func (r Ref) MemberPath(ext string) string {
 }
 
 // MemberFolder returns the slash path below .ai of the folder that would hold the item as a
-// member of a bundle, or "" when no bundle can hold it.
+// member of a bundle. It returns "" when no bundle can hold the item.
 func (r Ref) MemberFolder() string {
 	parts := strings.SplitN(string(r.ID), "/", 3)
 	switch {

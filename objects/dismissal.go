@@ -118,8 +118,8 @@ type BadLine struct {
 }
 
 // ParseDismissals reads the lines of a kind in a text, each once. A line that breaks the
-// format has no effect on the others. In .ai/denied-keys every line that is not empty must be
-// a dismissal; in .ai/allowed_signers only lines with the prefix are read.
+// format has no effect, and the others are still read. In .ai/denied-keys every line that is
+// not empty must be a dismissal; in .ai/allowed_signers only lines with the prefix are read.
 func ParseDismissals(kind DismissalKind, raw []byte) (all []Dismissal, bad []BadLine) {
 	seen, n := map[string]bool{}, 0
 	for line := range strings.Lines(string(raw)) {

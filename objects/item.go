@@ -57,8 +57,8 @@ func (it *Item) WithoutBytes() *Item {
 	return &n
 }
 
-// Executable reports whether the body begins with "#!". rye never looks at the
-// mode bits of the file.
+// Executable reports whether the body begins with "#!". It does not depend on the mode
+// bits of the file, which not every disk keeps.
 func (it *Item) Executable() bool {
 	return len(it.Body) > 2 && it.Body[0] == '#' && it.Body[1] == '!'
 }
@@ -164,8 +164,8 @@ type Action struct {
 type Problem struct {
 	Line, Column int    // 1-based; 0 when unknown
 	Field        string // "" when the problem is not about one field
-	Rule         string // what was expected
-	Mend         string // what to write instead
+	Rule         string // the broken rule
+	Mend         string // the text to write instead
 }
 
 // String places the problem and says it in one line: "3:5: version: want ...".

@@ -108,7 +108,7 @@ func limitsOf(fields map[string]any) (l Limits, wrong string) {
 	return l, ""
 }
 
-// wholeOf reads a whole number from 1 to max, which may stand in quotes.
+// wholeOf reads a whole number from 1 to max, which may be in quotes.
 func wholeOf(v any, max int64) (int64, bool) {
 	switch v := v.(type) {
 	case int:

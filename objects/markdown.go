@@ -91,7 +91,8 @@ func (p *parser) readFrontMatter(m *Meta) (done bool, err error) {
 }
 
 // readMarkdown reads front matter or, without it, the first yaml fence. The prose is
-// the text after it, or before a fence that ends the file.
+// the text after it, or before a fence that ends the file. Without both, all of the
+// file is prose.
 func (p *parser) readMarkdown(m *Meta) error {
 	if done, err := p.readFrontMatter(m); done || err != nil {
 		return err

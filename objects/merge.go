@@ -34,8 +34,8 @@ func mergeValue(base, over any) any {
 	return cloneValue(over)
 }
 
-// mergeByID merges two lists by the ids of their entries. It returns nil when an entry of
-// either list has no unique id.
+// mergeByID merges two lists by the ids of their entries. It returns nil when either list is
+// empty, or has an entry without a unique id.
 func mergeByID(base, over []any) []any {
 	at, inOver := idsOf(base), idsOf(over)
 	if at == nil || inOver == nil {

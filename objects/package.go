@@ -11,9 +11,9 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// Bounds for a published package. They are narrower than the bounds for a bundle: a project
-// that adds a package keeps all its files, for every version in a lock, and rye reads all
-// of them before a tool of the package runs.
+// Bounds for a published package. They are narrower than the bounds for a bundle. A project
+// that adds a package keeps all its files, for every version in a lock, and rye reads all of
+// them before a tool of the package runs.
 const (
 	MaxPackageFiles = 4096
 	MaxPackageFile  = 16 << 20 // bytes
@@ -100,9 +100,8 @@ func ParsePublished(p string, raw []byte) (*Item, error) {
 	return m.Item(), nil
 }
 
-// CheckPackage refuses a manifest that cannot be published: one in a directory where no
-// package can be, one without files or over a bound, or one that lists another manifest. Two
-// manifests would then cover the same files.
+// CheckPackage refuses a manifest that cannot be published. It must be for a package, have
+// files within the bounds, and list no other manifest, which would cover the same files.
 func (m *Manifest) CheckPackage() error {
 	if m.Ref().PackageDir() == "" {
 		return fault.New(fault.Usage, "bundle %s: only a package is published, in a directory of its own below bundles/<namespace>/", m.ID).
@@ -244,8 +243,9 @@ func joinRanges(a, b string) (string, bool) {
 // maxDepText bounds the text of a range in deps, as a catalogue does.
 const maxDepText = 100
 
-// checkDeps checks deps like depsOf. It also refuses a range that could be written in more than
-// one way in the manifest, and a dependency of the package on itself.
+// checkDeps refuses too many deps, an entry that is not a published item with a range, and the
+// package itself. It also refuses a range that could be written in more than one way in the
+// manifest. Unlike depsOf it accepts items in the namespace "local".
 func (m *Manifest) checkDeps() error {
 	if len(m.Deps) > MaxDeps {
 		return fault.New(fault.Limit, "%s: deps name %d items, at most %d", ManifestName, len(m.Deps), MaxDeps)

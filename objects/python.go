@@ -229,9 +229,9 @@ func (s *pyScanner) peek(n int) byte {
 	return 0
 }
 
-// assignment reads "name =" or "name: type =" at the beginning of a line, if the name
-// fills a field or looks as if it did, and stops after the "=". Otherwise ok is false,
-// and the scanner stops anywhere in the line.
+// assignment reads "name =" or "name: type =" at the beginning of a line, and stops
+// after the "=". The name must fill a field, or look as if it did. Otherwise ok is
+// false, and the scanner stops anywhere in the line.
 func (s *pyScanner) assignment() (name, field string, ok bool) {
 	start := s.i
 	for isWord(s.peek(0)) {

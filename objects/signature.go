@@ -73,9 +73,9 @@ func parseSignature(line string) (s Signature, why string) {
 // SignedMessage returns the bytes that the key signs: the DSSE pre-authentication
 // encoding of a canonical JSON object (RFC 8785). Therefore a line cannot be moved to
 // another kind, id, file type, version, time or key. In the namespace "local", whose
-// names have no owner, it cannot be moved to another project either: there project is
-// the project's genesis id ("" in user space), and elsewhere it is not part of the
-// message. ext is Ext of the file's path; it decides which runtime executes the file.
+// names have no owner, it cannot be moved to another project either. There project is
+// the project's genesis id ("" in user space); elsewhere it is not part of the message.
+// ext is Ext of the file's path; it decides which program executes the file.
 // s.Sig is not part of the message.
 func SignedMessage(ref Ref, ext, version, project string, s Signature) []byte {
 	return PAE(PayloadType, signedObject(ref, &ext, version, project, s))
@@ -325,9 +325,8 @@ func secondLine(path string, raw []byte, off int) error {
 // span is a line: from its first byte up to the LF or CR that ends it, or the end.
 type span struct{ start, end int }
 
-// openers may precede the word in a signature line, in any file type. They include
-// the comment syntax of all languages, so that a body cannot hide a line that another
-// program would read as a signature line.
+// openers may precede the word in a signature line, in every file type. A body therefore
+// cannot hide a line that another program would read as a signature line.
 var openers = []string{"<!--", "//", "/*", "--", "#", ";", "%"}
 
 // lookalikes is signedLines without the examples in Markdown, which are lines in a closed

@@ -108,8 +108,8 @@ type TakenFault struct {
 }
 
 // ParseTakenFile reads a file of such lines, each ended by a line feed. It removes
-// duplicates, because git merges the file as a union. A malformed line has no effect on the
-// others.
+// duplicates, because git merges the file as a union. A malformed line has no effect, and the
+// others are still read.
 func ParseTakenFile(raw []byte) (all []Taken, faults []TakenFault) {
 	seen := map[string]bool{}
 	n := 0

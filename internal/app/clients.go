@@ -34,8 +34,8 @@ func (a *App) Clients() *files.Host {
 }
 
 // startedAs returns the path by which other programs of this user start this one. That is the
-// path where a shell finds it, which stays the same after an update. It must lead to this
-// program, only the user may be able to change it, and it must not be in the project, where a
+// path where a shell finds it, which stays the same after an update. The path must lead to this
+// program, and only the user may be able to change it. It must not be in the project, where a
 // tool could replace the program. Otherwise startedAs returns the path of the executable.
 func (a *App) startedAs() string {
 	self, err := os.Executable()

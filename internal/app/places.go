@@ -54,8 +54,8 @@ func enclosing(project, user, home string) (all []string) {
 // FindProject returns the nearest directory at or above dir that has a .ai/rye.yaml, or "".
 // It stops below the home directory and at the border of a file system, because other
 // people may control the directories above. Home and the user space are never a project, so
-// that the user's own items never count as a project's. If the search stops before the top,
-// ended is the reason.
+// that rye never treats the user's own items as a project's. If the search stops before the
+// top, ended is the reason.
 func FindProject(dir, user, home string) (project, ended string) {
 	for {
 		here, err := os.Stat(dir)

@@ -22,7 +22,7 @@ type invocation struct {
 	typed []string // the command line as typed
 }
 
-// arrange puts a command line in the order that urfave/cli needs: that package reads
+// arrange puts a command line in the order that urfave/cli needs. That package reads
 // flags only up to the first argument, and would silently treat the rest as arguments.
 // Flags may be anywhere before "--"; the kind of a flag decides whether it has a value.
 // arrange refuses an unknown flag, with a suggestion. It sets global flags at once.

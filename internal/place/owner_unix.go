@@ -18,9 +18,9 @@ import (
 )
 
 // Owned returns nil when only this user and root can change the file at path, or make one
-// there: path and every directory above it belong to one of the two, and other users may
-// not write there, except in a sticky directory such as /tmp. Files that decide about trust
-// must be in such a place. Otherwise the error is fault.Auth, with the reason.
+// there. Path and every directory above it must belong to one of the two. Other users must not
+// be able to write there, except in a sticky directory such as /tmp. Files that decide about
+// trust must be in such a place. Otherwise the error is fault.Auth, with the reason.
 func Owned(path string) error { return (*Look)(nil).Owned(path) }
 
 // Owned is the function Owned with the cache.
@@ -117,8 +117,8 @@ var behalf atomic.Int64
 func ActFor(uid int) { behalf.Store(int64(uid) + 1) }
 
 // IsUser reports whether a user is the one that runs this process, by git's rule for
-// repositories. Another user's process does not treat root's repositories as its own. A
-// process of root also treats those of the ActFor user as its own.
+// repositories. For a process of root, that is also the user of ActFor. For any other process
+// root is not its user.
 func IsUser(uid int) bool {
 	me := os.Geteuid()
 	return uid == me || me == 0 && behalf.Load() == int64(uid)+1

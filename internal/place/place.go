@@ -14,7 +14,7 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// File replaces the file at path, or makes it, durably and as a whole: it writes a
+// File replaces the file at path, or makes it, durably and as a whole. It writes a
 // temporary file in the same directory, syncs it, renames it, and syncs the directory.
 // It makes missing directories, with 0700 when mode keeps other users out and
 // otherwise with 0755.

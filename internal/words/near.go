@@ -1,8 +1,8 @@
 package words
 
 // Near returns the number of typos between two words: missing, extra, wrong and swapped
-// letters. ok is false when the words differ too much to be a typo: by more than one letter in
-// four, plus one, or by more than two, or when a has fewer than three letters.
+// letters. ok is false when there are too many: more than two, or more than one in four letters,
+// plus one. It is also false when a has fewer than three letters.
 func Near(a, b string) (mistakes int, ok bool) {
 	most := min(2, max(len(a), len(b))/4+1)
 	if len(a) > maxNear || len(b) > maxNear || len(a)-len(b) > most || len(b)-len(a) > most || len(a) < 3 {

@@ -79,7 +79,7 @@ func Escaped(r rune) string {
 }
 
 // Fold breaks a line at this number of columns, so that all of it is visible. Each part after
-// the first begins with a mark, which text from outside cannot put there.
+// the first begins with a mark that no text should have there.
 func Fold(l string, columns int) (parts []string) {
 	width, from := 0, 0
 	for i, r := range l {

@@ -215,8 +215,8 @@ func packable(rel string, data []byte) error {
 	return objects.CheckPath(rel)
 }
 
-// mainly turns a foreign name into one for rye: lower case, with a hyphen for every character
-// except letters, digits and _, and with no hyphen at the ends.
+// mainly turns a foreign name into one for rye, in lower case. Every character except letters,
+// digits and _ becomes a hyphen, but not at the ends.
 func mainly(name string) string {
 	var b strings.Builder
 	for _, c := range strings.ToLower(name) {

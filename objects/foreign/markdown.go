@@ -102,7 +102,7 @@ func firstWords(body string) string {
 	return ""
 }
 
-// lost returns those named fields that the front matter has. rye has no counterpart to them.
+// lost returns the named fields that exist in the front matter. rye has no counterpart to them.
 func (m matter) lost(names ...string) []string {
 	var all []string
 	for _, n := range names {

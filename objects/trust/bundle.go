@@ -71,7 +71,7 @@ func signedRelease(m *objects.Manifest, k PublicKey) bool {
 
 // OpenBundle verifies the manifest of any other bundle, as Verify does for an item
 // with the bundle's id, and opens it. Its files are trusted only as far as the key
-// that signed the manifest: an item of another namespace is refused, unless that key
+// that signed the manifest. An item of another namespace is refused, unless that key
 // is trusted for it too.
 func OpenBundle(manifest []byte, files fs.FS, in Scope, st *Store) (Bundle, error) {
 	m, err := objects.ParseManifest(manifest)

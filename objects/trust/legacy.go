@@ -25,8 +25,9 @@ func (e *examination) legacyAllowed() error {
 }
 
 // promptCovered reports whether the line covers the whole prompt and all permissions of
-// a model: the <directive> element in its fence, no text below it, and no front matter
-// that could replace it. Text above the fence is for people and is allowed.
+// a model. The file must have the <directive> element in its fence, no text below it,
+// and no front matter that could replace it. Text above the fence is for people and is
+// allowed.
 func promptCovered(it *objects.Item) bool {
 	before, after, found := bytes.Cut(it.Body, it.Legacy.Payload)
 	if !found || len(it.Legacy.Payload) == 0 || bytes.HasPrefix(it.Body, []byte("---")) {

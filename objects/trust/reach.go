@@ -182,8 +182,9 @@ func (s *Store) speaksFor(fp objects.Fingerprint, ns string, in Scope) bool {
 	return slices.ContainsFunc(s.pins, func(p Pin) bool { return p.Key == k && slices.Contains(p.Namespaces, ns) })
 }
 
-// Elsewhere is a content in use, and a revocation of the same bytes that does not apply to it:
-// it is for another namespace, or from a registry that does not decide about the item.
+// Elsewhere is a content in use, and a revocation of the same bytes that does not apply to it.
+// The revocation is for another namespace, or from a registry that does not decide about the
+// item.
 type Elsewhere struct {
 	Use
 	Revocation

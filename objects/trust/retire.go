@@ -11,8 +11,8 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// A retired key stays trusted for the exact bytes that it had signed when it was
-// retired, and for nothing else, because a signer can write any date. A list beside
+// A retired key stays trusted only for the exact bytes that it had signed when it was
+// retired. The date of a signature proves nothing: a signer can write any. A list beside
 // the trust store holds the digests of these files, and the trust store holds the
 // list's digest. The record of a space is no substitute: a thief of the key can write
 // there, too.

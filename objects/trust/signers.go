@@ -21,8 +21,8 @@ const (
 // signersOption is in every line, so that ssh-keygen and git can use the file.
 const signersOption = `namespaces="git"`
 
-// removalBegins is the prefix of a line that removes a signer. Such a line is kept unchanged;
-// a malformed one has no effect on the others.
+// removalBegins is the prefix of a line that removes a signer. Such a line is kept unchanged.
+// A malformed one has no effect, and the rest of the file is still valid.
 const removalBegins = "# rye:removed:"
 
 // Signers holds the declarations in .ai/allowed_signers: keys, and the namespaces that each

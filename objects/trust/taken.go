@@ -78,10 +78,10 @@ func (t *Taken) Sum() (sum objects.Digest, err error) {
 	return sum, nil
 }
 
-// Denies returns an error (Revoked) when a line takes a verified item back: the line has its
-// ref and its digest, and a valid signature by a key that may do so (MayTakeBack). It also
-// returns an error (Revoked) for a denied key, and another error when the kept lines cannot be
-// read.
+// Denies returns an error (Revoked) when a line takes a verified item back. The line must have
+// the item's ref and digest, and a valid signature by a key that may do so (MayTakeBack). Denies
+// also returns an error (Revoked) for a denied key, and another error when the kept lines cannot
+// be read.
 func (t *Taken) Denies(v Verified, st *Store) error {
 	if t == nil || v.IsZero() {
 		return nil

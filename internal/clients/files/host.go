@@ -99,8 +99,8 @@ func state(h *Host, f file) State {
 	return s
 }
 
-// stale returns why a server is not the running rye, or which directory it serves in vain; ""
-// for a current entry.
+// stale returns why an entry is out of date: it starts another rye, or it serves a directory
+// that is no longer a project. It returns "" for a current entry.
 func stale(h *Host, scope clients.Scope, s clients.Server) string {
 	switch {
 	case !filepath.IsAbs(s.Command) && s.Command != "rye" && s.Command != "rye.exe":
@@ -128,8 +128,8 @@ func sameFile(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(ai, bi)
 }
 
-// found reports whether the client seems to be on this machine: its program exists, or its
-// file, or the directory of that file. The home directory and the root do not count.
+// found reports whether the client seems to be on this machine: its program, its file or the
+// directory of its file exists. The home directory and the root are no such directory.
 func (f file) found(h *Host) bool {
 	if f.client.Program != "" && h.Lookup(f.client.Program) != "" {
 		return true

@@ -153,8 +153,8 @@ func caged(b *bench, _ int) (side, side, error) {
 	return ours, inside(func() error { return b.command(b.dir, append(bwrap, args...)...).Run() }), nil
 }
 
-// shares prints the parts of the time to execute the tool: medians of the times that rye
-// reports, and of the rest, which is the start and the end of the process.
+// shares prints the parts of the time to execute the tool, as medians. rye reports most of
+// them; the rest is the start and the end of the process.
 func (b *bench) shares(runs int) error {
 	dir, err := b.project(100)
 	if err != nil {

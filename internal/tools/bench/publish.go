@@ -146,8 +146,8 @@ func crowd(b *bench, _ int) (side, side, error) {
 	return ours, theirs, err
 }
 
-// together returns a side that changes a file for each writer in dir, runs all writers
-// at once, and checks that the repository then has the content of the files.
+// together returns a side that changes a file for each writer in dir and runs all
+// writers at once. It checks that the repository then has the content of the files.
 func (b *bench) together(dir, repo string, writer func(name string) side) side {
 	round := 0
 	return func() (cost, error) {

@@ -152,9 +152,9 @@ func startToRequest(b *bench, _ int) (side, side, error) {
 }
 
 // between measures a turn without a call, from the last byte of an answer to the first of the next
-// request, including its records, its payment and the rendering. The peer appends the same bytes
-// to a file as a turn to the journal and the ledger, and waits for the disk as often: for the
-// outcome, the bill, the end of the turn, and the next intent.
+// request. That includes its records, its payment and the rendering. The peer appends to a file
+// the bytes that a turn appends to the journal and the ledger. It waits for the disk as often: for
+// the outcome, the bill, the end of the turn, and the next intent.
 func between(prompt int) func(*bench, int) (side, side, error) {
 	return func(b *bench, _ int) (side, side, error) {
 		d, err := b.newDesk(fmt.Sprint("between", prompt), prompt)
