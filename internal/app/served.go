@@ -47,7 +47,7 @@ func (s *Served) look() {
 }
 
 // At returns the project that a call means by a path; path "" is the server's own. over are
-// further projects whose policies apply: the ones around it, and the server's own. The project
+// further projects whose policies apply: the server's own, and the ones around both. The project
 // is "" if the server's own is not made yet. A path to any other project, or to none, is
 // fault.Denied.
 func (s *Served) At(path string) (project string, over []string, err error) {

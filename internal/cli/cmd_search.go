@@ -40,7 +40,7 @@ func searchCommand() *spec {
 		min: 1, max: many,
 		heavy: func(args []string) bool {
 			if q.Space == rye.SpaceRegistry || only != "" {
-				return false // without fetched catalogues the engine is not needed
+				return false // perhaps no catalogue was fetched, and then the engine is not needed
 			}
 			return q.Kind == rye.KindThread || strings.HasPrefix(q.Scope, rye.KindThread) || strings.Trim(strings.Join(args, ""), " *") != ""
 		},
