@@ -237,11 +237,8 @@ func joinRanges(a, b string) (string, bool) {
 	}
 	both := a + " " + b
 	_, err := ParseRange(both)
-	return both, err == nil && len(both) <= maxDepText
+	return both, err == nil && len(both) <= maxDepRange
 }
-
-// maxDepText bounds the text of a range in deps, as a catalogue does.
-const maxDepText = 100
 
 // checkDeps refuses too many deps, an entry that is not a published item with a range, and the
 // package itself. It also refuses a range that could be written in more than one way in the
@@ -255,7 +252,7 @@ func (m *Manifest) checkDeps() error {
 		if err == nil {
 			_, err = ParseRange(rng)
 		}
-		if err != nil || ref.Published() != name || ref == m.Ref() || len(rng) > maxDepText || strings.Trim(rng, rangeCharacters) != "" {
+		if err != nil || ref.Published() != name || ref == m.Ref() || len(rng) > maxDepRange || strings.Trim(rng, rangeCharacters) != "" {
 			return malformed(ManifestName, 0, 0, "deps: %q: %q: want a published item and a range", words.Brief(name), words.Brief(rng))
 		}
 	}

@@ -232,6 +232,10 @@ func Find(path string, digest objects.Digest) ([]Version, error) {
 	if found := findHeld(path, digest); len(found) > 0 {
 		return found, nil
 	}
+	return findStored(path, digest)
+}
+
+func findStored(path string, digest objects.Digest) ([]Version, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -255,25 +259,34 @@ func Find(path string, digest objects.Digest) ([]Version, error) {
 // is faster than finding each digest.
 const wholeList = 512
 
-// Among returns the versions of a list that have one of the digests. A missing list is empty.
+// Among returns the versions of a list that have one of the digests, held ones included. A missing
+// list is empty.
 func Among(path string, digests map[objects.Digest]bool) (found []Version, err error) {
 	st, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
 		return nil, fault.New(fault.Failed, "read the revoked versions: %w", err)
-	}
-	if st.Size() <= wholeList*int64(len(digests)) {
-		found, err = All(path)
-		return slices.DeleteFunc(found, func(v Version) bool { return !digests[v.Digest] }), err
-	}
-	for d := range digests {
-		of, err := Find(path, d)
-		if err != nil {
+	case st.Size() <= wholeList*int64(len(digests)):
+		if found, err = All(path); err != nil {
 			return nil, err
 		}
-		found = append(found, of...)
+		found = slices.DeleteFunc(found, func(v Version) bool { return !digests[v.Digest] })
+	default:
+		for d := range digests {
+			of, err := findStored(path, d)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, of...)
+		}
+	}
+	for d := range digests {
+		for _, v := range findHeld(path, d) {
+			if !slices.Contains(found, v) {
+				found = append(found, v)
+			}
+		}
 	}
 	return found, nil
 }

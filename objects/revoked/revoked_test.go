@@ -111,6 +111,23 @@ func TestAmong(t *testing.T) {
 	}
 }
 
+// TestAmongHeld: a version whose list could not be written is among the others, whether there is a
+// list or not, and once where it is in the list as well.
+func TestAmongHeld(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "list")
+	digests := map[objects.Digest]bool{version(1, 1).Digest: true, version(2, 1).Digest: true}
+	Hold(path, []Version{version(1, 1), version(3, 1)})
+	if found, err := Among(path, digests); err != nil || len(found) != 1 || found[0] != version(1, 1) {
+		t.Errorf("without a list: %v, %v", found, err)
+	}
+	if err := Add(path, []Version{version(1, 1), version(2, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := Among(path, digests); err != nil || len(found) != 2 {
+		t.Errorf("with a list: %v, %v", found, err)
+	}
+}
+
 func TestDamagedList(t *testing.T) {
 	good := version(1, 1).Line() + "\n"
 	for name, text := range map[string]string{
