@@ -5,10 +5,10 @@
 //
 // # What rye is
 //
-// Agents run on instructions, scripts and know-how. rye keeps them in one .ai directory
-// as three kinds of items: directives (workflows that a model follows), tools (what is
-// executed) and knowledge (what it should know); config items drive rye itself. An item
-// is a file. Its kind, its path and so its id are a Ref, such as tool:acme/hello.
+// Agents run on instructions, scripts and know-how. rye keeps them in one .ai directory as
+// three kinds of items: directives (workflows that a model follows), tools (programs and
+// requests) and knowledge (facts for the model); config items drive rye itself. An item is
+// a file. Its kind, its path and so its id are a Ref, such as tool:acme/hello.
 //
 // Every item is signed with an Ed25519 key, in a line of the file itself. Nothing that is
 // unsigned, altered or signed by a key that does not count for this id in this place is
@@ -42,12 +42,12 @@
 // # Reading a request or a report
 //
 // A field of a request says what its zero value means; one that says nothing has to be
-// set, or is false for no. With DryRun a verb changes nothing and says what it would do;
-// it reads, asks the network, and refuses as it would otherwise.
+// set, or is false for no. With DryRun a verb changes nothing and reports the changes that
+// it would make; it reads, asks the network, and refuses as it would otherwise.
 //
 // Reports belong to the caller. They have JSON names: the command line prints them with
 // --json as they are, and docs/cli names every field. Where nothing else is said, a verb
-// that returns an error returns a nil report; some return what was done until then, and
+// that returns an error returns a nil report; some return the work done until then, and
 // say so. A slice may be nil where it is empty. In reports
 //
 //   - times are RFC 3339, in UTC, with seconds;

@@ -1,12 +1,3 @@
-// Package chain works out exactly what would run. A tool names its executor, that
-// one another, until a primitive; the Plan of such a chain says which verified
-// bytes are needed, which parameters are accepted, and which one call the
-// primitive gets. Planning reads nothing but its arguments: finding items and
-// running them are done by others, before and after.
-//
-// The package also keeps the lock (docs/format/lock.md): what a plan consisted of
-// when somebody agreed to it. docs/format/runtime.md says what the items of a
-// chain may declare.
 package chain
 
 import (

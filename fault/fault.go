@@ -1,5 +1,5 @@
-// Package fault says what went wrong in words that a person and a program can
-// act on: a code from a closed list, the message, and a hint that mends it.
+// Package fault says what went wrong: a code from a closed list, a message, and a hint
+// with the remedy. A person and a program can act on it.
 //
 // Every error that reaches a face of rye (command line, MCP, Go API) carries a
 // Code. The code decides the exit status and is the "code" field of JSON and

@@ -1,22 +1,3 @@
-// Package objects holds the vocabulary of rye: what an item is, how it is named,
-// and how its text form is read. It decides nothing and touches nothing outside
-// its arguments.
-//
-// An item is a file with one signature line, here of a shell tool (wrapped; it is
-// one line of 230 bytes behind "# "):
-//
-//	#!/bin/sh
-//	# rye:signed:v2:2026-01-31T12:00:00Z:<64 hex digits, SHA-256 of the body>:
-//	    <86 of base64url, Ed25519>:<43 of base64url, SHA-256 of the key>
-//	# version: 1.0.0
-//	# executor_id: rye/core/runtimes/bash_runtime
-//	# description: Greets.
-//	echo hello
-//
-// The body is every byte but that line. Split takes the two apart, WithSignature
-// puts them together, SignedMessage says what the key signs, Parse reads what the
-// item says about itself, and Validate what is wrong with that. The formats are
-// normative in docs/format: signature.md, item.md, bundle.md.
 package objects
 
 import (

@@ -36,8 +36,8 @@ type scale struct {
 }
 
 // TestScale makes a registry of many namespaces with 500 items each and says what a reader,
-// a publisher and a host have to carry: the figures behind "about 2,000 namespaces in one
-// repository" in docs/rationale.md. RYE_SOAK says how many thousand namespaces; 1 by default
+// a publisher and a host have to carry: the figures behind "some 2,000
+// namespaces" in the package comment. RYE_SOAK says how many thousand namespaces; 1 by default
 // there. Without it a small one shows that the simulation is of the real format.
 func TestScale(t *testing.T) {
 	namespaces, items := 12, 20

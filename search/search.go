@@ -1,13 +1,3 @@
-// Package search finds items: it parses a query, says which words of an item are searched, and
-// ranks what was found. It reads nothing; callers hand it sources of terms (an index, or Mem) and
-// the texts of the few items that have to be looked at.
-//
-//	Parse     a query, in RYE OS's language
-//	Analyzer  the terms of an item, by which it is found
-//	Source    the terms of many: an index, or Mem
-//	Rank      which items a query means, best first, and why
-//
-// docs/format/search.md says what is found and in which order.
 package search
 
 // Doc is the searchable part of one item.

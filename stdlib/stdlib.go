@@ -1,17 +1,3 @@
-// Package stdlib is the system space: the items that every installation of rye
-// has, compiled into the program.
-//
-// The files below system/ are ordinary items in the layout of an .ai directory.
-// Nothing here is believed because it is compiled in: readers hand Files,
-// Manifest and Releases to trust.VerifyBundle and use what that returns, just as
-// for items that came over a network.
-//
-// The manifest (docs/format/bundle.md) names every file with its size and
-// SHA-256 and is signed by a key that lived for the length of one
-// `make stdlib-sign`. The public half of that key, and the manifest's digest,
-// are the last line of the file releases; the private half was never written
-// down. So nobody, the authors included, can sign another file for the manifest
-// of a release.
 package stdlib
 
 import (

@@ -1,11 +1,3 @@
-// Package store keeps git repositories: objects, packs and refs. It knows no items.
-//
-// Everything on disk is plain git, readable by git and by go-git. The paths that
-// are hot or dangerous are this package's own code: reading one object, writing
-// durably, moving refs, and taking in packs from outside. docs/format/store.md
-// describes the files; docs/rationale.md says why they are so.
-//
-// Reading never writes: Open and every method of Reader work on a read-only disk.
 package store
 
 import (

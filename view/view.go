@@ -1,6 +1,3 @@
-// Package view puts results into the words that a model needs: hits with what they take,
-// hints as calls, the beginning and the end of what is large. MCP clients and the models of
-// threads read the same.
 package view
 
 import (

@@ -1,15 +1,3 @@
-// Package workspace is the door to everything that rye does: a Workspace is one project,
-// or none, opened for work, and its methods are the verbs. The command line, the MCP
-// server and programs that embed rye call them and nothing below.
-//
-// Each verb takes a context, a rye.Caller and one request of package rye, and returns one
-// report. The caller must hold the capability rye.<verb>; searching, loading, executing
-// and signing ask for one that names the item. When the context is cancelled a verb
-// stops, ends what it started, and leaves nothing half done. Errors carry a code and often
-// a remedy: see package fault.
-//
-// Verbs that belong together are grouped: w.Keys(), w.Trust(), w.Bundles(), w.Locks(),
-// w.Policy(), w.Registry(), w.History() and w.Upkeep().
 package workspace
 
 import (

@@ -1,23 +1,23 @@
-// Package journal is what a thread did, durable and in order: its records, the lease that
-// says who writes them, and the inbox by which others reach it. docs/format/transcript.md
-// is normative.
+// Package journal keeps what a thread did, durable and in order: its records, the lease
+// that names their writer, and the inbox by which others reach it.
+// docs/format/transcript.md is normative.
 //
 // A thread has a directory, which has its id for a name and belongs to its user alone:
 //
 //	journal.jsonl       critical records, each bound to the one before it by SHA-256
-//	journal.bad-<n>     what was cut off the end of it
+//	journal.bad-<n>     bytes that were cut off its end
 //	live.jsonl          droppable records: parts of a text as they come
 //	lease               locked by the process that runs the thread, for as long as it lives
 //	inbox/<ulid>.json   messages that wait
-//	artifacts/<sha256>  what is too large for a record
+//	artifacts/<sha256>  values that are too large for a record
 //
 // A record is one line, written at once (broken here for the page):
 //
 //	{"seq":12,"timestamp":"2026-11-22T10:00:00.123456Z","thread_id":"01kdyak348041061050r3gg28a",
 //	"turn":3,"event_type":"warning","payload":{"text":"…"},"sum":"<64 hex digits>"}
 //
-// Only who holds the lease opens a journal for writing: Open takes the Lease. Read and Follow
-// take none, and change nothing.
+// Only the holder of the lease opens a journal for writing: Open takes the Lease. Read and
+// Follow take none, and change nothing.
 package journal
 
 import (

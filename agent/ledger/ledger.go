@@ -1,18 +1,18 @@
-// Package ledger keeps what threads may spend, and what they spent: one SQLite file per
-// user, shared by every process of the user, with no process of its own.
+// Package ledger keeps what threads may spend and what they spent. It is one SQLite file
+// per user, shared by every process of the user, with no process of its own.
 //
 // Nodes form a tree: user, month, project, thread, threads of threads. Before a call of a
 // model its worst case is held under a key; the hold must fit the thread and every node
-// above it. Afterwards the key is settled with what the call cost, or released. What is held
-// and what is spent counts at every node above, in one transaction, so that no moment shows
+// above it. Afterwards the key is settled with the cost of the call, or released. Held and
+// spent amounts count at every node above, in one transaction, so that no moment shows
 // money that is nowhere or twice.
 //
 //	err := l.Hold(ctx, thread, thread+"/7/1", ledger.Amount{Money: 250_000, Tokens: 9_000}, epoch)
 //	…the call…
 //	over, err := l.Settle(ctx, thread+"/7/1", ledger.Bill{Amount: ledger.Amount{Money: 31_337, Tokens: 4_212}})
 //
-// Nothing is clamped. Who is billed more than was held is recorded as overdrawn, up to the
-// user; a call of which nobody knows the cost is uncertain, and counts as spent.
+// Nothing is clamped. A bill above the hold is recorded as overdrawn, up to the user; a
+// call with an unknown cost is uncertain, and counts as spent.
 //
 // docs/format/ledger.md describes the file, and has the SQL that a person can ask it with.
 package ledger

@@ -1,26 +1,3 @@
-// Package loop runs the loop of a thread, a Starlark program, and replays what it was told.
-//
-// A loop decides how a thread works: what the model is shown, what happens to its answer,
-// when it is over. It has two functions and nothing of the world but a host:
-//
-//	def init(ctx):
-//	    return {"turn": 0}
-//
-//	def turn(host, state):
-//	    answer = host.model(host.prompt()["id"])
-//	    if answer["error"]:
-//	        return state, next.fail("model_failed", answer["error"]["message"])
-//	    if answer["calls"]:
-//	        host.calls([c["id"] for c in answer["calls"]])
-//	        return {"turn": state["turn"] + 1}, next.again()
-//	    return state, next.done(answer["text"])
-//
-// The host is Go and keeps the law: limits, capabilities, money, approval. What the law stops
-// ends the program at once, and Starlark has nothing to catch it with. What merely fails comes
-// back as a value. Everything that the host said is recorded before the program sees it, so
-// that a turn which was interrupted runs again to the same point: see Program.Turn.
-//
-// docs/format/loop.md is normative: the language, the host's functions, the bounds.
 package loop
 
 import (

@@ -1,12 +1,3 @@
-// Package provider speaks with a model behind an HTTP address: it makes the request, reads
-// the answer as it comes, counts what was used and what that costs, and says what kind of
-// failure a failure was.
-//
-// What a provider is like (its address, its models and prices, its words for errors) is
-// data: a signed item, docs/format/provider.md. What is code are two encoders and two
-// decoders, for the two formats that nearly every service speaks. The package decides
-// nothing about money or retries: it says what a call may cost at most (Worst), what it cost
-// (Response.Cost) and how long to wait (Wait), and does one attempt at a time (Do).
 package provider
 
 import (

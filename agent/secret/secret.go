@@ -1,5 +1,6 @@
-// Package secret reads a file of secrets that is encrypted with age, so that keys of models
-// need not lie in the environment of a shell. Other programs make and edit the file:
+// Package secret reads a file of secrets that is encrypted with age, so that keys of
+// models need not lie in the environment of a shell. Other programs make and edit the
+// file:
 //
 //	age-keygen -o identity.txt
 //	age -R <(age-keygen -y identity.txt) -o secrets.age secrets.txt

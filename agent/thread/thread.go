@@ -1,14 +1,14 @@
-// Package thread is one agent thread: a directive at work. It starts threads, runs one in a
-// process of its own, and tells others what a thread did and does.
+// Package thread is one agent thread: a directive at work. It starts threads, runs one in
+// a process of its own, and shows others what a thread did and does.
 //
-// The package is the law around a loop that is data: limits, capabilities, the order in which
-// things become durable, and money. A thread acts through the four verbs of the vocabulary, as
-// a caller that holds exactly what its token says; so each of its acts passes the gates that
-// everybody's do.
+// The package is the law around a loop that is data: limits, capabilities, the order in
+// which things become durable, and money. A thread acts through the four verbs of the
+// vocabulary, as a caller that holds exactly what its token says; so each of its acts
+// passes the gates of every other caller.
 //
 //	Service   starts threads, lists, follows, stops and resumes them; any process
 //	process   runs one thread; the process that holds its lease
-//	history   what a journal says that a thread did, and what of it is open
+//	history   one reading of a journal: what the thread did, and its open ends
 //	step      one question to a model, or the calls of one answer, done once
 //
 // docs/format/thread.md, transcript.md and loop.md are normative.

@@ -1,11 +1,19 @@
-// Package transcript is what the threads of a project said and did, as a search sees it: turn by
-// turn, out of their journals and nothing else.
+// Package transcript is the searchable text of a project's threads, turn by turn, made
+// from their journals and nothing else.
 //
-//	Open      looks at every journal, and reads of each what was added since
-//	Shelf     all turns: their words for an index, their texts for who looks closer
+//	Open      looks at every journal, and reads the part that was added since
+//	Shelf     all turns: their words for an index, their texts for a closer look
 //	table     where the turns of each journal lie; kept in the cache, and made anew from journals
 //
-// docs/format/search.md says what is found.
+// docs/format/search.md has the rules of the search.
+//
+// # Reasons
+//
+// The table of turns trusts size and time of a journal, as git's index does of files, and
+// only to leave a journal unopened: each shown turn is read and verified from the sum
+// before it. Directive, status and id are no words of a turn: a status changes while its
+// turns do not, and a directive's name would find all of them. A query that names such a
+// field gets a source with them put in (fields.go).
 package transcript
 
 import (

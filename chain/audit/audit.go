@@ -1,9 +1,9 @@
-// Package audit says what in a text deserves a look before anybody follows or runs it:
-// hidden characters, commands that download and run, launches of whatever is newest,
-// secrets. What a command does is judged by chain/command. It is pure, reads as a stream,
-// takes time in proportion to the text, and skips nothing for its size.
+// Package audit finds what in a text deserves a look before anyone follows or runs it:
+// hidden characters, commands that download and run, launches of the newest version,
+// secrets. Package command judges commands. It is pure, reads as a stream, takes time in
+// proportion to the text, and skips nothing for its size.
 //
-// It is a reader's help and no boundary: what it does not find may be bad all the same.
+// It is a reader's help and no boundary: a text without findings may be bad all the same.
 package audit
 
 import (

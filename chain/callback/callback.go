@@ -1,5 +1,5 @@
-// Package callback is what a tool that runs and the rye that runs it say to each other over a
-// connection: one line of JSON each way for each call. docs/format/callback.md is normative.
+// Package callback carries the calls of a running tool to the rye that runs it: one line
+// of JSON each way for each call. docs/format/callback.md is normative.
 //
 //	rye   {"v":1,"token":"","may":["rye.execute.tool.acme.*"],"denied":[]}
 //	tool  {"id":"1","verb":"execute","params":{"item_type":"tool","item_id":"acme/step"}}

@@ -1,6 +1,3 @@
-// Package command says what a command line does: which dangerous acts stand in it, and of
-// which tier each is. It reads shell text as a shell would, runs nothing, reads nothing but
-// its arguments, and the same arguments always give the same answer.
 package command
 
 import (

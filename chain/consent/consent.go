@@ -1,10 +1,9 @@
-// Package consent decides whether something that nobody signed may be used: a .env
-// file, an interpreter that lies in a project, or the user's environment by what
-// somebody else signed. The user agrees to exact bytes;
-// when they change, the user is asked again and told what changed. It reads no
-// file and asks nobody: it compares, and says what to ask.
+// Package consent decides whether a thing that no one signed may be used: a .env file, an
+// interpreter that lies in a project, or the user's environment for another signer's tool.
+// The user agrees to exact bytes; when they change, the user is asked again and told what
+// changed. It reads no file and asks no one: it compares, and says what to ask.
 //
-// What was agreed to is kept in one file, docs/format/consent.md:
+// Agreements are kept in one file, docs/format/consent.md:
 //
 //	consent: 1
 //	agreed:
@@ -19,6 +18,22 @@
 //
 // The digests of the parts only tell which of them changed. They are salted and
 // cut short, because the value of a variable may be a password.
+//
+// # Reasons
+//
+// Agreements have a file of their own. People write policy.yaml, and rye writes this one,
+// per path and digest; no project has any. One agreement covers the user's own items, and
+// other items need one per tool: a user who lets their own tools read .env has not given
+// it to a registry's tool.
+//
+// An interpreter in a project is refused without an agreement, not skipped: the packages
+// of .venv are missing in another Python, which would fail later with an ImportError that
+// explains nothing. .env has a strict grammar, because four dialects of it differ exactly
+// where a value holds a quote.
+//
+// An agreement holds path, inode and birth time of the directory. A note in the record
+// that the directory was replaced could be lost with the next command that notes the new
+// one.
 package consent
 
 import (

@@ -1,5 +1,6 @@
-// Package denied says in words what a sandbox refused to a run: it reads the complaints that
-// the program printed, and compares them with what the run was given. It decides nothing.
+// Package denied says in words what a sandbox refused to a run. It reads the complaints
+// that the program printed, and compares them with the rights of the run. It decides
+// nothing.
 package denied
 
 import (

@@ -1,7 +1,3 @@
-// Package policy decides whether a caller may do a thing: by what it holds
-// (capabilities), by how dangerous the thing is (tiers and rules) and by what
-// package command found in the lines it would run. It decides and never acts, reads nothing
-// but its arguments, and the same arguments always give the same answer.
 package policy
 
 import (

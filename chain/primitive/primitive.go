@@ -1,16 +1,3 @@
-// Package primitive runs what it is told, and nothing else: one program with
-// one argument vector, in an environment made from nothing, inside the limits
-// that were asked for. It decides nothing; who may run what was decided above.
-//
-// Four tiers exist here. S0 is a clean environment, file descriptors 0 to 2
-// only and a session of its own. S1 adds resource limits, no_new_privs, no
-// capabilities beyond those for files, and a umask. S2 adds the kernel's rules
-// about files (Landlock) and system calls (seccomp). S3 is S2 in namespaces,
-// whose first process is rye-cage (package cage): a view of the file system with what was granted and
-// nothing else, no other processes, and a network of its own where none is needed. A tier
-// that was asked for and cannot be given is an error; what a given tier does not bind is
-// named in the result, and beforehand by Foresee. docs/security.md, "Execution and the
-// sandbox", lists both.
 package primitive
 
 import (

@@ -1,6 +1,6 @@
-// Package question is what a person was asked, as it is kept while it waits for its
-// answer. It reads no file and asks nobody: it says what a record holds, what an answer
-// is for, and how long it stands. docs/format/question.md is normative.
+// Package question describes what a person was asked, while the question waits for its
+// answer. It reads no file and asks no one: it says what a record holds, what an answer is
+// for, and how long it stands. docs/format/question.md is normative.
 //
 // A question is one file of canonical JSON, <id>.json; its answer another, <id>.answer,
 // which is made once:

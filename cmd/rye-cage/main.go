@@ -1,6 +1,6 @@
-// Command rye-cage is the first process of a sandbox: in the namespaces that rye starts it in
-// it shows a tool what it may see, and starts it, confined. People do not call it: rye, which
-// must lie beside it and come from the same build, does.
+// Command rye-cage is the first process of a sandbox: in the namespaces that rye made, it
+// builds the tool's view and starts the tool, confined. People do not call it: rye does,
+// which must lie beside it and come from the same build.
 package main
 
 import (

@@ -1,5 +1,6 @@
-// Command rye-engine is the part of rye that takes longer to start. People do not
-// call it: rye, which must lie beside it and come from the same build, does.
+// Command rye-engine is the part of rye that takes longer to start: MCP, full text,
+// threads. People do not call it: rye does, which must lie beside it and come from the
+// same build.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command rye is the front: items, trust, stores, runs and registries at the
-// command line. What is heavy to start lives in rye-engine, which must lie beside it.
+// Command rye is the front: items, trust, stores, runs and registries at the command line.
+// Parts that start slowly live in rye-engine, which must lie beside it.
 package main
 
 import (

@@ -1,8 +1,7 @@
-// Package app wires the programs together: it reads the environment once, finds
-// the project and the places on disk, and turns them into the Options of a workspace.
-// Nothing below it reads the environment, and nothing in it decides anything
-// about items. It links no face, so that the front stays light; the faces of the
-// engine are tied in by internal/app/engine.
+// Package app wires the programs together: it reads the environment once, finds the
+// project and the directories, and turns them into the Options of a workspace. Nothing
+// below it reads the environment, and it decides nothing about items. It links no face, so
+// that the front stays light; cmd/rye-engine ties in the faces of the engine.
 package app
 
 import (

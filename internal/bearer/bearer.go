@@ -1,5 +1,5 @@
-// Package bearer keeps the tokens by which a server knows its clients: each has a name, and
-// of each only the SHA-256 is kept, so that whoever reads the file can send none.
+// Package bearer keeps the tokens by which a server knows its clients. Each has a name,
+// and only its SHA-256 is kept, so a reader of the file can send none.
 //
 // The file is canonical JSON, mode 0600, made whole at every change:
 //

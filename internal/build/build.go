@@ -1,5 +1,3 @@
-// Package build says which build a program is of, so that programs which are installed
-// together refuse those of another build. Each of them links it, the smallest, too.
 package build
 
 import (

@@ -1,6 +1,3 @@
-// Package cli is the command line of rye: arguments into a request, one call of
-// the facade, the answer printed. Results go to standard output and everything
-// else to standard error; the exit status is the error's code.
 package cli
 
 import (

@@ -1,6 +1,6 @@
-// Package headroom gives the first goroutine of a program room on its stack, early: it
-// imports nothing, so it is initialised before nearly everything else. It is imported for
-// that alone.
+// Package headroom makes room on the stack of a program's first goroutine, early: it
+// imports nothing, so it is initialised before nearly everything else. Programs import it
+// for that alone.
 //
 // A stack grows by being copied, frame by frame, with the frames' maps read from a part
 // of the program that is not in memory yet: several times before a short command has

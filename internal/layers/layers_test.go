@@ -308,7 +308,7 @@ var (
 )
 
 // slow modules would cost every start of the front: together 9 to 14 ms, sigstore 0.8, pages
-// of the web 0.15 (docs/rationale.md).
+// of the web 0.15 (docs/rationale.md, "Programs").
 var slow = []string{gogit, mcpgo, mcpsdk, bleve, roaring, wazero, sqlite, sigstore, xhtml, "go.starlark.net", "github.com/santhosh-tekuri/jsonschema"}
 
 func TestLayers(t *testing.T) {
@@ -351,7 +351,7 @@ func refuse(f source, imp string) string {
 		}
 	}
 	if len(doors) == 0 {
-		return "no room has a door to this module: add it to the table, with a paragraph in docs/rationale.md"
+		return "no room has a door to this module: add it to the table, with a row in docs/rationale.md, \"Dependencies\""
 	}
 	return "its door is " + strings.Join(doors, ", ")
 }

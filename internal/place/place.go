@@ -1,6 +1,14 @@
-// Package place puts whole files in place, durably, one process at a time: readers
-// see the old bytes or the new ones, what was acknowledged survives a power cut, and
-// a lock ends with the process that held it, however that ends.
+// Package place replaces whole files durably, one process at a time. Readers see the old
+// bytes or the new ones, acknowledged bytes survive a power cut, and a lock ends with the
+// process that held it, however that ends.
+//
+// # Reasons
+//
+// The lock is the kernel's, not a file's existence: a process killed before it removed its
+// lock file would block everyone. OnWait is one function for the process, because the
+// trust store is changed where there is no context to carry it. The owner of a directory
+// is looked at once: the walk takes 28 µs of a start of 4 ms, and only root can change it
+// under a running server.
 package place
 
 import (

@@ -1,7 +1,7 @@
-// Package secrets knows which files usually hold secrets, by their names alone: what a
-// model should not read unasked, although it lies in the project. A name proves nothing
-// either way; the list is there to ask, and what must not be read at all is kept out of
-// reach by the sandbox.
+// Package secrets knows which files usually hold secrets, by their names alone. A model
+// should not read these unasked, although they lie in the project. A name proves nothing
+// either way; the list is there to ask, and the sandbox keeps files that must not be read
+// out of reach.
 package secrets
 
 import (

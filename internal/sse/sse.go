@@ -1,5 +1,5 @@
-// Package sse reads server-sent events as the HTML standard defines them (9.2.6, "Interpreting
-// an event stream"), however the bytes are cut.
+// Package sse reads server-sent events as the HTML standard defines them (9.2.6,
+// "Interpreting an event stream"), however the bytes are cut.
 //
 // A line ends with LF, CR or CR LF; a CR ends it at once. A byte order mark before the first line
 // is skipped. An empty line ends an event, which has data, and perhaps a name and an id:

@@ -1,12 +1,20 @@
 // Package strict reads JSON in such a way that no other reader of the same bytes can see
 // another document in them.
 //
-// It refuses what is not UTF-8, a byte order mark, more bytes or more nesting than its caller
-// allows, a name twice in one object, and anything behind the value. Decode also refuses
-// members that the Go type does not name in exactly that case. An escaped surrogate without
-// its other half is valid JSON: it is read as U+FFFD.
+// It refuses bytes that are no UTF-8, a byte order mark, more bytes or more nesting than
+// its caller allows, a name twice in one object, and anything behind the value. Decode
+// also refuses members that the Go type does not name in exactly that case. An escaped
+// surrogate without its other half is valid JSON: it is read as U+FFFD.
 //
 // A format with one spelling is written again by its own package after it was read, and compared.
+//
+// # Reasons
+//
+// encoding/json takes NAME for name and the last of two members, so every parser of
+// outside bytes would have to check for that first. The tokens come from
+// go-json-experiment/json, which becomes encoding/json/v2. Its default refuses half of a
+// surrogate pair; models that are cut off in an emoji write one. The messages are rye's
+// own, since the module's change with its version.
 package strict
 
 import (

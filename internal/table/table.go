@@ -1,5 +1,5 @@
-// Package table reads files of binary rows, and other bytes of lengths and numbers, so that
-// nothing in them can be read past its end.
+// Package table reads files of binary rows, and other bytes of lengths and numbers, so
+// that nothing in them can be read past its end.
 //
 // Files of rows share their beginning. Numbers are little-endian:
 //

@@ -1,7 +1,8 @@
-// Package unpack reads archives from outside: zip, tar and tar.gz, whole and in memory,
-// inside limits. It writes nothing. What no honest packer makes (a path that leads out, a
-// link, a device, one name twice) refuses the archive as a whole: fault.Malformed. What is
-// too much, by count, size, depth or ratio, is fault.Limit.
+// Package unpack reads archives from outside, inside limits: zip, tar and tar.gz, whole
+// and in memory. It writes nothing. An archive with a path that leads out, a link, a
+// device or one name twice is refused as a whole (fault.Malformed): no honest packer makes
+// these, while in a user's own folder a link is ordinary. Too many files, too many bytes,
+// too much depth or too high a ratio is fault.Limit.
 package unpack
 
 import (

@@ -1,9 +1,14 @@
-// Package expr answers two questions that data files ask: what text does a
-// template give, and does a condition hold? Both are pure, end after a bounded
-// amount of work, and reach nothing but the values they are handed.
+// Package expr fills templates and evaluates conditions of data files. Both are pure, end
+// after a bounded amount of work, and reach nothing but the values they are handed.
 //
 // Values are what JSON and YAML know: nil, bool, string, int, int64, float64,
 // json.Number, []any and map[string]any.
+//
+// # Reasons
+//
+// The text of a template is expanded once, and a value comes out as it went in: a
+// parameter ${SECRET} stays those nine characters. RYE OS expanded values too, and leaked
+// secrets by it.
 package expr
 
 import (

@@ -1,17 +1,33 @@
-// Package extract says what an extractor item may say about the items of a kind:
-// from which of their fields they are listed, what else they must say to be signed,
-// and how much each field counts in a search.
+// Package extract reads extractor items: from which fields items of a kind are listed,
+// what else they must state to be signed, and how much each field counts in a search.
 //
 // An extractor is the tool rye/core/extractors/<kind>/<kind>_extractor; the standard
 // library has one for each kind, and a project may put its own before it.
-// docs/format/extractor.md is its format. What an extractor can never say, wherever
-// it comes from, is what the law needs: where the signature line stands and what it
-// covers, who executes, what is permitted, needed and limited, which version it is.
-// Those are read by package objects, which has no way to ask an extractor; Parse
-// refuses one that tries. Rules of validation are added to those of Item.Validate
-// and cannot take any away.
+// docs/format/extractor.md is its format. No extractor can decide about the law: the place
+// of the signature line and its cover, the executor, permissions, needs and limits, the
+// version. Package objects reads these and has no way to ask an extractor; Parse refuses
+// an extractor that tries. Rules of validation are added to those of Item.Validate and
+// cannot take any away.
 //
 // Nothing here reads files or remembers anything between calls.
+//
+// # Reasons
+//
+// An extractor may describe and demand, never direct. Where a project's data decided about
+// validation and the signature's place, the project would decide which of its items are
+// verified. A rule that would have no effect is refused: its author believes that it has
+// one. Unknown keys are refused for the same reason: `require: true` would be a demand
+// without effect.
+//
+// The standard library's extractors repeat what the code does, so that there is something
+// to copy, and a test holds them against every golden item. Only their weights are used.
+// So the common case costs one lstat and one look into the record for each space (5 µs).
+//
+// Weights are kept by the digest of the extractors that they are made from. The extractors
+// themselves are found and verified at every search.
+//
+// A list falls back to the field itself where a project's field is absent, or nothing
+// would find the item. Validation does not fall back.
 package extract
 
 import (

@@ -1,7 +1,18 @@
-// Package foreign reads what was written for other programs (Agent Skills, Claude Code's
-// commands and agents, Cursor's rules, Ryvos's skills, plain scripts, the .ai of another
-// project) as items of ours. It is pure: files go in, and files come out with what could
-// not come with them. Nothing is run, and nothing is believed.
+// Package foreign turns files that were written for other programs into items of ours:
+// Agent Skills, Claude Code's commands and agents, Cursor's rules, Ryvos's skills, plain
+// scripts, the .ai of another project. It is pure: files go in, and files come out with a
+// list of the parts that could not come along. It runs nothing and trusts nothing.
+//
+// # Reasons
+//
+// A skill keeps its bytes: it is a published format that other programs read again, so no
+// rule of ours is asked of it. A command of Claude Code or a rule of Cursor needs fields
+// here that it cannot hold there. It is written anew, and the parts that do not fit are
+// listed. Their front matter is read line by line, because it is often no YAML (`globs:
+// *.ts`).
+//
+// Names that no bundle can hold are skipped and reported, and links are not followed: a
+// wider rule for names would reach every format that came from outside.
 package foreign
 
 import (

@@ -1,5 +1,5 @@
-// Package revoked keeps the versions that registries revoked, one sorted list for each
-// registry and namespace, and finds a digest in it without reading the list.
+// Package revoked keeps the versions that registries revoked, in one sorted list for each
+// registry and namespace. It finds a digest in a list without reading the whole of it.
 //
 // A list is a text file of lines, each ended by a line feed:
 //

@@ -1,14 +1,3 @@
-// Package trust answers one question: whose key signed this, and do we believe it?
-//
-// A key is believed for a namespace in a space, never globally, and only the
-// user's own file trust.yaml (docs/format/trust.md) says so: nothing that a
-// repository contains can widen it. Verify is the one way from an objects.Item,
-// which anybody may have written, to a Verified, which may be used; files that
-// are covered by a signed manifest take the other way, VerifyBundle.
-//
-// The package also keeps what trust is made of: Ed25519 keys in OpenSSH's form
-// (FileKey, AgentSigner), the signatures that git understands (SignCommit,
-// VerifySSHSIG), and the trust store itself.
 package trust
 
 import (

@@ -1,8 +1,22 @@
-// Package memory keeps what this user has seen of a registry, so that nobody can show less or
-// something else afterwards.
+// Package memory keeps what this user has seen of a registry, so that no one can show less
+// or something else afterwards.
 //
 // Its files lie in the state directory, are written whole and are never a cache, but for the
 // times of NoteChecked and Settle, which lie beside the cache and may be deleted.
+//
+// # Reasons
+//
+// The memory lies in the state directory, because a cache may be deleted at any time and
+// an attacker would like the newest tip to be forgotten. A memory that cannot be read is
+// an error, never an empty one. Evidence of a fork is kept as raw commits, which prove
+// themselves to anyone.
+//
+// The tip of a log and the time of its first sight are written together: two waits for the
+// disk and not four. A power cut may keep the tip alone. Then a version counts as seen
+// just now, which delays an update and lets nothing through.
+//
+// Revoked versions are remembered apart, because readers no longer have every line. They
+// are written before the tip moves on, so a crash forgets none.
 package memory
 
 import (

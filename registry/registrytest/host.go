@@ -1,6 +1,7 @@
-// Package registrytest spoils registries, for tests: what somebody does who holds the host,
-// and perhaps a key. It works on the raw bytes of an honest repository, as docs/format/registry.md
-// describes them, and shares no code with package registry, whose mistakes it would repeat.
+// Package registrytest spoils registries for tests, as an attacker with the host and
+// perhaps a key would. It works on the raw bytes of an honest repository, as
+// docs/format/registry.md describes them, and shares no code with package registry, whose
+// mistakes it would repeat.
 package registrytest
 
 import (

@@ -1,4 +1,4 @@
-// Package resolve chooses one version of every item that is wanted, so that all ranges hold.
+// Package resolve chooses one version of every wanted item, so that all ranges hold.
 //
 // It reads nothing and knows no time but the one it is given. The search is a depth-first
 // one with backjumping: the items are decided in a fixed order (those that shall stay,

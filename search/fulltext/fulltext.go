@@ -1,12 +1,3 @@
-// Package fulltext keeps what package search looks for: one immutable index for each layer,
-// below the cache directory, in the segment format of bleve.
-//
-// An index is two files, <key>.zap with the terms and <key>.rows with what they are of. They
-// are built beside and renamed in, the rows last; opened read-only, by as many processes as
-// like; and never changed. The key is a digest of all that was listed. What changed since is
-// asked for and searched from memory, until it is much: then the newest index, what changed,
-// and nothing else are merged into the next. Everything may be deleted at any time, and what is
-// damaged is. docs/format/search.md describes the files.
 package fulltext
 
 import (

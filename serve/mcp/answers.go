@@ -11,7 +11,7 @@ import (
 // An answer is text only: one block with a JSON object of a few facts, and a second one with the
 // text of an item or the output of a tool. There is no structured content. Of four clients, two
 // show a model only that, and two only the text: content in one of them stays unseen by half of all
-// models, and content in both arrives twice (docs/rationale.md).
+// models, and content in both arrives twice (package view).
 
 // answered returns an answer for a client. A text that is too long for a model is kept whole for
 // the caller; the answer holds its beginning, its end and its address.

@@ -22,7 +22,7 @@ import (
 
 // conformanceSkips are the scenarios that do not apply, and why.
 var conformanceSkips = map[string]string{
-	"server-sse-polling": "streams are not resumed, so none is closed for the client to poll (docs/rationale.md)",
+	"server-sse-polling": "streams are not resumed, so none is closed for the client to poll (see the package comment)",
 }
 
 const picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="

@@ -96,7 +96,7 @@ func partOf(text, part string) (string, error) {
 
 // endsOf is the number of bytes shown from each end of a long text. A client that limits answers to
 // 10,000 bytes cuts them in the middle, where the address is, and drops the link after it
-// (docs/rationale.md).
+// (package view).
 const endsOf = 4_000
 
 // wherePart tells a model how to read the omitted part.

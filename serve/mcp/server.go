@@ -1,11 +1,3 @@
-// Package mcp serves the four tools of rye (search, load, execute, sign) to any
-// client of the Model Context Protocol, over a pair of streams. It calls the
-// facade and nothing below it, so it cannot go around a check.
-//
-// The protocol's messages are mark3labs/mcp-go's; the streams are read and
-// written here, because that needs bounds, order and an end that its own loop
-// does not give (docs/rationale.md). docs/format/mcp.md describes what the tools
-// take and answer.
 package mcp
 
 import (

@@ -1,5 +1,6 @@
-// Package head says what the user's own git repository holds at HEAD, for one question:
-// are these bytes what the user has checked out, or did something else put them there?
+// Package head tells which files the user's own git repository holds at HEAD. It serves
+// one question: are these bytes from the user's checkout, or did something else put them
+// there?
 //
 // It reads git's files itself: no git is started, nothing is written or locked, neither
 // the environment nor a configuration decides where it looks. Whatever it cannot read for
@@ -7,6 +8,13 @@
 // objects that a partial clone left out, links in the place of files, files of other
 // users, a repository that lies in the tree that it describes. docs/format/head.md lists
 // what is read.
+//
+// # Reasons
+//
+// The state of git's HEAD is the one sign that the user chose these bytes, and not a tool
+// or a model that wrote into the tree. To start git would run programs that its
+// configuration names, and costs 1.5 ms. store.OpenObjects bounds the harm that a hostile
+// repository could do (pipes, deltas that grow).
 package head
 
 import (

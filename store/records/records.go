@@ -1,5 +1,5 @@
-// Package records finds where the record of a directory lies: with the user, outside of
-// the directory, so that nothing a clone, a branch or an archive brings can be it.
+// Package records finds the record of a directory. The record lies with the user, outside
+// of the directory, so that nothing in a clone, a branch or an archive can be one.
 //
 // A record is a directory <data>/records/<key>. The key is a digest of the directory's
 // canonical path, the project's id, the machine and the user: a locator, never an
@@ -12,6 +12,28 @@
 //
 // docs/format/record.md is normative. Reading writes nothing: place.yaml is written by
 // commands that write the record.
+//
+// # Reasons
+//
+// It lay in .ai/.rye once, as git keeps .git. But git never checks out .git, and it does
+// check out .ai/.rye: links there made rye overwrite files elsewhere, and a branch could
+// replace history.
+//
+// The key holds the path, or a pointer in the project would be a claim; the project's id,
+// so that another project at the same path has another record; and machine and user, which
+// keep records of a shared home apart.
+//
+// A copy, a second clone and a worktree have records of their own. With one record each
+// tree would look rolled back to the others. They share signed files, by git, and
+// restrictions.
+//
+// Birth times show that a directory was replaced, since inodes are reused at once and
+// network folders change them at each start. Where there are no birth times nothing lapses
+// and no move is offered: a wrong guess costs more than a command typed once.
+//
+// Home is never a project, and a configuration directory inside a project is refused.
+// Programs often set HOME to the working directory, and then a clone's .config/rye would
+// decide about trust.
 package records
 
 import (

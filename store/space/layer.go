@@ -1,12 +1,3 @@
-// Package space resolves a name through the project, user and system spaces to
-// one verified item.
-//
-// A space is an .ai directory that people edit (the working tree) over a git ref
-// that remembers what was there (the record). Resolution takes the first space
-// that holds the name at all: a file that is there but cannot be believed is
-// refused, never skipped in favour of a weaker space.
-//
-// Reading needs no key, no lock and no writable disk. Only Record writes.
 package space
 
 import (

@@ -1,7 +1,7 @@
-// Package mock is a scripted model: a server on loopback that answers as Anthropic
-// Messages (POST /v1/messages) and OpenAI Chat Completions (POST /v1/chat/completions) do,
-// streamed or not, with what a script says. It stands in for a model where there is no
-// network, in examples and in tests.
+// Package mock is a scripted model: a server on loopback that answers from a script,
+// streamed or not, as Anthropic Messages (POST /v1/messages) and OpenAI Chat Completions
+// (POST /v1/chat/completions) do. It stands in for a model where there is no network, in
+// examples and in tests.
 //
 //	turns:
 //	  - say: [Let me, " see."]
@@ -14,8 +14,9 @@
 // asks again gets the same answer, byte for byte. Two things remember: a failure with
 // times, and the cache where the script has it counted.
 //
-// Requests are held to what the services ask for: known members, calls that are answered,
-// thinking that comes back as it was. What they would refuse is refused in their words.
+// Requests are checked as the services check them: known members, calls that are answered,
+// thinking that comes back unchanged. A refusal uses their words. Otherwise a thread could
+// pass its tests with requests that the real service refuses.
 //
 // docs/format/mock.md is normative.
 package mock

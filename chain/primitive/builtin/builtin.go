@@ -1,20 +1,3 @@
-// Package builtin has the functions behind the tools that rye itself brings: files,
-// shell, system. A function runs in a process of its own, which is rye again,
-// started by the primitive inside the sandbox with a hidden argument: Arg and the
-// function's name. What it works on is one JSON object on its input (Input), what
-// it found one JSON object on its output:
-//
-//	{"success": true, ...}
-//	{"success": false, "error": "read x: no such file", "code": "not_found", "hint": "..."}
-//
-// The process has no authority of its own. It reads no configuration, key, store
-// or environment, and knows nothing but its Input, so whoever starts it by hand gets
-// what cat and sed would give. Capabilities, tiers and approvals were decided before.
-//
-// Two walls stand around the files. The functions themselves open every directory on
-// the way by its own handle (tree.go), and the kernel's rules around the process
-// refuse what they would let through. docs/format/builtin.md has the parameters,
-// answers and limits of each function.
 package builtin
 
 import (

@@ -1,17 +1,3 @@
-// Package cage confines a process. On a thread of the program around (Bounds) it puts on
-// rules about files (Landlock) and system calls (seccomp) and gives up rights, so that
-// what the thread starts never had them. In namespaces (Start) a program of its own,
-// rye-cage (Main), makes a view of files, processes and network in which only what was
-// granted exists, stays as their first process, and starts the one that is confined.
-//
-// Go cannot make a user namespace in a running program, because that takes a process of
-// one thread. It can start another program in one, but has the page tables of the one that
-// asks copied for that: 3 ms at 30 MB, 20 ms at 300. So Start makes the process itself: it
-// shares the memory, and until it is rye-cage does nothing but system calls (calls). What
-// it becomes is small, and starts in 1 ms.
-//
-// It decides nothing: it is told what to mount, grant and limit, and either does all of
-// it or says why not.
 package cage
 
 // Bounds are the limits of a process. The zero value allows nothing.

@@ -16,7 +16,7 @@ const (
 // ruled is the table of files that programs execute or obey by themselves. The user only entered,
 // opened, committed in or pushed the directory, and did not name the file. Files that a person
 // starts by name are not here: a Makefile, the scripts of package.json, tests, build files. They
-// are ordinary source that a tool must be able to change (docs/rationale.md).
+// are ordinary source that a tool must be able to change (see the package comment).
 //
 // A name may have one directory before it, and may begin or end with a star. Case is ignored, as
 // many file systems ignore it, unless exact is set: a page docs/agents.md may well exist.

@@ -1,21 +1,3 @@
-// Package ward finds what in a project other programs execute by themselves, so that it
-// can be read-only during a run, and takes away what appeared of it when the run is over.
-//
-// A person who enters a directory, opens it in an editor or starts an agent in it, runs
-// what lies there: a git hook, an .envrc, tasks of an editor, servers of an agent. Whoever
-// can write such a file needs no way out of a sandbox; he waits. What exists can be covered
-// by a mount. What does not exist cannot, and a name that is covered can be walked around:
-//
-//	mv sub s2; mkdir -p sub/.git/hooks
-//
-// So the project is looked at twice. Look, before the run, says what has to be covered, and
-// remembers it by inode. After, when the last process has ended, looks again: what is new,
-// lies elsewhere, or changed although it was covered, is moved out of the project. Until
-// then it lies there, and a program outside can meet it.
-//
-// What is looked for is the table in names.go, and git directories by what they hold, not
-// by their names. Both looks follow no link, open neither pipes nor devices, enter no other
-// file system, and are bounded: what they did not see they say.
 package ward
 
 import (

@@ -1,6 +1,6 @@
-// Package web makes one HTTP exchange, exactly as it is told, and inside limits:
-// a bounded answer in a bounded time. It
-// decides nothing about who may; it refuses what nobody may.
+// Package web makes one HTTP exchange, exactly as it is told and inside limits: a bounded
+// answer in a bounded time. It does not decide who may ask; it refuses only requests that
+// no one may make.
 //
 // Four things are so whatever the request says. Every address is checked when it
 // is dialled, after its name was looked up, so that neither a redirect nor a name
@@ -9,6 +9,31 @@
 // request's URL alone, never in clear over the public network, and taken out of
 // whatever comes back. TLS is verified. There are no cookies and, unless one is
 // passed, no proxy.
+//
+// # Reasons
+//
+// Addresses are judged where they are dialled (Control of the dialer): a check before the
+// request asks a name server once and the dialer asks it again. Public addresses are those
+// outside the registries of special addresses for IPv4, and the listed global unicast ones
+// for IPv6.
+//
+// Redirects are followed by hand. http.Client keeps Authorization for subdomains and keeps
+// every other header, such as X-API-Key. Here another origin than the author's gets none
+// of it, also when it sends the reader back.
+//
+// A Request holds names of secrets, so nothing that prints one before the exchange can
+// show a value. Taking secrets out of answers is the second line.
+//
+// A parameter does not choose the host: `url: {url}` in a tool with a key would let a
+// model send the key anywhere. needs.net makes it the author's decision, which is signed
+// and shown. A project's .env does not choose it either, because it comes with a clone.
+//
+// An environment variable names the service that searches the web. A project's
+// configuration would let a clone say where questions go. Results are read by the few
+// member names that all services use.
+//
+// A server that says "in an hour" is not asked after a minute: its answer is returned with
+// its header, and the caller decides.
 package web
 
 import (

@@ -1,3 +1,3 @@
-// Package files finds the files of MCP clients on this machine, and writes the entry of rye
-// into them: one process of rye at a time, as a whole, and only over the bytes that were read.
+// Package files finds the files of MCP clients on this machine and writes rye's entry into
+// them: one process of rye at a time, as a whole, and only over the bytes that were read.
 package files

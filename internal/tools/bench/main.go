@@ -1,12 +1,12 @@
-// Command bench measures the built programs beside their peers and prints a table:
-// ours, the peer, and the ratio. Ours and the peer's runs alternate, so that what
-// disturbs the machine disturbs both; the figures are medians, of whole processes
-// unless the row says otherwise. Only ratios of one run mean anything: a quiet
-// machine and a busy one give different milliseconds, and on a busy one the time of
-// the processors says more than that of the clock. A disk has a memory, too: ext4 passes
-// over what was removed in the last minutes before it makes a file, 1.5 ms each after two
-// runs of 10,000 items, of which a host makes nineteen for a publication and git's push
-// four. Wait, or give TMPDIR another file system.
+// Command bench measures the built programs beside their peers and prints a table: ours,
+// the peer, and the ratio. Ours and the peer's runs alternate, so that a disturbance of
+// the machine reaches both; the figures are medians, of whole processes unless the row
+// says otherwise. Only ratios of one run mean anything: a quiet machine and a busy one
+// give different milliseconds, and on a busy one the time of the processors says more than
+// the clock. A disk has a memory, too: ext4 walks over files removed in the last minutes
+// before it makes a file, 1.5 ms each after two runs of 10,000 items. A host makes
+// nineteen files for a publication and git's push four. Wait, or give TMPDIR another file
+// system.
 //
 // Rows of several sizes tell how they grow: the exponent x of time ~ items^x that
 // fits their medians best.

@@ -1,6 +1,6 @@
-// Command live runs one cheap thread against each real service of models whose key is in the
-// environment: a question that takes one call of a tool to answer. It costs a fraction of a
-// cent each, needs the network, and is part of no test. `make live` runs it.
+// Command live runs one cheap thread against each real service of models whose key is in
+// the environment: a question that takes one call of a tool to answer. It costs a fraction
+// of a cent each, needs the network, and is part of no test. `make live` runs it.
 package main
 
 import (

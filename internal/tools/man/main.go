@@ -1,5 +1,5 @@
-// Command man writes the manual pages of rye: rye.1, and a page for each command with
-// its subcommands. make man runs it.
+// Command man writes the manual pages of rye: rye.1, and a page for each command with its
+// subcommands. `make man` runs it.
 package main
 
 import (

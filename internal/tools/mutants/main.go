@@ -1,12 +1,12 @@
-// Command mutants breaks the program on purpose, in one place after the other, and looks
-// whether the test that is meant to notice does.
+// Command mutants breaks the program on purpose, in one place after the other, and checks
+// whether the test that should notice does.
 //
-// Each file of internal/tools/mutants/list holds mutants of one subject: a piece of a source
-// file, what stands there instead, and the test that must turn red (see parse for the form).
-// Each patch of internal/tools/mutants/blind is a mutant, too, that was written without a look
-// at the tests: any test of the packages that its tests.txt names may notice it.
-// No source is touched: the go command reads the broken file in place of the real one, by an
-// overlay. Run it from the module's root, by `make mutants`.
+// Each file of internal/tools/mutants/list holds mutants of one subject: a piece of a
+// source file, the text in its place, and the test that must turn red (see parse for the
+// form). Each patch of internal/tools/mutants/blind is a mutant, too, that was written
+// without a look at the tests: any test of the packages that its tests.txt names may
+// notice it. No source is touched: the go command reads the broken file in place of the
+// real one, by an overlay. Run it from the module's root, by `make mutants`.
 //
 // It ends with status 1 when a mutant survives, when one does not compile, and when the text
 // of one is not in its file exactly once: then the source moved on, and the list must follow.

@@ -1,5 +1,5 @@
-// Command typecheck checks that every package of the module, and its tests, are right for
-// other systems, without compiling anything:
+// Command typecheck checks the types of every package of the module, and of its tests, for
+// other systems, without compiling anything. It is run with the names of systems:
 //
 //	go run ./internal/tools/typecheck windows darwin
 //

@@ -1,10 +1,11 @@
-// Package kms lets keys that live elsewhere sign for rye: anything that sigstore
-// offers as a signature.SignerVerifier (a cloud's key service, Vault, a plug-in
-// program) becomes a trust.Signer.
+// Package kms lets keys in a key service sign for rye. Anything that sigstore offers as a
+// signature.SignerVerifier (a cloud's key service, Vault, a plug-in program) becomes a
+// trust.Signer.
 //
-// It is a room of its own because linking sigstore costs every start of a program
-// about 0.8 ms and 4.7 MB (docs/rationale.md): the engine links it, the front does
-// not. The build tag keeps it out of builds that lack its modules.
+// It is a package of its own because linking sigstore costs every start of a program about
+// 0.8 ms and 4.7 MB: the engine links it and the front does not (docs/rationale.md,
+// "Programs"). To leave sigstore is to delete this package. The build tag keeps it out of
+// builds that lack its modules.
 package kms
 
 import (

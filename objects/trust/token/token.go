@@ -1,8 +1,9 @@
-// Package token is what an agent thread may do, in a form that can be handed on and can only
-// become less: a chain of Ed25519 blocks. The first block is signed by a key that the
-// verifier knows, each further one by a key that the block before it names; so whoever
-// holds the last key can add a block that narrows, and nobody can take one away, widen it,
-// or use the chain without the last key. docs/format/token.md is normative.
+// Package token makes and checks capability tokens, which can be handed on and can only
+// become less. A token is a chain of Ed25519 blocks and says what an agent thread may do.
+// A key that the verifier knows signs the first block, and each further block is signed by
+// a key that the block before it names. So the holder of the last key can add a block that
+// narrows. Without that key no one can use the chain, and no key can take a block away or
+// widen it. docs/format/token.md is normative.
 //
 // A token is one line of canonical JSON (RFC 8785):
 //

@@ -1,6 +1,3 @@
-// Package author changes what the spaces hold: it makes, adds, signs, moves and removes
-// items and bundles, and records every change. It also takes in what was written for other
-// programs, and writes a skill into a folder for them.
 package author
 
 import (

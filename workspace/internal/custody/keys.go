@@ -1,6 +1,6 @@
-// Package custody keeps the user's keys, and what the user believes of other keys: it
-// makes, lists, imports and exports keys, reaches the one that signs, and changes the
-// trust store. A Desk is where rooms work with a session and these keys.
+// Package custody keeps the user's keys and the user's trust in other keys. It makes,
+// lists, imports and exports keys, reaches the one that signs, and changes the trust
+// store. A Desk is where rooms work with a session and these keys.
 package custody
 
 import (

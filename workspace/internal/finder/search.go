@@ -1,4 +1,23 @@
-// Package finder searches the spaces, and keeps between searches what did not change.
+// Package finder searches the spaces, and keeps between searches everything that did not
+// change.
+//
+// # Reasons
+//
+// A search lists files as `rye status` does and compares digests, so no answer is stale.
+// Watchers miss changes while no process watches, on network file systems, and through
+// memory maps.
+//
+// A server listens and a command asks. inotify tells of a change before the call that
+// makes it returns, so an empty queue is as good as 10,000 questions about files. It
+// misses some changes, so only local file systems are listened to, and after two seconds
+// all files are asked about nevertheless. Nothing is decided by a look: items that are
+// loaded or run are read and verified each time.
+//
+// Transcripts are one layer of turns: a segment for each thread would be a thousand files
+// to open. A turn is the document, so that a hit names its place, and because a running
+// thread grows at its end only. The journals are the source and not the branches, which
+// lag by up to 32 turns. A thread does not find its own open turn, or each search would
+// find its own question.
 package finder
 
 import (

@@ -1,3 +1,3 @@
-// Package govern runs registries and namespaces: who holds them, who signs for them, how far
-// they are vouched for, and what is said of published versions afterwards.
+// Package govern runs registries and namespaces: who holds them, who signs for them, how
+// far checkpoints cover them, and the marks on published versions.
 package govern

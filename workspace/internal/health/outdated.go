@@ -1,5 +1,5 @@
-// Package health says how what a project depends on stands: what is outdated, why it is
-// there, and what in it deserves a look.
+// Package health shows the state of a project's dependencies: outdated ones, the reason
+// for each, and the parts that deserve a look.
 package health
 
 import (

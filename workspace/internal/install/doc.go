@@ -1,3 +1,3 @@
-// Package install brings registry items and packages into a project: it chooses versions,
-// shows what comes with them, and pins what was agreed to.
+// Package install brings registry items and bundles into a project: it chooses versions,
+// shows what comes with them, and pins the agreed ones.
 package install

@@ -1,6 +1,13 @@
-// Package look says what is there and what it is worth: it finds, lists, verifies and compares
-// items and bundles, and tells what was recorded of them: when, by whom, and what changed. It
-// changes nothing.
+// Package look finds, lists, verifies and compares items and bundles, and shows their
+// records: when, by whom, and the changes. It changes nothing.
+//
+// # Reasons
+//
+// Blame names the first version with a valid signature from the line's commit on. An item
+// is often recorded before it is signed, and blame by commit alone would report no signer.
+// The line was in all of these versions, or it would not be here. The signature is valid
+// now: when a key was revoked since, its lines say so, unless another signer signed them
+// again.
 package look
 
 import (

@@ -1,6 +1,6 @@
 // Package questions keeps what a person is asked until it is answered: one record for each
-// question, beside the record of the project that it is about, whatever the way by which it
-// is asked. chain/question says what a record holds.
+// question, beside the record of its project, whatever the way by which it is asked.
+// Package question describes a record.
 package questions
 
 import (

@@ -1,6 +1,5 @@
-// Package run runs items: it asks the policy and the user about a verified plan, and
-// hands the plan to the primitive that it ends in. It also answers a tool that calls rye back
-// while it runs.
+// Package run runs items: it asks the policy and the user about a verified plan, and hands
+// the plan to its primitive. It also answers a tool that calls rye back while it runs.
 package run
 
 import (

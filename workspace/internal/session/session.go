@@ -1,6 +1,6 @@
 // Package session is one reading of everything that a verb decides by: the project, the
-// trust store, the lock, the policy and the spaces; and what the program around gives to
-// every room.
+// trust store, the lock, the policy and the spaces. It also holds what the program gives
+// to every room.
 package session
 
 import (

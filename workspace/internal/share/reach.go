@@ -1,6 +1,6 @@
 // Package share exchanges items with registries: ordinary git repositories in which every
-// namespace is a signed log. It also shows what they offer: whole catalogues, brought and
-// verified, searched, and looked at.
+// namespace is a signed log. It also shows what they offer: whole catalogues, fetched,
+// verified and searched.
 package share
 
 import (

@@ -1,6 +1,6 @@
-// Package threads keeps the threads of a project in its record: the directory in which each
-// has its journal, what it began with, its branch, and the key of this machine that vouches
-// for threads and for nothing else. What a thread does is package agent/thread's.
+// Package threads keeps the threads of a project in its record. A thread has a directory
+// with its journal, its beginning, and a branch, and a key of this machine signs threads
+// and nothing else. Package agent/thread does the work.
 package threads
 
 import (
