@@ -1,5 +1,5 @@
-// Package ledger keeps what threads may spend and what they spent. It is one SQLite file
-// per user, shared by every process of the user, with no process of its own.
+// Package ledger keeps the budgets and the spending of threads. It is one SQLite file per
+// user, shared by every process of the user, with no process of its own.
 //
 // Nodes form a tree: user, month, project, thread, threads of threads. Before a call of a
 // model its worst case is held under a key; the hold must fit the thread and every node

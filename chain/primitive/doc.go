@@ -1,6 +1,6 @@
-// Package primitive runs what it is told, and nothing else: one program with one argument
-// vector, in an environment made from nothing, inside the limits of the request. It
-// decides nothing; its callers have decided who may run it.
+// Package primitive runs one given program and nothing else: with one argument vector, in
+// an environment made from nothing, inside the limits of the request. It decides nothing;
+// its callers have decided who may run it.
 //
 // Four tiers exist here. S0 is a clean environment, file descriptors 0 to 2 only and a
 // session of its own. S1 adds resource limits, no_new_privs, no capabilities beyond those

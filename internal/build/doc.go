@@ -1,5 +1,5 @@
-// Package build says which build a program belongs to, so that programs that are installed
-// together refuse those of another build. Each of them links it, and so it is small.
+// Package build says which build a program belongs to, so that installed programs refuse
+// to work with a different one. Each of them links it, and so it is small.
 //
 // # Reasons
 //

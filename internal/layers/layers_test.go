@@ -19,7 +19,6 @@ const module = "github.com/rye-os/rye"
 type room struct {
 	floor int
 	path  string // below the module; "." is the module's root
-	says  string
 	may   string
 	door  string
 }
@@ -28,206 +27,113 @@ type room struct {
 // that wants to import upward declares the one-method interface that it needs
 // and lets internal/app hand it in.
 var house = []room{
-	{0, "internal/words", "puts counts, quotes and text from outside into messages",
-		"", ""},
-	{0, "internal/hosts", "which hosts and addresses are not on the public Internet; pure",
-		"", ""},
-	{0, "fault", "what went wrong: a code, a message and a hint; public",
-		"internal/words", ""},
-	{0, "internal/secrets", "which files usually hold secrets, by their names; pure",
-		"", ""},
-	{0, "internal/parallel", "does one thing to many, on every processor",
-		"", ""},
-	{0, "internal/diff", "what changed between two texts, line by line; pure",
-		"", anchored},
-	{0, "internal/place", "puts whole files in place, one process at a time",
-		"fault", xsys},
-	{0, "internal/build", "which build a program is of; those of another are refused",
-		"fault", ""},
-	{0, "internal/headroom", "room on the stack of a program that begins",
-		"", ""},
-	{0, "internal/strict", "JSON from outside, read so that no other reader sees another document in it; pure",
-		"fault internal/words", gojson},
-	{0, "internal/sse", "server-sent events, however the bytes are cut; pure",
-		"", ""},
-	{0, "internal/table", "files of binary rows, and bytes of lengths and numbers; pure",
-		"", ""},
-	{0, "objects", "item kinds, ids, digests, versions, states; the text form of items",
-		"fault internal/strict internal/words", yaml},
-	{0, "objects/expr", "templates and conditions in data files",
-		"fault internal/words", ""},
-	{0, "objects/extract", "what extractor items say of other items; never what the law reads",
-		"fault internal/words objects", ""},
-	{0, "internal/unpack", "reads archives from outside, inside limits; writes nothing",
-		"fault internal/words", ""},
-	{0, "objects/foreign", "what was written for other programs, as items of ours; pure",
-		"fault internal/words objects", toml},
-	{0, "stdlib", "the system space, compiled in",
-		"", ""},
-	{0, "scaffold", "the first version of an item",
-		"fault objects", ""},
+	{0, "internal/words", "", ""},
+	{0, "internal/hosts", "", ""},
+	{0, "fault", "internal/words", ""},
+	{0, "internal/secrets", "", ""},
+	{0, "internal/parallel", "", ""},
+	{0, "internal/diff", "", anchored},
+	{0, "internal/place", "fault", xsys},
+	{0, "internal/build", "fault", ""},
+	{0, "internal/headroom", "", ""},
+	{0, "internal/strict", "fault internal/words", gojson},
+	{0, "internal/sse", "", ""},
+	{0, "internal/table", "", ""},
+	{0, "objects", "fault internal/strict internal/words", yaml},
+	{0, "objects/expr", "fault internal/words", ""},
+	{0, "objects/extract", "fault internal/words objects", ""},
+	{0, "internal/unpack", "fault internal/words", ""},
+	{0, "objects/foreign", "fault internal/words objects", toml},
+	{0, "stdlib", "", ""},
+	{0, "scaffold", "fault objects", ""},
 
-	{0, "internal/clients", "how MCP clients are told of a server: files, shapes, edits of their text; pure",
-		"fault internal/words objects", toml + " " + hujson},
+	{0, "internal/clients", "fault internal/words objects", toml + " " + hujson},
 
-	{1, ".", "the vocabulary: requests, reports, callers, questions; no behaviour",
-		"fault objects", ""},
-	{1, "internal/bearer", "the tokens of clients that reach a server: named, kept as digests",
-		"fault internal/place internal/strict objects", ""},
-	{1, "objects/revoked", "the versions that registries revoked, found without reading all of them",
-		"fault internal/place internal/words objects", ""},
-	{1, "objects/trust", "whose key signed this, and do we believe it",
-		"fault internal/place internal/table internal/words objects objects/revoked", ssh},
-	{1, "objects/trust/kms", "signers that live elsewhere: key services, Vault",
-		"fault objects objects/trust", sigstore},
-	{1, "objects/trust/token", "capability tokens: chains of blocks that can only narrow; pure",
-		"fault internal/strict objects", ""},
-	{1, "store", "git repositories: objects, packs, refs, quarantine",
-		"fault internal/parallel internal/place internal/words", xsys + " " + sha1cd},
-	{1, "store/gogit", "our store as a go-git storage: blame, patches, merge bases; the engine only",
-		"fault internal/words store", gogit},
-	{1, "store/records", "where the record of a directory lies: with the user, outside of it",
-		"fault internal/place objects", xsys},
-	{1, "store/memory", "what holds in every directory of this user that states the same project",
-		"fault internal/place objects store/records", ""},
-	{1, "store/head", "what the user's own git holds at HEAD; reads only, bounded",
-		"fault internal/place internal/words store", ""},
-	{1, "store/transport", "moves objects between repositories",
-		"fault internal/place internal/words store", ""},
-	{1, "chain/consent", "did the user agree to these bytes, which nobody signed",
-		"fault objects", ""},
-	{1, "chain/command", "what does this command line do; runs nothing, pure",
-		"fault internal/secrets internal/words objects", mvdansh},
-	{1, "chain/policy", "may this caller do this; decides, never acts",
-		"fault internal/words objects chain/command chain/consent", ""},
-	{1, "chain/question", "what a person was asked, and what an answer is for; pure",
-		"fault internal/strict internal/words objects chain/consent", ""},
-	{1, "chain/callback", "what a tool that runs and rye say to each other, line by line",
-		". fault internal/strict objects", ""},
-	{1, "chain/primitive/cage", "confines a process: rules on a thread, namespaces around a program",
-		"internal/table", xsys},
-	{1, "chain/primitive/ward", "what in a project runs by itself: found before a run, taken away after it",
-		"fault internal/place internal/table internal/words", xsys},
-	{1, "chain/primitive", "runs what it is told, in a sandbox",
-		"fault internal/words chain/primitive/cage", xsys},
-	{1, "chain/primitive/web/page", "what a page of the web says; pure",
-		"", xhtml},
-	{1, "chain/primitive/web", "one HTTP exchange, exactly as told, inside limits",
-		"fault internal/hosts internal/sse internal/words", ""},
-	{1, "chain/primitive/builtin", "the functions behind rye's own tools, run by rye in a sandbox",
-		"fault internal/secrets internal/strict internal/words objects chain/primitive", ""},
+	{1, ".", "fault objects", ""},
+	{1, "internal/bearer", "fault internal/place internal/strict objects", ""},
+	{1, "objects/revoked", "fault internal/place internal/words objects", ""},
+	{1, "objects/trust", "fault internal/place internal/table internal/words objects objects/revoked", ssh},
+	{1, "objects/trust/kms", "fault objects objects/trust", sigstore},
+	{1, "objects/trust/token", "fault internal/strict objects", ""},
+	{1, "store", "fault internal/parallel internal/place internal/words", xsys + " " + sha1cd},
+	{1, "store/gogit", "fault internal/words store", gogit},
+	{1, "store/records", "fault internal/place objects", xsys},
+	{1, "store/memory", "fault internal/place objects store/records", ""},
+	{1, "store/head", "fault internal/place internal/words store", ""},
+	{1, "store/transport", "fault internal/place internal/words store", ""},
+	{1, "chain/consent", "fault objects", ""},
+	{1, "chain/command", "fault internal/secrets internal/words objects", mvdansh},
+	{1, "chain/policy", "fault internal/words objects chain/command chain/consent", ""},
+	{1, "chain/question", "fault internal/strict internal/words objects chain/consent", ""},
+	{1, "chain/callback", ". fault internal/strict objects", ""},
+	{1, "chain/primitive/cage", "internal/table", xsys},
+	{1, "chain/primitive/ward", "fault internal/place internal/table internal/words", xsys},
+	{1, "chain/primitive", "fault internal/words chain/primitive/cage", xsys},
+	{1, "chain/primitive/web/page", "", xhtml},
+	{1, "chain/primitive/web", "fault internal/hosts internal/sse internal/words", ""},
+	{1, "chain/primitive/builtin", "fault internal/secrets internal/strict internal/words objects chain/primitive", ""},
 
-	{2, "chain/denied", "what a sandbox refused, in words; pure",
-		"internal/secrets internal/words objects chain/primitive", ""},
-	{2, "chain/audit", "what in a text deserves a look before it is followed or run; pure",
-		"internal/words objects chain/command", ""},
-	{2, "store/space", "a name, through three layers, to one verified item",
-		"fault internal/parallel internal/place internal/table internal/words objects objects/extract objects/trust chain/policy stdlib store", xsys},
-	{2, "search", "queries, ranking, the golden set",
-		"fault internal/words objects", ""},
-	{2, "search/fulltext", "the index of bodies",
-		"fault internal/parallel internal/place internal/table objects search", bleve + " " + roaring},
-	{2, "chain", "works out exactly what would run, and pins it",
-		"fault internal/strict internal/words objects objects/expr objects/trust chain/consent chain/policy chain/primitive chain/primitive/builtin chain/primitive/web", "github.com/google/jsonschema-go"},
+	{2, "chain/denied", "internal/secrets internal/words objects chain/primitive", ""},
+	{2, "chain/audit", "internal/words objects chain/command", ""},
+	{2, "store/space", "fault internal/parallel internal/place internal/table internal/words objects objects/extract objects/trust chain/policy stdlib store", xsys},
+	{2, "search", "fault internal/words objects", ""},
+	{2, "search/fulltext", "fault internal/parallel internal/place internal/table objects search", bleve + " " + roaring},
+	{2, "chain", "fault internal/strict internal/words objects objects/expr objects/trust chain/consent chain/policy chain/primitive chain/primitive/builtin chain/primitive/web", "github.com/google/jsonschema-go"},
 
-	{3, "registry/oplog", "what the operations of a registry's logs mean: states, lists, versions, drops, skips; pure",
-		"fault internal/parallel internal/strict internal/words objects objects/trust store", ""},
-	{3, "registry/memory", "what this user has seen of a registry",
-		"fault internal/place objects objects/revoked registry/oplog store", ""},
-	{3, "registry", "sharing by signed git push and fetch",
-		"fault registry/memory registry/oplog internal/hosts internal/parallel internal/place internal/words objects objects/revoked objects/trust store store/transport chain", ""},
-	{3, "registry/resolve", "one version of every item that is wanted; pure",
-		"fault objects registry/oplog", ""},
+	{3, "registry/oplog", "fault internal/parallel internal/strict internal/words objects objects/trust store", ""},
+	{3, "registry/memory", "fault internal/place objects objects/revoked registry/oplog store", ""},
+	{3, "registry", "fault registry/memory registry/oplog internal/hosts internal/parallel internal/place internal/words objects objects/revoked objects/trust store store/transport chain", ""},
+	{3, "registry/resolve", "fault objects registry/oplog", ""},
 
-	{3, "registry/registrytest", "spoils registries, for tests, as somebody does who holds the host and perhaps a key",
-		"objects objects/trust store", ""},
+	{3, "registry/registrytest", "objects objects/trust store", ""},
 
-	{3, "view", "results in the words a model needs: hits with parameters, hints as calls, head and tail of the large; pure",
-		". fault internal/words objects", ""},
+	{3, "view", ". fault internal/words objects", ""},
 
-	{4, "workspace/internal/session", "one reading of all that a verb decides by, and what the program around gives",
-		". registry registry/memory registry/oplog " + session, ""},
-	{4, "workspace/internal/custody", "the user's keys, what the user believes, and the desk where work is done with them",
-		". " + session + " workspace/internal/session", ""},
-	{4, "workspace/internal/questions", "asks a person by whatever way there is, and keeps the question until it is answered",
-		". chain/consent chain/question " + session + " workspace/internal/session", ""},
-	{4, "workspace/internal/look", "what is there, what it is worth, and what was recorded of it; changes nothing",
-		". internal/diff internal/parallel objects/extract " + session + " workspace/internal/session", ""},
-	{4, "workspace/internal/finder", "searches the spaces, and keeps between searches what did not change",
-		". objects/extract search " + session + " workspace/internal/session workspace/internal/look", ""},
-	{4, "workspace/internal/author", "changes what the spaces hold, and records it; takes in what was written for other programs",
-		". internal/diff internal/parallel internal/unpack objects/extract objects/foreign scaffold " + session + " workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look", ""},
-	{4, "workspace/internal/locks", "works out what would run, and pins it",
-		". stdlib " + session + " workspace/internal/session workspace/internal/look", ""},
-	{4, "workspace/internal/run", "asks the policy and the user about a plan, runs it, and answers what it asks of rye meanwhile",
-		". objects/expr chain/callback chain/command chain/consent chain/denied chain/primitive chain/primitive/builtin chain/primitive/ward chain/primitive/web " + session +
-			" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
-	{4, "workspace/internal/share", "exchanges items with registries, and shows what they offer",
-		". internal/diff objects/foreign registry registry/oplog registry/resolve search store/transport " + session +
-			" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/author workspace/internal/locks", ""},
-	{4, "workspace/internal/install", "brings items and packages into the project: chooses versions, shows what comes, pins it",
-		". internal/diff registry registry/oplog registry/resolve " + session + " workspace/internal/session workspace/internal/custody workspace/internal/locks workspace/internal/share", ""},
-	{4, "workspace/internal/govern", "runs registries and namespaces: holders, members, checkpoints, marks",
-		". registry registry/oplog " + session + " workspace/internal/session workspace/internal/custody workspace/internal/share", ""},
-	{4, "workspace/internal/health", "how what a project depends on stands: what is outdated, why it is there, what deserves a look",
-		". chain/audit internal/parallel registry registry/memory registry/oplog " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/share", ""},
-	{4, "workspace/internal/threads", "the branches of threads in the project's record, and the machine's key for them",
-		". " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look", ""},
-	{4, "workspace", "the facade: a Workspace and its verbs, a few lines each",
-		". fault search store store/records store/space store/transport workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/author workspace/internal/locks workspace/internal/run workspace/internal/share workspace/internal/install workspace/internal/govern workspace/internal/health workspace/internal/threads", ""},
+	{4, "workspace/internal/session", ". registry registry/memory registry/oplog " + session, ""},
+	{4, "workspace/internal/custody", ". " + session + " workspace/internal/session", ""},
+	{4, "workspace/internal/questions", ". chain/consent chain/question " + session + " workspace/internal/session", ""},
+	{4, "workspace/internal/look", ". internal/diff internal/parallel objects/extract " + session + " workspace/internal/session", ""},
+	{4, "workspace/internal/finder", ". objects/extract search " + session + " workspace/internal/session workspace/internal/look", ""},
+	{4, "workspace/internal/author", ". internal/diff internal/parallel internal/unpack objects/extract objects/foreign scaffold " + session + " workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look", ""},
+	{4, "workspace/internal/locks", ". stdlib " + session + " workspace/internal/session workspace/internal/look", ""},
+	{4, "workspace/internal/run", ". objects/expr chain/callback chain/command chain/consent chain/denied chain/primitive chain/primitive/builtin chain/primitive/ward chain/primitive/web " + session +
+		" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
+	{4, "workspace/internal/share", ". internal/diff objects/foreign registry registry/oplog registry/resolve search store/transport " + session +
+		" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/author workspace/internal/locks", ""},
+	{4, "workspace/internal/install", ". internal/diff registry registry/oplog registry/resolve " + session + " workspace/internal/session workspace/internal/custody workspace/internal/locks workspace/internal/share", ""},
+	{4, "workspace/internal/govern", ". registry registry/oplog " + session + " workspace/internal/session workspace/internal/custody workspace/internal/share", ""},
+	{4, "workspace/internal/health", ". chain/audit internal/parallel registry registry/memory registry/oplog " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/share", ""},
+	{4, "workspace/internal/threads", ". " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look", ""},
+	{4, "workspace", ". fault search store store/records store/space store/transport workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/author workspace/internal/locks workspace/internal/run workspace/internal/share workspace/internal/install workspace/internal/govern workspace/internal/health workspace/internal/threads", ""},
 
-	{4, "agent/journal", "what a thread did, durable and in order: records, lease, inbox",
-		"fault internal/place internal/strict internal/words", xsys},
-	{4, "agent/transcript", "what threads said and did, turn by turn, for a search",
-		"fault internal/parallel internal/place internal/table internal/words search agent/journal", ""},
-	{4, "agent/ledger", "what threads may spend, and what they spent",
-		". fault internal/place", sqlite},
-	{4, "agent/provider", "a model behind an HTTP address: requests, streams, prices, errors",
-		". fault internal/sse internal/words objects objects/expr", ""},
-	{4, "agent/provider/mock", "a scripted model, as a server on loopback",
-		". fault internal/strict internal/words objects objects/expr agent/provider", ""},
-	{4, "agent/loop", "runs the loop of a thread, a Starlark program, and replays what it was told",
-		"fault internal/strict internal/words", starlark},
-	{4, "agent/secret", "reads a file of secrets that is encrypted with age",
-		"fault objects", age},
-	{4, "agent/thread", "one thread: starts, acts within its limits, waits, resumes",
-		". fault internal/place internal/strict internal/words objects objects/expr objects/trust/token view search agent/journal agent/transcript agent/ledger agent/provider agent/provider/mock agent/loop", ""},
+	{4, "agent/journal", "fault internal/place internal/strict internal/words", xsys},
+	{4, "agent/transcript", "fault internal/parallel internal/place internal/table internal/words search agent/journal", ""},
+	{4, "agent/ledger", ". fault internal/place", sqlite},
+	{4, "agent/provider", ". fault internal/sse internal/words objects objects/expr", ""},
+	{4, "agent/provider/mock", ". fault internal/strict internal/words objects objects/expr agent/provider", ""},
+	{4, "agent/loop", "fault internal/strict internal/words", starlark},
+	{4, "agent/secret", "fault objects", age},
+	{4, "agent/thread", ". fault internal/place internal/strict internal/words objects objects/expr objects/trust/token view search agent/journal agent/transcript agent/ledger agent/provider agent/provider/mock agent/loop", ""},
 
-	{5, "serve/mcp", "the four tools, over MCP",
-		". fault internal/strict internal/words objects view", mcpgo},
+	{5, "serve/mcp", ". fault internal/strict internal/words objects view", mcpgo},
 
-	{5, "internal/clients/files", "the files of MCP clients: finds them, and writes the entry of rye",
-		". fault internal/clients internal/diff internal/place internal/words", ""},
+	{5, "internal/clients/files", ". fault internal/clients internal/diff internal/place internal/words", ""},
 
-	{6, "internal/app", "wires the parts; the only one that reads the environment",
-		". workspace chain/callback internal/clients internal/clients/files chain/primitive chain/primitive/builtin fault internal/bearer internal/build internal/place internal/strict internal/words objects", xterm + " " + xsys},
-	{6, "internal/cli", "the command line: parse, one call, print",
-		". workspace internal/app internal/bearer internal/build internal/clients internal/clients/files internal/strict internal/words fault objects", "github.com/urfave/cli"},
-	{6, "cmd/rye", "the front",
-		"internal/cli internal/headroom", ""},
-	{6, "cmd/rye-cage", "the first process of a sandbox: makes what is to be seen there",
-		"chain/primitive/cage internal/build", ""},
-	{6, "cmd/rye-engine", "what starts slower: MCP, full text, threads",
-		". fault agent/secret agent/thread chain/primitive/web/page workspace internal/app internal/bearer internal/build internal/cli objects/trust/kms search/fulltext serve/mcp store/gogit", ""},
+	{6, "internal/app", ". workspace chain/callback internal/clients internal/clients/files chain/primitive chain/primitive/builtin fault internal/bearer internal/build internal/place internal/strict internal/words objects", xterm + " " + xsys},
+	{6, "internal/cli", ". workspace internal/app internal/bearer internal/build internal/clients internal/clients/files internal/strict internal/words fault objects", "github.com/urfave/cli"},
+	{6, "cmd/rye", "internal/cli internal/headroom", ""},
+	{6, "cmd/rye-cage", "chain/primitive/cage internal/build", ""},
+	{6, "cmd/rye-engine", ". fault agent/secret agent/thread chain/primitive/web/page workspace internal/app internal/bearer internal/build internal/cli objects/trust/kms search/fulltext serve/mcp store/gogit", ""},
 
-	{6, "internal/layers", "this law",
-		"", ""},
-	{6, "internal/tools/mutants", "make mutants",
-		"", ""},
-	{6, "internal/tools/man", "make man",
-		"internal/cli", ""},
-	{6, "internal/tools/docs", "make docs",
-		"internal/cli", ""},
-	{6, "internal/tools/typecheck", "the types of every package, for other systems; compiles nothing",
-		"", ""},
-	{6, "internal/tools/stdlibsign", "make stdlib-sign",
-		"fault objects objects/trust stdlib", ""},
-	{6, "internal/tools/quickstart", "make quickstart",
-		"internal/words store store/transport", mcpsdk},
-	{6, "internal/tools/live", "make live",
-		"", ""},
-	{6, "internal/tools/bench", "make bench",
-		"internal/words chain/primitive objects objects/revoked objects/trust search search/fulltext store", gogit + " " + sqlite},
+	{6, "internal/layers", "", ""},
+	{6, "internal/tools/mutants", "", ""},
+	{6, "internal/tools/man", "internal/cli", ""},
+	{6, "internal/tools/docs", "internal/cli internal/layers", ""},
+	{6, "internal/tools/typecheck", "", ""},
+	{6, "internal/tools/stdlibsign", "fault objects objects/trust stdlib", ""},
+	{6, "internal/tools/quickstart", "internal/words store store/transport", mcpsdk},
+	{6, "internal/tools/live", "", ""},
+	{6, "internal/tools/bench", "internal/words chain/primitive objects objects/revoked objects/trust search search/fulltext store", gogit + " " + sqlite},
 }
 
 // session is what the rooms of the facade share besides one another.
@@ -320,7 +226,11 @@ func TestLayers(t *testing.T) {
 			}
 		}
 	}
-	t.Log("\n" + drawMap(files))
+	packages, err := Packages(root)
+	if err != nil {
+		t.Error(err)
+	}
+	t.Log("\n" + drawMap(files, packages))
 }
 
 // refuse says why file f may not import imp, or "".
@@ -513,9 +423,13 @@ func TestLawBites(t *testing.T) {
 	}
 }
 
-// drawMap shows the house with what each room really imports.
-func drawMap(files []source) string {
+// drawMap shows the house: the summary of each room and the packages that it really imports.
+func drawMap(files []source, packages []Package) string {
 	var b strings.Builder
+	says := map[string]string{}
+	for _, p := range packages {
+		says[p.Path] = p.Summary
+	}
 	floor := -1
 	lines := rooms(files)
 	for _, r := range house {
@@ -527,7 +441,7 @@ func drawMap(files []source) string {
 		if n := lines[r.path]; n > 0 {
 			size = fmt.Sprintf("%5d lines", n)
 		}
-		fmt.Fprintf(&b, "  %-20s %-13s %s\n", r.path, size, r.says)
+		fmt.Fprintf(&b, "  %-20s %-13s %s\n", r.path, size, says[r.path])
 		if ins, outs := imported(files, r.path); len(ins)+len(outs) > 0 {
 			fmt.Fprintf(&b, "  %-20s   imports %s\n", "", strings.Join(append(ins, outs...), ", "))
 		}

@@ -38,13 +38,10 @@ func sources(t *testing.T) []source {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && p != root && (strings.HasPrefix(d.Name(), ".") || slices.Contains([]string{"testdata", "vendor", "bin", "dist"}, d.Name())) {
-			return filepath.SkipDir
+		if d.IsDir() {
+			return skipDir(root, p, d)
 		}
-		if _, err := os.Stat(filepath.Join(p, "go.mod")); d.IsDir() && p != root && err == nil {
-			return filepath.SkipDir // a module of its own
-		}
-		if d.IsDir() || !strings.HasSuffix(p, ".go") {
+		if !strings.HasSuffix(p, ".go") {
 			return nil
 		}
 		f, err := read(p)

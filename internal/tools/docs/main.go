@@ -1,5 +1,6 @@
-// Command docs rewrites what docs/ says of the command line: the pages of docs/cli, and
-// the table of exit codes in docs/cli.md. make docs runs it, in the module's root.
+// Command docs rewrites the generated parts of docs/: the pages of docs/cli, the table of
+// exit codes in docs/cli.md and the table of packages in docs/layout.md. `make docs` runs
+// it, in the module's root.
 package main
 
 import (
@@ -9,22 +10,23 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/internal/cli"
+	"github.com/rye-os/rye/internal/layers"
 )
 
 func main() {
-	if err := write("docs"); err != nil {
+	if err := write("."); err != nil {
 		fmt.Fprintln(os.Stderr, "docs:", err)
 		os.Exit(1)
 	}
 }
 
-// write brings the files below dir up to date with the program.
-func write(dir string) error {
-	all, err := files(dir)
+// write brings the generated files of the module at root up to date.
+func write(root string) error {
+	all, err := files(root)
 	if err != nil {
 		return err
 	}
-	old, err := filepath.Glob(filepath.Join(dir, "cli", "*"))
+	old, err := filepath.Glob(filepath.Join(root, "docs", "cli", "*"))
 	if err != nil {
 		return err
 	}
@@ -46,28 +48,51 @@ func write(dir string) error {
 	return nil
 }
 
-// The table of exit codes is between these lines of docs/cli.md.
-const tableBegin, tableEnd = "<!-- exit codes: written by the program -->\n", "<!-- end of exit codes -->\n"
+// A table stands between two lines of a page.
+var (
+	exitMarks    = [2]string{"<!-- exit codes: written by the program -->\n", "<!-- end of exit codes -->\n"}
+	packageMarks = [2]string{"<!-- packages: written by make docs -->\n", "<!-- end of packages -->\n"}
+)
 
-// files returns the wanted content of each file below dir.
-func files(dir string) (map[string]string, error) {
+// files returns the content of each generated file of the module at root.
+func files(root string) (map[string]string, error) {
 	m := cli.Tree()
 	all := map[string]string{}
 	for name, text := range pages(m) {
-		all[filepath.Join(dir, "cli", name)] = text
+		all[filepath.Join(root, "docs", "cli", name)] = text
 	}
-	path := filepath.Join(dir, "cli.md")
-	raw, err := os.ReadFile(path)
+	packages, err := layers.Packages(root)
 	if err != nil {
 		return nil, err
 	}
-	before, rest, ok := strings.Cut(string(raw), tableBegin)
-	_, after, ok2 := strings.Cut(rest, tableEnd)
-	if !ok || !ok2 {
-		return nil, fmt.Errorf("%s: the lines around the table of exit codes are missing", path)
+	for _, p := range []struct {
+		name  string
+		marks [2]string
+		table string
+	}{
+		{"cli.md", exitMarks, exitTable(m.Exits)},
+		{"layout.md", packageMarks, packageTable(packages)},
+	} {
+		name := filepath.Join(root, "docs", p.name)
+		if all[name], err = filled(name, p.marks, p.table); err != nil {
+			return nil, err
+		}
 	}
-	all[path] = before + tableBegin + "\n" + exitTable(m.Exits) + "\n" + tableEnd + after
 	return all, nil
+}
+
+// filled returns the page name with the table between its marks.
+func filled(name string, marks [2]string, table string) (string, error) {
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		return "", err
+	}
+	before, rest, ok := strings.Cut(string(raw), marks[0])
+	_, after, ok2 := strings.Cut(rest, marks[1])
+	if !ok || !ok2 {
+		return "", fmt.Errorf("%s: the lines around the table are missing: %q and %q", name, marks[0], marks[1])
+	}
+	return before + marks[0] + "\n" + table + "\n" + marks[1] + after, nil
 }
 
 // pages returns the pages of docs/cli by file name, and the index of them.
@@ -123,6 +148,19 @@ func exitTable(exits []cli.Exit) string {
 	b.WriteString("| exit | code | when |\n|---:|---|---|\n")
 	for _, e := range exits {
 		fmt.Fprintf(&b, "| %d | `%s` | %s |\n", e.Status, e.Code, e.When)
+	}
+	return b.String()
+}
+
+func packageTable(packages []layers.Package) string {
+	var b strings.Builder
+	b.WriteString("| package | |\n|---|---|\n")
+	for _, p := range packages {
+		name := "`" + p.Path + "`"
+		if p.Path == "." {
+			name = "the root"
+		}
+		fmt.Fprintf(&b, "| %s | %s |\n", name, strings.ReplaceAll(p.Summary, "|", "\\|"))
 	}
 	return b.String()
 }

@@ -1,5 +1,5 @@
 // Command quickstart uses rye on real input and prints every step: the command after "$ ",
-// its output, and what it shows. It uses the built programs only, in a home directory and
+// its output, and its meaning. It uses the built programs only, in a home directory and
 // projects of its own, with no network but loopback, and removes everything at the end. An
 // unexpected exit code or a missing word in an output makes it fail.
 package main

@@ -1,3 +1,3 @@
-// Package govern runs registries and namespaces: who holds them, who signs for them, how
-// far checkpoints cover them, and the marks on published versions.
+// Package govern runs registries and namespaces: their holders and signers, the reach of
+// checkpoints, and the marks on published versions.
 package govern

@@ -1,3 +1,3 @@
 // Package install brings registry items and bundles into a project: it chooses versions,
-// shows what comes with them, and pins the agreed ones.
+// shows everything that comes along, and pins the agreed versions.
 package install
