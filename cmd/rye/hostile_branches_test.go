@@ -130,7 +130,7 @@ func TestBranchWithARecord(t *testing.T) {
 	}
 }
 
-// TestBranchWithATreeBomb: T7, in the tree and, as somebody's git may push it, in the
+// TestTreeBombs: T7, in the tree and, as somebody's git may push it, in the
 // record itself.
 func TestTreeBombs(t *testing.T) {
 	h, _ := branched(t, func(dir string, h *home) { treeBomb(filepath.Join(dir, ".ai", ".rye", "store.git"), 7, 30) })

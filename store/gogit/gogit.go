@@ -3,7 +3,7 @@
 //
 // What go-git reads goes through the store: an object read by id is hashed and compared
 // with it, is of a bounded size, and a tree is one that git would write. Refs are moved by
-// store.Swap only, with git's lock file; the second writer gets
+// store.Repo.Swap only, with git's lock file; the second writer gets
 // storage.ErrReferenceHasChanged. A pack that go-git fetches passes the store's
 // quarantine. Index, shallow commits, config and modules live in memory and end with the
 // Storage: the repository keeps none of them. So the config on disk does not count, nor do

@@ -46,7 +46,7 @@ func (s *suite) TearDownTest(c *check.C) { c.Check(s.repo.Close(), check.IsNil) 
 
 // invented stands between the suite and a Storage: where the suite invents the id of a commit
 // that a ref is to lead to, a real commit is made, and its id is the invented one's in every
-// ref. So refs are moved as they always are, with no way around what store.Swap checks.
+// ref. So refs are moved as they always are, with no way around what store.Repo.Swap checks.
 type invented struct {
 	*Storage
 	real, names map[plumbing.Hash]plumbing.Hash

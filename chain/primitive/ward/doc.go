@@ -32,7 +32,7 @@
 // gitdir:, commondir, core.hooksPath.
 //
 // AGENTS.md and CLAUDE.md count as programs, because agents obey them. A tool that edits
-// them names them in needs.write. The case of the name counts: docs/agents.md is a page
+// them names them in needs.write. The case of the name counts: a page agents.md may be
 // about agents.
 //
 // There are two looks and no watch. inotify misses a directory that is moved in, needs a

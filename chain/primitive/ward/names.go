@@ -19,7 +19,7 @@ const (
 // are ordinary source that a tool must be able to change (see the package comment).
 //
 // A name may have one directory before it, and may begin or end with a star. Case is ignored, as
-// many file systems ignore it, unless exact is set: a page docs/agents.md may well exist.
+// many file systems ignore it, unless exact is set: a page agents.md below docs may well exist.
 var ruled = []struct {
 	kind  string
 	names string

@@ -50,7 +50,7 @@ func read(dir fs.FS) (all []mutant, err error) {
 //
 //	mutant object-not-compared
 //	file store/disk_objects.go
-//	test ./store TestCorruptObjects
+//	test ./store TestComponents
 //	--- old
 //				return compare(d.format, id, t, data)
 //	--- new
