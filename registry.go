@@ -216,7 +216,7 @@ type RegistryLogRequest struct {
 // PushRequest publishes items of one namespace.
 type PushRequest struct {
 	Targets  []Target
-	All      bool   // every item and package of the project's namespace
+	All      bool   // every item and bundle of the project's namespace
 	Registry string // the project's name for it; "" is the namespace's registry
 	To       string // the address to write to; "" is where the namespace lies
 	DryRun   bool
@@ -230,7 +230,7 @@ type PushReport struct {
 	Tip        string   `json:"tip,omitempty"`         // the commit there
 	Published  []string `json:"published"`             // names
 	Unchanged  []string `json:"unchanged,omitempty"`   // published already, byte for byte
-	PassedOver []string `json:"passed_over,omitempty"` // with All: refs of bundles that are no packages
+	PassedOver []string `json:"passed_over,omitempty"` // with All: refs of bundles that cannot be published
 	Granted    bool     `json:"granted,omitempty"`     // the root granted the namespace during this push
 	Warning    string   `json:"warning,omitempty"`     // an error after the publication, which stands
 	DryRun     bool     `json:"dry_run,omitempty"`

@@ -31,8 +31,8 @@ type Origin struct {
 	Author    objects.Fingerprint
 	Publisher objects.Fingerprint
 
-	// Package is the package that the item is a member of; the zero Ref for an item that was
-	// published by itself. In a package, the other fields describe the package, and Manifest is
+	// Package is the bundle that the item is a member of; the zero Ref for an item that was
+	// published by itself. In a bundle, the other fields describe the bundle, and Manifest is
 	// its digest.
 	Package  objects.Ref
 	Manifest objects.Digest

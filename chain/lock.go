@@ -110,7 +110,7 @@ func (l *Lock) Match(p *Plan) error {
 		}
 	}
 	if inPackage(p.Links[0]) {
-		return nil // every file that it can load is in the package
+		return nil // every file that it can load is in the bundle
 	}
 	if found := AroundDigest(p.Around); found != pin.Around {
 		return drift(tool, "around", hexOrNone(pin.Around), hexOrNone(found), "a file that it loads changed, came or went")
@@ -203,7 +203,7 @@ func (l *Lock) Set(p *Plan) error {
 	}
 	for i, link := range p.Links {
 		if inPackage(link) {
-			continue // its package has the entry
+			continue // its bundle has the entry
 		}
 		pin := PinOf(link)
 		if i == 0 {
@@ -220,7 +220,7 @@ func (l *Lock) Set(p *Plan) error {
 // SetItem pins an item that does not execute, such as a directive from a registry.
 func (l *Lock) SetItem(link Link) {
 	if inPackage(link) {
-		return // its package has the entry
+		return // its bundle has the entry
 	}
 	if l.Items == nil {
 		l.Items = map[objects.Ref]Pin{}

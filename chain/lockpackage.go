@@ -9,14 +9,14 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// A lock pins a package by one entry: the entry of its manifest. The members have no entries,
-// because the manifest has their digests, and a link names its package. The entry's chain lists,
-// sorted, the items outside of the package that the members run through.
+// A lock pins a bundle by one entry: the entry of its manifest. The members have no entries,
+// because the manifest has their digests, and a link names its bundle. The entry's chain lists,
+// sorted, the items outside of the bundle that the members run through.
 
-// MaxPackageChain bounds the items that the members of one package run through.
+// MaxPackageChain bounds the items that the members of one bundle run through.
 const MaxPackageChain = 256
 
-// pinned returns the entry that pins a link: its own, or its package's.
+// pinned returns the entry that pins a link: its own, or its bundle's.
 func (l *Lock) pinned(link Link) (objects.Ref, Pin, bool) {
 	ref := link.Ref()
 	if inPackage(link) {
@@ -26,10 +26,10 @@ func (l *Lock) pinned(link Link) (objects.Ref, Pin, bool) {
 	return ref, pin, ok
 }
 
-// inPackage reports whether a link is a member of a package.
+// inPackage reports whether a link is a member of a bundle.
 func inPackage(link Link) bool { return link.Origin != nil && link.Origin.Package != objects.Ref{} }
 
-// Entry returns the ref of the entry that pins the tool: the package's, when the tool is a member
+// Entry returns the ref of the entry that pins the tool: the bundle's, when the tool is a member
 // of one.
 func (p *Plan) Entry() objects.Ref { return EntryOf(p.Links[0]) }
 
@@ -41,7 +41,7 @@ func EntryOf(link Link) objects.Ref {
 	return link.Ref()
 }
 
-// matchMember compares a member's package with its pin.
+// matchMember compares a member's bundle with its pin.
 func (pin Pin) matchMember(link Link) error {
 	o := link.Origin
 	differs := func(field, want, found, cause string) error {
@@ -65,7 +65,7 @@ func (pin Pin) matchMember(link Link) error {
 	return nil
 }
 
-// beyond returns the items outside of the tool's own package that a plan runs through.
+// beyond returns the items outside of the tool's own bundle that a plan runs through.
 func beyond(p *Plan) (out []objects.Ref) {
 	own := EntryOf(p.Links[0])
 	for _, l := range p.Links[1:] {
@@ -103,7 +103,7 @@ func entries(p *Plan) (out []objects.Ref) {
 	return out
 }
 
-// setMember adds to the entry of a package the items that one of its tools runs through.
+// setMember adds to the entry of a bundle the items that one of its tools runs through.
 func (l *Lock) setMember(p *Plan) error {
 	ref := EntryOf(p.Links[0])
 	pin, ok := l.Items[ref]
@@ -117,7 +117,7 @@ func (l *Lock) setMember(p *Plan) error {
 	return nil
 }
 
-// PackageDigest is the SHA-256 of what the members of a package may reach. It hashes one line for
+// PackageDigest is the SHA-256 of what the members of a bundle may reach. It hashes one line for
 // each directive and tool, in the order given, with the digest of its capabilities.
 func PackageDigest(members []*objects.Item) objects.Digest {
 	var b strings.Builder
@@ -129,7 +129,7 @@ func PackageDigest(members []*objects.Item) objects.Digest {
 	return objects.DigestOf([]byte(b.String()))
 }
 
-// SetPackage records in the entry of a package what its members may reach. SetItem makes the
+// SetPackage records in the entry of a bundle what its members may reach. SetItem makes the
 // entry first.
 func (l *Lock) SetPackage(ref objects.Ref, members []*objects.Item) {
 	pin := l.Items[ref]

@@ -8,7 +8,7 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// BundlesDir is the directory below .ai that holds packages: bundles of items of all kinds,
+// BundlesDir is the directory below .ai that holds bundles of items of all kinds,
 // each in a separate directory <namespace>/<name>.
 const BundlesDir = "bundles"
 
@@ -127,8 +127,8 @@ func (r Ref) MemberFolder() string {
 	return p[:strings.LastIndexByte(p, '/')]
 }
 
-// InBundles reports whether a slash path below .ai lies in the directory of packages, and
-// returns the directory of its package.
+// InBundles reports whether a slash path below .ai lies in BundlesDir, and returns
+// the directory of its bundle.
 func InBundles(path string) (dir string, ok bool) {
 	parts := strings.SplitN(path, "/", 4)
 	if len(parts) < 3 || parts[0] != BundlesDir || len(parts) == 3 && parts[2] == "" {

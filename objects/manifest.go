@@ -49,7 +49,7 @@ type File struct {
 }
 
 // Ref returns the ref that the signature binds, and that registries and locks use for a
-// package: bundle:acme/report for the id acme/bundle/report. It does not depend on the
+// bundle: bundle:acme/report for the id acme/bundle/report. It does not depend on the
 // file's path.
 func (m *Manifest) Ref() Ref { return BundleRef(m.ID) }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// Bounds for a published package. They are narrower than the bounds for a bundle. A project
-// that adds a package keeps all its files, for every version in a lock, and rye reads all of
-// them before a tool of the package runs.
+// Bounds for a published bundle. They are narrower than those of a bundle in a project. A project
+// that adds a bundle keeps all its files, for every version in a lock, and rye reads all of
+// them before a tool of the bundle runs.
 const (
 	MaxPackageFiles = 4096
 	MaxPackageFile  = 16 << 20 // bytes
@@ -30,8 +30,8 @@ func BundleRef(id ID) Ref {
 	return Ref{Kind: Bundle, ID: ID(parts[0] + "/" + parts[2])}
 }
 
-// Package returns the ref of the package that an item with this ref would belong to, and false
-// when no package can hold it.
+// Package returns the ref of the bundle that an item with this ref would belong to, and false
+// when no bundle can hold it.
 func (r Ref) Package() (Ref, bool) {
 	parts := strings.SplitN(string(r.ID), "/", 3)
 	if r.Kind == Bundle || len(parts) < 2 || len(parts) == 2 && r.Kind == Config {
@@ -40,8 +40,8 @@ func (r Ref) Package() (Ref, bool) {
 	return Ref{Kind: Bundle, ID: ID(parts[0] + "/" + parts[1])}, true
 }
 
-// PackageDir returns the directory below .ai of a package, or "" when the ref is not for a
-// package.
+// PackageDir returns the directory below .ai of a bundle, or "" when the ref is not for a
+// bundle.
 func (r Ref) PackageDir() string {
 	if r.Kind != Bundle || strings.Count(string(r.ID), "/") != 1 {
 		return ""
@@ -50,7 +50,7 @@ func (r Ref) PackageDir() string {
 }
 
 // PublishedPath returns the slash path below .ai that registries and locks use for an item.
-// For a package it is the path of its manifest.
+// For a bundle it is the path of its manifest.
 func PublishedPath(it *Item) string {
 	if dir := it.Ref.PackageDir(); dir != "" {
 		return dir + "/" + ManifestName
@@ -59,7 +59,7 @@ func PublishedPath(it *Item) string {
 }
 
 // RefOfPublished returns the ref for a path in a registry or a lock. It is like RefOfPath, but
-// the manifest of a package gives the ref of the package.
+// the manifest of a bundle gives the ref of the bundle.
 func RefOfPublished(p string) (Ref, error) {
 	dir, in := InBundles(p)
 	if !in || p != dir+"/"+ManifestName {
@@ -83,8 +83,8 @@ func ParseRecorded(p string, raw []byte) (*Item, error) {
 	return m.Item(), nil
 }
 
-// ParsePublished is Parse for a file in a registry or a lock. For the manifest of a package it
-// also checks the path, because the signature does not cover it; another package's path is
+// ParsePublished is Parse for a file in a registry or a lock. For the manifest of a bundle it
+// also checks the path, because the signature does not cover it; another bundle's path is
 // fault.Integrity.
 func ParsePublished(p string, raw []byte) (*Item, error) {
 	if path.Base(p) != ManifestName {
@@ -100,7 +100,7 @@ func ParsePublished(p string, raw []byte) (*Item, error) {
 	return m.Item(), nil
 }
 
-// CheckPackage refuses a manifest that cannot be published. It must be for a package, have
+// CheckPackage refuses a manifest that cannot be published. It must name a bundle, have
 // files within the bounds, and list no other manifest, which would cover the same files.
 func (m *Manifest) CheckPackage() error {
 	if m.Ref().PackageDir() == "" {
@@ -125,7 +125,7 @@ func (m *Manifest) CheckPackage() error {
 	return nil
 }
 
-// Locate returns the path, below the package's directory, of the member ref, or "" when there
+// Locate returns the path, below the bundle's directory, of the member ref, or "" when there
 // is none. Two files with the same ref are fault.Conflict.
 func (m *Manifest) Locate(ref Ref) (string, error) {
 	found := ""
@@ -141,7 +141,7 @@ func (m *Manifest) Locate(ref Ref) (string, error) {
 	return found, nil
 }
 
-// Members returns the files of a package that are valid items, with the bytes from read. Every
+// Members returns the files of a bundle that are valid items, with the bytes from read. Every
 // other file is data.
 func (m *Manifest) Members(read func(path string) ([]byte, error)) ([]*Item, error) {
 	var all []*Item
@@ -161,7 +161,7 @@ func (m *Manifest) Members(read func(path string) ([]byte, error)) ([]*Item, err
 	return all, nil
 }
 
-// Entry returns the member with the package's own name, or nil. It prefers knowledge to a
+// Entry returns the member with the bundle's own name, or nil. It prefers knowledge to a
 // directive, and a directive to a tool.
 func (m *Manifest) Entry(members []*Item) (entry *Item) {
 	for _, it := range members {
@@ -172,7 +172,7 @@ func (m *Manifest) Entry(members []*Item) (entry *Item) {
 	return entry
 }
 
-// Uses returns the dependencies of a package. The range in the manifest has precedence; for
+// Uses returns the dependencies of a bundle. The range in the manifest has precedence; for
 // other items the ranges of all members are joined. The executor of a tool is a dependency in
 // any version, if foreign reports that it must come from a registry. Ranges that cannot be
 // joined are fault.Conflict; the manifest then has to declare one.
@@ -200,7 +200,7 @@ func (m *Manifest) Uses(members []*Item, foreign func(Ref) bool) (map[string]str
 	return deps, nil
 }
 
-// join adds the dependencies of one member, except those in the manifest or in the package.
+// join adds the dependencies of one member, except those in the manifest or in the bundle.
 func (m *Manifest) join(deps map[string]string, member Ref, asks map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(asks)) {
 		ref, err := ParseRef(name)

@@ -19,7 +19,7 @@ const (
 )
 
 // Bundle is the kind of a manifest. The manifest stands for all files that it lists:
-// publishing, locking and removing a package use this ref. Kinds does not include it,
+// publishing, locking and removing a bundle use this ref. Kinds does not include it,
 // because no file of a space is an item of this kind.
 const Bundle Kind = "bundle"
 

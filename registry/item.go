@@ -10,7 +10,7 @@ import (
 )
 
 // Item is a verified item to publish: its catalogue entry, and a function that reads its bytes. Its
-// file is published byte for byte, with its author's signature. The file of a package is its
+// file is published byte for byte, with its author's signature. The file of a bundle is its
 // manifest.
 type Item struct {
 	entry oplog.Entry // without a commit

@@ -8,14 +8,14 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// contentLimits fit one item with the trees above it; packageLimits fit one package.
+// contentLimits fit one item with the trees above it; packageLimits fit one bundle.
 var (
 	contentLimits = store.Limits{Objects: 64, Bytes: oplog.MaxItemSize + 1<<20, Object: oplog.MaxItemSize, Total: oplog.MaxItemSize + 1<<20}
 	packageLimits = store.Limits{Objects: oplog.MaxPackageObjects, Bytes: objects.MaxPackageBytes + oplog.MaxItemSize,
 		Object: oplog.MaxItemSize, Total: objects.MaxPackageBytes + 2*oplog.MaxItemSize}
 )
 
-// packagesAtOnce is how many packages one fetch asks for: the largest possible packages still fit
+// packagesAtOnce is how many bundles one fetch asks for: the largest possible bundles still fit
 // the limit of a fetch.
 const packagesAtOnce = 4
 

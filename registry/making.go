@@ -67,8 +67,8 @@ func (j *publishing) prepare(ctx context.Context, p oplog.Pen, b *store.Batch, o
 	}
 }
 
-// putPackage adds a package to a batch file by file, because it may be large; nothing is made
-// ahead. It skips versions that are no package or were made before.
+// putPackage adds a bundle to a batch file by file, because it may be large; nothing is made
+// ahead. It skips versions that are no bundle or were made before.
 func (j *publishing) putPackage(b *store.Batch, p oplog.Pen, v *outgoing) error {
 	if v.entry.Ref.Kind != objects.Bundle || !v.commit.IsZero() {
 		return nil

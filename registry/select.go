@@ -89,7 +89,7 @@ func (b Binding) Bound() []trust.BoundKey {
 	return out
 }
 
-// Fetched is the file of a release (for a package its manifest), checked against the log. It is not
+// Fetched is the file of a release (for a bundle its manifest), checked against the log. It is not
 // trusted yet: its author's signature is for trust.Verify, with the scope's Pinned set to the
 // release's Sum.
 type Fetched struct {

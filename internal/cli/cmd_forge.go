@@ -159,8 +159,8 @@ func registryCI() *spec {
 	var forge, name string
 	return &spec{
 		name: "ci", args: "[namespace…]",
-		short: "Print a workflow that checks a package's sources, or watches a registry",
-		long: `Without a namespace, for the repository that a package is written in: it believes the
+		short: "Print a workflow that checks the sources of items, or watches a registry",
+		long: `Without a namespace, for the repository that items are written in: it believes the
 statement that the settings name (rye trust --dry-run prints it, see docs/ci.md) and checks
 that every item is signed and that what would run is what was locked. With namespaces, for a
 repository beside the registry: it verifies these every hour. A registry's own branches hold

@@ -21,14 +21,14 @@ func addCommand() *spec {
 		short: "Take in what you have: skills, commands, rules, scripts, items",
 		long: `A file below .ai/ is recorded where it is; another is copied in, as --kind and
 --as say. A name like acme/tool/hello is brought from its registry, verified, and
-pinned in .ai/rye.lock; acme/bundle/kit brings a package, all of it. Write ./ before a path
+pinned in .ai/rye.lock; acme/bundle/kit brings a bundle, all of it. Write ./ before a path
 that looks like a name.
 
 A folder, an archive (zip, tar, tar.gz) or the address of a git repository is searched
 for what rye understands: Agent Skills (SKILL.md), the commands and agents of Claude
 Code and its plugins, Cursor's rules, skills of Ryvos, items below an .ai, and, where
 there is none of these, scripts: a folder with one file called main, or with --entry,
-is one package. Skills keep every byte. What else there is is passed over, and named;
+is one bundle. Skills keep every byte. What else there is is passed over, and named;
 --dry-run shows ids, kinds and what would be lost. Nothing that comes is signed: rye sign
 does that. Nobody vouches for what is fetched but the items' own signatures, and
 nothing follows an address later.`,

@@ -231,14 +231,14 @@ func pushCommand() *spec {
 		name: "push", aliases: []string{"publish"}, offers: true, args: "[ref | pattern…]", group: "Share",
 		short: "Publish signed items of a namespace",
 		long: `One push is one signed entry in the namespace's log. A version that is already
-published stays as it is. A package, .ai/bundles/<namespace>/<name>, is one item with all
+published stays as it is. A bundle, .ai/bundles/<namespace>/<name>, is one item with all
 of its files, and published as <namespace>/bundle/<name>. Everything that can be checked is checked before anything is sent,
 and --dry-run gives the same answer. Where nobody has the namespace and your key holds the
 root of the registry, you are asked whether to grant it to your key.`,
 		examples: "rye push tool:acme/hello\nrye push 'tool:acme/*' --dry-run\nrye push --all",
 		exits:    sharing,
 		flags: []cli.Flag{
-			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "every item and package of the project's namespace"},
+			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "every item and bundle of the project's namespace"},
 			&cli.StringFlag{Name: "registry", Destination: &q.Registry, Usage: "the registry's `name`, when the scope has none"},
 			&cli.StringFlag{Name: "to", Destination: &q.To, Usage: "write to this `address` of the registry (default its first)"},
 			dryRun(&q.DryRun),

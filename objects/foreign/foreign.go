@@ -37,17 +37,17 @@ type Passed struct{ Path, Why string }
 
 // Tree holds the files of one folder, archive or repository.
 type Tree struct {
-	Name   string // of the folder or archive: the name for a package without its own
+	Name   string // of the folder or archive: the name for a bundle without its own
 	Files  []File
 	Passed []Passed // links, devices, names that no item can have
 }
 
-// Found is one thing that rye can add: an item of one file, or a package.
+// Found is one thing that rye can add: an item of one file, or a bundle.
 type Found struct {
-	Ref   objects.Ref // of the item, or of the package's entry
+	Ref   objects.Ref // of the item, or of the bundle's entry
 	What  string      // its kind in the other program: "Agent Skill"
 	From  string      // its path in the tree
-	Dir   string      // of a package, below .ai; "" for an item
+	Dir   string      // of a bundle, below .ai; "" for an item
 	Files []File      // paths below .ai
 	Lost  []string    // features that rye cannot keep
 }
@@ -161,7 +161,7 @@ func (r *reading) id(name string) (objects.ID, error) {
 	return id, err
 }
 
-// packageDir returns the id and the directory for a package with this name.
+// packageDir returns the id and the directory for a bundle with this name.
 func (r *reading) packageDir(name string) (objects.ID, string, error) {
 	id, err := r.id(name)
 	if err != nil {
@@ -195,7 +195,7 @@ func (r *reading) dirName(dir string) string {
 	return path.Base(dir)
 }
 
-// pack takes the files below from into a package in dir and keeps their relative paths. It
+// pack takes the files below from into a bundle in dir and keeps their relative paths. It
 // skips a file that a bundle cannot hold.
 func (r *reading) pack(from, dir string) []File {
 	var files []File

@@ -60,7 +60,7 @@ func interpreter(data []byte) string {
 	return "?"
 }
 
-// programs takes a folder with an entry as one package. Otherwise it takes each script at the
+// programs takes a folder with an entry as one bundle. Otherwise it takes each script at the
 // top of the folder as a separate tool.
 func (r *reading) programs() error {
 	entry := r.wish.Entry
@@ -108,7 +108,7 @@ func (r *reading) mainFile() string {
 	return ""
 }
 
-// program takes a folder as one package, and names its entry main.
+// program takes a folder as one bundle, and names its entry main.
 func (r *reading) program(entry string) error {
 	if r.wish.Kind != "" && r.wish.Kind != string(objects.Tool) {
 		return fault.New(fault.Usage, "add: a folder with an entry is a tool, and no %s", words.Brief(r.wish.Kind)).Advise("leave out --kind")
@@ -150,7 +150,7 @@ func hasEntry(f Found) bool {
 	return false
 }
 
-// entryFile makes a file the entry of the package in dir.
+// entryFile makes a file the entry of the bundle in dir.
 func entryFile(f File, dir string) (File, []string, error) {
 	ext := path.Ext(f.Path)
 	l, known := languageOf(f)

@@ -29,7 +29,7 @@ type ryvosSkill struct {
 	} `toml:"prerequisites"`
 }
 
-// ryvosSkills takes each folder with a skill.toml as one package. The entry of the package
+// ryvosSkills takes each folder with a skill.toml as one bundle. The entry of the bundle
 // runs the skill's command.
 func ryvosSkills(r *reading) {
 	for _, f := range r.tree.Files {

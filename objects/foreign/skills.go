@@ -57,7 +57,7 @@ func belowAI(t Tree, p string) (rest string, ok bool) {
 	return "", true
 }
 
-// skills takes each folder with a SKILL.md as one package. Its files stay byte for byte.
+// skills takes each folder with a SKILL.md as one bundle. Its files stay byte for byte.
 func skills(r *reading) {
 	for _, f := range r.tree.Files {
 		if path.Base(f.Path) != objects.SkillFile || r.used[f.Path] {

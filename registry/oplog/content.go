@@ -68,7 +68,7 @@ func signedAt(path string, raw []byte) time.Time {
 
 // ReadContent returns the file that the line of a release names, after full checks: the commit is
 // the one that this item makes, its tree holds the item's files and nothing else, and the bytes
-// match the catalogue. The files of a package must match its manifest.
+// match the catalogue. The files of a bundle must match its manifest.
 func ReadContent(rd Reader, e *Entry) ([]byte, error) {
 	raw, made, err := CopyContent(rd, e, Hasher(store.SHA1))
 	if err == nil && made != e.Commit {

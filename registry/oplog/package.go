@@ -10,15 +10,15 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// A version of a package is a commit like any other version. Its tree holds the manifest and every
+// A version of a bundle is a commit like any other version. Its tree holds the manifest and every
 // file that it lists, at their paths below .ai and with the listed modes. The catalogue has the
 // manifest's digest, and the manifest has the digests of the files, so SHA-256 binds every byte.
 // Readers recompute the commit's id, which rules out additional files.
 
-// MaxPackageObjects bounds the objects of one package, and its directories.
+// MaxPackageObjects bounds the objects of one bundle, and its directories.
 const MaxPackageObjects = 4 * objects.MaxPackageFiles
 
-// ReadManifest parses the manifest of a package's version and compares it with the catalogue line.
+// ReadManifest parses the manifest of a bundle's version and compares it with the catalogue line.
 func ReadManifest(e *Entry, raw []byte) (*objects.Manifest, error) {
 	m, err := objects.ParseManifest(raw)
 	if err != nil {
@@ -30,7 +30,7 @@ func ReadManifest(e *Entry, raw []byte) (*objects.Manifest, error) {
 	return m, m.CheckPackage()
 }
 
-// PutPackage puts the manifest of a package and every file that it lists, and returns the id of the
+// PutPackage puts the manifest of a bundle and every file that it lists, and returns the id of the
 // top tree.
 func PutPackage(put Sink, e *Entry, raw []byte, read func(objects.File) ([]byte, error)) (store.OID, error) {
 	m, err := ReadManifest(e, raw)
@@ -67,13 +67,13 @@ func ModeOf(f objects.File) store.Mode {
 	return store.ModeFile
 }
 
-// packageFiles collects the files of a package's tree. It accepts only the listed files, with the
+// packageFiles collects the files of a bundle's tree. It accepts only the listed files, with the
 // listed modes.
 type packageFiles struct {
 	rd    Reader
 	e     *Entry
 	m     *objects.Manifest
-	blobs map[string]store.OID // by path below the package's directory
+	blobs map[string]store.OID // by path below the bundle's directory
 	trees int
 }
 
@@ -135,7 +135,7 @@ func (p *packageFiles) walk(tree store.OID, prefix string) error {
 	return nil
 }
 
-// copyPackage checks and puts the content of a package's version below tree. It returns the
+// copyPackage checks and puts the content of a bundle's version below tree. It returns the
 // manifest and the id of the top tree.
 func copyPackage(rd Reader, tree store.OID, e *Entry, put Sink) (raw []byte, made store.OID, err error) {
 	at, err := rd.Lookup(tree, e.Path)

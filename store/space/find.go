@@ -265,7 +265,7 @@ func (s *Stack) inLock(ref objects.Ref) (Finding, bool, error) {
 	return f, true, nil
 }
 
-// inPackage is inLock for an item that comes with a package.
+// inPackage is inLock for an item that comes with a bundle.
 func inPackage(s *Stack, ref objects.Ref) (Finding, bool, error) {
 	p, err := PackageOf(s, ref)
 	if p == nil || err != nil {

@@ -318,7 +318,7 @@ func (l *Layer) siblings(ref objects.Ref) ([]string, error) {
 }
 
 // foldersOf returns the folders that can hold the file of an item: the folder of its kind, and
-// the folder in the package that its id could belong to.
+// the folder in the bundle that its id could belong to.
 func foldersOf(ref objects.Ref) []string {
 	folders := []string{path.Dir(ref.Path(""))}
 	if dir := ref.MemberFolder(); dir != "" {

@@ -11,9 +11,9 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Package is a package that the lock pins: its verified manifest, and the listed files in the
+// Package is a bundle that the lock pins: its verified manifest, and the listed files in the
 // project's store. They are in no working tree, so they cannot be changed, and a file is
-// compared with the manifest at each read. While Err is not nil, nothing of the package may be
+// compared with the manifest at each read. While Err is not nil, nothing of the bundle may be
 // used.
 type Package struct {
 	trust.Bundle
@@ -29,13 +29,13 @@ type Package struct {
 	repo  *store.Repo
 }
 
-// packages caches the packages that a stack has opened.
+// bundles caches the bundles that a stack has opened.
 type packages struct {
 	sync.Mutex
 	opened map[objects.Ref]*Package
 }
 
-// LockedPackage returns the package that the lock pins by a ref like bundle:acme/kit; nil if
+// LockedPackage returns the bundle that the lock pins by a ref like bundle:acme/kit; nil if
 // it pins none.
 func (s *Stack) LockedPackage(ref objects.Ref) *Package {
 	if s.Locked == nil || ref.Kind != objects.Bundle {
@@ -58,7 +58,7 @@ func (s *Stack) LockedPackage(ref objects.Ref) *Package {
 	return p
 }
 
-// PackageOf returns the locked package with the member ref; nil if there is none. A package
+// PackageOf returns the locked bundle with the member ref; nil if there is none. A bundle
 // that cannot be opened is returned for every ref that it could have: damage must not change
 // which item answers.
 func PackageOf(s *Stack, ref objects.Ref) (*Package, error) {
@@ -77,7 +77,7 @@ func PackageOf(s *Stack, ref objects.Ref) (*Package, error) {
 	return p, err
 }
 
-// openPinned opens a package from the project's store.
+// openPinned opens a bundle from the project's store.
 func openPinned(s *Stack, ref objects.Ref, pin Pin) *Package {
 	raw, blob, err := s.Project.pinned(pin)
 	if err != nil {
@@ -92,8 +92,8 @@ func openPinned(s *Stack, ref objects.Ref, pin Pin) *Package {
 	return p
 }
 
-// OpenPackage verifies the manifest of a published package, as every use does. Its files are
-// below tree at their paths below .ai. Err is the reason why the package may not be used.
+// OpenPackage verifies the manifest of a published bundle, as every use does. Its files are
+// below tree at their paths below .ai. Err is the reason why the bundle may not be used.
 func OpenPackage(s *Stack, ref objects.Ref, pin Pin, raw []byte, repo *store.Repo, tree store.OID) *Package {
 	p := &Package{Ref: ref, Pin: pin, State: objects.Signed, repo: repo}
 	if p.Err = p.open(s, raw, tree); p.Err != nil {
@@ -134,7 +134,7 @@ func (p *Package) open(s *Stack, raw []byte, tree store.OID) (err error) {
 // Proof returns the verified manifest; zero if Err is not nil.
 func (p *Package) Proof() trust.Verified { return p.proof }
 
-// VerifyMembers verifies every item of the package, as every use does.
+// VerifyMembers verifies every item of the bundle, as every use does.
 func (p *Package) VerifyMembers(s *Stack) error {
 	for _, it := range p.Members() {
 		if _, _, err := p.verified(s, strings.TrimPrefix(it.Path, p.Dir()+"/"), it.Raw); err != nil {
@@ -144,13 +144,13 @@ func (p *Package) VerifyMembers(s *Stack) error {
 	return p.Err
 }
 
-// Dir returns the directory below .ai for the package's paths.
+// Dir returns the directory below .ai for the bundle's paths.
 func (p *Package) Dir() string { return p.Ref.PackageDir() }
 
 // Manifest returns the parsed manifest; nil if it could not be read.
 func (p *Package) Manifest() *objects.Manifest { return p.m }
 
-// Members returns the package's items, sorted by path. A file that is no valid item is data,
+// Members returns the bundle's items, sorted by path. A file that is no valid item is data,
 // and not among them.
 func (p *Package) Members() []*objects.Item {
 	if p.Err != nil {
@@ -163,7 +163,7 @@ func (p *Package) Members() []*objects.Item {
 	return items
 }
 
-// Finding returns the finding for the package itself, for lists. Its files are compared when
+// Finding returns the finding for the bundle itself, for lists. Its files are compared when
 // Check is called.
 func (p *Package) Finding() Finding {
 	f := Finding{State: p.State, Err: p.Err, Bundle: p.id(), Manifest: true}
@@ -241,17 +241,17 @@ func (p *Package) lines(s *Stack) trust.Scope {
 	return in
 }
 
-// PackageTree is the files of a locked package, for the rule about files that a tool can load
+// PackageTree is the files of a locked bundle, for the rule about files that a tool can load
 // (chain.Around). All of them are in one bundle.
 type PackageTree struct {
 	s *Stack
 	p *Package
 }
 
-// Tree returns the files of the package.
+// Tree returns the files of the bundle.
 func (p *Package) Tree(s *Stack) PackageTree { return PackageTree{s, p} }
 
-// Bundle returns the package. Every file is in its directory.
+// Bundle returns the bundle. Every file is in its directory.
 func (t PackageTree) Bundle(context.Context, string) (trust.Bundle, string, error) {
 	return t.p.Bundle, t.p.Dir(), t.p.Err
 }
@@ -283,7 +283,7 @@ func (t PackageTree) Read(p string) ([]byte, error) {
 	return t.p.File(strings.TrimPrefix(p, t.p.Dir()+"/"))
 }
 
-// CheckLine judges the signature line of data, the file of the package at p.
+// CheckLine judges the signature line of data, the file of the bundle at p.
 func (t PackageTree) CheckLine(_ context.Context, p string, data []byte) error {
 	it, err := objects.Parse(p, data)
 	if err != nil {
@@ -293,7 +293,7 @@ func (t PackageTree) CheckLine(_ context.Context, p string, data []byte) error {
 	return err
 }
 
-// pinnedTwice returns the error for a ref that the lock brings both alone and with a package,
+// pinnedTwice returns the error for a ref that the lock brings both alone and with a bundle,
 // as after a merge of two locks: rye must never guess which one answers.
 func pinnedTwice(ref objects.Ref, p *Package, err error) error {
 	if err != nil {
@@ -303,8 +303,8 @@ func pinnedTwice(ref objects.Ref, p *Package, err error) error {
 		Advise("rye rm %s, or take %s out of .ai/rye.yaml and rye.lock", p.Ref, ref.Published())
 }
 
-// Occupied describes the item that already has a ref of a new package: a file of the project,
-// or another item that the lock pins; "" for none. Two packages never have the same ref.
+// Occupied describes the item that already has a ref of a new bundle: a file of the project,
+// or another item that the lock pins; "" for none. Two bundles never have the same ref.
 func (s *Stack) Occupied(ctx context.Context, ref objects.Ref) (string, error) {
 	if s.Project == nil {
 		return "", nil

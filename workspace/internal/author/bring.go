@@ -214,7 +214,7 @@ func question(url string, commit store.OID, come []rye.AddReport) rye.Question {
 	return q
 }
 
-// manifestOf lists the files of a package in an unsigned manifest.
+// manifestOf lists the files of a bundle in an unsigned manifest.
 func manifestOf(p Package) ([]byte, error) {
 	id, err := objects.BundleID(p.Dir)
 	if err != nil {

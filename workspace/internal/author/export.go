@@ -92,7 +92,7 @@ func workingSkill(ctx context.Context, s *session.Session, l *space.Layer, ref r
 	return c.Bundle, c.Err
 }
 
-// lockedSkill returns the files of a package whose entry is a skill.
+// lockedSkill returns the files of a bundle whose entry is a skill.
 func lockedSkill(p *space.Package, ref rye.Ref) (none trust.Bundle, err error) {
 	if p.Err != nil {
 		return none, p.Err

@@ -22,7 +22,7 @@ type Package struct {
 	Manifest []byte
 }
 
-// TakeIn takes items and packages into the project as they are, unsigned ones too, in one
+// TakeIn takes items and bundles into the project as they are, unsigned ones too, in one
 // commit. It judges everything before it writes anything; in between it calls agree with the
 // reports.
 func TakeIn(ctx context.Context, s *custody.Desk, q rye.AddRequest, items []*objects.Item, packages []Package, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
@@ -48,7 +48,7 @@ func TakeIn(ctx context.Context, s *custody.Desk, q rye.AddRequest, items []*obj
 	return in.reports, in.record(ctx, s)
 }
 
-// take judges a package. An existing one with the same files stays as it is, signed or not; a
+// take judges a bundle. An existing one with the same files stays as it is, signed or not; a
 // different one is replaced with force only.
 func (in *addition) take(ctx context.Context, s *custody.Desk, p Package, force bool) error {
 	l := in.layer

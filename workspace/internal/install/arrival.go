@@ -22,7 +22,7 @@ type arrival struct {
 	registry string // its name in this project
 	item     *objects.Item
 	verified trust.Verified
-	parcel   *parcel // for a package, whose manifest is item; nil for an item
+	parcel   *parcel // for a bundle, whose manifest is item; nil for an item
 }
 
 // fetch fetches the content of a release and verifies it as a use of it would.

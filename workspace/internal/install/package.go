@@ -18,14 +18,14 @@ import (
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
-// A parcel is a package that arrived: its members, and its version in the lock.
+// A parcel is a bundle that arrived: its members, and its version in the lock.
 type parcel struct {
 	*space.Package
 	members []*objects.Item
 	was     *space.Package // nil where the lock pins no package, or an unreadable one
 }
 
-// unpack verifies a package and everything in it, and refuses one that would take the place of
+// unpack verifies a bundle and everything in it, and refuses one that would take the place of
 // something else.
 func (in *installation) unpack(ctx context.Context, a *arrival, id string) error {
 	repo, tree, err := a.content.Files()
@@ -83,8 +83,8 @@ func describedNeeds(it *objects.Item) objects.Needs {
 	return objects.Needs{Declared: true, Read: []string{"."}}
 }
 
-// free refuses a package with a ref that the project, the lock or another arrival has. It also
-// refuses an item that is a member of a package.
+// free refuses a bundle with a ref that the project, the lock or another arrival has. It also
+// refuses an item that is a member of a bundle.
 func (in *installation) free(ctx context.Context, a *arrival) error {
 	ref := a.release.Entry.Ref
 	taken := func(ref objects.Ref, by string) error {
@@ -130,7 +130,7 @@ func comesWith(ref objects.Ref, p *space.Package, err error) error {
 // shown is the number of members, and of files, that a question names one by one.
 const shown = 100
 
-// lines describes a package in a question: its members and their permissions, its executables,
+// lines describes a bundle in a question: its members and their permissions, its executables,
 // and the differences from the previous version.
 func (p *parcel) lines() (all []string) {
 	m := p.Manifest()
@@ -182,7 +182,7 @@ func describeMember(it *objects.Item) string {
 	return words.Clip(text, rye.MaxLineBytes/8)
 }
 
-// wider lists a package's permissions that the locked version lacks: a new executable, a new
+// wider lists a bundle's permissions that the locked version lacks: a new executable, a new
 // tool, and further needs or capabilities of a member.
 func (p *parcel) wider() (all []string) {
 	if p.was == nil {
@@ -227,7 +227,7 @@ func fromRegistry(it *objects.Item) *objects.Item {
 	return &other
 }
 
-// Bring is Install with advice for an unpublished name: the item may come with a package.
+// Bring is Install with advice for an unpublished name: the item may come with a bundle.
 func Bring(ctx context.Context, s *custody.Desk, q rye.InstallRequest) (*rye.InstallReport, error) {
 	rep, err := Install(ctx, s, q)
 	if !fault.Is(err, fault.NotFound) {
@@ -244,7 +244,7 @@ func Bring(ctx context.Context, s *custody.Desk, q rye.InstallRequest) (*rye.Ins
 	return rep, err
 }
 
-// brings reports whether a registry of the project has published a package, as last synced.
+// brings reports whether a registry of the project has published a bundle, as last synced.
 func brings(ctx context.Context, s *custody.Desk, ref objects.Ref) bool {
 	ns := ref.ID.Namespace()
 	name, _, err := s.Project.RegistryFor(ns)

@@ -40,7 +40,7 @@ func (u inUse) Around(ctx context.Context, tool chain.Link, d chain.Deps) ([]cha
 	return chain.Around(ctx, tree, tool.Verified.Item().Path, d)
 }
 
-// aroundLocked is Around for a published tool: one file, or a member of a package.
+// aroundLocked is Around for a published tool: one file, or a member of a bundle.
 func (u inUse) aroundLocked(ctx context.Context, tool chain.Link, d chain.Deps) ([]chain.Source, error) {
 	p := u.s.Stack.LockedPackage(tool.Origin.Package)
 	if p == nil {
@@ -76,7 +76,7 @@ func link(s *session.Session, f space.Found) chain.Link {
 }
 
 // originOf returns the lock's entry for an item that a registry published, by itself or in a
-// package.
+// bundle.
 func originOf(s *session.Session, ref objects.Ref) *chain.Origin {
 	it, ok := s.Lock.Items[ref]
 	o := &chain.Origin{}

@@ -34,7 +34,7 @@ func Verify(ctx context.Context, s *session.Session, q rye.VerifyRequest) ([]rye
 	)
 	_, broken := extractors(ctx, s) // without extractors some mistakes cannot be found
 	for _, f := range found {
-		if f.Manifest && f.Registry != "" && f.Err == nil { // lists do not read all of a package
+		if f.Manifest && f.Registry != "" && f.Err == nil { // lists do not read all of a bundle
 			f.Err = f.Cover.Check()
 		}
 		v := rye.VerifyResult{ItemInfo: Describe(f.Row(nil)), OK: f.Err == nil}

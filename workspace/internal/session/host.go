@@ -177,7 +177,7 @@ func RefOf(ctx context.Context, s *Session, arg string) (objects.Ref, error) {
 	if _, short := objects.ParseID(arg); short != nil {
 		return ref, err
 	}
-	locked := slices.DeleteFunc(LockedRefs(s), func(ref objects.Ref) bool { // a package goes by its entry's name
+	locked := slices.DeleteFunc(LockedRefs(s), func(ref objects.Ref) bool { // a bundle goes by its entry's name
 		return ref.Kind == objects.Bundle
 	})
 	return space.Named(ctx, s.Stack, locked, arg)

@@ -11,7 +11,7 @@ import (
 	"github.com/rye-os/rye/store/space"
 )
 
-// LockEntry returns the ref of the lock's entry that pins an item: its own, or its package's;
+// LockEntry returns the ref of the lock's entry that pins an item: its own, or its bundle's;
 // false where neither is locked.
 func LockEntry(s *Session, ref objects.Ref) (objects.Ref, bool) {
 	if s.Lock == nil {
@@ -26,7 +26,7 @@ func LockEntry(s *Session, ref objects.Ref) (objects.Ref, bool) {
 	return ref, false
 }
 
-// LockedRefs returns the lock's items from registries, sorted: items, packages and their
+// LockedRefs returns the lock's items from registries, sorted: items, bundles and their
 // members.
 func LockedRefs(s *Session) (refs []objects.Ref) {
 	if s.Lock == nil {
@@ -49,7 +49,7 @@ func LockedRefs(s *Session) (refs []objects.Ref) {
 	return slices.Compact(refs)
 }
 
-// RemoveLocked removes a registry's item, or a package with all of its members, from the
+// RemoveLocked removes a registry's item, or a bundle with all of its members, from the
 // project.
 func RemoveLocked(ctx context.Context, s *Session, ref objects.Ref, dryRun bool) (*rye.AddReport, error) {
 	entry, _ := LockEntry(s, ref)

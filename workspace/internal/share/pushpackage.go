@@ -21,7 +21,7 @@ import (
 type pushed struct {
 	refs     []objects.Ref // items with a signature line of their own
 	packages []string      // directories below .ai
-	passed   []string      // refs of bundles that are no packages
+	passed   []string      // refs of bundles outside of bundles/
 }
 
 func (p *pushed) all() []objects.Ref {
@@ -34,7 +34,7 @@ func (p *pushed) all() []objects.Ref {
 	return all
 }
 
-// named sorts the targets into items and packages. A package's members are published with it,
+// named sorts the targets into items and bundles. A bundle's members are published with it,
 // whatever signature lines they have.
 func named(ctx context.Context, s *custody.Desk, q rye.PushRequest) (what pushed, err error) {
 	targets := q.Targets
@@ -84,7 +84,7 @@ func publishablePackages(ctx context.Context, s *custody.Desk, dirs []string) (a
 	return all, nil
 }
 
-// publishablePackage verifies a package of the project with everything in it.
+// publishablePackage verifies a bundle of the project with everything in it.
 func publishablePackage(ctx context.Context, s *custody.Desk, dir string) (*registry.Item, error) {
 	l, p := s.Stack.Project, dir+"/"+objects.ManifestName
 	c, err := s.Stack.Cover(ctx, l, p, nil)
@@ -148,7 +148,7 @@ func ownLine(s *custody.Desk, it *objects.Item) error {
 	return err
 }
 
-// PackageMeta is a package's metadata in the catalogue. It is derived from the package's bytes,
+// PackageMeta is a bundle's metadata in the catalogue. It is derived from the bundle's bytes,
 // so every receiver derives it again and compares.
 func PackageMeta(m *objects.Manifest, members []*objects.Item) (oplog.Meta, error) {
 	deps, err := m.Uses(members, published)
@@ -161,7 +161,7 @@ func published(ref objects.Ref) bool {
 	return ref.Published() != "" && ns != objects.LocalNamespace && !trust.Reserved(ns)
 }
 
-// describePackage describes a package: by its entry's description, else by its contents.
+// describePackage describes a bundle: by its entry's description, else by its contents.
 func describePackage(m *objects.Manifest, members []*objects.Item) string {
 	if e := m.Entry(members); e != nil {
 		if text := oplog.Plain(e.Meta.Description, oplog.MaxDescription); text != "" {
@@ -171,7 +171,7 @@ func describePackage(m *objects.Manifest, members []*objects.Item) string {
 	return CountMembers(m, members)
 }
 
-// CountMembers counts the items of each kind in a package.
+// CountMembers counts the items of each kind in a bundle.
 func CountMembers(m *objects.Manifest, members []*objects.Item) (text string) {
 	for _, k := range objects.Kinds {
 		n := 0
