@@ -48,9 +48,8 @@
 // takes 5.8, and 112 ms for a pack of 10,000 items instead of 301. The pack is 29 % larger
 // until it is compacted. Deltas are made by hand (delta_make.go), five to seventeen times
 // as fast as go-git's encoder and shorter. Both only write, and fuzz tests have other
-// readers take them apart. The library inflates: an inflater of our own saved a tenth to a
-// fifth of bulk operations, and would have been 417 more lines that read bytes from
-// strangers.
+// readers take them apart. The library inflates. An inflater of our own saved a tenth to a
+// fifth of bulk operations, for 417 more lines that read bytes from strangers.
 //
 // place.Read reads small files in four system calls. os.Open asks to be told when a file
 // is readable: six more calls and a waiting thread.
@@ -67,8 +66,8 @@
 // 1 GiB. A pack may inflate to 128 MiB and 64 bytes more for each byte received. A delta
 // or its base is at most 16 MiB, at most 32 MiB of bases are held, and an object is at
 // most 64 times its own size of deltas away from a whole one (git's pack.depth is 50).
-// That reasoning can be wrong, and running out of memory ends a Go program, so a pack that
-// may inflate to more than 32 MiB is read by another process with kernel limits, no
+// That reasoning can be wrong, and running out of memory ends a Go program. So another
+// process reads a pack that may inflate to more than 32 MiB, with kernel limits, no
 // environment and a quarantine (apart.go): 4 ms. A pack of at most 256 KiB that inflates
 // to no more is read here. A server reads in its own process, since over a plain stream
 // only the pack says where it ends.

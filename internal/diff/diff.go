@@ -3,11 +3,11 @@
 // # Reasons
 //
 // The diff is the Go project's. It keeps to lines that stand once in either text, so it
-// takes n log n where a shortest diff is quadratic, and it reports a little more as
-// changed: with ten random edits 8,661 lines where a shortest diff has 7,757, with one
-// edit the same. sergi/go-diff works on characters and stops by the clock. A text that is
-// too long is cut off at a million lines, never shortened to a few: an approval shows 600
-// lines at most and refuses the rest.
+// takes n log n where a shortest diff is quadratic. It reports a little more as changed:
+// with ten random edits 8,661 lines, where a shortest diff has 7,757. sergi/go-diff works
+// on characters and stops by the clock. A text that is too long is cut off at a million
+// lines, never shortened to a few: an approval shows 600 lines at most and refuses the
+// rest.
 package diff
 
 import (

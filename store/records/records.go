@@ -19,9 +19,9 @@
 // check out .ai/.rye: links there made rye overwrite files elsewhere, and a branch could
 // replace history.
 //
-// The key holds the path, or a pointer in the project would be a claim; the project's id,
-// so that another project at the same path has another record; and machine and user, which
-// keep records of a shared home apart.
+// The key holds the path, because a pointer in the project would be a claim. It holds the
+// project's id, so that another project at the same path has another record. Machine and
+// user keep records of a shared home apart.
 //
 // A copy, a second clone and a worktree have records of their own. With one record each
 // tree would look rolled back to the others. They share signed files, by git, and

@@ -52,7 +52,7 @@
 //
 // The server allows any want, runs no hooks and reads no configuration. allow-reachable
 // needs a walk for each request, which a client can make expensive, and protects nothing
-// once an id is known; the repository is the unit of reading rights. Hooks and
+// once an id is known. The repository is the unit of reading rights. Hooks and
 // uploadpack.packObjectsHook are programs of other people.
 //
 // A connection in version 2 is kept between operations, since a handshake over ssh or TLS

@@ -1,5 +1,5 @@
 // Command typecheck checks the types of every package of the module, and of its tests, for
-// other systems, without compiling anything. It is run with the names of systems:
+// other systems, without compiling anything. Its arguments are names of systems:
 //
 //	go run ./internal/tools/typecheck windows darwin
 //
