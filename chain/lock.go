@@ -87,7 +87,7 @@ func (e *DriftError) Error() string {
 	return fmt.Sprintf("lock: %s: %s is %s, locked is %s: %s", e.Pin, e.Field, cmp.Or(e.Found, "none"), cmp.Or(e.Want, "none"), e.Cause)
 }
 
-func drift(ref objects.Ref, field, want, found, cause string) error {
+func drift(ref objects.Ref, field, want, found, cause string) *fault.Error {
 	return fault.New(fault.Drift, "%w", &DriftError{Pin: ref, Field: field, Want: want, Found: found, Cause: cause}).Mend("rye lock %s", ref)
 }
 
@@ -154,8 +154,22 @@ func hexOrNone(d objects.Digest) string {
 	return d.Hex()
 }
 
-// match compares one link. The digest comes last, because the fields before it give the reason.
+// match compares one link. rye lock never changes the pin of a registry's item: rye update does, and
+// asks.
 func (pin Pin) match(link Link) error {
+	err := pin.compare(link)
+	if err == nil {
+		return nil
+	}
+	if pin.From != "" && link.Origin != nil && pin.From == link.Origin.Registry {
+		return err.Mend("rye update %s", link.Ref())
+	}
+	return err
+}
+
+// compare returns the first difference of a link from its pin. The digest comes last, because the
+// fields before it give the reason.
+func (pin Pin) compare(link Link) *fault.Error {
 	it, ref := link.Verified.Item(), link.Ref()
 	from := ""
 	if link.Origin != nil {
