@@ -119,7 +119,7 @@ func HintOf(err error) Hint {
 		at = e.Err
 	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return Advice("make room on the disk, then do it again: what was acknowledged before is there")
+		return Advice("free disk space, then try again: changes reported as done are safe")
 	}
 	return Hint{}
 }

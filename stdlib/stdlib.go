@@ -62,7 +62,7 @@ func ParseReleases(text string) ([]Release, error) {
 		r := Release{Version: f[0], Manifest: f[1], Key: f[2] + " " + f[3]}
 		for _, once := range []string{r.Version, r.Manifest, r.Key} {
 			if seen[once] {
-				return nil, fmt.Errorf("releases line %d: %q stands there twice", i+1, once)
+				return nil, fmt.Errorf("releases line %d: %q is listed twice", i+1, once)
 			}
 			seen[once] = true
 		}

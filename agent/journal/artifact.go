@@ -25,7 +25,7 @@ type Artifact struct {
 
 func parseArtifact(b []byte) (a Artifact, err error) {
 	if err := json.Unmarshal(b, &a); err != nil || a.Bytes < 0 || len(a.SHA256) != 64 || !lowerHex(a.SHA256) || string(a.encode()) != string(b) {
-		return a, malformed("%.200q names no artifact", b)
+		return a, malformed("%.200q is not an artifact", b)
 	}
 	return a, nil
 }
@@ -100,7 +100,7 @@ func ReadArtifact(dir string, a Artifact, limit int64) ([]byte, error) {
 		return nil, fault.New(fault.Failed, "read artifact %s: %w", a.SHA256, err)
 	}
 	if sum := sha256.Sum256(raw); hexOf(sum[:]) != a.SHA256 || int64(len(raw)) != a.Bytes {
-		return nil, fault.New(fault.Integrity, "%s is not what was kept", filepath.Join(dir, artifactsDir, a.SHA256))
+		return nil, fault.New(fault.Integrity, "%s does not match its name, a SHA-256", filepath.Join(dir, artifactsDir, a.SHA256))
 	}
 	return raw, nil
 }
@@ -168,7 +168,7 @@ func (m member) content() ([]byte, error) {
 func (j *Journal) fit(r Record) (json.RawMessage, error) {
 	k := typeOf(r.Type)
 	if !k.known || k.live {
-		return nil, fault.New(fault.Malformed, "append to a journal: records of type %q do not belong there", r.Type)
+		return nil, fault.New(fault.Malformed, "append to a journal: the journal takes no records of type %q", r.Type)
 	}
 	data, all, err := payload(r.Data)
 	if err != nil {

@@ -87,7 +87,7 @@ func private(dir string, root *os.Root) error {
 		return fault.New(fault.Failed, "look at %s: %w", dir, err)
 	}
 	if runtime.GOOS != "windows" && st.Mode().Perm()&0o077 != 0 {
-		return fault.New(fault.Auth, "others may enter %s (mode %04o)", dir, st.Mode().Perm()).Mend("chmod 700 %s", dir)
+		return fault.New(fault.Auth, "other users can enter %s (mode %04o)", dir, st.Mode().Perm()).Mend("chmod 700 %s", dir)
 	}
 	return nil
 }

@@ -226,7 +226,7 @@ func (f *follower) shrunk() error {
 		return fault.New(fault.Failed, "read the journal in %s: %w", f.dir, err)
 	}
 	if st.Size() < f.lines.at {
-		return damaged(f.dir, f.file, f.chain, f.lines.at, "records that were read are not there any more")
+		return damaged(f.dir, f.file, f.chain, f.lines.at, "records that this process read before are gone")
 	}
 	return nil
 }

@@ -125,7 +125,7 @@ func ParseMessage(raw []byte) (Message, error) {
 		return Message{}, err
 	}
 	if !bytes.Equal(m.Encode(), raw) {
-		return Message{}, malformed("message %s: not in its one form", m.ID)
+		return Message{}, malformed("message %s: not in canonical form", m.ID)
 	}
 	return m, nil
 }

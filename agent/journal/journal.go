@@ -81,7 +81,7 @@ func (l *Lease) Create() (*Journal, error) {
 	if err != nil {
 		root.Close()
 		if errors.Is(err, os.ErrExist) {
-			return nil, fault.New(fault.Conflict, "create a journal in %s: there is one", l.dir)
+			return nil, fault.New(fault.Conflict, "create a journal in %s: it exists already", l.dir)
 		}
 		return nil, fault.New(fault.Failed, "create a journal in %s: %w", l.dir, err)
 	}
@@ -164,7 +164,7 @@ func (j *Journal) write(r Record) (Record, error) {
 		return Record{}, fault.New(fault.Limit, "append to the journal of %s: larger than %d bytes", chain.Thread, MaxJournal)
 	}
 	if st, err := j.file.Stat(); err != nil || st.Size() != j.size {
-		j.failed = fault.New(fault.Integrity, "append to the journal of %s: it is not as this process left it", chain.Thread)
+		j.failed = fault.New(fault.Integrity, "append to the journal of %s: its size changed outside of this process", chain.Thread)
 		return Record{}, j.failed
 	}
 	if _, err := j.file.Write(line); err != nil {

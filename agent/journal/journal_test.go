@@ -154,10 +154,10 @@ func TestAppendRefuses(t *testing.T) {
 		r    journal.Record
 		want string
 	}{
-		"an unknown type":         {journal.Record{Time: start, Type: "rumour", Data: []byte(`{}`)}, "do not belong there"},
-		"a droppable type":        {delta("x"), "do not belong there"},
+		"an unknown type":         {journal.Record{Time: start, Type: "rumour", Data: []byte(`{}`)}, "the journal takes no records of type"},
+		"a droppable type":        {delta("x"), "the journal takes no records of type"},
 		"no payload":              {journal.Record{Time: start, Type: "warning"}, "unexpected end"},
-		"an array":                {journal.Record{Time: start, Type: "warning", Data: []byte(`[]`)}, "no object"},
+		"an array":                {journal.Record{Time: start, Type: "warning", Data: []byte(`[]`)}, "not an object"},
 		"a member too few":        {journal.Record{Time: start, Type: "warning", Data: []byte(`{}`)}, "lacks"},
 		"a member too many":       {journal.Record{Time: start, Type: "warning", Data: []byte(`{"text":"x","mood":1}`)}, "mood"},
 		"a member twice":          {journal.Record{Time: start, Type: "warning", Data: []byte(`{"text":"x","text":"y"}`)}, "twice"},

@@ -35,7 +35,7 @@ func members(b []byte) ([]member, error) {
 	r, err := strict.NewReader(b, rules)
 	var all []member
 	if err == nil && r.Kind() != '{' {
-		return nil, malformed("it is no object")
+		return nil, malformed("it is not an object")
 	}
 	if err == nil {
 		err = r.Object(func(name string) error {
@@ -56,11 +56,11 @@ func members(b []byte) ([]member, error) {
 // readMember reads the member that follows those before it.
 func readMember(r *strict.Reader, name string, before []member) (m member, err error) {
 	if !isName(name) || len(r.Last()) != len(name)+2 { // with escapes it is another spelling
-		return m, malformed("its member %q is none that a record has", words.Brief(name))
+		return m, malformed("its member %q has an invalid name", words.Brief(name))
 	}
 	for _, other := range before {
 		if other.name == name {
-			return m, malformed("its member %s stands there twice", name)
+			return m, malformed("its member %s is given twice", name)
 		}
 	}
 	if len(before) == maxMembers {

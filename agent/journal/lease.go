@@ -231,7 +231,7 @@ func parseSlot(b []byte) (h Holder, err error) {
 	}
 	h.Epoch, h.PID, h.Started, h.Boot = j.Epoch, j.PID, j.Started, j.Boot
 	if h.Epoch < 1 || len(h.Boot) > 64 || !bytes.Equal(h.slot(), b) {
-		return h, malformed("lease: not in its one form")
+		return h, malformed("lease: not in canonical form")
 	}
 	return h, nil
 }

@@ -118,7 +118,7 @@ func startOf(pid int) uint64 {
 // that has its number by now (fault.NotFound). Ask Alive first; a process that gave the lease
 // back may still run.
 func (h Holder) Signal(sig os.Signal) error {
-	gone := fault.New(fault.NotFound, "process %d, which took the lease, does not run any more", h.PID)
+	gone := fault.New(fault.NotFound, "process %d, which took the lease, has ended", h.PID)
 	if h.PID < 1 || h.Started == 0 || h.Boot == "" || h.Boot != bootID() {
 		return gone
 	}

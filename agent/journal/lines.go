@@ -18,7 +18,7 @@ type lines struct {
 	seen     int // of it: bytes without a newline
 }
 
-var errTooLong = errors.New("a line without an end")
+var errTooLong = errors.New("a line that never ends")
 
 // next returns the next line without its newline; it is good until the next call. At the end
 // it is io.EOF, and may be called again. A line that is too long is errTooLong.

@@ -24,12 +24,12 @@ type Damage struct {
 }
 
 func (d *Damage) Error() string {
-	return fmt.Sprintf("the journal in %s is damaged behind record %d, at byte %d: %s", d.Dir, d.Last.Seq, d.Offset, d.Why)
+	return fmt.Sprintf("the journal in %s is damaged after record %d, at byte %d: %s", d.Dir, d.Last.Seq, d.Offset, d.Why)
 }
 
 func (d *Damage) fault() error {
 	return fault.New(fault.Integrity, "%w", d).
-		Advise("what stands before it can be read; resuming needs a person who accepts that the %d bytes behind it are unknown", d.Bytes)
+		Advise("the records before it can be read; to resume without the %d bytes after it, a person passes --accept-damage", d.Bytes)
 }
 
 // Tail is what stands behind the last whole line of a journal. The zero value is nothing.
@@ -81,7 +81,7 @@ func ReadFrom(ctx context.Context, dir string, at Place, visit func(Record, Plac
 		at.Thread = filepath.Base(dir)
 	}
 	if st, err := f.Stat(); err != nil || st.Size() < at.Offset {
-		return at, damaged(dir, f, at.Chain, at.Offset, "records that were read are not there any more")
+		return at, damaged(dir, f, at.Chain, at.Offset, "records that this process read before are gone")
 	}
 	_, err = scanFrom(ctx, dir, f, &at, func(r Record) error { return visit(r, at) })
 	return at, err
@@ -185,7 +185,7 @@ func endOf(dir string, f *os.File, c Chain, offset int64) (Chain, Tail, error) {
 			return c, t, fault.New(fault.Failed, "read the journal in %s: %w", dir, err)
 		}
 		if begun == len(head) || !zeros {
-			return c, t, damaged(dir, f, c, offset, "a line without an end")
+			return c, t, damaged(dir, f, c, offset, "a line that never ends")
 		}
 	}
 	next := c

@@ -78,14 +78,14 @@ func (r *Record) setLine(line []byte) {
 // it is fault.Integrity. Types that are unknown here pass. After an error c is as before.
 func (c *Chain) Next(line []byte) (Record, error) {
 	if c.Ended {
-		return Record{}, fault.New(fault.Integrity, "something stands behind the end of the thread")
+		return Record{}, fault.New(fault.Integrity, "a record follows the end of the thread")
 	}
 	body, sum, err := cutSum(line)
 	if err != nil {
 		return Record{}, err
 	}
 	if link(c.Sum, body) != sum {
-		return Record{}, fault.New(fault.Integrity, "its sum is not that of the line and what stands before it")
+		return Record{}, fault.New(fault.Integrity, "its checksum does not match the line and the records before it")
 	}
 	line = append(append(make([]byte, 0, len(line)+1), line...), '\n') // the record's own
 	r, err := parseHead("seq", line[:len(body)])
@@ -137,11 +137,11 @@ func link(before [32]byte, body []byte) (sum [32]byte) {
 func cutSum(line []byte) (body []byte, sum [32]byte, err error) {
 	at := len(line) - sumSize
 	if len(line) >= MaxLine || at < 0 || !bytes.HasPrefix(line[at:], []byte(sumHead)) || !bytes.HasSuffix(line, []byte(`"}`)) {
-		return nil, sum, malformed("it does not end in a sum")
+		return nil, sum, malformed("it does not end in a checksum")
 	}
 	text := line[at+len(sumHead) : len(line)-2]
 	if _, err := hex.Decode(sum[:], text); err != nil || !lowerHex(string(text)) {
-		return nil, sum, malformed("its sum is not in hexadecimal digits")
+		return nil, sum, malformed("its checksum is not in hexadecimal digits")
 	}
 	return line[:at], sum, nil
 }
@@ -216,7 +216,7 @@ func parseHead(word string, line []byte) (r Record, err error) {
 func number(s string) (int64, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < 0 || strconv.FormatInt(n, 10) != s {
-		return 0, malformed("%q is no count", words.Brief(s))
+		return 0, malformed("%q is not a count", words.Brief(s))
 	}
 	return n, nil
 }

@@ -47,7 +47,7 @@ func (j *Journal) recover(ctx context.Context, o Options) error {
 	newest := ""
 	if tail.Bytes > 0 {
 		if newest, err = j.cut(tail); err != nil {
-			return fault.Wrap(err, "cut off what is torn of the journal in %s", j.Dir())
+			return fault.Wrap(err, "cut off the torn end of the journal in %s", j.Dir())
 		}
 	}
 	j.chain = chain

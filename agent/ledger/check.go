@@ -26,15 +26,15 @@ type asker func(query string, args []any, visit func(scan func(...any) error) er
 var laws = []string{
 	`SELECT 'the file: ' || integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok' LIMIT 3`,
 	`SELECT 'a row of ' || "table" || ' refers to nothing' FROM pragma_foreign_key_check LIMIT 3`,
-	`SELECT 'node ' || c.id || ' does not stand below its parent' FROM node c JOIN node p ON p.n = c.parent WHERE c.depth <> p.depth + 1 LIMIT 3`,
+	`SELECT 'node ' || c.id || ' is not one level below its parent' FROM node c JOIN node p ON p.n = c.parent WHERE c.depth <> p.depth + 1 LIMIT 3`,
 	// What stands above, as the table has it and as the parents say, one way and the other.
 	`WITH RECURSIVE up(node, ancestor) AS (SELECT n, n FROM node UNION SELECT up.node, c.parent FROM up JOIN node c ON c.n = up.ancestor WHERE c.parent IS NOT NULL)
-	SELECT 'the nodes above number ' || node || ' are not those of its parents' FROM (
+	SELECT 'the ancestors of node number ' || node || ' do not match its parents' FROM (
 		SELECT * FROM (SELECT node, ancestor FROM up EXCEPT SELECT node, ancestor FROM above)
 		UNION ALL SELECT * FROM (SELECT node, ancestor FROM above EXCEPT SELECT node, ancestor FROM up)) LIMIT 3`,
 	`SELECT 'key ' || h.key || ' is both held and settled' FROM hold h JOIN bill b ON b.key = h.key LIMIT 3`,
-	sums + ` SELECT 'node ' || c.id || ' says held ' || c.held_money || '/' || c.held_tokens || ', spent ' || c.spent_money || '/' || c.spent_tokens ||
-		', its rows held ' || coalesce(t.held_money, 0) || '/' || coalesce(t.held_tokens, 0) || ', spent ' || coalesce(t.spent_money, 0) || '/' || coalesce(t.spent_tokens, 0)
+	sums + ` SELECT 'node ' || c.id || ' records held ' || c.held_money || '/' || c.held_tokens || ', spent ' || c.spent_money || '/' || c.spent_tokens ||
+		', its entries add up to held ' || coalesce(t.held_money, 0) || '/' || coalesce(t.held_tokens, 0) || ', spent ' || coalesce(t.spent_money, 0) || '/' || coalesce(t.spent_tokens, 0)
 	FROM node c LEFT JOIN total t ON t.n = c.n
 	WHERE (c.held_money, c.held_tokens, c.spent_money, c.spent_tokens, c.uncertain_money, c.uncertain_tokens, c.over_money, c.over_tokens) IS NOT
 		(coalesce(t.held_money, 0), coalesce(t.held_tokens, 0), coalesce(t.spent_money, 0), coalesce(t.spent_tokens, 0),
@@ -83,13 +83,13 @@ func checkSchema(ask asker) error {
 			return err
 		}
 		if !want[text] {
-			return fault.New(fault.Integrity, "%q in the file is not what this version makes", name).Advise(rebuild)
+			return fault.New(fault.Integrity, "%q in the file differs from the schema of this version", name).Advise(rebuild)
 		}
 		delete(want, text)
 		return nil
 	})
 	if err == nil && len(want) > 0 {
-		err = fault.New(fault.Integrity, "%d tables are not there", len(want)).Advise(rebuild)
+		err = fault.New(fault.Integrity, "%d tables are missing", len(want)).Advise(rebuild)
 	}
 	return err
 }

@@ -24,7 +24,7 @@ type disk struct {
 }
 
 var (
-	errBlank  = errors.New("nothing is in it")
+	errBlank  = errors.New("it is empty")
 	errClosed = fault.New(fault.Failed, "the ledger was closed")
 )
 
@@ -97,7 +97,7 @@ func (d *disk) check(ctx context.Context) error {
 	case user > version:
 		return fault.New(fault.Stale, "version %d, this rye reads %d", user, version).Advise("install a newer rye")
 	case user != version:
-		return fault.New(fault.Integrity, "version %d, which no rye writes", user).Advise(rebuild)
+		return fault.New(fault.Integrity, "version %d, which no rye has", user).Advise(rebuild)
 	}
 	return checkSchema(func(query string, args []any, visit func(scan func(...any) error) error) error {
 		rows, err := d.writer.QueryContext(ctx, query, args...)

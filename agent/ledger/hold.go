@@ -124,7 +124,7 @@ func (t *tx) exceeded(n int64, a Amount) error {
 	if m.limit >= 0 && m.spent+m.held+int64(a.Money) > m.limit {
 		e.What, e.Cap, e.Spent, e.Held, e.Asked = "money", m.limit, m.spent, m.held, int64(a.Money)
 	}
-	return fault.New(fault.Limit, "%w", &e).Advise("raise the limit of this %s, or wait until what is held is settled", e.Kind)
+	return fault.New(fault.Limit, "%w", &e).Advise("raise the limit of this %s, or wait until its open calls are paid", e.Kind)
 }
 
 // Release gives back what is held under a key. A key that is not held is nothing to do: it
@@ -192,7 +192,7 @@ func (t *tx) settled(key string, b Bill) (overdrawn bool, err error) {
 	was, held, err := t.billed(key)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return false, fault.New(fault.NotFound, "nothing is held under it")
+		return false, fault.New(fault.NotFound, "it holds nothing")
 	case err != nil:
 		return false, err
 	case was.Uncertain != b.Uncertain, !b.Uncertain && was.Amount != b.Amount:
@@ -301,7 +301,7 @@ func (l *Ledger) Holds(ctx context.Context, node string) (holds []Hold, err erro
 			})
 	})
 	if err != nil {
-		return nil, fault.Wrap(err, "see what is held for %s", node)
+		return nil, fault.Wrap(err, "read the holds of %s", node)
 	}
 	return holds, nil
 }
@@ -342,7 +342,7 @@ func (l *Ledger) Abandon(ctx context.Context, node string, epoch int64, decide f
 		return err
 	})
 	if err != nil {
-		return nil, fault.Wrap(err, "end what an earlier process held for %s", node)
+		return nil, fault.Wrap(err, "end the holds of an earlier process of %s", node)
 	}
 	return ended, nil
 }

@@ -87,7 +87,7 @@ func (e *Exceeded) Error() string {
 	if e.What == "money" {
 		show = func(n int64) string { return rye.Micros(n).String() }
 	}
-	return fmt.Sprintf("%s %s: %s asked for, of %s are spent %s and held %s", e.Kind, e.Node, show(e.Asked), show(e.Cap), show(e.Spent), show(e.Held))
+	return fmt.Sprintf("%s %s: %s asked for; limit %s, spent %s, held %s", e.Kind, e.Node, show(e.Asked), show(e.Cap), show(e.Spent), show(e.Held))
 }
 
 // Options of a ledger.
@@ -156,7 +156,7 @@ func prepare(path string, o Options) (*Ledger, error) {
 		o.Now = time.Now
 	}
 	if _, err := os.Lstat(path); o.Existing && os.IsNotExist(err) {
-		return nil, fault.New(fault.NotFound, "open the ledger %s: there is none, as nothing was spent yet", path)
+		return nil, fault.New(fault.NotFound, "open the ledger %s: it does not exist, because nothing was spent yet", path)
 	}
 	if err := checkPlace(path); err != nil {
 		return nil, err

@@ -58,15 +58,15 @@ func (t *tx) put(n Node, late bool) error {
 			return err
 		}
 		if up.closed && !late {
-			return fault.New(fault.Conflict, "%s %s, on which it would hang, has ended", up.kind, n.Parent)
+			return fault.New(fault.Conflict, "its parent, %s %s, has ended", up.kind, n.Parent)
 		}
 		if up.depth+2 > maxDepth {
-			return fault.New(fault.Limit, "it would be at level %d, at most %d are there", up.depth+2, maxDepth)
+			return fault.New(fault.Limit, "it would be at level %d, at most %d are allowed", up.depth+2, maxDepth)
 		}
 		parent, up.depth = sql.NullInt64{Int64: up.n, Valid: true}, up.depth+1
 	}
 	if !slices.Contains(parents[n.Kind], up.kind) {
-		return fault.New(fault.Usage, "a %s does not hang on a %s", n.Kind, up.kind)
+		return fault.New(fault.Usage, "a %s cannot be below a %s", n.Kind, up.kind)
 	}
 	if _, err := t.exec(`INSERT INTO node (id, parent, kind, depth, epoch, closed, cap_money, cap_tokens) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`,
 		n.ID, parent, n.Kind, up.depth, n.Epoch, n.Closed, int64(n.Cap.Money), n.Cap.Tokens); err != nil {
@@ -80,7 +80,7 @@ func (t *tx) put(n Node, late bool) error {
 // same refuses a node that is not the one that is there.
 func (t *tx) same(was standing, n Node) error {
 	if was.kind != n.Kind || was.parent != n.Parent {
-		return fault.New(fault.Conflict, "it is there as a %s below %q, not as a %s below %q", was.kind, was.parent, n.Kind, n.Parent)
+		return fault.New(fault.Conflict, "it exists as a %s below %q, not as a %s below %q", was.kind, was.parent, n.Kind, n.Parent)
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func (l *Ledger) Room(ctx context.Context, node string) (left Amount, err error)
 		return err
 	})
 	if err != nil {
-		return Amount{}, fault.Wrap(err, "see what %s may spend", node)
+		return Amount{}, fault.Wrap(err, "read the remaining budget of %s", node)
 	}
 	return left, nil
 }

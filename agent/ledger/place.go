@@ -25,13 +25,13 @@ func checkPlace(path string) error {
 		return fault.New(fault.Failed, "look at the directory of the ledger: %w", err)
 	}
 	if !st.IsDir() {
-		return fault.New(fault.Auth, "the ledger's directory %s is a link, or no directory", dir).Advise("put a directory there")
+		return fault.New(fault.Auth, "the ledger's directory %s is a link, or not a directory", dir).Advise("put a directory there")
 	}
 	if err := place.Owned(dir); err != nil {
 		return err
 	}
 	if private(st.Mode()) != nil {
-		return fault.New(fault.Auth, "others may look into the ledger's directory %s (mode %04o)", dir, st.Mode().Perm()).Mend("chmod 700 %s", dir)
+		return fault.New(fault.Auth, "other users can enter the ledger's directory %s (mode %04o)", dir, st.Mode().Perm()).Mend("chmod 700 %s", dir)
 	}
 	for _, name := range []string{path, path + "-wal", path + "-shm", path + ".lock"} {
 		if err := checkFile(name); err != nil {
@@ -51,13 +51,13 @@ func checkFile(path string) error {
 		return fault.New(fault.Failed, "look at %s: %w", path, err)
 	}
 	if !st.Mode().IsRegular() {
-		return fault.New(fault.Auth, "%s is a link, or no regular file", path).Advise("move it away; a ledger follows no link")
+		return fault.New(fault.Auth, "%s is a link, or not a regular file", path).Advise("move it away; rye does not follow a link to a ledger")
 	}
 	if err := place.Mine(path); err != nil {
 		return err
 	}
 	if private(st.Mode()) != nil {
-		return fault.New(fault.Auth, "others may read %s (mode %04o)", path, st.Mode().Perm()).Mend("chmod 600 %s", path)
+		return fault.New(fault.Auth, "other users can read %s (mode %04o)", path, st.Mode().Perm()).Mend("chmod 600 %s", path)
 	}
 	return nil
 }

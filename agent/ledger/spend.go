@@ -78,7 +78,7 @@ func (l *Ledger) Spend(ctx context.Context, f Filter, by ...string) (all []Sum, 
 	}
 	for _, g := range by {
 		if groups[g] == "" {
-			return nil, fault.New(fault.Usage, "add up by %q: want month, project, thread, provider, model or day", g)
+			return nil, fault.New(fault.Usage, "add up spending by %q: want month, project, thread, provider, model or day", g)
 		}
 	}
 	query := `SELECT ` + strings.Join(names, ", ") + `, count(*), sum(b.money), sum(b.tokens), sum(b.money * b.uncertain), sum(b.tokens * b.uncertain),
@@ -96,7 +96,7 @@ func (l *Ledger) Spend(ctx context.Context, f Filter, by ...string) (all []Sum, 
 		})
 	})
 	if err != nil {
-		return nil, fault.Wrap(err, "add up what was spent")
+		return nil, fault.Wrap(err, "add up the spending")
 	}
 	return all, nil
 }

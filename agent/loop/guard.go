@@ -36,7 +36,7 @@ func (m *meter) halt(err error) error {
 func (m *meter) charge(n, size int64) error {
 	hi, sum := bits.Mul64(uint64(max(n, 0)), uint64(size))
 	if hi != 0 || sum > uint64(max(m.left, 0)) {
-		return m.halt(fault.New(fault.Limit, "the program asks for more memory than a turn may have"))
+		return m.halt(fault.New(fault.Limit, "the program asks for more memory than a turn is allowed"))
 	}
 	m.left -= int64(sum)
 	return nil
@@ -182,7 +182,7 @@ func (m *meter) weigh(v starlark.Value) (int64, error) {
 	most := min(m.left, maxText)
 	n, err := m.weight(v, most, 1)
 	if err == nil && n > most {
-		err = m.halt(fault.New(fault.Limit, "the text of a value takes more memory than it may"))
+		err = m.halt(fault.New(fault.Limit, "the text of a value takes more memory than allowed"))
 	}
 	return n, err
 }

@@ -39,7 +39,7 @@ func (hostValue) String() string        { return "host" }
 func (hostValue) Type() string          { return "host" }
 func (hostValue) Freeze()               {}
 func (hostValue) Truth() starlark.Bool  { return true }
-func (hostValue) Hash() (uint32, error) { return 0, fmt.Errorf("a host is no key") }
+func (hostValue) Hash() (uint32, error) { return 0, fmt.Errorf("a host cannot be a key") }
 func (hostValue) AttrNames() []string   { return slices.Sorted(maps.Keys(hostFunctions)) }
 
 func (h hostValue) Attr(name string) (starlark.Value, error) {

@@ -110,7 +110,7 @@ func (r *run) attend(done <-chan error) error {
 			end(fault.Wrap(r.ctx.Err(), "loop %s", r.name))
 		case <-timer.C:
 			if stop != nil {
-				return fault.Wrap(stop, "an operation of the program does not end, and this process should")
+				return fault.Wrap(stop, "an operation of the program does not end; this process must")
 			}
 			end(fault.New(fault.Limit, "loop %s: the program takes longer than %s", r.name, r.bounds.Time))
 		case q := <-r.questions:
@@ -133,7 +133,7 @@ func (r *run) attend(done <-chan error) error {
 func (r *run) answer(q question) error {
 	defer close(q.outcome)
 	if r.host == nil {
-		return fault.New(fault.Integrity, "loop %s: asks for %s, and the record ends here", r.name, q.name)
+		return fault.New(fault.Integrity, "loop %s: asks for %s, but the record ends here", r.name, q.name)
 	}
 	if err := r.ctx.Err(); err != nil {
 		return fault.Wrap(err, "loop %s", r.name)
@@ -175,7 +175,7 @@ func (r *run) call(name string, args *starlark.Dict) (starlark.Value, error) {
 	}
 	v, err := decode(outcome, r.meter)
 	if err != nil && r.meter.stop == nil {
-		err = r.meter.halt(fault.New(fault.Malformed, "what was answered to %s: %w", name, err))
+		err = r.meter.halt(fault.New(fault.Malformed, "the answer to %s: %w", name, err))
 	}
 	return v, err
 }
@@ -214,7 +214,7 @@ func (r *run) diverged(was Recorded, name string, digest [32]byte) error {
 // print is a note for the record.
 func (r *run) print(_ *starlark.Thread, text string) {
 	if !r.turning {
-		_ = r.meter.halt(fault.New(fault.Failed, "print: there is no host outside of turn"))
+		_ = r.meter.halt(fault.New(fault.Failed, "print: there is no host outside turn"))
 		return
 	}
 	args := starlark.NewDict(2)

@@ -75,7 +75,7 @@ func (p *Program) Turn(ctx context.Context, h Host, state json.RawMessage, recor
 			return err
 		}
 		if r.asked < len(recorded) {
-			return fault.New(fault.Integrity, "loop diverged: it is over after %d calls, %d were recorded", r.asked, len(recorded))
+			return fault.New(fault.Integrity, "loop diverged: it ended after %d calls, %d were recorded", r.asked, len(recorded))
 		}
 		next, err = nextOf(got)
 		return err
@@ -129,7 +129,7 @@ func (nextModule) String() string        { return "next" }
 func (nextModule) Type() string          { return "next" }
 func (nextModule) Freeze()               {}
 func (nextModule) Truth() starlark.Bool  { return true }
-func (nextModule) Hash() (uint32, error) { return 0, fmt.Errorf("next is no key") }
+func (nextModule) Hash() (uint32, error) { return 0, fmt.Errorf("next cannot be a key") }
 func (nextModule) AttrNames() []string   { return []string{"again", "wait", "done", "fail"} }
 
 func (nextModule) Attr(name string) (starlark.Value, error) {
@@ -167,4 +167,4 @@ func (n nextValue) String() string      { return "next " + n.kind }
 func (nextValue) Type() string          { return "next" }
 func (nextValue) Freeze()               {}
 func (nextValue) Truth() starlark.Bool  { return true }
-func (nextValue) Hash() (uint32, error) { return 0, fmt.Errorf("a next is no key") }
+func (nextValue) Hash() (uint32, error) { return 0, fmt.Errorf("a next cannot be a key") }

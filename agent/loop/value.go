@@ -64,7 +64,7 @@ func (e *encoder) value(v starlark.Value, depth int) error {
 	case *starlark.Dict:
 		return e.dict(v, depth)
 	}
-	return fmt.Errorf("a %s is no JSON: want None, a bool, number, string, list or dict", v.Type())
+	return fmt.Errorf("a %s is not JSON: want None, a bool, number, string, list or dict", v.Type())
 }
 
 func (e *encoder) put(s string) error {

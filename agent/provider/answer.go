@@ -75,7 +75,7 @@ func beyond(format string, args ...any) *Error {
 
 func (a *answer) keep(n int) error {
 	if a.left -= int64(n); a.left < 0 {
-		return beyond("more than the %d tokens that were asked for can be", a.m.MaxOutput)
+		return beyond("more bytes than the requested %d tokens can have", a.m.MaxOutput)
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (a *answer) say(d Delta) {
 
 func (a *answer) count(usage json.RawMessage) error {
 	if err := a.tally.take(&a.p.usage, usage); err != nil {
-		return broken("counts what is no count: %v", err)
+		return broken("has an invalid count: %v", err)
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func (d *anthropicDecoder) event(data []byte) (done bool, err error) {
 		if errors.As(err, &typ) && !known[ev.Type] && ev.Type != "" {
 			return false, nil // of a kind that nobody knows, whatever it holds
 		}
-		return false, broken("has an event that is no JSON of its kind: %s", jsonFault(err))
+		return false, broken("has an event that is not valid JSON: %s", jsonFault(err))
 	}
 	if ev.Type == "error" {
 		v, _ := decodeAny(data)
@@ -82,7 +82,7 @@ func (d *anthropicDecoder) event(data []byte) (done bool, err error) {
 	case "content_block_stop":
 		b := d.blocks[ev.Index]
 		if b == nil {
-			return false, broken("ends block %d, which did not begin", ev.Index)
+			return false, broken("ends block %d, which never began", ev.Index)
 		}
 		b.closed = true
 	case "message_delta":
@@ -93,7 +93,7 @@ func (d *anthropicDecoder) event(data []byte) (done bool, err error) {
 		return false, d.count(ev.Usage)
 	case "message_stop":
 		if !d.drained {
-			return false, broken("ends without saying why")
+			return false, broken("ends without a stop reason")
 		}
 		return true, nil
 	}
@@ -105,7 +105,7 @@ var known = map[string]bool{"message_start": true, "content_block_start": true, 
 
 func (d *anthropicDecoder) start(ev *anthropicEvent) error {
 	if d.started || ev.Message == nil {
-		return broken("begins twice, or with nothing")
+		return broken("begins twice, or without a message")
 	}
 	d.started, d.began = true, true
 	return d.message(ev.Message)
@@ -140,7 +140,7 @@ func (d *anthropicDecoder) open(index int64, raw json.RawMessage) error {
 		return broken("begins block %d twice", index)
 	}
 	if err := json.Unmarshal(raw, &c); err != nil {
-		return broken("has a block that is no JSON of its kind: %s", jsonFault(err))
+		return broken("has a block that is not valid JSON: %s", jsonFault(err))
 	}
 	b := &block{kind: c.Type}
 	size := perPart
@@ -174,7 +174,7 @@ func (d *anthropicDecoder) open(index int64, raw json.RawMessage) error {
 func (d *anthropicDecoder) more(ev *anthropicEvent) error {
 	b := d.blocks[ev.Index]
 	if b == nil || b.closed {
-		return broken("goes on with block %d, which is not open", ev.Index)
+		return broken("continues block %d, which is not open", ev.Index)
 	}
 	piece := ""
 	switch x := &ev.Delta; {
@@ -199,14 +199,14 @@ func (d *anthropicDecoder) more(ev *anthropicEvent) error {
 func (d *anthropicDecoder) whole(body []byte) error {
 	var m anthropicMessage
 	if err := json.Unmarshal(body, &m); err != nil {
-		return broken("is no JSON of its kind: %s", jsonFault(err))
+		return broken("is not valid JSON: %s", jsonFault(err))
 	}
 	if m.Type == "error" {
 		v, _ := decodeAny(body)
 		return d.fail(v)
 	}
 	if m.Type != "message" || m.StopReason == nil {
-		return broken("is no complete message")
+		return broken("is not a complete message")
 	}
 	d.started, d.began = true, true
 	return d.message(&m)

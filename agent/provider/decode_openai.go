@@ -43,7 +43,7 @@ type openaiChunk struct {
 func (d *openaiDecoder) event(data []byte) (done bool, err error) {
 	if string(bytes.TrimSpace(data)) == "[DONE]" {
 		if !d.finished {
-			return false, broken("ends without saying why")
+			return false, broken("ends without a stop reason")
 		}
 		return true, nil
 	}
@@ -55,7 +55,7 @@ func (d *openaiDecoder) whole(body []byte) error {
 		return err
 	}
 	if !d.finished {
-		return broken("is no complete message")
+		return broken("is not a complete message")
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func (d *openaiDecoder) whole(body []byte) error {
 func (d *openaiDecoder) chunk(data []byte, whole bool) error {
 	var c openaiChunk
 	if err := json.Unmarshal(data, &c); err != nil {
-		return broken("has a chunk that is no JSON of its kind: %s", jsonFault(err))
+		return broken("has a chunk that is not valid JSON: %s", jsonFault(err))
 	}
 	if len(c.Error) > 0 && string(c.Error) != "null" {
 		v, _ := decodeAny(data)
@@ -123,7 +123,7 @@ func (d *openaiDecoder) piece(m map[string]json.RawMessage, whole bool) error {
 	}
 	var frags []fragment
 	if err := json.Unmarshal(raw, &frags); err != nil {
-		return broken("has calls that are no JSON of their kind: %s", jsonFault(err))
+		return broken("has calls that are not valid JSON: %s", jsonFault(err))
 	}
 	for _, f := range frags {
 		if err := d.fragment(f, whole); err != nil {
@@ -147,7 +147,7 @@ func textOrParts(raw json.RawMessage) (string, error) {
 		Text string `json:"text"`
 	}
 	if err := json.Unmarshal(raw, &parts); err != nil {
-		return "", broken("has a text that is none: %s", jsonFault(err))
+		return "", broken("has a text that is not a string: %s", jsonFault(err))
 	}
 	var b strings.Builder
 	for _, part := range parts {
@@ -175,7 +175,7 @@ func (d *openaiDecoder) field(name string, raw json.RawMessage) error {
 	}
 	var b bytes.Buffer
 	if err := json.Compact(&b, raw); err != nil {
-		return broken("has a %s that is no JSON", words.Brief(name))
+		return broken("has a %s that is not JSON", words.Brief(name))
 	}
 	raw = b.Bytes()
 	old := d.fields[name]

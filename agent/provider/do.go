@@ -108,7 +108,7 @@ func (c *Client) secret(ctx context.Context, p *Provider, host string) (string, 
 		return "", nil
 	}
 	if c.Secret == nil {
-		return "", fault.New(fault.Auth, "provider %s wants the secret %s, and there is none", words.Brief(p.ID), p.Secret)
+		return "", fault.New(fault.Auth, "provider %s needs the secret %s, which is not set", words.Brief(p.ID), p.Secret)
 	}
 	s, err := c.Secret(ctx, p.Secret, host)
 	if err != nil {
@@ -116,7 +116,7 @@ func (c *Client) secret(ctx context.Context, p *Provider, host string) (string, 
 	}
 	s = strings.TrimSpace(s)
 	if s == "" || strings.ContainsFunc(s, func(r rune) bool { return r <= 0x20 || r >= 0x7f }) {
-		return "", fault.New(fault.Auth, "provider %s: the secret %s is empty, or holds what no key holds", words.Brief(p.ID), p.Secret)
+		return "", fault.New(fault.Auth, "provider %s: the secret %s is empty, or has characters that no key has", words.Brief(p.ID), p.Secret)
 	}
 	return s, nil
 }
@@ -142,7 +142,7 @@ type attempt struct {
 var (
 	errConnect   = errors.New("no connection in time")
 	errFirstByte = errors.New("no answer in time")
-	errIdle      = errors.New("the answer stopped for too long")
+	errIdle      = errors.New("the answer stalled for too long")
 )
 
 // clock ends an exchange that makes no progress.
@@ -296,7 +296,7 @@ func (t *attempt) failed(r io.Reader) *Error {
 	raw, _ := io.ReadAll(io.LimitReader(r, maxFailure)) // what came before it broke says enough
 	body, _ := decodeAny(raw)
 	if t.status >= 300 && t.status < 400 {
-		return &Error{Class: Invalid, Status: t.status, Message: "the provider sends elsewhere, and no redirect is followed"}
+		return &Error{Class: Invalid, Status: t.status, Message: "the provider redirects elsewhere, and rye follows no redirect"}
 	}
 	return t.failure(raw, body)
 }

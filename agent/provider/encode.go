@@ -117,7 +117,7 @@ func (p *Provider) encoding(m *Model, q *Request) (*encoding, error) {
 		return nil, bad("it has no message")
 	}
 	if e.messages[len(e.messages)-1].Role == Assistant && !m.prefill {
-		return nil, bad("its last message is the assistant's, and the model does not go on with what it is said to have said")
+		return nil, bad("its last message is the assistant's, and this model cannot continue an answer")
 	}
 	return e, nil
 }
@@ -148,7 +148,7 @@ func (e *encoding) takeTools(bad func(string, ...any) error) error {
 			return bad("tool %q: want a name that matches %s", words.Brief(t.Name), e.m.toolName)
 		}
 		if i > 0 && e.tools[i-1].Name == t.Name {
-			return bad("tool %q is there twice", t.Name)
+			return bad("tool %q is given twice", t.Name)
 		}
 		if len(t.Schema) == 0 {
 			t.Schema = json.RawMessage(`{"properties":{},"type":"object"}`)
@@ -240,7 +240,7 @@ func (part *Part) check(p *Provider, m *Model, role string) (bool, error) {
 	case set > 1:
 		return false, fault.New(fault.Usage, "more than one of text, call, result and opaque")
 	case part.Call != nil && role != Assistant, part.Opaque != nil && role != Assistant, part.Result != nil && role != User:
-		return false, fault.New(fault.Usage, "not a part of what the %s says", role)
+		return false, fault.New(fault.Usage, "a message of the %s cannot have this part", role)
 	case part.Call != nil:
 		if _, err := compact(part.Call.Args); err != nil {
 			return false, fault.New(fault.Usage, "arguments of %s: %w", words.Brief(part.Call.Name), err)

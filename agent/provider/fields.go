@@ -141,7 +141,7 @@ func (g *group) texts(name string, alone bool) []string {
 	for i, v := range g.list(name, alone) {
 		s, wrong := textOf(v)
 		if wrong == "" && s == "" {
-			wrong = "want a text, have none"
+			wrong = "want a text, but it is missing"
 		}
 		if wrong != "" {
 			g.fail(fmt.Sprintf("%s.%d", name, i), "%s", wrong)

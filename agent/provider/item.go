@@ -148,9 +148,9 @@ func (p *Provider) readAuth(g *group) {
 	named := e.auth == "header" || e.auth == "query"
 	switch {
 	case (e.name != "") != named:
-		g.fail("name", "auth by header or query has a name, any other has none")
+		g.fail("name", "auth by header or query needs a name, and no other auth takes one")
 	case (p.Secret == "") != (e.auth == "none"):
-		g.fail("secret", "the name of a secret is wanted, but not where auth is none")
+		g.fail("secret", "name a secret, unless auth is none")
 	case strings.ContainsAny(p.Secret, " /\\=") || len(p.Secret) > 128:
 		g.fail("secret", "want the name of a secret")
 	case e.auth == "header":
@@ -170,7 +170,7 @@ func badHeader(name string) string {
 	}
 	switch low {
 	case "host", "content-length", "content-type", "transfer-encoding", "connection", "cookie", "accept-encoding", "accept", "proxy-authorization":
-		return "this header belongs to the exchange itself"
+		return "rye sets this header itself"
 	}
 	return ""
 }
@@ -285,7 +285,7 @@ func (p *Provider) readCaching(g *group) {
 func (p *Provider) readStream(g *group) {
 	d := g.oneOf("decoder", p.request.encoder, anthropicMessages, openaiChat)
 	if d != p.request.encoder {
-		g.fail("decoder", "%s does not read the answers to %s", d, p.request.encoder)
+		g.fail("decoder", "%s cannot read the answers of %s", d, p.request.encoder)
 	}
 	p.stream.endAtFinish = g.oneOf("end", "marker", "marker", "finish") == "finish"
 	g.end()
@@ -305,7 +305,7 @@ func (p *Provider) readEcho(g *group) {
 	}
 	for _, name := range p.echo {
 		if slices.Contains([]string{"role", "content", "tool_calls", "text", "tool_use", "tool_result", "refusal"}, name) {
-			g.fail("fields", "%q is no opaque part", name)
+			g.fail("fields", "%q is not an opaque part", name)
 		}
 	}
 	g.end()
@@ -328,11 +328,11 @@ func (p *Provider) readFallback(g *group) {
 	p.fallback = map[string][]string{}
 	for _, class := range sortedKeys(g.m) {
 		if !slices.Contains(classes, class) {
-			g.fail(words.Brief(class), "no class of failures, want one of %s", strings.Join(classes, ", "))
+			g.fail(words.Brief(class), "not a class of failures, want one of %s", strings.Join(classes, ", "))
 			return
 		}
 		if class == Auth || class == Cancelled {
-			g.fail(class, "no other model helps against that")
+			g.fail(class, "another model does not help against that")
 		}
 		if p.fallback[class] = g.texts(class, true); len(p.fallback[class]) > maxFallback {
 			g.fail(class, "%d models, at most %d", len(p.fallback[class]), maxFallback)

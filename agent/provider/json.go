@@ -121,7 +121,7 @@ func decodeAny(raw []byte) (any, error) {
 		return nil, err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("something follows the value")
+		return nil, fmt.Errorf("text follows the value")
 	}
 	return v, nil
 }
@@ -136,7 +136,7 @@ func canonical(raw json.RawMessage) ([]byte, error) {
 		return nil, err
 	}
 	if _, ok := v.(map[string]any); !ok {
-		return nil, fmt.Errorf("no object")
+		return nil, fmt.Errorf("not an object")
 	}
 	return encodeAny(v)
 }
@@ -151,7 +151,7 @@ func compact(raw json.RawMessage) ([]byte, error) {
 		return nil, err
 	}
 	if b.Bytes()[0] != '{' {
-		return nil, fmt.Errorf("no object")
+		return nil, fmt.Errorf("not an object")
 	}
 	return b.Bytes(), nil
 }
@@ -167,7 +167,7 @@ func argsOf(s string) (args json.RawMessage, bad string) {
 		err = fmt.Errorf("not UTF-8")
 	}
 	if err != nil {
-		return json.RawMessage("{}"), "the arguments are no JSON object: " + err.Error()
+		return json.RawMessage("{}"), "the arguments are not a JSON object:  " + err.Error()
 	}
 	return raw, ""
 }

@@ -118,7 +118,7 @@ func (p *Provider) checkPrices(g *group) {
 		known, unknown = known || m.prices != nil, unknown || m.prices == nil
 	}
 	if unknown && !known {
-		g.fail("worst", "no price is known: say the worst (\"0\" for models that cost nothing)")
+		g.fail("worst", "a model has no known price: give the worst price (\"0\" for models that cost nothing)")
 	}
 }
 
@@ -136,7 +136,7 @@ func (p *Provider) readModel(g *group, named bool) Model {
 		m.ID, m.Aliases, m.Tiers = g.text("id"), g.texts("aliases", true), g.texts("tiers", true)
 		for _, name := range append([]string{m.ID}, append(m.Aliases, m.Tiers...)...) {
 			if !modelName.MatchString(name) {
-				g.fail("id", "%q is no name of a model", words.Brief(name))
+				g.fail("id", "%q is not a model's name", words.Brief(name))
 			}
 		}
 	}

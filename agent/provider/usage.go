@@ -81,14 +81,14 @@ func (t *tally) take(u *usageMap, raw json.RawMessage) error {
 func countOf(v any) (int64, error) {
 	n, ok := v.(json.Number)
 	if !ok {
-		return 0, fmt.Errorf("no number")
+		return 0, fmt.Errorf("not a number")
 	}
 	if i, err := strconv.ParseInt(n.String(), 10, 64); err == nil && i >= 0 && i <= 1e12 {
 		return i, nil
 	}
 	f, err := n.Float64()
 	if err != nil || f < 0 || f > 1e12 || f != math.Trunc(f) {
-		return 0, fmt.Errorf("%s is no count of tokens", words.Brief(n.String()))
+		return 0, fmt.Errorf("%s is not a count of tokens", words.Brief(n.String()))
 	}
 	return int64(f), nil
 }

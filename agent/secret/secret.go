@@ -52,7 +52,7 @@ func Open(file []byte, keys Keys) (map[string]string, error) {
 	}
 	all := map[string]string{}
 	if len(raw) > MaxFile || objects.DecodeYAML(raw, MaxFile, &all) != nil {
-		return nil, fault.New(fault.Malformed, "the file of secrets: inside it want a name and a text on each line")
+		return nil, fault.New(fault.Malformed, "the file of secrets: want a name and a text on each line inside it")
 	}
 	return all, nil
 }
@@ -75,10 +75,10 @@ func (k Keys) identities(file []byte) ([]age.Identity, error) {
 		return ids, nil
 	}
 	if !wantsPassphrase(file) {
-		return nil, fault.New(fault.Auth, "the file of secrets is for an identity, and none is named").Advise("name it in secrets.yaml: identity: <file>")
+		return nil, fault.New(fault.Auth, "the file of secrets needs an identity, and secrets.yaml names none").Advise("name it in secrets.yaml: identity: <file>")
 	}
 	if k.Passphrase == nil {
-		return nil, fault.New(fault.Auth, "the file of secrets wants a passphrase, and nobody can be asked here")
+		return nil, fault.New(fault.Auth, "the file of secrets needs a passphrase, and rye cannot ask for one here")
 	}
 	pass, err := k.Passphrase()
 	if err != nil {

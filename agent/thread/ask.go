@@ -14,7 +14,7 @@ import (
 // failed, whatever the loop wants.
 
 // declined is how a thread ends that a person does not let go on.
-var declined = failing("declined", "a person was asked whether to go on, and said no")
+var declined = failing("declined", "a person was asked whether to continue, and said no")
 
 // doubt is such a question: what an answer is for, and why it is asked.
 type doubt struct{ subject, because string }

@@ -79,12 +79,12 @@ func (p *scribe) compareBranch(ctx context.Context) error {
 			return err
 		}
 		if !bytes.Equal(raw, p.h.ready[at].lines) {
-			return fault.New(fault.Integrity, "turn %d of thread %s is not the one on its branch", last, p.d.ID).Advise("git log threads/%s shows what it did", p.d.ID)
+			return fault.New(fault.Integrity, "turn %d of thread %s differs from the one on its branch", last, p.d.ID).Advise("git log threads/%s shows its turns", p.d.ID)
 		}
 	} else if p.h.turn < b.Turns {
 		if !p.accept {
 			return fault.New(fault.Integrity, "the journal of thread %s ends in turn %d, and its branch has turn %d", p.d.ID, p.h.turn, last).
-				Advise("git log threads/%s shows what it did; resuming needs a person who accepts that the rest is unknown", p.d.ID)
+				Advise("git log threads/%s shows its turns; to resume without the rest, a person passes --accept-damage", p.d.ID)
 		}
 		p.h.turn = b.Turns
 	}
@@ -144,7 +144,7 @@ func readArtifact(dir, sum string) ([]byte, error) {
 		return nil, fault.New(fault.Integrity, "artifact %s: %w", sum, err)
 	}
 	if got := sha256.Sum256(raw); hex.EncodeToString(got[:]) != sum {
-		return nil, fault.New(fault.Integrity, "artifact %s is not what was kept", sum)
+		return nil, fault.New(fault.Integrity, "artifact %s does not match its digest", sum)
 	}
 	return raw, nil
 }

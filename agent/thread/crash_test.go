@@ -476,7 +476,7 @@ func unknown(t *testing.T, canonical string, records []journal.Record, open map[
 			continue
 		}
 		if open[ids[0]] {
-			m["result"], m["error"] = []byte(`""`), []byte(`"interrupted: nobody knows whether this was done; it was not done again"`)
+			m["result"], m["error"] = []byte(`""`), []byte(`"interrupted: this may have been done or not; it was not done again"`)
 			var out bytes.Buffer
 			e := json.NewEncoder(&out)
 			e.SetEscapeHTML(false)

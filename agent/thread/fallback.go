@@ -103,7 +103,7 @@ func (p *asker) another(q *question, class string, c *course) (next following) {
 			continue
 		}
 		if why := p.unfit(q, m, class); why != "" {
-			next.passed = append(next.passed, fmt.Sprintf("%s was not asked instead of %s: %s", m.ID, q.first.ID, why))
+			next.passed = append(next.passed, fmt.Sprintf("%s was skipped as a fallback for %s: %s", m.ID, q.first.ID, why))
 			continue
 		}
 		next.model = m
@@ -173,5 +173,5 @@ func (p *asker) gaveUp(q *question, f *provider.Error) *provider.Error {
 	if c.class == "" || q.model.ID == q.first.ID || f.Class == provider.Auth {
 		return f
 	}
-	return &provider.Error{Class: c.class, Message: fmt.Sprintf("%s failed, and so did what was asked instead; the last, %s: %s", q.first.ID, q.model.ID, f.Error())}
+	return &provider.Error{Class: c.class, Message: fmt.Sprintf("%s failed, and so did its fallbacks; the last one, %s: %s", q.first.ID, q.model.ID, f.Error())}
 }

@@ -158,7 +158,7 @@ func readKey(dir string, d *Description) (ed25519.PrivateKey, error) {
 	}
 	key := ed25519.NewKeyFromSeed(seed)
 	if publicText(key) != d.Key {
-		return nil, fault.New(fault.Integrity, "the key of thread %s is not the one that it began with", d.ID)
+		return nil, fault.New(fault.Integrity, "the key of thread %s changed since its start", d.ID)
 	}
 	return key, nil
 }
@@ -182,7 +182,7 @@ func readPins(dir string, d *Description) (rye.Pins, error) {
 		return nil, fault.New(fault.Integrity, "the items of thread %s: %w", d.ID, err)
 	}
 	if sumOf(raw) != d.Items {
-		return nil, fault.New(fault.Integrity, "the items of thread %s are not those that it began with", d.ID)
+		return nil, fault.New(fault.Integrity, "the items of thread %s changed since its start", d.ID)
 	}
 	var items []rye.PinnedItem
 	if err := strict.Decode(raw, maxItems, &items); err != nil {

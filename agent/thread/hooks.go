@@ -73,7 +73,7 @@ func readHooks(from string, v any) (hooks []hook, err error) {
 	for i, e := range list {
 		h, err := readHook(strconv.Itoa(i+1), e)
 		if err == nil && seen[h.ID] {
-			err = fault.New(fault.Malformed, "its id is there twice")
+			err = fault.New(fault.Malformed, "its id is given twice")
 		}
 		if count[h.Event]++; err == nil && count[h.Event] > maxHooks {
 			err = fault.New(fault.Limit, "more than %d hooks for %s", maxHooks, h.Event)
@@ -128,7 +128,7 @@ func readAction(v any) (d does, err error) {
 		return d, fault.New(fault.Malformed, "action: want a mapping with an action: %s", strings.Join(slices.Sorted(maps.Keys(actions)), ", "))
 	}
 	if m["primary"] != nil || m["item_id"] != nil {
-		return d, fault.New(fault.Malformed, "action: a hook executes no item; it says how the thread goes on")
+		return d, fault.New(fault.Malformed, "action: a hook cannot execute an item; it decides how the thread continues")
 	}
 	m = maps.Clone(m)
 	word, _ := m["action"].(string)
@@ -150,7 +150,7 @@ func readAction(v any) (d does, err error) {
 		delete(m, name)
 	}
 	if len(m) > 1 {
-		return d, fault.New(fault.Malformed, "action %s: it has members that no action has", d.Action)
+		return d, fault.New(fault.Malformed, "action %s: it has unknown members", d.Action)
 	}
 	switch {
 	case d.Action == "note" && d.Text == "":
@@ -228,7 +228,7 @@ func (s *starter) sharedHooks(ctx context.Context, src *source) ([]hook, error) 
 		err = answerable(shared, src)
 	}
 	if err != nil {
-		return nil, fault.Wrap(err, "start a thread").Advise("rye show config:%s --resolved shows what was merged", hooksName)
+		return nil, fault.Wrap(err, "start a thread").Advise("rye show config:%s --resolved shows the merged hooks", hooksName)
 	}
 	return shared, nil
 }

@@ -81,7 +81,7 @@ func (p *process) closeOpen(again bool) error {
 			continue
 		}
 		if i.call != nil {
-			r := result{Error: "interrupted: nobody knows whether this was done; it was not done again", Unknown: true}
+			r := result{Error: "interrupted: this may have been done or not; it was not done again", Unknown: true}
 			if err := p.closeCall(*i.call, r, 0); err != nil {
 				return err
 			}
@@ -107,7 +107,7 @@ const lookEvery = 300 * time.Millisecond
 func (p *process) wait(ctx context.Context) error {
 	question := p.h.question
 	if question == "" && !p.h.heard {
-		return &stop{reason: "wait", detail: "the loop waits for something that nobody can give"}
+		return &stop{reason: "wait", detail: "the loop waits for an event that cannot come"}
 	}
 	if question == "" && p.h.whether { // an earlier process had the answer
 		return nil
@@ -135,7 +135,7 @@ func (p *process) answer(ctx context.Context, question string) (yes bool, err er
 			return yes, err
 		}
 		if p.o.Now().Sub(begun) > patience {
-			return false, &stop{reason: "approval", detail: "nobody answered question " + question, question: question}
+			return false, &stop{reason: "approval", detail: "no answer to question " + question, question: question}
 		}
 		if err := sleep(ctx, lookEvery); err != nil {
 			return false, err

@@ -86,16 +86,16 @@ func declaredLimits(declared map[string]any) (l rye.ThreadLimits, err error) {
 func limitNumber(v any, money bool) (int64, error) {
 	r, ok := new(big.Rat).SetString(strings.TrimPrefix(fmt.Sprint(v), "$"))
 	if !ok {
-		return 0, fmt.Errorf("%v is no number", v)
+		return 0, fmt.Errorf("%v is not a number", v)
 	}
 	if money {
 		r.Mul(r, big.NewRat(1e6, 1))
 	} else if !r.IsInt() {
-		return 0, fmt.Errorf("%v is no whole number", v)
+		return 0, fmt.Errorf("%v is not a whole number", v)
 	}
 	n := new(big.Int).Quo(r.Num(), r.Denom())
 	if n.Sign() <= 0 || !n.IsInt64() {
-		return 0, fmt.Errorf("%v: want more than nothing", v)
+		return 0, fmt.Errorf("%v: want more than 0", v)
 	}
 	return n.Int64(), nil
 }

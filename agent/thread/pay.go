@@ -82,8 +82,8 @@ func (p *purse) compareLedger(ctx context.Context) error {
 			return nil
 		}
 		if !p.accept && !p.h.accepted {
-			return fault.New(fault.Integrity, "the journal of thread %s ends in turn %d, and does not know the call %s, which was paid", p.d.ID, p.h.turn, l.Key).
-				Advise("rye thread log %s shows what it knows; resuming needs a person who accepts that the rest is unknown", p.d.ID)
+			return fault.New(fault.Integrity, "the journal of thread %s ends in turn %d and lacks the call %s, which was paid", p.d.ID, p.h.turn, l.Key).
+				Advise("rye thread log %s shows its records; to resume without the rest, a person passes --accept-damage", p.d.ID)
 		}
 		p.lost = append(p.lost, l)
 		return nil

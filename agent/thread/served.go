@@ -226,7 +226,7 @@ func (w *chore) cancel(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	i.Why = "it was told to end"
+	i.Why = "it was asked to end"
 	return i, w.s.put(ctx, w.c, w.dir, rye.SendRequest{Kind: journal.KindCancel})
 }
 

@@ -53,7 +53,7 @@ func locate(ctx context.Context, s *Service, c rye.Caller, id string) (dir strin
 	case 0:
 		return "", fault.New(fault.NotFound, "there is no thread %q here", words.Brief(id)).Advise("rye thread list")
 	}
-	return "", fault.New(fault.Usage, "thread %q: %d begin like that", words.Brief(id), len(found)).Advise("give more of it; rye thread list shows them")
+	return "", fault.New(fault.Usage, "thread %q: %d threads begin with this", words.Brief(id), len(found)).Advise("give more characters; rye thread list shows them")
 }
 
 // mayKnow hides the threads of others from who is no person: what they read and said is not
@@ -320,7 +320,7 @@ func (s *Service) put(ctx context.Context, c rye.Caller, dir string, q rye.SendR
 		m.Raise = map[string]int64{}
 		for _, f := range fieldsOf(&q.Limits) {
 			if *f.at < 0 {
-				return fault.New(fault.Usage, "limit %s: want more than nothing", f.name)
+				return fault.New(fault.Usage, "limit %s: want more than 0", f.name)
 			}
 			if *f.at > 0 {
 				m.Raise[f.name] = *f.at

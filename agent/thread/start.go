@@ -412,7 +412,7 @@ func (l *launcher) launch(ctx context.Context, id string, handed []byte) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, readyWithin, fault.New(fault.Failed, "start thread %s: its process said nothing for %s", id, readyWithin))
+	ctx, cancel := context.WithTimeoutCause(ctx, readyWithin, fault.New(fault.Failed, "start thread %s: its process did not report within %s", id, readyWithin))
 	defer cancel()
 	if err := child.Ready(ctx); err != nil {
 		return err

@@ -158,7 +158,7 @@ func (s *Service) Resume(ctx context.Context, c rye.Caller, q rye.ResumeRequest)
 // resumeAt is Resume for the thread in dir.
 func resumeAt(ctx context.Context, s *Service, c rye.Caller, dir string, q rye.ResumeRequest) (*rye.ThreadInfo, error) {
 	if (q.Loop || q.Accept) && !c.IsPerson() {
-		return nil, fault.New(fault.Denied, "only a person goes on with another loop, or in spite of damage")
+		return nil, fault.New(fault.Denied, "only a person can resume with another loop, or in spite of damage")
 	}
 	d, err := readDescription(ctx, s.o.Record, dir)
 	if err != nil {

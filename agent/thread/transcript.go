@@ -296,7 +296,7 @@ func (w *chore) searchTranscript(ctx context.Context) (any, error) {
 	}
 	asked := strings.Fields(strings.ToLower(w.q.Words))
 	if len(asked) == 0 || len(w.q.Words) > mostText {
-		return nil, fault.New(fault.Usage, "words: want 1 to %d bytes of them", mostText)
+		return nil, fault.New(fault.Usage, "words: want 1 to %d bytes", mostText)
 	}
 	from, err := begins(w.dir, w.q.From)
 	if err != nil {

@@ -50,7 +50,7 @@ func OpenTurns(ctx context.Context, s *Service, c rye.Caller, q TurnsRequest) (*
 			return nil, err
 		}
 	case strings.Contains(c.Thread(), "/"):
-		return nil, fault.New(fault.Denied, "search transcripts: no tool of a thread does this, and %s is one", c.Who())
+		return nil, fault.New(fault.Denied, "search transcripts: %s is a tool of a thread, and tools cannot do this", c.Who())
 	}
 	top, err := s.o.Record.Threads(ctx, recorder)
 	if err != nil {

@@ -174,7 +174,7 @@ func (l *looker) done(t *Thread, err error) {
 		}
 		t.changed = 0 // the next look goes on
 	case errors.As(err, &damage):
-		t.Damage = words.Clip(fmt.Sprintf("damaged behind record %d: %s", damage.Last.Seq, damage.Why), 400)
+		t.Damage = words.Clip(fmt.Sprintf("damaged after record %d: %s", damage.Last.Seq, damage.Why), 400)
 	case err != nil:
 		l.trouble("thread %s is not searched: %s", t.ID, err)
 		return
@@ -198,10 +198,10 @@ func (l *looker) tell() {
 	}
 	slices.Sort(l.notes)
 	if l.troubles > maxNotes {
-		l.notes = append(l.notes, fmt.Sprintf("so it is with %d more", l.troubles-maxNotes))
+		l.notes = append(l.notes, "the same for "+words.Plural(l.troubles-maxNotes, "more thread"))
 	}
 	if l.left > 0 {
-		l.notes = append(l.notes, fmt.Sprintf("there is more to read than one search reads: %s of %d not searched to the end; the next search goes on",
+		l.notes = append(l.notes, fmt.Sprintf("one search reads only so much: %s of %d not searched to the end; the next search continues",
 			words.Plural(l.left, "thread"), max(len(l.all), l.left)))
 	}
 }

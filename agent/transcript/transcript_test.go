@@ -222,7 +222,7 @@ func TestGrows(t *testing.T) {
 	if err := os.Chtimes(file, began, began); err != nil {
 		t.Fatal(err)
 	}
-	if s = opened(t, top, cache, nil); len(s.spots) != 0 || len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "damaged behind record 0") {
+	if s = opened(t, top, cache, nil); len(s.spots) != 0 || len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "damaged after record 0") {
 		t.Errorf("%d turns, %v", len(s.spots), s.Notes)
 	}
 
@@ -303,7 +303,7 @@ func TestHostileJournals(t *testing.T) {
 		if len(s.Notes) != maxNotes+1 {
 			t.Errorf("%d notes", len(s.Notes))
 		}
-		if strings.Contains(notes, "\x1b") || !strings.Contains(notes, "so it is with 1 more") || strings.Contains(notes, idOf(7)) {
+		if strings.Contains(notes, "\x1b") || !strings.Contains(notes, "the same for 1 more thread") || strings.Contains(notes, idOf(7)) {
 			t.Errorf("notes:\n%q", notes)
 		}
 	}

@@ -125,7 +125,7 @@ func Parse(raw []byte) (Question, error) {
 	}
 	q, err := r.question()
 	if err == nil && !bytes.Equal(q.Encode(), raw) {
-		err = malformed("question %s: not in its one form, or its digest is another's", short(r.ID))
+		err = malformed("question %s: not in canonical form, or it has another digest", short(r.ID))
 	}
 	if err != nil {
 		return Question{}, err
@@ -196,7 +196,7 @@ func ParseAnswer(raw []byte) (Answer, error) {
 	}
 	a := Answer{Yes: j.Answer == "yes", At: at, Digest: sum}
 	if !bytes.Equal(a.Encode(), raw) {
-		return Answer{}, malformed("answer: not in its one form")
+		return Answer{}, malformed("answer: not in canonical form")
 	}
 	return a, nil
 }

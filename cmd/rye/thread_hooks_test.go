@@ -173,7 +173,7 @@ func TestHooks(t *testing.T) {
 					t.Errorf("it ends with %v", last.Payload)
 				}
 			case "ask":
-				status, why = "error", "a person was asked whether to go on, and said no"
+				status, why = "error", "a person was asked whether to continue, and said no"
 				if limit {
 					status, why = row.status, "is it worth it?"
 				}

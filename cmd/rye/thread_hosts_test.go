@@ -156,7 +156,7 @@ func TestHostileHosts(t *testing.T) {
 				}
 				event(w, "content_block_delta", obj{"type": "content_block_delta", "index": 0, "delta": obj{"type": "text_delta", "text": piece}})
 			}
-		}, "error", "more than the", 1, nil},
+		}, "error", "more bytes than the", 1, nil},
 		{"a line without end", nil, func(w http.ResponseWriter, q *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			fmt.Fprint(w, "data: ")

@@ -184,7 +184,7 @@ func TestSearchOfHostileThreads(t *testing.T) {
 	for range 2 {
 		a.wantTurns("swordfish", good.id+" 1")
 		_, stderr, _ := a.run("search", "--kind", "thread", "swordfish")
-		for _, want := range []string{"thread " + bad.id + " is searched in part: damaged behind record", "thread " + unsigned.id + " is not searched: "} {
+		for _, want := range []string{"thread " + bad.id + " is searched in part: damaged after record", "thread " + unsigned.id + " is not searched: "} {
 			if !strings.Contains(stderr, want) {
 				t.Errorf("%q is not said:\n%s", want, stderr)
 			}

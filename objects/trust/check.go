@@ -109,7 +109,7 @@ func (s *Store) checkTwice() error {
 		once("denial of ", d.Key.String()+" "+d.Digest.String()+" "+d.Registry+" "+d.Namespace)
 	}
 	if twice != "" {
-		return bad("%s stands there twice", words.Brief(twice))
+		return bad("%s is given twice", words.Brief(twice))
 	}
 	return nil
 }

@@ -110,7 +110,7 @@ func (d *trustedDoc) field(line string) string {
 		return "want fingerprint, owner, attestation, version or category, then [public_key]"
 	}
 	if _, twice := d.fields[name]; twice {
-		return name + " stands there twice"
+		return name + " is given twice"
 	}
 	if len(value) < 2 || value[0] != '"' || value[len(value)-1] != '"' || strings.ContainsAny(value[1:len(value)-1], `"\`) {
 		return name + `: want = "text" without escapes`

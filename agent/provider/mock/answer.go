@@ -138,7 +138,7 @@ func (a *answer) sayable(p *prompt) error {
 	}
 	for _, c := range a.calls {
 		if _, ok := jsonOf(c.args).(map[string]any); !ok {
-			return fault.New(fault.Malformed, "the arguments of %s are no JSON object, which only a stream can say", c.name)
+			return fault.New(fault.Malformed, "the arguments of %s are not a JSON object, and only a stream can carry them", c.name)
 		}
 	}
 	return nil

@@ -303,7 +303,7 @@ func (a *anthropicTalk) block(n node, out *message) (text, keep string, _ *probl
 	}
 	read, ok := anthropicBlocks[kind]
 	if !ok || read.role != "" && read.role != out.role {
-		return "", "", n.bad("%q is no content block that the mock knows in a message of the role %s", kind, out.role)
+		return "", "", n.bad("%q is not a content block that the mock knows in a message of the role %s", kind, out.role)
 	}
 	if m, err = n.members(append([]string{"type"}, read.members...)...); err != nil {
 		return "", "", err

@@ -52,15 +52,15 @@ func (e *entry) check(n node, m *members) *problem {
 	}
 	switch {
 	case !answers && !e.fails():
-		return n.bad("says nothing: want say, calls, bytes, stop, error, stall or cut")
+		return n.bad("is empty: want say, calls, bytes, stop, error, stall or cut")
 	case e.failure != nil && !e.failure.midStream && (answers || e.usage != nil):
-		return n.bad("error stands beside an answer: say mid_stream, or make two entries")
+		return n.bad("error together with an answer: add mid_stream, or make two entries")
 	case e.failure != nil && (e.stall >= 0 || e.cut >= 0) || e.stall >= 0 && e.cut >= 0:
 		return n.bad("want one of error, stall and cut")
 	case e.times > 0 && !e.fails():
-		return n.bad("times is for error, stall and cut: the same request gets the same answer")
+		return n.bad("times is for error, stall and cut: the same request always gets the same answer")
 	case e.stop == "calls" && len(e.calls) == 0:
-		return n.bad("stop is calls, and there are none")
+		return n.bad("stop is calls, but the entry has no calls")
 	}
 	if e.stop == "" {
 		e.stop = "end"
@@ -124,7 +124,7 @@ func (e *entry) readCalls(n node) *problem {
 		_, c.isRaw = m.get("raw")
 		m.read("args", func(n node) *problem {
 			if c.isRaw {
-				return n.bad("stands beside raw")
+				return n.bad("cannot be combined with raw")
 			}
 			c.args = n.v
 			return checkArgs(n)
@@ -152,7 +152,7 @@ func checkArgs(n node) *problem {
 		return n.bad("want an object, got %s", kindOf(n.v))
 	}
 	if _, err := json.Marshal(n.v); err != nil {
-		return n.bad("holds what JSON cannot say")
+		return n.bad("holds a value that JSON does not have")
 	}
 	var p *problem
 	_, err := expr.Each(n.v, func(s string) (any, error) {
@@ -224,7 +224,7 @@ func readHeader(n node) (http.Header, *problem) {
 		n := node{m.at(words.Brief(k)), nil}
 		switch {
 		case !headerName.MatchString(k) || slices.Contains(ours, k):
-			m.fail(n.bad("is no header that a script may set (lower case)"))
+			m.fail(n.bad("is not a header that a script may set (lower case)"))
 		case strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r > '~' }):
 			m.fail(n.bad("holds a character that no header may have"))
 		}

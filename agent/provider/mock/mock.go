@@ -207,7 +207,7 @@ func (x *exchange) body() ([]byte, *refusal) {
 	case errors.As(err, &large):
 		return nil, &refusal{status: http.StatusRequestEntityTooLarge, message: "Request exceeds the maximum size"}
 	case err != nil:
-		return nil, &refusal{status: http.StatusRequestTimeout, message: "the request's body did not come whole"}
+		return nil, &refusal{status: http.StatusRequestTimeout, message: "the request's body is incomplete"}
 	}
 	return raw, nil
 }

@@ -42,7 +42,7 @@ func openAIPrompt(n node) (*prompt, *problem) {
 	p.maxOutput, _ = m.count("max_completion_tokens", 1, maxTokens)
 	if old, there := m.count("max_tokens", 1, maxTokens); there {
 		if p.maxOutput != 0 {
-			m.fail(node{"max_tokens", nil}.bad("stands beside max_completion_tokens"))
+			m.fail(node{"max_tokens", nil}.bad("cannot be combined with max_completion_tokens"))
 		}
 		p.maxOutput = old
 	}

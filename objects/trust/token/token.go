@@ -162,7 +162,7 @@ func Parse(raw []byte) (Token, error) {
 		err = t.check()
 	}
 	if err == nil && !bytes.Equal(t.Encode(), raw) {
-		err = malformed("not in its one form")
+		err = malformed("not in canonical form")
 	}
 	if err != nil {
 		return Token{}, err
