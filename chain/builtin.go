@@ -29,7 +29,7 @@ func (p *Plan) Served() (f builtin.Served, ok bool) { return builtin.ServedOf(p.
 func ours(links []Link, name string) error {
 	for _, l := range links {
 		if l.Space != objects.System {
-			return fault.New(fault.Denied, "plan %s: %s is not of the standard library, and only that has tools of the function %s", links[0].Ref(), l.Ref(), name).
+			return fault.New(fault.Denied, "plan %s: %s is not in the standard library, and only its tools can have the function %s", links[0].Ref(), l.Ref(), name).
 				Advise("execute tool:%s itself", itemOf(name))
 		}
 	}

@@ -350,8 +350,8 @@ func (p *Plan) fitsExec(c *primitive.Call) error {
 }
 
 func (p *Plan) tooLong(what string, n int) error {
-	return fault.New(fault.Limit, "run %s: %s has %s bytes, a program takes %d", p.Tool().Ref, what, strconv.Itoa(n), maxString).
-		Advise("hand it over on the input: config.stdin: \"{params_json}\"")
+	return fault.New(fault.Limit, "run %s: %s has %s bytes, a program takes at most %d", p.Tool().Ref, what, strconv.Itoa(n), maxString).
+		Advise("pass it on standard input: config.stdin: \"{params_json}\"")
 }
 
 // sandbox computes from the needs and the item's origin what the run may reach.

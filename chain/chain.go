@@ -182,7 +182,7 @@ func (p *Plan) complete() (err error) {
 	default:
 		switch kind := last.Meta.ToolType; {
 		case kind == "extractor" || kind == "parser":
-			return fault.New(fault.Usage, "resolve %s: an item of type %s tells rye how to read others; it is nothing that runs", last.Ref, kind).
+			return fault.New(fault.Usage, "resolve %s: an item of type %s tells rye how to read other items, and cannot run", last.Ref, kind).
 				Advise("rye show %s", last.Ref)
 		case len(p.Links) == 1 && kind != "primitive":
 			return fault.New(fault.Malformed, "resolve %s: it names no executor, so nothing can run it", last.Ref).
@@ -240,7 +240,7 @@ func fits(child, delegate *objects.Item) error {
 	}
 	v, err := objects.ParseVersion(child.Meta.Version)
 	if err != nil {
-		return fault.New(fault.Conflict, "resolve %s: %s asks for certain versions of it, and %q is none: %w", child.Ref, delegate.Ref, child.Meta.Version, err)
+		return fault.New(fault.Conflict, "resolve %s: %s asks for a range of its versions, and %q is not a version: %w", child.Ref, delegate.Ref, child.Meta.Version, err)
 	}
 	return errors.Join(bound(child, delegate, c, "min_version", v, -1), bound(child, delegate, c, "max_version", v, 1))
 }

@@ -113,7 +113,7 @@ func (l *Lock) Match(p *Plan) error {
 		return nil // every file that it can load is in the bundle
 	}
 	if found := AroundDigest(p.Around); found != pin.Around {
-		return drift(tool, "around", hexOrNone(pin.Around), hexOrNone(found), "a file that it loads changed, came or went")
+		return drift(tool, "around", hexOrNone(pin.Around), hexOrNone(found), "a file that it loads changed, or was added or removed")
 	}
 	return nil
 }
@@ -177,19 +177,19 @@ func (pin Pin) compare(link Link) *fault.Error {
 	}
 	switch {
 	case pin.From != from:
-		return drift(ref, "from", pin.From, from, "it comes from another place")
+		return drift(ref, "from", pin.From, from, "it comes from another source")
 	case from == "" && pin.Space != link.Space:
-		return drift(ref, "space", pin.Space.String(), link.Space.String(), "another space's item is in front of it")
+		return drift(ref, "space", pin.Space.String(), link.Space.String(), "an item of another space hides it")
 	case pin.Version != it.Meta.Version:
 		return drift(ref, "version", pin.Version, it.Meta.Version, "the version in .ai/"+it.Path+" changed")
 	case pin.Path != objects.PublishedPath(it):
 		return drift(ref, "path", pin.Path, objects.PublishedPath(it), "it was moved")
 	case link.Origin != nil && pin.Commit != link.Origin.Commit:
-		return drift(ref, "commit", pin.Commit, link.Origin.Commit, "the registry's item was published anew")
+		return drift(ref, "commit", pin.Commit, link.Origin.Commit, "the registry's item was published again")
 	case link.Origin != nil && pin.Publisher != link.Origin.Publisher:
-		return drift(ref, "publisher", pin.Publisher.String(), link.Origin.Publisher.String(), "somebody else published it")
+		return drift(ref, "publisher", pin.Publisher.String(), link.Origin.Publisher.String(), "its publisher changed")
 	case link.Origin != nil && pin.Author != link.Verified.Key().Fingerprint():
-		return drift(ref, "author", pin.Author.String(), link.Verified.Key().Fingerprint().String(), "somebody else signed it")
+		return drift(ref, "author", pin.Author.String(), link.Verified.Key().Fingerprint().String(), "its signer changed")
 	case pin.SHA256 != it.Sum:
 		return drift(ref, "sha256", pin.SHA256.Hex(), it.Sum.Hex(), ".ai/"+it.Path+" changed")
 	}
@@ -203,7 +203,7 @@ func refsText(refs []objects.Ref) string { return strings.Trim(fmt.Sprint(refs),
 func (l *Lock) Set(p *Plan) error {
 	for _, link := range p.Links {
 		if link.Origin == nil && link.Space == objects.User {
-			return fault.New(fault.Denied, "lock %s: %s is in your user space, which nobody else has", p.Links[0].Ref(), link.Ref()).
+			return fault.New(fault.Denied, "lock %s: %s is in your user space, and no one else has that", p.Links[0].Ref(), link.Ref()).
 				Mend("rye copy %s --to project", link.Ref())
 		}
 	}

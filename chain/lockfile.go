@@ -217,7 +217,7 @@ func (f *lockFile) lock() (*Lock, error) {
 
 func (f *lockFile) registry(name string) error {
 	if _, ok := f.Registries[name]; !ok {
-		return fault.New(fault.Malformed, "lock: registry %q is used and not described", words.Brief(name))
+		return fault.New(fault.Malformed, "lock: registry %q is used but not described", words.Brief(name))
 	}
 	return nil
 }
@@ -237,7 +237,7 @@ func (i itemFile) pin(ref objects.Ref, f *lockFile) (Pin, error) {
 	note(e)
 	note(gitID(i.Blob, true))
 	if got, e := objects.RefOfPublished(i.Path); e != nil || got != ref {
-		note(fault.New(fault.Malformed, "path %q is not a place for it", words.Brief(i.Path)))
+		note(fault.New(fault.Malformed, "path %q does not fit its ref", words.Brief(i.Path)))
 	}
 	for _, c := range i.Chain {
 		r, e := objects.ParseRef(c)
@@ -252,7 +252,7 @@ func (i itemFile) pin(ref objects.Ref, f *lockFile) (Pin, error) {
 		note(e)
 	}
 	if most := longestChain(ref.Kind); len(i.Chain) > most {
-		note(fault.New(fault.Malformed, "a chain of %d", len(i.Chain)))
+		note(fault.New(fault.Malformed, "a chain of %d items", len(i.Chain)))
 	}
 	if i.From == "" {
 		pin.Space, e = objects.ParseSpace(i.Space)

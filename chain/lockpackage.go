@@ -46,19 +46,19 @@ func (pin Pin) matchMember(link Link) error {
 	o := link.Origin
 	differs := func(field, want, found, cause string) error {
 		return fault.New(fault.Drift, "%w", &DriftError{Pin: o.Package, Field: field, Want: want, Found: found, Cause: cause}).
-			Advise("ask whoever changed the lock; rye pull brings what it names, rye update %s what the registry shows", o.Package.Published())
+			Advise("ask the author of the lock; rye pull brings its versions, rye update %s the registry's", o.Package.Published())
 	}
 	switch {
 	case pin.From != o.Registry:
-		return differs("from", pin.From, o.Registry, "it comes from another place")
+		return differs("from", pin.From, o.Registry, "it comes from another source")
 	case pin.Version != o.Version:
 		return differs("version", pin.Version, o.Version, "another version of the package is here")
 	case pin.Commit != o.Commit:
-		return differs("commit", pin.Commit, o.Commit, "the package was published anew")
+		return differs("commit", pin.Commit, o.Commit, "the package was published again")
 	case pin.Publisher != o.Publisher:
-		return differs("publisher", pin.Publisher.String(), o.Publisher.String(), "somebody else published it")
+		return differs("publisher", pin.Publisher.String(), o.Publisher.String(), "its publisher changed")
 	case pin.Author != link.Verified.Key().Fingerprint():
-		return differs("author", pin.Author.String(), link.Verified.Key().Fingerprint().String(), "somebody else signed it")
+		return differs("author", pin.Author.String(), link.Verified.Key().Fingerprint().String(), "its signer changed")
 	case pin.SHA256 != o.Manifest:
 		return differs("sha256", pin.SHA256.Hex(), o.Manifest.Hex(), "its manifest changed")
 	}

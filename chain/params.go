@@ -78,7 +78,7 @@ func rename(values map[string]any, it *objects.Item) error {
 				continue
 			}
 			if _, twice := values[name]; twice {
-				return fault.New(fault.Usage, "parameters of %s: %s and %s are two names of one", it.Ref, name, alias)
+				return fault.New(fault.Usage, "parameters of %s: %s and %s name the same parameter", it.Ref, name, alias)
 			}
 			values[name] = v
 			delete(values, alias)

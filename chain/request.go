@@ -145,15 +145,15 @@ func (b *builder) target(r *web.Request) (err error) {
 		return err
 	}
 	if name, ok := variableOf(tmpl); ok && r.URL == "" {
-		return fault.New(fault.Usage, "run %s: %s is not set: it says which service is asked", b.p.Tool().Ref, name).
-			Advise("export %s=https://… where rye or your client's server starts; rye load %s says which services it understands", name, b.p.Tool().Ref)
+		return fault.New(fault.Usage, "run %s: %s is not set: it names the service", b.p.Tool().Ref, name).
+			Advise("export %s=https://… where rye or your client's server starts; rye load %s lists the services that it understands", name, b.p.Tool().Ref)
 	}
 	tool := b.p.Links[0].Verified
 	switch {
 	case b.p.config.needs.Declared:
 		r.Hosts = append([]string{}, b.p.config.needs.Net...)
 	case b.outer:
-		return fault.New(fault.Denied, "run %s: who calls it, or a file of the project, decides to which host it speaks", b.p.Tool().Ref).
+		return fault.New(fault.Denied, "run %s: its caller, or a file of the project, chooses the host", b.p.Tool().Ref).
 			Advise("declare needs: {net: [\"*\"]} in the tool, or the hosts that it may reach, and rye sign %s", b.p.Tool().Ref)
 	case tool.Scope().Registry == "":
 		r.Hosts = []string{"*"} // for redirects; a registry's tool stays at its host

@@ -32,7 +32,7 @@ func (b *builder) secret(key string, v any) (web.Text, error) {
 		switch {
 		case p.template == "":
 		case !isVar:
-			return fault.New(fault.Malformed, "plan %s: config.%s holds %s: a secret comes from a variable, not from who calls", ref, key, p.template)
+			return fault.New(fault.Malformed, "plan %s: config.%s holds %s: a secret comes from a variable, not from a parameter", ref, key, p.template)
 		default:
 			if _, declared := b.p.config.vars[name]; !declared || !primitive.FromFile(name) {
 				return fault.New(fault.Malformed, "plan %s: config.%s names %s, which its chain does not declare", ref, key, name).
@@ -46,7 +46,7 @@ func (b *builder) secret(key string, v any) (web.Text, error) {
 		return nil, err
 	}
 	if len(names) == 0 {
-		return nil, fault.New(fault.Malformed, "plan %s: config.%s is written out, and what is signed can be read by everybody", ref, key).
+		return nil, fault.New(fault.Malformed, "plan %s: config.%s holds the secret itself, and everyone can read a signed file", ref, key).
 			Advise("env_config: {env: {TOKEN: \"\"}} and ${TOKEN} in its place")
 	}
 	t, err := b.text(tmpl, web.Plain)

@@ -57,7 +57,7 @@ func complaint(r primitive.Result, data map[string]any) string {
 	if r.Exit != 0 {
 		return "exit status " + paramText(r.Exit)
 	}
-	return "the tool reported a failure without words"
+	return "the tool reported a failure without a message"
 }
 
 // ReadResponse interprets an answer. A status from 200 to 399 is success. The data has the

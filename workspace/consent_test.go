@@ -302,7 +302,7 @@ func TestAgreementsLapse(t *testing.T) {
 		p.asks = nil
 		_, err := p.run("tool:acme/show", nil)
 		wantCode(t, when, err, fault.Denied)
-		if len(p.asks) != 1 || !strings.Contains(strings.Join(p.asks[0].Lines, "\n"), "the directory is another one than it was") {
+		if len(p.asks) != 1 || !strings.Contains(strings.Join(p.asks[0].Lines, "\n"), "the directory was replaced") {
 			t.Errorf("%s: asked %+v", when, p.asks)
 		}
 	}

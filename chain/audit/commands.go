@@ -217,7 +217,7 @@ func (s *scan) tooMany(at int, line string) bool {
 		return false
 	}
 	if s.judged == maxJudged+1 {
-		s.add("not-judged", High, at, line, "more commands than anybody judges one by one")
+		s.add("not-judged", High, at, line, "too many commands to judge one by one")
 	}
 	return true
 }
@@ -271,15 +271,15 @@ type lineRule struct {
 }
 
 var lineRules = []lineRule{
-	{"pipe-to-shell", &pattern{text: `\b(curl|wget|fetch|iwr|irm|Invoke-WebRequest|Invoke-RestMethod)\b[^\n|]*(https?:|\$|ftp:)[^\n|]*\|(\s|\\n)*(sudo\s+(-\S+\s+)*|env\s+|command\s+)?(\S*/)?((ba|z|da|k|fi|a)?sh(\s+(-[^n\s]\S*|-)|\s+\w|\s*[^\s\w-]|\s*$)|(python[\d.]*|perl|ruby|node|iex|Invoke-Expression|php)(\s+-(\s|$)|\s*[^\s\w.-]|\s*$))`}, "what is downloaded is run at once"},
-	{"pipe-to-shell", &pattern{text: `(?i)\b(iex|Invoke-Expression)\b[^\n]*\b(iwr|irm|Invoke-WebRequest|Invoke-RestMethod|DownloadString|Net\.WebClient)\b`}, "what is downloaded is run at once"},
-	{"pipe-to-shell", &pattern{text: `\b(bash|sh|zsh|source|eval)\b\s*(-c\s*)?["']?\s*[<$]\(\s*(curl|wget)\b`}, "what is downloaded is run at once"},
-	{"pipe-to-shell", &pattern{text: `\b(exec|eval)\s*\(\s*(requests\.get|urllib\.request\.urlopen|urlopen|httpx\.get|await\s*\(?\s*(await\s*)?fetch)\b`}, "what is downloaded is run at once"},
-	{"encoded-command", &pattern{text: `base64\s+(-d|-D|--decode)[^\n|]*\|(\s|\\n)*(sudo\s+)?(\S*/)?((ba|z|da|k)?sh|python[\d.]*|perl|node)\b`}, "what is run cannot be read"},
-	{"encoded-command", &pattern{text: `\b(exec|eval)\s*\(\s*(compile\s*\(\s*)?(__import__\(['"]\w+['"]\)\.|base64\.|codecs\.|zlib\.|marshal\.)?(b64decode|decodebytes|atob|a85decode|decompress|loads|decode)\s*\(`}, "what is run cannot be read"},
-	{"encoded-command", &pattern{text: `\beval\s*\(\s*(Buffer\.from|atob)\s*\(`}, "what is run cannot be read"},
-	{"encoded-command", &pattern{text: `(?i)powershell(\.exe)?\s[^\n]*-e(nc|ncodedcommand)?\s+[A-Za-z0-9+/=]{24,}`}, "what is run cannot be read"},
-	{"remote-shell", &pattern{text: `(/dev/tcp/[\w.$]+/\d|\bn(c|cat)\s[^\n]*-e\s*\S*sh\b)`}, "somebody elsewhere gets a shell"},
+	{"pipe-to-shell", &pattern{text: `\b(curl|wget|fetch|iwr|irm|Invoke-WebRequest|Invoke-RestMethod)\b[^\n|]*(https?:|\$|ftp:)[^\n|]*\|(\s|\\n)*(sudo\s+(-\S+\s+)*|env\s+|command\s+)?(\S*/)?((ba|z|da|k|fi|a)?sh(\s+(-[^n\s]\S*|-)|\s+\w|\s*[^\s\w-]|\s*$)|(python[\d.]*|perl|ruby|node|iex|Invoke-Expression|php)(\s+-(\s|$)|\s*[^\s\w.-]|\s*$))`}, "a download is run at once"},
+	{"pipe-to-shell", &pattern{text: `(?i)\b(iex|Invoke-Expression)\b[^\n]*\b(iwr|irm|Invoke-WebRequest|Invoke-RestMethod|DownloadString|Net\.WebClient)\b`}, "a download is run at once"},
+	{"pipe-to-shell", &pattern{text: `\b(bash|sh|zsh|source|eval)\b\s*(-c\s*)?["']?\s*[<$]\(\s*(curl|wget)\b`}, "a download is run at once"},
+	{"pipe-to-shell", &pattern{text: `\b(exec|eval)\s*\(\s*(requests\.get|urllib\.request\.urlopen|urlopen|httpx\.get|await\s*\(?\s*(await\s*)?fetch)\b`}, "a download is run at once"},
+	{"encoded-command", &pattern{text: `base64\s+(-d|-D|--decode)[^\n|]*\|(\s|\\n)*(sudo\s+)?(\S*/)?((ba|z|da|k)?sh|python[\d.]*|perl|node)\b`}, "the code that runs cannot be read"},
+	{"encoded-command", &pattern{text: `\b(exec|eval)\s*\(\s*(compile\s*\(\s*)?(__import__\(['"]\w+['"]\)\.|base64\.|codecs\.|zlib\.|marshal\.)?(b64decode|decodebytes|atob|a85decode|decompress|loads|decode)\s*\(`}, "the code that runs cannot be read"},
+	{"encoded-command", &pattern{text: `\beval\s*\(\s*(Buffer\.from|atob)\s*\(`}, "the code that runs cannot be read"},
+	{"encoded-command", &pattern{text: `(?i)powershell(\.exe)?\s[^\n]*-e(nc|ncodedcommand)?\s+[A-Za-z0-9+/=]{24,}`}, "the code that runs cannot be read"},
+	{"remote-shell", &pattern{text: `(/dev/tcp/[\w.$]+/\d|\bn(c|cat)\s[^\n]*-e\s*\S*sh\b)`}, "another machine gets a shell"},
 }
 
 // hot examines a line that may hold a command. For text that a shell runs, the analysis of its

@@ -55,33 +55,33 @@ func unseen(runes []rune, i int, first, rtl bool) string {
 		return ""
 	case r < ' ' || r >= 0x7f && r < 0xa0:
 		if r == '\r' {
-			return "a carriage return within a line: a terminal shows what follows in its place"
+			return "a carriage return within a line: a terminal shows the text after it in its place"
 		}
 		return "a control character, which a terminal obeys"
 	case r == 0xad:
 		if after == 0xad {
-			return "several soft hyphens in a row, which nobody sees"
+			return "several soft hyphens in a row, which are invisible"
 		}
 	case r >= 0xe0000 && r <= 0xe007f:
 		if !inFlag(runes, i) {
-			return "tag characters, which nobody sees and a model reads"
+			return "tag characters, which are invisible and which a model reads"
 		}
 	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
-		return "a control of direction: the text is read in another order than it is shown"
+		return "a direction control: the text is shown in another order than it has"
 	case r == 0x200e, r == 0x200f, r == 0x61c:
 		if !rtl {
-			return "a mark of direction in a text that has no use for one"
+			return "a direction mark in a text that needs none"
 		}
 	case r == 0x200d, r == 0x200c:
 		if !joins(runes, i) {
-			return "a character of no width, outside of an emoji or a script that needs it"
+			return "a zero-width character, outside an emoji or a script that needs it"
 		}
 	case r == 0xfeff:
 		if i != 0 || !first {
-			return "a character of no width"
+			return "a zero-width character"
 		}
 	case r == 0x200b, r >= 0x2060 && r <= 0x206f, r == 0x180e, r >= 0xfff9 && r <= 0xfffb, r >= 0x1d173 && r <= 0x1d17a:
-		return "a character of no width"
+		return "a zero-width character"
 	case r >= 0xfe00 && r <= 0xfe0f:
 		if selector(before) || before <= ' ' || before < 0x80 && unicode.IsLetter(before) {
 			return "variation selectors that select nothing"
@@ -92,7 +92,7 @@ func unseen(runes []rune, i int, first, rtl bool) string {
 		}
 	case r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0:
 		if !unicode.Is(unicode.Hangul, before) || !unicode.Is(unicode.Hangul, after) {
-			return "a letter that is shown as nothing"
+			return "an invisible letter"
 		}
 	}
 	return ""

@@ -22,7 +22,7 @@ const maxNear = 4 // lines of a paragraph that are read together
 // paragraph reads a line of prose together with the lines before it.
 func (s *scan) paragraph(line string) {
 	if mayDisarm(line) && disarms.get().MatchString(line) {
-		s.add("prerequisite", High, s.line, line, "it asks for the protection of the machine to be turned off")
+		s.add("prerequisite", High, s.line, line, "it asks to turn off the machine's protection")
 	}
 	if strings.TrimSpace(line) == "" {
 		return
@@ -58,13 +58,13 @@ func sends(text string) (string, Severity) {
 	}
 	switch {
 	case pastes.get().MatchString(text):
-		return "it sends its reader to a page for commands to paste", High
+		return "it sends its reader to a page with commands to paste", High
 	case drop.get().MatchString(text) && (runs.get().MatchString(text) || program.get().MatchString(link.get().FindString(text))):
-		return "it sends its reader to fetch a program where anybody may leave one", High
+		return "it sends its reader to download a program from a site where anyone can upload", High
 	case archived(text) && password.get().MatchString(text):
-		return "it sends its reader to fetch an archive that no scanner can open", High
+		return "it sends its reader to download an archive that no scanner can open", High
 	case program.get().MatchString(text) && runsIt.get().MatchString(text), runsIt.get().MatchString(text) && strings.Contains(strings.ToLower(text), "download"):
-		return "it sends its reader to fetch a program and run it", High
+		return "it sends its reader to download a program and run it", High
 	}
 	return "", 0
 }

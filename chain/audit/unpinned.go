@@ -20,7 +20,7 @@ func (s *scan) unpinned(text, line string, server bool) {
 	for _, part := range cutting.get().Split(text, -1) {
 		argv := argvOf(part)
 		if what, severity := newestOf(argv, server); severity > 0 {
-			s.add("unpinned", severity, s.line, line, what+": whatever is newest when it runs")
+			s.add("unpinned", severity, s.line, line, what+": the newest version at each run")
 		}
 	}
 }

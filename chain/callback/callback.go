@@ -147,7 +147,7 @@ func (r *Request) read() (err error) {
 			r.Sign = rye.SignRequest{Targets: []rye.Target{rye.Target(ref.String())}, Space: p.Source}
 		}
 	default:
-		return fault.New(fault.Usage, "request: the verb is none of search, load, execute and sign")
+		return fault.New(fault.Usage, "request: want one of the verbs search, load, execute and sign")
 	}
 	return err
 }
@@ -208,7 +208,7 @@ func (a Answer) Line() ([]byte, error) {
 		return nil, err
 	}
 	if len(raw) >= MaxAnswer {
-		return nil, fault.New(fault.Limit, "the answer has %d bytes, at most %d are handed over", len(raw), MaxAnswer-1)
+		return nil, fault.New(fault.Limit, "the answer has %d bytes, at most %d are allowed", len(raw), MaxAnswer-1)
 	}
 	return append(raw, '\n'), nil
 }

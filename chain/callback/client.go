@@ -43,7 +43,7 @@ func (c *Client) Search(ctx context.Context, _ rye.Caller, q rye.SearchRequest) 
 // Load implements rye.Verbs. It refuses a destination, because the connection carries no files.
 func (c *Client) Load(ctx context.Context, _ rye.Caller, q rye.LoadRequest) (*rye.LoadResult, error) {
 	if q.Destination != "" {
-		return nil, fault.New(fault.Denied, "load %s: a tool copies nothing into a space", q.Ref).Advise("a person does it: rye copy %s", q.Ref)
+		return nil, fault.New(fault.Denied, "load %s: a tool cannot copy an item into a space", q.Ref).Advise("a person does it: rye copy %s", q.Ref)
 	}
 	res := &rye.LoadResult{}
 	return res, c.call(ctx, "load", itemParams{ItemType: string(q.Ref.Kind), ItemID: string(q.Ref.ID), Source: q.Space}, res, nil)
@@ -53,7 +53,7 @@ func (c *Client) Load(ctx context.Context, _ rye.Caller, q rye.LoadRequest) (*ry
 // surrounding run apply.
 func (c *Client) Execute(ctx context.Context, _ rye.Caller, q rye.ExecuteRequest) (*rye.ExecuteResult, error) {
 	if q.Locked || q.Frozen || q.Pinned {
-		return nil, fault.New(fault.Usage, "execute %s: what a tool calls is locked as the tool is", q.Ref).Advise("leave --locked, --frozen and --pinned out")
+		return nil, fault.New(fault.Usage, "execute %s: a tool's calls use the lock as the tool itself does", q.Ref).Advise("leave out --locked, --frozen and --pinned")
 	}
 	res := &rye.ExecuteResult{}
 	p := executeParams{ItemType: string(q.Ref.Kind), ItemID: string(q.Ref.ID), Parameters: q.Params, DryRun: q.DryRun, Output: q.Stdout != nil || q.Stderr != nil}
@@ -70,7 +70,7 @@ func (c *Client) Execute(ctx context.Context, _ rye.Caller, q rye.ExecuteRequest
 // Sign implements rye.Verbs for one item.
 func (c *Client) Sign(ctx context.Context, _ rye.Caller, q rye.SignRequest) (*rye.SignReport, error) {
 	var ref rye.Ref
-	err := fault.New(fault.Usage, "sign: a tool asks for one item").Advise("rye sign <ref>")
+	err := fault.New(fault.Usage, "sign: a tool can ask for one item only").Advise("rye sign <ref>")
 	if len(q.Targets) == 1 && !q.All && !q.Check && !q.Upgrade && !q.DryRun {
 		var bad error
 		if ref, bad = objects.ParseRef(string(q.Targets[0])); bad == nil {
@@ -108,7 +108,7 @@ func (c *Client) call(ctx context.Context, verb string, params, result any, piec
 		return err
 	}
 	if len(msg) >= MaxRequest {
-		return fault.New(fault.Limit, "%s: the call has %d bytes, at most %d are taken", verb, len(msg), MaxRequest-1)
+		return fault.New(fault.Limit, "%s: the call has %d bytes, at most %d are allowed", verb, len(msg), MaxRequest-1)
 	}
 	done, err := c.alone()
 	if err != nil {
@@ -155,5 +155,5 @@ func (c *Client) answer(id string, result any, piece func(*Answer)) error {
 }
 
 func gone(err error) error {
-	return fault.New(fault.Interrupt, "call rye: the run that this belongs to has ended: %w", err)
+	return fault.New(fault.Interrupt, "call rye: the run of this tool has ended: %w", err)
 }

@@ -127,7 +127,7 @@ func Parse(raw []byte) (Agreed, error) {
 		_, err := objects.ParseDigest("sha256:" + e.SHA256)
 		if err != nil || !slices.Contains(kinds, e.What) || e.Path == "" || len(e.Salt) != 32 ||
 			e.Place == "" && e.in() != (Place{}) || e.Born < 0 || seen[e.key()] {
-			return Agreed{}, fault.New(fault.Malformed, "consent: the entry for %s %q is none, or is there twice", e.What, e.Path)
+			return Agreed{}, fault.New(fault.Malformed, "consent: the entry for %s %q is incomplete, or is given twice", e.What, e.Path)
 		}
 		seen[e.key()] = true
 	}
@@ -179,7 +179,7 @@ func (a Agreed) Changed(t Thing) []string {
 	}
 	var out []string
 	if !e.in().Is(t.In) {
-		out = append(out, "the directory is another one than it was")
+		out = append(out, "the directory was replaced")
 	}
 	if e.SHA256 == t.Sum.Hex() {
 		return out

@@ -251,7 +251,7 @@ func (h *Had) refused(what, p, lower string) (Denial, bool) {
 	case secrets.Named(p):
 		return Denial{What: said + why + ", and by its name a secret"}, true
 	case wide(p):
-		return Denial{What: said + why + ", and a need for all of it would be for too much"}, true
+		return Denial{What: said + why + ", and a need for all of it would be too wide"}, true
 	case len(need) > maxSaid || need != words.Printable(need) || strings.ContainsAny(need, "\n\t"):
 		return Denial{What: said + why}, true
 	}

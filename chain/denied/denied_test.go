@@ -56,7 +56,7 @@ func TestDenied(t *testing.T) {
 		{"cat: /home/ann/.config/rye/trust.yaml: No such file or directory", "reading /home/ann/.config/rye/trust.yaml: no need gives this", ""},
 		{"cat: /etc/shadow: Permission denied", "reading /etc/shadow: no need gives this", ""},
 		{"cat: /home/ann/.ssh/id_rsa: No such file or directory", "reading /home/ann/.ssh/id_rsa: not in view, and by its name a secret", ""},
-		{"ls: cannot access '/home/ann': No such file or directory", "reading /home/ann: not in view, and a need for all of it would be for too much", ""},
+		{"ls: cannot access '/home/ann': No such file or directory", "reading /home/ann: not in view, and a need for all of it would be too wide", ""},
 		// the network
 		{"curl: (6) Could not resolve host: registry.example", "reaching registry.example: this tool has no network", net("registry.example")},
 		{"fatal: unable to access 'https://git.example:444/x/': Could not resolve host: git.example", "reaching git.example:444: this tool has no network", net(`"git.example:444"`)},

@@ -77,7 +77,7 @@ func (f approvalFile) read() (a Approval, err error) {
 		}
 	}
 	if a.Plan.IsZero() || a.Tier >= command.T4 || f.Born < 0 || f.Place == "" && a.In != (consent.Place{}) {
-		return a, fault.New(fault.Malformed, "policy: the entry of allowed for %s is none", a.Ref)
+		return a, fault.New(fault.Malformed, "policy: the entry of allowed for %s is incomplete", a.Ref)
 	}
 	return a, nil
 }
@@ -89,7 +89,7 @@ func (f *file) approvals(r *Rules) error {
 			return err
 		}
 		if slices.ContainsFunc(r.Allowed, a.replaces) {
-			return fault.New(fault.Malformed, "policy: allowed says the same of %s twice", a.Ref)
+			return fault.New(fault.Malformed, "policy: allowed has the same entry for %s twice", a.Ref)
 		}
 		r.Allowed = append(r.Allowed, a)
 	}

@@ -46,7 +46,7 @@ func ParseCaps(list []string) (Caps, error) {
 	for _, s := range list {
 		c, err := ParseCap(s)
 		if err == nil && objects.AboutThreads(s) {
-			err = fault.New(fault.Malformed, "capability %q: a policy is about items, and not about threads", s)
+			err = fault.New(fault.Malformed, "capability %q: a policy covers items, not threads", s)
 		}
 		if err != nil {
 			return nil, err

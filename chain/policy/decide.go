@@ -92,7 +92,7 @@ func (r Rules) Permit(q Request) Decision {
 	}
 	for _, d := range r.Deny {
 		if d.Contains(need) {
-			return Decision{Deny, command.T4, "deny: " + string(d), fmt.Sprintf("the policy refuses %s to everybody", d)}
+			return Decision{Deny, command.T4, "deny: " + string(d), fmt.Sprintf("the policy refuses %s to everyone", d)}
 		}
 	}
 	return Decision{Allow, command.T0, "capability", fmt.Sprintf("%s is held", need)}

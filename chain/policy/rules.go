@@ -147,10 +147,10 @@ func (r Rules) Tighten(raw []byte) (Rules, error) {
 		return r, fault.New(fault.Denied, "policy of the project: it holds approvals, which only the user can give").Advise("rye policy allow <ref>")
 	}
 	if f.Unprotected != "" {
-		return r, fault.New(fault.Denied, "policy of the project: it says unprotected, which only the user can say")
+		return r, fault.New(fault.Denied, "policy of the project: it sets unprotected, which only the user can set")
 	}
 	if len(f.Elicitation) > 0 {
-		return r, fault.New(fault.Denied, "policy of the project: it lists clients that show questions to a person, which only the user can say").
+		return r, fault.New(fault.Denied, "policy of the project: it lists clients that show questions to a person, which only the user can list").
 			Advise("take elicitation out of .ai/policy.yaml, and put it into your own policy.yaml")
 	}
 	ask, deny := f.Limits.or(r.AutoApprove, r.DenyFrom)
@@ -198,7 +198,7 @@ func decode(raw []byte) (*file, error) {
 		return nil, fault.New(fault.Malformed, "policy: format %d, this version of rye reads format 1", f.Policy).Advise("begin the file with policy: 1")
 	}
 	if f.Limits.DenyFrom != nil && f.Limits.DenyAbove != nil || f.SubAgents.DenyFrom != nil && f.SubAgents.DenyAbove != nil {
-		return nil, fault.New(fault.Malformed, "policy: deny_from and deny_above say the same thing twice; keep deny_from")
+		return nil, fault.New(fault.Malformed, "policy: deny_from and deny_above are the same setting; keep deny_from")
 	}
 	return &f, nil
 }

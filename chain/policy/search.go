@@ -28,7 +28,7 @@ func (r Rules) Searching(q Request) (may func(objects.ID) bool, d Decision) {
 	}
 	for _, c := range r.Deny {
 		if c.Contains(kind) || c.Contains(whole) {
-			return nil, Decision{Deny, command.T4, "deny: " + string(c), fmt.Sprintf("the policy refuses %s to everybody", c)}
+			return nil, Decision{Deny, command.T4, "deny: " + string(c), fmt.Sprintf("the policy refuses %s to everyone", c)}
 		}
 	}
 	d = Decision{Allow, command.T0, "capability", fmt.Sprintf("%s is held", kind)}

@@ -8,8 +8,8 @@ import (
 
 // Pair fails, because this system has no Call.Back.
 func Pair() (ours, theirs *os.File, err error) {
-	return nil, nil, fault.New(fault.Denied, "a tool cannot call rye back on Windows: a program there is handed no descriptors").
-		Advise("run it on Linux or macOS, or take needs.rye out of it")
+	return nil, nil, fault.New(fault.Denied, "a tool cannot call rye back on Windows: a program there cannot inherit descriptors").
+		Advise("run it on Linux or macOS, or remove needs.rye from it")
 }
 
 // IsSocket reports whether a descriptor of this process is a socket.

@@ -60,10 +60,10 @@ func environment(c *Call) ([]string, error) {
 	}
 	for k, v := range c.Env {
 		if k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(v, "\x00") {
-			return nil, fault.New(fault.Usage, "run %s: environment variable %q: a name or value that no program can be given", c.Argv[0], k)
+			return nil, fault.New(fault.Usage, "run %s: environment variable %q: a name or value that a program cannot receive", c.Argv[0], k)
 		}
 		if Injects(k) {
-			return nil, fault.New(fault.Denied, "run %s: environment variable %q is refused: it injects code that nobody verified", c.Argv[0], k)
+			return nil, fault.New(fault.Denied, "run %s: environment variable %q is refused: it injects unverified code", c.Argv[0], k)
 		}
 		vars[k] = v
 	}

@@ -67,7 +67,7 @@ func Interpreter(spec Spec, in Search) (Program, error) {
 		return p, nil
 	}
 	if refused != "" {
-		return Program{}, fault.New(fault.Denied, "interpreter %s lies in the project, where nobody signed it", refused).
+		return Program{}, fault.New(fault.Denied, "interpreter %s lies in the project and is not signed", refused).
 			Mend("rye policy allow interpreter")
 	}
 	return Program{}, fault.New(fault.NotFound, "interpreter %s: not found", spec.name()).Advise("install it, or set %s", cmp.Or(spec.Var, "PATH"))

@@ -25,9 +25,9 @@ import (
 func noCage(c *Call) error {
 	switch {
 	case best() < S2:
-		return fault.New(fault.Denied, "run %s: S3 is demanded and this kernel gives %s, on which it builds", c.Argv[0], best()).Advise("rye doctor")
+		return fault.New(fault.Denied, "run %s: S3 is required, it builds on S2, and this kernel gives %s", c.Argv[0], best()).Advise("rye doctor")
 	case cageProgram() == "":
-		return fault.New(fault.Denied, "run %s: S3 is demanded, and this program knows no rye-cage", c.Argv[0]).Advise("rye doctor")
+		return fault.New(fault.Denied, "run %s: S3 is required, and this program has no rye-cage", c.Argv[0]).Advise("rye doctor")
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func startCage(uid, gid int) (*cagedProcess, error) {
 	cp.hear = bufio.NewReader(cp.talk)
 	if err := cp.launch(uid, gid, theirs); err != nil {
 		cp.talk.Close()
-		return nil, fault.New(fault.Denied, "start %s, without which there is no S3: %w", cageProgram(), err).Advise("rye doctor")
+		return nil, fault.New(fault.Denied, "start %s, which S3 needs: %w", cageProgram(), err).Advise("rye doctor")
 	}
 	go cp.watch()
 	return cp, nil
@@ -192,7 +192,7 @@ func (cp *cagedProcess) tell(files []*os.File) error {
 		return sent != unix.EAGAIN
 	})
 	if err = errors.Join(err, sent); err != nil {
-		return fault.New(fault.Failed, "tell rye-cage what to run: %w", err)
+		return fault.New(fault.Failed, "send rye-cage its orders: %w", err)
 	}
 	return nil
 }
@@ -216,9 +216,9 @@ func (cp *cagedProcess) ready(c *Call) error {
 	case word == cage.Refused:
 		return fault.New(fault.Denied, "run %s in namespaces: %s", c.Argv[0], why).Advise("rye doctor")
 	case err != nil && line == "":
-		return fault.New(fault.Failed, "run %s: rye-cage ended without a word", c.Argv[0]).Advise("rye doctor")
+		return fault.New(fault.Failed, "run %s: rye-cage ended without a report", c.Argv[0]).Advise("rye doctor")
 	}
-	return fault.New(fault.Failed, "run %s: rye-cage said %q", c.Argv[0], line)
+	return fault.New(fault.Failed, "run %s: rye-cage reported %q", c.Argv[0], line)
 }
 
 // signal makes rye-cage signal the program, or kills rye-cage and so everything inside.

@@ -19,7 +19,7 @@ func probe() (Report, error) { return Report{Tier: best(), NoDeeper: "only Linux
 // onlyS0 refuses a call that requires more.
 func onlyS0(c *Call) error {
 	if c.Sandbox.Tier > S0 {
-		return fault.New(fault.Denied, "run %s: %s is demanded and this system gives S0", c.Argv[0], c.Sandbox.Tier).Advise("rye doctor")
+		return fault.New(fault.Denied, "run %s: %s is required and this system gives S0", c.Argv[0], c.Sandbox.Tier).Advise("rye doctor")
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 func probe() (Report, error) {
 	rep := Report{Tier: best(), Landlock: cage.ABI()}
 	if rep.Tier < S2 {
-		rep.NoDeeper = "this kernel gives no S2, on which it builds"
+		rep.NoDeeper = "it builds on S2, and this kernel gives no S2"
 		return rep, nil
 	}
 	dir, err := os.MkdirTemp("", "rye-probe-")

@@ -123,14 +123,14 @@ func check(c *Call) error {
 	}
 	for i, a := range c.Argv {
 		if strings.Contains(a, "\x00") {
-			return fault.New(fault.Usage, "run %s: argument %d holds a NUL byte, which no program can be given", c.Argv[0], i)
+			return fault.New(fault.Usage, "run %s: argument %d holds a NUL byte, which a program cannot receive", c.Argv[0], i)
 		}
 	}
 	if c.Sandbox.Tier == 0 {
 		c.Sandbox.Tier = Best()
 	}
 	if c.Sandbox.Tier > S3 {
-		return fault.New(fault.Denied, "run %s: this package gives tiers up to S3, %s is demanded", c.Argv[0], c.Sandbox.Tier)
+		return fault.New(fault.Denied, "run %s: this package gives tiers up to S3, %s is required", c.Argv[0], c.Sandbox.Tier)
 	}
 	if c.Timeout == 0 {
 		c.Timeout = DefaultTimeout

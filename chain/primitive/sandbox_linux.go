@@ -56,7 +56,7 @@ func prepare(c *Call) (*box, error) {
 	s := &c.Sandbox
 	b := &box{tier: s.Tier, mark: c.Mark, trace: tracing()}
 	if s.Tier > best() {
-		return nil, fault.New(fault.Denied, "run %s: %s is demanded and this kernel gives %s (Landlock version %d)", c.Argv[0], s.Tier, best(), cage.ABI()).
+		return nil, fault.New(fault.Denied, "run %s: %s is required and this kernel gives %s (Landlock version %d)", c.Argv[0], s.Tier, best(), cage.ABI()).
 			Mend("rye doctor")
 	}
 	if s.Tier >= S1 {
@@ -128,14 +128,14 @@ func writable(paths []string) error {
 		if _, err := os.Lstat(p); err != nil && slices.ContainsFunc(paths, func(q string) bool { return q != p && within(filepath.Clean(p), filepath.Clean(q)) }) {
 			continue // it can be made in the writable directory around it
 		} else if err != nil {
-			return fault.New(fault.Denied, "write access to %q was asked for: %w", p, err).Mend("mkdir -p %s", p)
+			return fault.New(fault.Denied, "write access to %q was requested: %w", p, err).Mend("mkdir -p %s", p)
 		}
 		if real := resolve(p); real != filepath.Clean(p) {
-			return fault.New(fault.Denied, "write access to %q was asked for, which is %q behind a symbolic link", p, real)
+			return fault.New(fault.Denied, "write access to %q was requested, which is %q behind a symbolic link", p, real)
 		}
 		for _, system := range systemPaths {
 			if within(system, filepath.Clean(p)) {
-				return fault.New(fault.Denied, "write access to %q was asked for, which holds %s", p, system)
+				return fault.New(fault.Denied, "write access to %q was requested, which holds %s", p, system)
 			}
 		}
 	}

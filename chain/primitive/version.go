@@ -116,7 +116,7 @@ func (p Program) version(ctx context.Context) (string, error) {
 	}
 	v, ok := ParseVersion(string(out.Stdout))
 	if !ok || out.Exit != 0 {
-		return "", fault.New(fault.NotFound, "it said %.80q", out.Stdout)
+		return "", fault.New(fault.NotFound, "it printed %.80q", out.Stdout)
 	}
 	told.Store(who, v)
 	return v, nil

@@ -50,7 +50,7 @@ func bash(ctx context.Context, in Input) (any, error) {
 	case strings.TrimSpace(q.Command) == "":
 		return nil, fault.New(fault.Usage, "parameters: command is empty")
 	case strings.ContainsRune(q.Command, 0):
-		return nil, fault.New(fault.Usage, "parameters: command holds a NUL byte, which no program can be given")
+		return nil, fault.New(fault.Usage, "parameters: command holds a NUL byte, which a program cannot receive")
 	case len(q.Command) > maxCommand:
 		return nil, fault.New(fault.Limit, "parameters: command has %d bytes, at most %d are allowed", len(q.Command), maxCommand).Advise("write a script and run that")
 	case in.Program == "":

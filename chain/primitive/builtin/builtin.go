@@ -107,8 +107,8 @@ func serve(ctx context.Context, args []string, build string, stdin io.Reader) (v
 		return nil, fault.New(fault.Usage, "read the input: %w", err)
 	}
 	if in.Build != build {
-		return nil, fault.New(fault.Conflict, "the rye that asks is build %q and the one that answers %q: it was replaced while it ran", in.Build, build).
-			Advise("start the one that runs again")
+		return nil, fault.New(fault.Conflict, "build %q of rye called build %q: rye was replaced while it ran", in.Build, build).
+			Advise("restart the running rye")
 	}
 	return find(args[0])(ctx, in)
 }

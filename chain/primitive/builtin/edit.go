@@ -163,7 +163,7 @@ func (t *text) spans(q editParams) ([]span, error) {
 	sort.SliceStable(out, func(i, j int) bool { return out[i].from < out[j].from })
 	for i := 1; i < len(out); i++ {
 		if out[i].from < out[i-1].to {
-			return nil, fault.New(fault.Usage, "parameters: changes %d and %d are about the same line", out[i-1].nth+1, out[i].nth+1)
+			return nil, fault.New(fault.Usage, "parameters: changes %d and %d change the same line", out[i-1].nth+1, out[i].nth+1)
 		}
 	}
 	return out, nil

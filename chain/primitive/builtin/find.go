@@ -59,7 +59,7 @@ func glob(ctx context.Context, in Input) (any, error) {
 	}
 	defer p.close()
 	if !p.info.IsDir() {
-		return nil, fault.New(fault.Usage, "%s: it is a file and no directory", q.Path)
+		return nil, fault.New(fault.Usage, "%s: it is a file, not a directory", q.Path)
 	}
 	a := &globAnswer{Success: true, Files: []string{}}
 	w := newWalker(ctx, t)

@@ -59,7 +59,7 @@ func isText(path string, head []byte) error {
 	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
 		what = "UTF-16 text"
 	}
-	return fault.New(fault.Malformed, "%s: it is %s and no UTF-8 text", path, what)
+	return fault.New(fault.Malformed, "%s: it is %s, not UTF-8 text", path, what)
 }
 
 // cut separates a line from its ending.

@@ -156,7 +156,7 @@ func serversFor(in Input, q *lspParams) ([]server, error) {
 	if in.Program != "" {
 		name := strings.TrimSuffix(filepath.Base(in.Program), ".exe")
 		if len(q.Linters) > 0 && !slices.Contains(q.Linters, name) {
-			return nil, fault.New(fault.Usage, "parameters: linters: this tool asks %s and no other", name)
+			return nil, fault.New(fault.Usage, "parameters: linters: this tool asks only %s", name)
 		}
 		return []server{{name, in.Program}}, nil
 	}
@@ -225,7 +225,7 @@ func (a *lspAnswer) finish(name string) {
 func stopped(ctx context.Context, s server, err error, said string) error {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fault.New(fault.Limit, "%s did not say anything of the file in time", s.name).Advise("a larger timeout; the first start of a server may be slow")
+		return fault.New(fault.Limit, "%s did not report on the file in time", s.name).Advise("a larger timeout; the first start of a server may be slow")
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}

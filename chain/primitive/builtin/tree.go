@@ -39,7 +39,7 @@ var testOnlyLooked func(name string)
 
 func openTree(in Input, write bool) (*tree, error) {
 	if in.Project == "" {
-		return nil, fault.New(fault.Usage, "files are found in a project, and this is none").Mend("rye init")
+		return nil, fault.New(fault.Usage, "rye finds files only in a project, and this is not one").Mend("rye init")
 	}
 	t := &tree{base: filepath.Clean(in.Project), write: write}
 	list := in.Hide
@@ -186,7 +186,7 @@ func (w *way) step(name string, last bool) (link string, end *place, err error) 
 		return "", nil, nil
 	}
 	if !filepath.IsLocal(name) { // device names and streams of Windows
-		return "", nil, fault.New(fault.Usage, "path %q: %q is no name of a file", w.path, name)
+		return "", nil, fault.New(fault.Usage, "path %q: %q is not a file name", w.path, name)
 	}
 	info, err := dir.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -209,7 +209,7 @@ func (w *way) step(name string, last bool) (link string, end *place, err error) 
 	}
 	if !info.IsDir() {
 		if !last {
-			return "", nil, fault.New(fault.Usage, "path %q: %q is a file and no directory", w.path, w.rel(name))
+			return "", nil, fault.New(fault.Usage, "path %q: %q is a file, not a directory", w.path, w.rel(name))
 		}
 		return "", &place{dir: w.take(), name: name, rel: w.rel(name), info: info}, nil
 	}
@@ -301,21 +301,21 @@ func (t *tree) refuse(path, rel string, info fs.FileInfo) error {
 	full := filepath.Join(t.base, filepath.FromSlash(rel))
 	for _, g := range t.refused {
 		if info != nil && g.info != nil && os.SameFile(info, g.info) || below(full, g.path) {
-			return fault.New(fault.Denied, "path %q: %s is out of reach for every tool", path, rel).Advise("%s", reserved(rel))
+			return fault.New(fault.Denied, "path %q: no tool can reach %s", path, rel).Advise("%s", reserved(rel))
 		}
 	}
 	if !t.write {
 		return nil
 	}
 	if name := rel[strings.LastIndexByte(rel, '/')+1:]; gitName(name) {
-		return fault.New(fault.Denied, "path %q: what belongs to git is written by git only", path)
+		return fault.New(fault.Denied, "path %q: only git may write git's own files", path)
 	}
 	return nil
 }
 
 func reserved(rel string) string {
 	if rel == ".ai" || strings.HasPrefix(rel, ".ai/") {
-		return "items are written by a person: rye new, an editor, rye sign"
+		return "only a person writes items: rye new, an editor, rye sign"
 	}
 	return "choose another path"
 }
@@ -374,7 +374,7 @@ func regular(path string, info fs.FileInfo) error {
 	case m.IsDir():
 		return fault.New(fault.Usage, "%s: it is a directory", path).Mend("rye execute rye/file-system/ls -p path=%s", path)
 	default:
-		return fault.New(fault.Denied, "%s: it is a %s and no file", path, kind(m))
+		return fault.New(fault.Denied, "%s: it is a %s, not a file", path, kind(m))
 	}
 }
 

@@ -112,7 +112,7 @@ func (s *staging) add(path string, data []byte, unchanged fs.FileInfo) error {
 	}
 	if p.info != nil && !p.info.Mode().IsRegular() {
 		p.close()
-		return fault.New(fault.Denied, "%s: it is a %s and no file", path, kind(p.info.Mode()))
+		return fault.New(fault.Denied, "%s: it is a %s, not a file", path, kind(p.info.Mode()))
 	}
 	for _, o := range s.staged {
 		if o.out.Path == p.rel {

@@ -122,5 +122,5 @@ func (c *calls) told(news []byte) error {
 			return fmt.Errorf("%s: too short", c.names[i])
 		}
 	}
-	return fmt.Errorf("a new process said %q", news)
+	return fmt.Errorf("a new process reported %q", news)
 }

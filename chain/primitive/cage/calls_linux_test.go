@@ -37,7 +37,7 @@ func TestCallsTellWhatFailed(t *testing.T) {
 		"with its own":       {0, func(c *calls) { c.add("go there", unix.SYS_CHDIR, c.text("/nowhere")) }, "go there: ", unix.ENOENT},
 		"a result too small": {unix.CLONE_VM, func(c *calls) { c.add("wait", unix.SYS_GETPPID).least = 1 << 40 }, "wait: too short", nil},
 		"another program": {unix.CLONE_VM, func(c *calls) {
-			c.add("start it", unix.SYS_EXECVE, c.text("/bin/true"), c.texts("true"), c.texts())
+			c.add("start rye-cage", unix.SYS_EXECVE, c.text("/bin/true"), c.texts("true"), c.texts())
 		}, "", nil},
 	} {
 		for range 20 {

@@ -129,19 +129,19 @@ func (h *handed) close() {
 func becoming(build string, uid, gid, ours int, h handed, hidden bool) *calls {
 	c := newCalls()
 	if hidden {
-		c.add("let its users be told", unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 1)
-		c.add("say so", unix.SYS_WRITE, uintptr(h.news), at(c, new(byte)), 1).least = 1
+		c.add("allow its map of users", unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 1)
+		c.add("report it", unix.SYS_WRITE, uintptr(h.news), at(c, new(byte)), 1).least = 1
 	}
-	c.add("lead a session", unix.SYS_SETSID)
+	c.add("start a session", unix.SYS_SETSID)
 	// It waits until its users are mapped. If this process ends first, the read ends too.
 	c.add("close the other end", unix.SYS_CLOSE, uintptr(ours))
 	c.add("wait", unix.SYS_READ, uintptr(h.news), at(c, new(byte)), 1).least = 1
 	if uid != os.Getuid() {
-		c.add("give up groups", unix.SYS_SETGROUPS, 0, 0)
-		c.add("become the group", unix.SYS_SETRESGID, uintptr(gid), uintptr(gid), uintptr(gid))
-		c.add("become the user", unix.SYS_SETRESUID, uintptr(uid), uintptr(uid), uintptr(uid))
+		c.add("drop groups", unix.SYS_SETGROUPS, 0, 0)
+		c.add("set the group", unix.SYS_SETRESGID, uintptr(gid), uintptr(gid), uintptr(gid))
+		c.add("set the user", unix.SYS_SETRESUID, uintptr(uid), uintptr(uid), uintptr(uid))
 	}
-	c.add("end with rye", unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL))
+	c.add("set the signal of rye's end", unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL))
 	// It has all capabilities so far and gives none up here. A process that regains some as the
 	// superuser, by starting a program, would not end with rye.
 	header, caps := &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &[2]unix.CapUserData{}
@@ -155,12 +155,12 @@ func becoming(build string, uid, gid, ours int, h handed, hidden bool) *calls {
 	for _, one := range mountCapabilities {
 		c.add("keep a capability", unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, one)
 	}
-	c.add("go to the root", unix.SYS_CHDIR, c.text("/"))
+	c.add("change to the root", unix.SYS_CHDIR, c.text("/"))
 	for fd := range uintptr(fdTalk) {
-		c.add("lead nowhere", unix.SYS_DUP3, uintptr(h.null), fd)
+		c.add("close a descriptor", unix.SYS_DUP3, uintptr(h.null), fd)
 	}
 	c.add("listen", unix.SYS_DUP3, uintptr(h.talk), fdTalk)
-	c.add("start it", unix.SYS_EXECVEAT, uintptr(h.program), c.text(""), c.texts("rye-cage", insideVerb, build), c.texts(environ...), unix.AT_EMPTY_PATH)
+	c.add("start rye-cage", unix.SYS_EXECVEAT, uintptr(h.program), c.text(""), c.texts("rye-cage", insideVerb, build), c.texts(environ...), unix.AT_EMPTY_PATH)
 	return c
 }
 

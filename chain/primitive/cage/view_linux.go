@@ -176,7 +176,7 @@ func (m Mount) attach(tree int) error {
 	case Proc, Dev:
 		return nil // they already exist
 	}
-	return fmt.Errorf("a kind of mount, %d, that is not known", m.Kind)
+	return fmt.Errorf("an unknown kind of mount, %d", m.Kind)
 }
 
 // place moves a tree to its path, which it makes if necessary.

@@ -34,12 +34,12 @@ type Taken struct {
 func (w *Ward) After(ctx context.Context, unheld []string, to string) ([]Taken, error) {
 	d, err := openDisk(w.o.Project)
 	if err != nil {
-		return nil, fault.Wrap(err, "look again for what runs by itself in %s", w.o.Project)
+		return nil, fault.Wrap(err, "look again for files that programs run by themselves in %s", w.o.Project)
 	}
 	defer d.Close()
 	if !d.id.same(w.id) {
-		return nil, fault.New(fault.Integrity, "%s is another directory than before the run: what the run left there was not looked at", w.o.Project).
-			Advise("look through it before you enter it, open it in an editor or use git in it")
+		return nil, fault.New(fault.Integrity, "%s was replaced during the run, so the files in it were not checked", w.o.Project).
+			Advise("check it before you enter it, open it in an editor or use git in it")
 	}
 	walk := &walker{ctx: ctx, d: d, dirs: w.max * manyNew, entries: maxAfter, missed: &w.missed, after: true}
 	if err := walk.again(w.tree); err != nil {

@@ -75,7 +75,7 @@ func TestAcross(t *testing.T) {
 		if _, err := os.Lstat(filepath.Join(dir, k.Path)); err == nil {
 			t.Errorf("%s is still there", k.Path)
 		}
-		if k.Path == ".RData" { // more than is copied
+		if k.Path == ".RData" { // more than rye copies
 			if st, err := os.Lstat(k.Where); err != nil || st.Mode().Perm() != 0 || st.Size() != maxCopied+1 || filepath.Dir(k.Where) != dir {
 				t.Errorf("%s is at %s: %v, %v", k.Path, k.Where, st, err)
 			}
@@ -110,7 +110,7 @@ func TestNotTaken(t *testing.T) {
 	defer os.Chmod(filepath.Join(to, "a"), 0o700)
 	taken, err := w.After(context.Background(), nil, to)
 	equal(t, "taken", says(taken), []string{"new .mcp.json"})
-	if err == nil || !strings.Contains(err.Error(), "a/.envrc (direnv) is new and could not be taken away") {
+	if err == nil || !strings.Contains(err.Error(), "a/.envrc (direnv) is new and could not be removed") {
 		t.Errorf("After: %v", err)
 	}
 }
@@ -140,7 +140,7 @@ func TestDecoys(t *testing.T) {
 	if _, err := w.After(context.Background(), nil, t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(w.Unbound(), "\n"); !strings.Contains(got, "of the directories that the run made, those beyond the first 400") {
+	if got := strings.Join(w.Unbound(), "\n"); !strings.Contains(got, "new directories beyond the first 400 of the run") {
 		t.Errorf("unbound: %s", got)
 	}
 }
@@ -181,7 +181,7 @@ func TestManyEntries(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(dir, "src/.git")); err != nil {
 		t.Error("what was there before was taken")
 	}
-	if got := strings.Join(w.Unbound(), "\n"); !strings.Contains(got, "src has more entries than are looked at") {
+	if got := strings.Join(w.Unbound(), "\n"); !strings.Contains(got, "src has more entries than are checked") {
 		t.Errorf("unbound: %s", got)
 	}
 }
@@ -256,7 +256,7 @@ func TestOtherFileSystem(t *testing.T) {
 	if _, err := d.openSteps("m/sub", unix.O_RDONLY|unix.O_DIRECTORY); !crossed(err) {
 		t.Errorf("step by step it is entered: %v", err)
 	}
-	equal(t, "unbound", w.Unbound(), []string{"m is another file system, and was not looked into for git directories and files that programs run by themselves"})
+	equal(t, "unbound", w.Unbound(), []string{"m is another file system, and was not checked for git directories and files that programs run by themselves"})
 }
 
 // TestSteps: where the kernel lacks openat2 a directory is opened name by name, by the same

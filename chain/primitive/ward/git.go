@@ -122,7 +122,7 @@ var passed = []string{"objects", "refs", "logs", "hooks", "lfs", "annex"}
 func (c *collector) inGit(p string) {
 	l, err := c.d.list(p, maxOpened, false)
 	if c.budget++; c.budget > maxInGit || err != nil || l.more {
-		c.missed.place(p, "holds more than is looked at")
+		c.missed.place(p, "holds more than is checked")
 		return
 	}
 	for _, e := range l.entries {

@@ -41,7 +41,7 @@ func (t *taker) away(rel, kind, how, need string) bool {
 		t.taken = append(t.taken, Taken{Path: rel, Kind: kind, How: how, Where: where, Need: need})
 		return true
 	}
-	t.failed = append(t.failed, fault.New(fault.Denied, "%s (%s) is %s and could not be taken away: %w", printable(rel), kind, how, err).
+	t.failed = append(t.failed, fault.New(fault.Denied, "%s (%s) is %s and could not be removed: %w", printable(rel), kind, how, err).
 		Advise("look at %s, and remove it", printable(rel)))
 	return false
 }
@@ -143,7 +143,7 @@ type copier struct {
 	files int
 }
 
-var errTooMuch = errors.New("more than is copied")
+var errTooMuch = errors.New("more than rye copies")
 
 func (c *copier) copy(from, to string) error {
 	if c.files--; c.files < 0 {

@@ -104,7 +104,7 @@ func (w *walker) wide(root *node, visit func(*node) bool) error {
 		at := queue[0]
 		queue = queue[1:]
 		if n%64 == 0 && w.ctx.Err() != nil {
-			return fault.Wrap(w.ctx.Err(), "look for what runs by itself")
+			return fault.Wrap(w.ctx.Err(), "look for files that programs run by themselves")
 		}
 		if !visit(at) {
 			continue
@@ -140,7 +140,7 @@ func (w *walker) look(root *node) error {
 		return n.seen && (!n.marks.git() || n.up == nil)
 	})
 	if err == nil && !root.seen {
-		return fault.New(fault.Failed, "look for what runs by itself: %s cannot be read", w.d.root.Name())
+		return fault.New(fault.Failed, "look for files that programs run by themselves: %s cannot be read", w.d.root.Name())
 	}
 	return err
 }
@@ -298,7 +298,7 @@ type missed struct {
 
 const (
 	manyPlaces = 5
-	tooMany    = "has more entries than are looked at"
+	tooMany    = "has more entries than are checked"
 )
 
 func (m *missed) place(path, why string) {
@@ -319,9 +319,9 @@ func (m *missed) place(path, why string) {
 func (m *missed) because(path string, err error) {
 	switch {
 	case crossed(err):
-		m.place(path, "is another file system, and was not looked into")
+		m.place(path, "is another file system, and was not checked")
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ELOOP):
 	default:
-		m.place(path, "cannot be read, and was not looked into")
+		m.place(path, "cannot be read, and was not checked")
 	}
 }

@@ -59,7 +59,7 @@ func Look(ctx context.Context, o Options) (*Ward, error) {
 	}
 	d, err := openDisk(o.Project)
 	if err != nil {
-		return nil, fault.Wrap(err, "look for what runs by itself in %s", o.Project)
+		return nil, fault.Wrap(err, "look for files that programs run by themselves in %s", o.Project)
 	}
 	defer d.Close()
 	w.id = d.id

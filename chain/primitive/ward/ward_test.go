@@ -172,7 +172,7 @@ func TestBeyondTheFirst(t *testing.T) {
 	dir := many(t, 60) // and 20 above them
 	put(t, dir, "zz/zz/zz/zz/.envrc", "aa/.envrc", "node_modules/a/b/c/x")
 	w := look(t, Options{Project: dir, Max: 20})
-	if got := w.Unbound(); len(got) != 1 || !strings.Contains(got[0], "beyond the first 20 were not looked at") {
+	if got := w.Unbound(); len(got) != 1 || !strings.Contains(got[0], "beyond the first 20 were not checked") {
 		t.Errorf("unbound: %q", got)
 	}
 	equal(t, "protected", mounts(t, w), []string{"aa/.envrc"})

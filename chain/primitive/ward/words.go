@@ -12,10 +12,10 @@ const sought = "for git directories and files that programs run by themselves"
 func (m *missed) words(most int) []string {
 	var out []string
 	if m.beyond {
-		out = append(out, fmt.Sprintf("directories beyond the first %s were not looked at %s", thousands(most), sought))
+		out = append(out, fmt.Sprintf("directories beyond the first %s were not checked %s", thousands(most), sought))
 	}
 	if m.beyondNew {
-		out = append(out, fmt.Sprintf("of the directories that the run made, those beyond the first %s were not looked at %s", thousands(most*manyNew), sought))
+		out = append(out, fmt.Sprintf("new directories beyond the first %s of the run were not checked %s", thousands(most*manyNew), sought))
 	}
 	for _, p := range m.places {
 		out = append(out, p+" "+sought)

@@ -41,7 +41,7 @@ func (e *exchange) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 		ControlContext: func(_ context.Context, _, to string, _ syscall.RawConn) error {
 			ap, err := netip.ParseAddrPort(to)
 			if err != nil {
-				return fault.New(fault.Denied, "http: %s leads to %q, which is no address", host, to)
+				return fault.New(fault.Denied, "http: %s resolves to %q, which is not an address", host, to)
 			}
 			return e.address(host, ap, clear)
 		}}
@@ -59,7 +59,7 @@ func (e *exchange) address(host string, to netip.AddrPort, clear bool) error {
 	case e.o.Deny != nil && e.o.Deny(host, to):
 		return fault.New(fault.Denied, "http: %s (%s) is refused by the policy", host, to)
 	case kind != "" && (e.o.Allow == nil || !e.o.Allow(host, to)):
-		return fault.New(fault.Denied, "http: %s leads to %s, a %s address", host, to, kind).
+		return fault.New(fault.Denied, "http: %s resolves to %s, a %s address", host, to, kind).
 			Advise("if tools may reach it: net: {allow: [%q]}, in your policy.yaml, whose first line is policy: 1; rye where config shows its directory", to.String())
 	case kind == "" && clear:
 		return fault.New(fault.Denied, "http: a secret would cross the network in clear to %s", host).Advise("use https")

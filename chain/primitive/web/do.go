@@ -63,7 +63,7 @@ func (e *exchange) ended(ctx, parent context.Context, err error) error {
 	case errors.Is(cause, errWhole) || parent.Err() != nil:
 		return fault.New(fault.Limit, "http: %s %s: no complete answer within %s", e.Method, e.host, e.Whole).Advise("raise config.timeout of the tool, or ask for less")
 	case errors.Is(cause, errIdle):
-		return fault.New(fault.Network, "http: %s %s: nothing came for %s", e.Method, e.host, e.Idle)
+		return fault.New(fault.Network, "http: %s %s: no data for %s", e.Method, e.host, e.Idle)
 	case errors.As(err, &known):
 		return known // a refused address, wrapped by the dialer
 	}
@@ -179,7 +179,7 @@ func location(res *http.Response, from *url.URL) (*url.URL, error) {
 	}
 	to, err := from.Parse(text)
 	if err != nil {
-		return nil, fault.New(fault.Network, "http: %s redirects to something that is no url", from.Host)
+		return nil, fault.New(fault.Network, "http: %s redirects to an address that is not a url", from.Host)
 	}
 	return to, nil
 }

@@ -142,7 +142,7 @@ func parseURL(text string) (*url.URL, error) {
 func target(u *url.URL) (string, uint16, error) {
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	if _, err := netip.ParseAddr(host); err != nil && hosts.Numeric(host) {
-		return "", 0, fault.New(fault.Denied, "http: host %q is neither a name nor an address as addresses are written", words.Clip(host, maxQuoted))
+		return "", 0, fault.New(fault.Denied, "http: host %q is neither a host name nor an address", words.Clip(host, maxQuoted))
 	}
 	port := u.Port()
 	switch {

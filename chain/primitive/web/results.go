@@ -41,8 +41,8 @@ var (
 func results(body []byte, most int) ([]byte, error) {
 	var doc any
 	if err := json.Unmarshal(bytes.TrimSpace(body), &doc); err != nil {
-		return nil, fault.New(fault.Malformed, "the service answered no JSON").
-			Advise("the address has to be one that answers in JSON; a SearXNG does when its settings have search: formats: [html, json]")
+		return nil, fault.New(fault.Malformed, "the service did not answer in JSON").
+			Advise("use an address that answers in JSON; a SearXNG does if its settings have search: formats: [html, json]")
 	}
 	list, ok := resultList(doc, maxShapes)
 	if !ok {

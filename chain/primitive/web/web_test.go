@@ -227,7 +227,7 @@ func TestTimes(t *testing.T) {
 		{"/", 30 * time.Millisecond, 0, 0, fault.Limit, "no complete answer within 30ms"},
 		{"/begun", 30 * time.Millisecond, 0, 0, fault.Limit, "no complete answer"},
 		{"/", time.Minute, 30 * time.Millisecond, 0, fault.Network, "timeout"},
-		{"/begun", time.Minute, 0, 30 * time.Millisecond, fault.Network, "nothing came for 30ms"},
+		{"/begun", time.Minute, 0, 30 * time.Millisecond, fault.Network, "no data for 30ms"},
 	} {
 		r := get(silent + c.path)
 		r.Whole, r.First, r.Idle = c.whole, c.first, c.idle
