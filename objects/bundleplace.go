@@ -65,7 +65,7 @@ func BundleDir(id ID) (string, error) {
 // directory of a kind holds items of that kind. Everything else is data.
 func memberRef(path string) (Ref, string, error) {
 	data := func() (Ref, string, error) {
-		return Ref{}, "", fault.New(fault.Usage, "path %q: a file of a bundle, and no item", words.Brief(path))
+		return Ref{}, "", fault.New(fault.Usage, "path %q: a data file of a bundle, not an item", words.Brief(path))
 	}
 	parts := strings.SplitN(path, "/", 4)
 	if len(parts) < 4 {

@@ -28,7 +28,7 @@ func CheckCapability(s string) string {
 		return "an empty segment, or ** for *"
 	}
 	if verb, _, _ := strings.Cut(rest, "."); !strings.Contains(verb, "*") && !verbs[verb] && verb != threadVerb {
-		return "the verb is none of execute, search, load, sign and thread"
+		return "want one of the verbs execute, search, load, sign and thread"
 	}
 	return ""
 }

@@ -89,7 +89,7 @@ func ParseDismissal(kind DismissalKind, line string) (d Dismissal, why string) {
 	}
 	ns, tail := rest[:len(rest)-dismissalTail], rest[len(rest)-dismissalTail:]
 	if tail[0] != ':' || tail[44] != ':' || tail[65] != ':' || tail[152] != ':' {
-		return d, "its parts do not have their lengths"
+		return d, "a part has the wrong length"
 	}
 	if id, err := ParseID(ns); err != nil || id.Namespace() != ns {
 		return d, fmt.Sprintf("namespace %q: want lower-case letters, digits, _ and -", words.Brief(ns))

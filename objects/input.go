@@ -190,7 +190,7 @@ func (v *validator) inputs() {
 			continue
 		}
 		if _, ok := in.DefaultValue(); in.HasDefault && !ok {
-			v.placed("inputs", i, fmt.Sprintf("input %q: the default %q is no %s", name, words.Brief(in.Default), inputTypes[in.Type]), "a default of the type "+inputTypes[in.Type]+", as JSON")
+			v.placed("inputs", i, fmt.Sprintf("input %q: the default %q is not a %s", name, words.Brief(in.Default), inputTypes[in.Type]), "a default of the type "+inputTypes[in.Type]+", as JSON")
 		}
 	}
 }
@@ -200,14 +200,14 @@ func (v *validator) outputs() {
 	declared := v.it.Meta.Fields["outputs"]
 	list, ok := declared.([]any)
 	if declared != nil && !ok {
-		v.add("outputs", "want a list of outputs, have "+Shape(declared), "outputs: [{name: summary, description: what was found}]")
+		v.add("outputs", "want a list of outputs, have "+Shape(declared), "outputs: [{name: summary, description: the findings}]")
 	}
 	seen := map[string]bool{}
 	for i, e := range list {
 		fields, _ := e.(map[string]any)
 		switch name := text(fields["name"]); {
 		case name == "":
-			v.placed("outputs", i, "an output without a name", "{name: summary, description: what was found}")
+			v.placed("outputs", i, "an output without a name", "{name: summary, description: the findings}")
 		case seen[name]:
 			v.placed("outputs", i, fmt.Sprintf("output %q is given twice", words.Brief(name)), "give each output a name of its own")
 		default:

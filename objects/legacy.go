@@ -108,7 +108,7 @@ func splitLegacy(path string, raw []byte, l *legacyLine) ([]byte, *Signature, *L
 func parseLegacy(text string) *LegacySignature {
 	for _, w := range legacyWords[1:] {
 		if strings.HasPrefix(text, w) {
-			return &LegacySignature{Unsigned: strings.TrimSuffix(w, ":") + " line, which holds no signature"}
+			return &LegacySignature{Unsigned: strings.TrimSuffix(w, ":") + " line without a signature"}
 		}
 	}
 	m := legacyFields().FindStringSubmatch(text)

@@ -86,9 +86,9 @@ func (v *validator) mistaken() {
 			v.add(field, strconv.Quote(words.Brief(field))+" is not read: a Python tool spells it "+pythonLaw[field], pythonLaw[field]+" = {…}")
 		case write == "":
 		case v.it.Ref.Kind == Directive:
-			v.add(field, strconv.Quote(words.Brief(field))+" is no field, so it limits nothing", "limits or permissions")
+			v.add(field, strconv.Quote(words.Brief(field))+"is not a field, so it limits nothing", "limits or permissions")
 		default:
-			v.add(field, strconv.Quote(words.Brief(field))+" is no field, so it limits nothing", write)
+			v.add(field, strconv.Quote(words.Brief(field))+"is not a field, so it limits nothing", write)
 		}
 	}
 }

@@ -116,7 +116,7 @@ func (m *Manifest) CheckPackage() error {
 			return fault.New(fault.Limit, "package %s: %s has %d bytes, a registry takes at most %d", m.ID, f.Path, f.Size, MaxPackageFile)
 		}
 		if total += f.Size; total > MaxPackageBytes {
-			return fault.New(fault.Limit, "package %s: its files have more than %d bytes, which is what a registry takes", m.ID, MaxPackageBytes)
+			return fault.New(fault.Limit, "package %s: its files have more than %d bytes, the limit of a registry", m.ID, MaxPackageBytes)
 		}
 		if path.Base(f.Path) == ManifestName {
 			return fault.New(fault.Malformed, "package %s: %s is the manifest of another bundle", m.ID, f.Path)

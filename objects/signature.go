@@ -185,7 +185,7 @@ func Split(path string, raw []byte) (body []byte, sig *Signature, legacy *Legacy
 	if at != lines[0].start {
 		line := markOf(raw, lines[0].start).line
 		return nil, nil, nil, malformed(path, line, 0, "the signature line is not in its place (line 1, after a #! line, or last after front matter)").
-			Advise("rye sign, where it is the line of the recorded version; else delete line %d of %s and run rye sign", line, path)
+			Advise("rye sign, if it is the line of the recorded version; else delete line %d of %s and run rye sign", line, path)
 	}
 	return body, s, nil, nil
 }

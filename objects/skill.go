@@ -60,7 +60,7 @@ func (p *parser) skillMeta(m *Meta) error {
 // specification to the author, and refuses nothing.
 func (v *validator) checkSkill() {
 	v.need("name", v.it.Meta.Title, v.it.Ref.ID.Name())
-	v.need("description", v.it.Meta.Description, "what it does, and when to use it")
+	v.need("description", v.it.Meta.Description, "its purpose, and when to use it")
 	v.apparent()
 }
 
@@ -74,11 +74,11 @@ func SkillFaults(it *Item, folder string) []string {
 		all = append(all, fmt.Sprintf("name %q: its folder is called %q", name, words.Brief(folder)))
 	}
 	if n := utf8.RuneCountInString(it.Meta.Description); n > maxSkillDescription {
-		all = append(all, fmt.Sprintf("description: %d characters, at most %d are meant", n, maxSkillDescription))
+		all = append(all, fmt.Sprintf("description has %d characters, the limit is %d", n, maxSkillDescription))
 	}
 	compat, _ := it.Meta.Fields["compatibility"].(string)
 	if n := utf8.RuneCountInString(compat); n > maxSkillCompat {
-		all = append(all, fmt.Sprintf("compatibility: %d characters, at most %d are meant", n, maxSkillCompat))
+		all = append(all, fmt.Sprintf("compatibility has %d characters, the limit is %d", n, maxSkillCompat))
 	}
 	return all
 }
@@ -88,7 +88,7 @@ func skillName(name string) string {
 	case name == "" || utf8.RuneCountInString(name) > maxSkillName:
 		return fmt.Sprintf("want 1 to %d characters", maxSkillName)
 	case strings.HasPrefix(name, "-") || strings.HasSuffix(name, "-") || strings.Contains(name, "--"):
-		return "a hyphen stands between two other characters"
+		return "want a hyphen only between two other characters"
 	}
 	for _, r := range name {
 		if r != '-' && (unicode.ToLower(r) != r || !unicode.IsLetter(r) && !unicode.IsDigit(r)) {

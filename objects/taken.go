@@ -80,7 +80,7 @@ func parseTaken(line string) (t Taken, why string) {
 	}
 	name, tail := rest[:len(rest)-takenTail], rest[len(rest)-takenTail:]
 	if tail[0] != ':' || tail[65] != ':' || tail[86] != ':' || tail[173] != ':' {
-		return t, fmt.Sprintf("%q: its parts do not have their lengths", words.Brief(line))
+		return t, fmt.Sprintf("%q: a part has the wrong length", words.Brief(line))
 	}
 	var err error
 	if t.Ref, err = ParseRef(name); err != nil || t.Ref.String() != name {

@@ -157,7 +157,7 @@ func (v *validator) directive() {
 		}
 		v.need("author", m.Author, "your name")
 	}
-	v.need("description", m.Description, "what it does, in a sentence")
+	v.need("description", m.Description, "its purpose, in a sentence")
 	for _, k := range sortedKeys(m.Budget) {
 		want, known := directiveLimits[k]
 		if !known {
@@ -195,7 +195,7 @@ func limitIs(v any, want string) bool {
 
 func (v *validator) tool() {
 	m := &v.it.Meta
-	v.need("description", m.Description, "what it does, in a sentence")
+	v.need("description", m.Description, "its purpose, in a sentence")
 	if v.it.dialect != dialectOurs {
 		v.need("tool_type", m.ToolType, "python")
 	}
@@ -258,7 +258,7 @@ func validHost(s string) bool {
 
 func (v *validator) knowledge() {
 	m := &v.it.Meta
-	v.need("title", m.Title, "what it is about")
+	v.need("title", m.Title, "its subject")
 	v.need("entry_type", m.EntryType, "reference")
 	if v.it.dialect == dialectFence || v.it.dialect == dialectData {
 		if m.Fields["id"] == nil && m.Fields["name"] == nil {

@@ -304,7 +304,7 @@ func TestLegacyUpgradeOfAlteredFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := rep.Results[0].Replaces; r == nil || r.Held || !strings.Contains(r.Why, "changed after it was signed") {
+	if r := rep.Results[0].Replaces; r == nil || r.Held || !strings.Contains(r.Why, "changed since it was signed") {
 		t.Errorf("replaced %+v, want one that did not hold", r)
 	}
 }

@@ -142,7 +142,7 @@ func TestCompileRefuses(t *testing.T) {
 		{"a large number", frame("x = 1" + strings.Repeat("0", 2000)), "a number of more than 4096 bits"},
 		{"too long", strings.Repeat("# x\n", 40000), "at most 131072 are allowed"},
 		{"it fails", "x = [1][1]\n", "test:1:8: "},
-		{"it prints", "print(1)\n", "there is no host outside of turn"},
+		{"it prints", "print(1)\n", "there is no host outside turn"},
 		{"it never ends", "def f():\n    for i in range(1 << 40):\n        pass\nf()\n", "more than 1000000 steps"},
 	} {
 		_, err := loop.Compile("test", []byte(c.src))

@@ -300,13 +300,13 @@ func TestLargeAnswers(t *testing.T) {
 		status                          int
 		class, says                     string
 	}{
-		{"text", "anthropic", "text/event-stream", start, "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"" + many + "\"}}\n\n", 200, Invalid, "that were asked for"},
+		{"text", "anthropic", "text/event-stream", start, "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"" + many + "\"}}\n\n", 200, Invalid, "more bytes than the requested"},
 		{"pings", "anthropic", "text/event-stream", start, "event: ping\ndata: {\"type\":\"ping\"}\n\n", 200, Invalid, "more than 8"},
 		{"comments", "anthropic", "text/event-stream", start, ": " + many + "\n", 200, Invalid, "more than 8"},
 		{"one line", "anthropic", "text/event-stream", start, many, 200, Invalid, "more than 16777216"},
 		{"one event", "anthropic", "text/event-stream", start, "data: " + many + "\n", 200, Invalid, "more than 16777216"},
 		{"blocks", "anthropic", "text/event-stream", start, "data: {\"type\":\"content_block_start\",\"index\":1,\"content_block\":{\"type\":\"text\"}}\n\n", 200, Transient, "begins block 1 twice"},
-		{"calls", "openai", "text/event-stream", "", "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"name\":\"" + many[:100] + "\"}}]}}]}\n\n", 200, Invalid, "that were asked for"},
+		{"calls", "openai", "text/event-stream", "", "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"name\":\"" + many[:100] + "\"}}]}}]}\n\n", 200, Invalid, "more bytes than the requested"},
 		{"a whole one", "openai", "application/json", `{"choices":[{"message":{"content":"`, many, 200, Invalid, "more than 4"},
 		{"a failure", "openai", "application/json", `{"error":{"message":"`, many, 500, Transient, "xxx"},
 	} {

@@ -366,7 +366,7 @@ func TestMore(t *testing.T) {
 		}
 		if turns = len(s.spots); len(s.Notes) == 0 {
 			break
-		} else if !strings.Contains(s.Notes[0], "the next search goes on") {
+		} else if !strings.Contains(s.Notes[0], "the next search continues") {
 			t.Fatal(s.Notes)
 		}
 		told++

@@ -206,7 +206,7 @@ func TestAttack09LineEnds(t *testing.T) {
 		"a space at its end": swap(t, text, "greeting.\n", "greeting. \n"),
 	} {
 		h.write(noteFile, b)
-		if said := h.fails(10, "load", noteRef); !strings.Contains(said, "changed after it was signed") {
+		if said := h.fails(10, "load", noteRef); !strings.Contains(said, "changed since it was signed") {
 			t.Errorf("%s: %s", what, said)
 		}
 	}
@@ -315,7 +315,7 @@ func TestAttack17OtherKeyTypes(t *testing.T) {
 	h := newHome(t)
 	for kind, why := range map[string]string{
 		"ssh-rsa": "only plain ssh-ed25519", "ssh-dss": "only plain ssh-ed25519", "ecdsa-sha2-nistp256": "only plain ssh-ed25519",
-		"sk-ssh-ed25519@openssh.com": "a counter and flags of its own", "ssh-ed25519-cert-v01@openssh.com": "what its authority vouches for",
+		"sk-ssh-ed25519@openssh.com": "a counter and flags of its own", "ssh-ed25519-cert-v01@openssh.com": "relies on its authority",
 	} {
 		said := h.fails(11, "trust", "pin", kind+" AAAAB3NzaC1yc2E", "--namespace", "acme", "--yes", "--fingerprint", "SHA256:"+strings.Repeat("A", 43))
 		if !strings.Contains(said, kind) || !strings.Contains(said, why) {

@@ -107,7 +107,7 @@ func pinned(t *testing.T) (bob *home, fingerprint, text string) {
 // TestAttack10OtherNamespace: a known key counts for its namespace only.
 func TestAttack10OtherNamespace(t *testing.T) {
 	bob, fp, _ := pinned(t)
-	if said := bob.fails(11, "load", "knowledge:acme/style"); !strings.Contains(said, "does not count for acme/") {
+	if said := bob.fails(11, "load", "knowledge:acme/style"); !strings.Contains(said, "that you do not trust for acme/") {
 		t.Error(said)
 	}
 	bob.rye("trust", "pin", fp, "--namespace", "acme", "--yes")

@@ -123,7 +123,7 @@ func TestHostileHosts(t *testing.T) {
 		{"plain http to elsewhere", endpoint("http://models.example.com", "HOSTILE_KEY"), done, "malformed", "", 0, nil},
 		{"a redirect", nil, func(w http.ResponseWriter, q *http.Request) {
 			http.Redirect(w, q, other.URL, http.StatusTemporaryRedirect)
-		}, "error", "no redirect is followed", 1, nil},
+		}, "error", "rye follows no redirect", 1, nil},
 		{"10^15 tokens", nil, func(w http.ResponseWriter, _ *http.Request) { answers(w, []string{"x"}, nil, 100, int64(1e15)) }, "suspended", "network", 2, func(r *threadRun) bool { return r.used("spend") < 200_000 }},
 		{"10^12 tokens", nil, func(w http.ResponseWriter, _ *http.Request) { answers(w, []string{"x"}, nil, 100, int64(1e12)) }, "suspended", "limit: overdrawn", 1, func(r *threadRun) bool { return r.used("spend") < 2_000_000 && r.used("tokens") < 100_000 }},
 		{"10^12 tokens for free", obj{"models": []any{obj{"id": "m", "tiers": []any{"general"}, "prices": obj{"input": "0", "output": "0"}}}},

@@ -61,7 +61,7 @@ func TestHostileLoops(t *testing.T) {
 		{"an end with escapes", turn("    return state, next.fail(\"over\", \"\\x1b[2J\\x1b]0;owned\\x07\")\n"), "error", "", nil},
 		{"waiting for nobody", turn("    return state, next.wait(question = \"0000\")\n"), "", "", nil},
 		{"a thousand questions to a person", turn("    host.ask(\"may I?\")\n    for i in range(1000):\n        host.ask(\"again %d\" % i)\n    return state, next.fail(\"over\", \"over\")\n"), "", "", func(r *threadRun) bool { return r.count("approval_requested") == 1 }},
-		{"waiting for another thread", turn("    return state, next.wait(thread = \"01m82v0nxxfwv093v7wvmh9btn\")\n"), "suspended", "nobody can give", nil},
+		{"waiting for another thread", turn("    return state, next.wait(thread = \"01m82v0nxxfwv093v7wvmh9btn\")\n"), "suspended", "an event that cannot come", nil},
 		{"recursion", "def f(n):\n    return f(n)\n\n" + turn("    return f(1), next.again()\n"), "suspended", "", nil},
 		{"files", "load(\"x\", \"y\")\n\n" + turn("    return state, next.again()\n"), "malformed", "not in the language", nil},
 	}

@@ -45,13 +45,13 @@ func read(it *objects.Item) (*Rules, []objects.Problem) {
 	r := &Rules{Sum: it.Sum, sources: map[string][]string{}}
 	kind, ok := KindOf(it.Ref)
 	if !ok {
-		p.bad(nil, "%s is no extractor's id", "rye/core/extractors/<kind>/<kind>_extractor", it.Ref)
+		p.bad(nil, "%s is not an extractor's id", "rye/core/extractors/<kind>/<kind>_extractor", it.Ref)
 		return r, p.problems
 	}
 	r.Kind = kind
 	for _, name := range slices.Sorted(maps.Keys(it.Meta.Fields)) {
 		if !in(allowed, name) {
-			p.bad([]string{name}, "an extractor has nothing to say about %s", "delete it", name)
+			p.bad([]string{name}, "an extractor cannot set %s", "delete it", name)
 		}
 	}
 	if it.Meta.ToolType != "extractor" {
@@ -153,7 +153,7 @@ func (p *reader) parser(k objects.Kind) {
 		objects.Tool: {"python_ast", "yaml"}, objects.Config: {"yaml"}}[k]
 	name := p.text(p.it.Meta.Fields["parser"], "parser")
 	if name != "" && !slices.Contains(ours, name) {
-		p.bad([]string{"parser"}, "parser %q: rye reads a %s by itself, and no item can replace that", "delete it, or write "+strings.Join(ours, " or "), words.Brief(name), k)
+		p.bad([]string{"parser"}, "parser %q: rye reads a %s itself, and no item can replace that", "delete it, or write "+strings.Join(ours, " or "), words.Brief(name), k)
 	}
 }
 
@@ -179,7 +179,7 @@ func (p *reader) signature(k objects.Kind) {
 			ok = key == "after_shebang" && v == shebang
 		}
 		if !ok {
-			p.bad([]string{"signature_format", key}, "signature_format.%s: where the signature line stands, and what it covers, no extractor can change", "delete signature_format", words.Brief(key))
+			p.bad([]string{"signature_format", key}, "signature_format.%s: an extractor cannot change the place of the signature line, nor the text that it covers", "delete signature_format", words.Brief(key))
 		}
 	}
 }
@@ -206,7 +206,7 @@ func (p *reader) sources(r *Rules) {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		at := []string{field, name}
 		if !fieldName(name) {
-			p.bad(at, "%q is no name of a field", "lower-case letters, digits and _", words.Brief(name))
+			p.bad(at, "%q is not a field name", "lower-case letters, digits and _", words.Brief(name))
 			continue
 		}
 		how := p.mapping(m[name], at...)
@@ -240,7 +240,7 @@ func (p *reader) sources(r *Rules) {
 
 // notYours refuses a rule about a field of the law.
 func (p *reader) notYours(at []string, name string) {
-	p.bad(at, "%s: where %s of an item is found, no extractor can change", "delete the rule", strings.Join(at, "."), name)
+	p.bad(at, "%s: an extractor cannot change the place of %s in an item", "delete the rule", strings.Join(at, "."), name)
 }
 
 // split splits a key at its dots. It replaces a Python name by the field that it fills.
@@ -272,7 +272,7 @@ func (p *reader) weights(r *Rules) {
 		w, ok := number(m[name])
 		switch {
 		case !fieldName(name):
-			p.bad([]string{field, name}, "%q is no name of a field", "lower-case letters, digits and _", words.Brief(name))
+			p.bad([]string{field, name}, "%q is not a field name", "lower-case letters, digits and _", words.Brief(name))
 		case !ok || !(w > 0 && w <= MaxWeight):
 			p.bad([]string{field, name}, "the weight of %s: want a number above 0 and at most %d", "leave the field out to not search it", name, MaxWeight)
 		default:

@@ -61,7 +61,7 @@ func (p *reader) fields(v any, depth int, at ...string) []rule {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		here := append(at[:len(at):len(at)], name)
 		if depth == 1 && !fieldName(name) {
-			p.bad(here, "%q is no name of a field", "lower-case letters, digits and _", words.Brief(name))
+			p.bad(here, "%q is not a field name", "lower-case letters, digits and _", words.Brief(name))
 			continue
 		}
 		all = append(all, p.rule(name, m[name], depth, here))
@@ -107,7 +107,7 @@ func (p *reader) rule(name string, v any, depth int, at []string) rule {
 		case "description":
 			p.text(v, here...) // for people who read the extractor
 		default:
-			p.bad(here, "%s: %q is no rule", "type, required, nullable, format, minimum, maximum, values, pattern, nested, item_type, item_required, match_filename, match_path or example", strings.Join(at, "."), words.Brief(key))
+			p.bad(here, "%s: %q is not a rule", "type, required, nullable, format, minimum, maximum, values, pattern, nested, item_type, item_required, match_filename, match_path or example", strings.Join(at, "."), words.Brief(key))
 		}
 	}
 	if r.typ == "enum" && len(r.values) == 0 {

@@ -99,13 +99,13 @@ func Read(t Tree, w Wish) ([]Found, []Passed, error) {
 func leftover(p string) string {
 	switch {
 	case path.Base(p) == "hooks.json":
-		return "hooks of Claude Code have no counterpart that runs by itself"
+		return "rye has no counterpart to the hooks of Claude Code"
 	case path.Base(p) == ".mcp.json":
-		return "rye runs no MCP servers of others"
+		return "rye does not run foreign MCP servers"
 	case path.Base(p) == "plugin.json" || path.Base(p) == "marketplace.json":
-		return "what it says is said by the items"
+		return "its content is in the imported items"
 	}
-	return "no item, and nothing of one"
+	return "not a skill, command, rule or script"
 }
 
 // rename refuses a wish As that cannot apply. Two segments and more are an id for one thing;

@@ -111,7 +111,7 @@ func (r *reading) mainFile() string {
 // program takes a folder as one bundle, and names its entry main.
 func (r *reading) program(entry string) error {
 	if r.wish.Kind != "" && r.wish.Kind != string(objects.Tool) {
-		return fault.New(fault.Usage, "add: a folder with an entry is a tool, and no %s", words.Brief(r.wish.Kind)).Advise("leave out --kind")
+		return fault.New(fault.Usage, "add: a folder with an entry is a tool, not a %s", words.Brief(r.wish.Kind)).Advise("leave out --kind")
 	}
 	id, dir, err := r.packageDir(mainly(r.tree.Name))
 	if err != nil {
@@ -193,7 +193,7 @@ func described(p string, data []byte, l language, known bool) (File, []string, e
 		return File{}, nil, err
 	}
 	if !known {
-		return File{}, nil, fault.New(fault.Malformed, "no runtime is for it, by its first line and its name").
+		return File{}, nil, fault.New(fault.Malformed, "no runtime fits its first line or its name").
 			Advise("rye new tool <id> --lang runtime, for a language of your own")
 	}
 	about := plain(about(data), 200)
@@ -206,10 +206,10 @@ func described(p string, data []byte, l language, known bool) (File, []string, e
 		if bytes.Contains(data, []byte("\ndef execute(")) {
 			out = insert(p, data, "rye/core/runtimes/python_function_runtime", about)
 		} else {
-			lost = append(lost, "it gets --params <JSON> and --project-path <path>, not the arguments of before")
+			lost = append(lost, "it gets --params <JSON> and --project-path <path>, not the arguments that it got before")
 		}
 	} else {
-		lost = append(lost, "it gets its parameters as JSON in its first argument, not the arguments of before")
+		lost = append(lost, "it gets its parameters as JSON in its first argument, not the arguments that it got before")
 	}
 	it, err = objects.Parse(p, out)
 	if err == nil {

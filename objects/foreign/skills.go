@@ -88,7 +88,7 @@ func (r *reading) skill(from string, f File) error {
 	}
 	found := Found{Ref: objects.Ref{Kind: objects.Knowledge, ID: id}, What: "Agent Skill", From: from, Dir: dir}
 	for _, s := range objects.SkillFaults(it, folder) {
-		found.Lost = append(found.Lost, "breaks the specification: "+s)
+		found.Lost = append(found.Lost, "outside the specification: "+s)
 	}
 	if it.Meta.Fields["allowed-tools"] != nil {
 		found.Lost = append(found.Lost, "allowed-tools grants nothing here")

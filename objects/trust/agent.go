@@ -35,7 +35,7 @@ func AgentSigner(ctx context.Context, sock string, fp objects.Fingerprint) (Sign
 			return &agentSigner{sock, pub}, nil
 		}
 	}
-	return nil, fault.New(fault.NotFound, "the ssh-agent holds no key %s", fp).Advise("ssh-add the key; ssh-add -l lists what is there")
+	return nil, fault.New(fault.NotFound, "the ssh-agent has no key %s", fp).Advise("ssh-add the key; ssh-add -l lists its keys")
 }
 
 // AgentKeys lists the plain Ed25519 keys that the ssh-agent at sock holds now.

@@ -41,11 +41,11 @@ func (s *Store) judge(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest
 	own, project := s.IsOwn(k), in.Space == objects.Project
 	switch {
 	case in.Space != objects.User && !project:
-		return "", no("items of the system space are believed by their bundle's manifest only")
+		return "", no("items of the system space are trusted only through their bundle's manifest")
 	case in.Registry != "":
 		return s.judgeBound(k, ref, in, sum)
 	case project && own && !s.Accepted(in.Site()):
-		return "", no("this directory was not accepted on this machine, so your keys do not count in it").Mend("rye trust")
+		return "", no("this directory was not accepted on this machine, so your keys are not trusted in it").Mend("rye trust")
 	case project && s.Granted(in.Site().Override(ref, k.Fingerprint())) && own:
 		return s.judgeOwn(k, ref, in, sum, "you chose to override this item in this directory")
 	case project && in.Declared.stands(ref, k.Fingerprint()) && s.stands(in.Site().Override(ref, k.Fingerprint()), in.Declared):
@@ -66,7 +66,7 @@ func (s *Store) judge(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest
 		return s.judgeBound(k, ref, in, sum)
 	} // a registry decides only in directories where the user gave it the namespace
 	if own {
-		return s.judgeOwn(k, ref, in, sum, "nobody else owns "+ns+"/")
+		return s.judgeOwn(k, ref, in, sum, "no one else owns "+ns+"/")
 	}
 	return s.judgeOther(k, ref, in)
 }
@@ -93,7 +93,7 @@ func (s *Store) judgeOther(k PublicKey, ref objects.Ref, in Scope) (why string, 
 			return "pinned for " + ns + "/ in the " + in.String(), nil
 		}
 	}
-	refused := fault.New(fault.Untrusted, "verify %s in the %s: %s, which does not count for %s/ here", ref, in, s.describe(k), ns)
+	refused := fault.New(fault.Untrusted, "verify %s in the %s: signed by %s, a key that you do not trust for %s/ here", ref, in, s.describe(k), ns)
 	if in.Space == objects.Project && declared {
 		return "", refused.Mend("rye trust")
 	}
@@ -112,7 +112,7 @@ func (s *Store) judgeBound(k PublicKey, ref objects.Ref, in Scope, sum objects.D
 	case Reserved(ns):
 		return "", no(fault.Untrusted, "%s/ belongs to the system space, not to a registry", ns)
 	case in.Registry != "" && s.scopes.of(in.Site(), ns) != in.Registry:
-		return "", no(fault.Untrusted, "you did not agree that this registry says whose %s/ is in this directory", ns).Mend("rye trust")
+		return "", no(fault.Untrusted, "you did not agree that this registry decides who owns %s/ in this directory", ns).Mend("rye trust")
 	case !ok:
 		return "", no(fault.Untrusted, "%s/ is bound to no registry", ns).Mend("rye pull")
 	case in.Registry != "" && in.Registry != b.Registry:
@@ -126,7 +126,7 @@ func (s *Store) judgeBound(k PublicKey, ref objects.Ref, in Scope, sum objects.D
 	case Revoked:
 		return "", no(fault.Revoked, "%s was revoked by registry %s", k, words.Brief(b.Registry))
 	}
-	return "", no(fault.Untrusted, "%s, but registry %s says who owns %s/", s.describe(k), words.Brief(b.Registry), ns).
+	return "", no(fault.Untrusted, "signed by %s, which is not a member of %s/ in registry %s", s.describe(k), ns, words.Brief(b.Registry)).
 		Mend("rye trust override %s", ref)
 }
 
@@ -138,7 +138,7 @@ func (s *Store) judgeLogged(k BoundKey, b Binding, ref objects.Ref, in Scope, su
 		return fault.New(fault.Revoked, "verify %s in the %s: %s was retired, %s", ref, in, k.Key, words)
 	}
 	if in.Registry == "" {
-		return "", refused("and signs no working file of "+b.Namespace+"/ any more").Mend("rye sign %s", ref)
+		return "", refused("and can sign no working file of "+b.Namespace+"/").Mend("rye sign %s", ref)
 	}
 	there, err := s.lists.hold(s.path, loggedPath(s.path, k.Logged), k.Logged, sum)
 	switch {
@@ -147,8 +147,8 @@ func (s *Store) judgeLogged(k BoundKey, b Binding, ref objects.Ref, in Scope, su
 	case err != nil:
 		return "", refused(err.Error()).Mend("rye fetch")
 	}
-	return "", refused("and this content is not what the registry logged").
-		Advise("rye fetch, and if that does not help, rye.lock pins what was never published")
+	return "", refused("and the registry's log does not have this content").
+		Advise("rye fetch; if that does not help, rye.lock pins a version that was never published")
 }
 
 // describe returns the key and its owner, as far as the store knows.

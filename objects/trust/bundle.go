@@ -42,7 +42,7 @@ func VerifyBundle(manifest []byte, files fs.FS, keys []PublicKey) (Bundle, error
 		return no(fault.Untrusted, "unsigned")
 	}
 	if it.Signature.Digest != it.Digest {
-		return no(fault.Integrity, "changed after it was signed")
+		return no(fault.Integrity, "changed since it was signed")
 	}
 	for _, k := range keys {
 		if k.Fingerprint() != it.Signature.Key {
@@ -53,7 +53,7 @@ func VerifyBundle(manifest []byte, files fs.FS, keys []PublicKey) (Bundle, error
 		}
 		return Bundle{manifest: m, files: files, key: k, scope: Scope{Space: objects.System}, at: it.Signature.SignedAt}, nil
 	}
-	return no(fault.Untrusted, "signed by %s, which is no key of this rye", it.Signature.Key)
+	return no(fault.Untrusted, "signed by %s, which is not a key of this rye", it.Signature.Key)
 }
 
 // signedRelease reports whether a key of the program signed a manifest. Releases up to 0.1.3
@@ -95,7 +95,7 @@ func (b Bundle) In(dir string) (Bundle, error) {
 		return Bundle{}, err
 	}
 	if want != b.ID() {
-		return Bundle{}, fault.New(fault.Integrity, "bundle %s: it stands in .ai/%s, where it does not count", b.ID(), words.Brief(dir)).
+		return Bundle{}, fault.New(fault.Integrity, "bundle %s: it lies in .ai/%s, which is not its place", b.ID(), words.Brief(dir)).
 			Advise("rye sign .ai/%s, if that is its place now", words.Brief(dir))
 	}
 	b.dir = dir
@@ -181,7 +181,7 @@ func readListed(files fs.FS, f objects.File) ([]byte, error) {
 // Integrity for other bytes and for a path that it does not list.
 func (b Bundle) Lists(path string, data []byte) error {
 	if b.manifest == nil {
-		return fault.New(fault.Usage, "look into a bundle: none was verified")
+		return fault.New(fault.Usage, "read a bundle: it was not verified")
 	}
 	f, ok := b.manifest.File(path)
 	switch {
@@ -199,7 +199,7 @@ func (b Bundle) Lists(path string, data []byte) error {
 // passes the compared bytes to visit; see objects.Manifest.Read.
 func (b Bundle) Read(visit func(objects.File, []byte) error) error {
 	if b.manifest == nil {
-		return fault.New(fault.Usage, "check bundle: none was verified")
+		return fault.New(fault.Usage, "check bundle: it was not verified")
 	}
 	return b.manifest.Read(b.files, visit)
 }
@@ -234,7 +234,7 @@ func (b Bundle) Cover(path string, data []byte) (Verified, error) {
 		return Verified{}, err
 	}
 	if it.Ref.ID.Namespace() == objects.LocalNamespace && b.ID().Namespace() != objects.LocalNamespace {
-		return Verified{}, fault.New(fault.Untrusted, "bundle %s: %s: the manifest binds no project", b.ID(), it.Ref)
+		return Verified{}, fault.New(fault.Untrusted, "bundle %s: %s: the manifest does not bind a project", b.ID(), it.Ref)
 	}
 	if err := b.store.believes(b.key, it.Ref, b.scope, b.Digest()); err != nil {
 		return Verified{}, fault.Wrap(err, "bundle %s", b.ID())

@@ -136,7 +136,7 @@ func checkOwn(o OwnKey) error {
 func checkRetired(o OwnKey) error {
 	if o.Retired == "" {
 		if !o.Kept.IsZero() {
-			return fault.New(fault.Usage, "own key %s: it keeps a list and was not retired", o.Key)
+			return fault.New(fault.Usage, "own key %s: it has a list of its files, but was not retired", o.Key)
 		}
 		return nil
 	}
@@ -154,7 +154,7 @@ func checkPin(p Pin) error {
 		return fault.New(fault.Usage, "pin: no key")
 	}
 	if len(p.Namespaces) == 0 {
-		return fault.New(fault.Usage, "pin %s: say for which namespaces it counts", p.Key)
+		return fault.New(fault.Usage, "pin %s: name the namespaces that it may sign", p.Key)
 	}
 	if err := checkText("name", p.Name, maxText); err != nil {
 		return err
@@ -198,7 +198,7 @@ func checkRegistry(r Registry) error {
 	}
 	for i, fp := range r.Roots {
 		if fp.IsZero() || i > 0 && fp == r.Roots[i-1] {
-			return fault.New(fault.Usage, "registry %s: a root key that is none, or is there twice", r.ID)
+			return fault.New(fault.Usage, "registry %s: a root key that is invalid, or is given twice", r.ID)
 		}
 	}
 	if len(r.URL) > maxURL || strings.IndexFunc(r.URL, unprintable) >= 0 {
@@ -219,13 +219,13 @@ func checkBinding(b Binding) error {
 	}
 	for i, k := range b.Keys {
 		if k.Key.IsZero() || i > 0 && k.Key == b.Keys[i-1].Key {
-			return fault.New(fault.Usage, "namespace %q: a key that is none, or is there twice", b.Namespace)
+			return fault.New(fault.Usage, "namespace %q: a key that is invalid, or is given twice", b.Namespace)
 		}
 		if k.State != Current && k.State != Retired && k.State != Revoked {
 			return fault.New(fault.Usage, "namespace %q: key state %q: want current, retired or revoked", b.Namespace, words.Brief(string(k.State)))
 		}
 		if k.State != Retired && !k.Logged.IsZero() {
-			return fault.New(fault.Usage, "namespace %q: %s is not retired, and has a list of what a log holds of it", b.Namespace, k.Key)
+			return fault.New(fault.Usage, "namespace %q: %s is not retired, but has a list of its logged files", b.Namespace, k.Key)
 		}
 	}
 	return nil

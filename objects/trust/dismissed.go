@@ -150,7 +150,7 @@ func Dismiss(ctx context.Context, k Signer, kind objects.DismissalKind, namespac
 		return l, err
 	}
 	if len(sig) != len(l.Sig) || !k.Public().Verify(l.Message(project), sig) {
-		return l, fault.New(fault.Integrity, "take %s out of %s/: the key made no signature that holds (%s)", signer, namespace, words.Plural(len(sig), "byte"))
+		return l, fault.New(fault.Integrity, "remove %s from %s/: the key made no valid signature (%s)", signer, namespace, words.Plural(len(sig), "byte"))
 	}
 	copy(l.Sig[:], sig)
 	return l, nil

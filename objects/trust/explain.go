@@ -23,13 +23,13 @@ func (s *Store) Explain(it *objects.Item, in Scope) []Check {
 	checks := make([]Check, 0, len(gates))
 	stopped := false
 	for _, g := range gates {
-		c := Check{Name: g.name, Words: "not asked: an earlier check refused"}
+		c := Check{Name: g.name, Words: "not checked: an earlier check refused"}
 		if !stopped {
 			c.Ran = true
 			if c.Err = g.check(&e); c.Err == nil {
 				c.Pass, c.Words = true, g.passed(&e)
 			} else {
-				stopped, c.Words = true, c.Err.Error()
+				stopped, c.Words = true, c.Err.Error()+e.differs
 			}
 		}
 		checks = append(checks, c)
@@ -52,7 +52,7 @@ func (e *examination) saysSigned() string {
 func (e *examination) saysContent() string {
 	words := "the body has " + e.it.Digest.String() + ", as the line says"
 	if e.level == Legacy {
-		words = "what the line covers has " + e.it.Legacy.Digest.String()
+		words = "the text that the line covers has " + e.it.Legacy.Digest.String()
 	}
 	if !e.in.Pinned.IsZero() {
 		words += "; the file has " + e.it.Sum.String() + ", as pinned"

@@ -122,7 +122,7 @@ func (s *Store) Grant(at time.Time, gs ...Grant) error {
 	case len(fresh) == 0:
 		return nil
 	case len(s.grants)+len(fresh) > maxGrants:
-		return fault.New(fault.Limit, "more than %d grants", maxGrants).Advise("rye trust forget what is not needed any more")
+		return fault.New(fault.Limit, "more than %d grants", maxGrants).Advise("rye trust forget removes grants that you no longer need")
 	}
 	s.grants = append(s.grants, fresh...)
 	s.changed()
@@ -321,7 +321,7 @@ func checkIdentity(text string) error {
 // checkBindable accepts a namespace that a registry can own.
 func checkBindable(ns string) error {
 	if ns == objects.LocalNamespace {
-		return fault.New(fault.Usage, "namespace %q: nobody owns it, so no registry can", ns)
+		return fault.New(fault.Usage, "namespace %q: it has no owners, so no registry can own it", ns)
 	}
 	return checkNamespace(ns)
 }
@@ -329,7 +329,7 @@ func checkBindable(ns string) error {
 func checkOverride(item, key string) error {
 	ref, err := objects.ParseRef(item)
 	if err != nil || ref.String() != item || ref.ID.Namespace() == objects.LocalNamespace {
-		return fault.New(fault.Usage, "want kind:id of a namespace that somebody else owns")
+		return fault.New(fault.Usage, "want kind:id in a namespace that another person owns")
 	}
 	fp, err := objects.ParseFingerprint(key)
 	if err == nil && (fp.IsZero() || fp.String() != key) {

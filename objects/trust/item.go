@@ -74,7 +74,7 @@ func sameAsParsed(it *objects.Item) error {
 		return err
 	}
 	if ref != it.Ref || !bytes.Equal(body, it.Body) || !sameLine(sig, it.Signature) || !sameLegacy(legacy, it.Legacy) {
-		return fault.New(fault.Malformed, "%s: the item is not what its bytes say", it.Ref)
+		return fault.New(fault.Malformed, "%s: the item does not match its bytes", it.Ref)
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func insertLine(path string, body []byte, sig objects.Signature) ([]byte, error)
 		return nil, err
 	}
 	if !bytes.Equal(again, body) || !sameLine(got, &sig) {
-		return nil, fault.New(fault.Malformed, "sign %s: the line cannot be taken out again without changing the file", path)
+		return nil, fault.New(fault.Malformed, "sign %s: the line cannot be removed again without changing the file", path)
 	}
 	return out, nil
 }

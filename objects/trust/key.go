@@ -115,9 +115,9 @@ func otherAlgorithm(kind string) error {
 	why := "one algorithm, with one length and one spelling, leaves nothing to downgrade to"
 	switch {
 	case strings.Contains(kind, "-cert-"):
-		why = "a certificate says what its authority vouches for, and rye believes keys, each by itself"
+		why = "a certificate relies on its authority, and rye trusts single keys only"
 	case strings.HasPrefix(kind, "sk-"), strings.HasPrefix(kind, "webauthn-"):
-		why = "a security key signs a counter and flags of its own around a hash of the message, which the 64 bytes of a signature line cannot hold"
+		why = "a security key also signs a counter and flags of its own, and a signature line has no room for them"
 	}
 	return fault.New(fault.Untrusted, "key of type %q: only plain %s is accepted: %s", words.Brief(kind), keyType, why).
 		Advise("only Ed25519 keys: rye key new makes one")

@@ -140,7 +140,7 @@ func LoadKey(path string, ask func() ([]byte, error)) (*FileKey, error) {
 func readKeyFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New(fault.NotFound, "load key %s: no such file", path).Advise("rye key list shows which there are, rye key new makes one")
+		return nil, fault.New(fault.NotFound, "load key %s: no such file", path).Advise("rye key list shows your keys, rye key new makes one")
 	}
 	if err != nil {
 		return nil, fault.New(fault.Auth, "load key %s: %w", path, err)
@@ -243,13 +243,13 @@ func decryptKey(raw []byte, env envelope, ask func() ([]byte, error)) (any, erro
 		return key, nil
 	}
 	if ask == nil {
-		return nil, fault.New(fault.Auth, "the key is encrypted, and there is nobody to ask for its passphrase").
+		return nil, fault.New(fault.Auth, "the key is encrypted, and rye cannot ask for its passphrase here").
 			Advise("ssh-add the key, then RYE_KEY=agent:%s", env.pub)
 	}
 	passphrase, err := ask()
 	if err != nil {
 		return nil, fault.New(fault.Auth, "the key is encrypted, and its passphrase cannot be asked for: %w", err).
-			Advise("at a terminal, or: ssh-add the key, then RYE_KEY=agent:%s", env.pub)
+			Advise("run it at a terminal, or: ssh-add the key, then RYE_KEY=agent:%s", env.pub)
 	}
 	key, err := ssh.ParseRawPrivateKeyWithPassphrase(raw, passphrase)
 	if errors.Is(err, x509.IncorrectPasswordError) || err != nil && len(passphrase) == 0 {

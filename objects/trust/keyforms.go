@@ -102,7 +102,7 @@ func parsePKCS8(raw []byte) (*FileKey, error) {
 		return nil, fault.New(fault.Untrusted, "a key of type %T: only %s is accepted", any, keyType).Advise("only Ed25519 keys: rye key new makes one")
 	}
 	if again, err := x509.MarshalPKCS8PrivateKey(priv); err != nil || !bytes.Equal(again, block.Bytes) {
-		return nil, fault.New(fault.Malformed, "not in the plain form of PKCS#8: there is more in it than a private key")
+		return nil, fault.New(fault.Malformed, "not in the plain form of PKCS#8: it holds more than a private key")
 	}
 	return newFileKey(priv)
 }

@@ -18,7 +18,7 @@ func (e *examination) legacyAllowed() error {
 		return e.refuse(fault.Untrusted, "legacy, covers %s", l.Covers).Mend("rye sign --upgrade %s", e.it.Ref)
 	}
 	if e.it.Ref.Kind == objects.Directive && !promptCovered(e.it) {
-		return e.refuse(fault.Untrusted, "legacy, covers %s; allow_legacy does not extend to a prompt that nobody signed", l.Covers).
+		return e.refuse(fault.Untrusted, "legacy, covers %s; allow_legacy does not cover an unsigned prompt", l.Covers).
 			Mend("rye sign --upgrade %s", e.it.Ref)
 	}
 	return nil

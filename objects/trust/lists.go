@@ -82,20 +82,20 @@ func (l *keptLists) hold(store, path string, list, sum objects.Digest) (bool, er
 
 func readKept(store, path string, list objects.Digest) ([]byte, error) {
 	if store == "" {
-		return nil, fault.New(fault.NotFound, "and the list of what it vouches for is not at hand")
+		return nil, fault.New(fault.NotFound, "and the list of the files that it signed is not here")
 	}
 	if err := place.Trusted(path); err != nil {
-		return nil, fault.Wrap(err, "and the list of what it vouches for does not count")
+		return nil, fault.Wrap(err, "and the list of the files that it signed is not accepted")
 	}
 	text, err := place.Read(path, keptMax)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New(fault.NotFound, "and the list of what it vouches for is gone")
+		return nil, fault.New(fault.NotFound, "and the list of the files that it signed is gone")
 	}
 	if err != nil {
-		return nil, fault.New(fault.Failed, "and the list of what it vouches for cannot be read: %w", err)
+		return nil, fault.New(fault.Failed, "and the list of the files that it signed cannot be read: %w", err)
 	}
 	if objects.DigestOf(text) != list {
-		return nil, fault.New(fault.Integrity, "and the list of what it vouches for was changed")
+		return nil, fault.New(fault.Integrity, "and the list of the files that it signed was changed")
 	}
 	return text, parseKept(text)
 }

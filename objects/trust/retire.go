@@ -117,7 +117,7 @@ func (s *Store) judgeOwn(k PublicKey, ref objects.Ref, in Scope, sum objects.Dig
 	if there {
 		return "your own key, retired on " + o.Retired + ", for bytes that it had signed before, and " + why, nil
 	}
-	words := "and these bytes are not among what it had signed by then"
+	words := "and it had not signed these bytes by then"
 	if err != nil {
 		words = err.Error()
 	}

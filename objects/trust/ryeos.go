@@ -95,7 +95,7 @@ func (d *trustedDoc) line(line string) string {
 	case line == `pem = """` && d.table && !d.done:
 		d.inPEM = true
 	case d.table:
-		return "after [public_key] there is one field, pem, in three quotes"
+		return "after [public_key] want one field, pem, in three quotes"
 	default:
 		return d.field(line)
 	}

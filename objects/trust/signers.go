@@ -82,7 +82,7 @@ func (s *Signers) line(text string) error {
 		return err
 	}
 	if k.Authorized() != f[2]+" "+f[3] {
-		return fault.New(fault.Malformed, "the key is not in its one spelling")
+		return fault.New(fault.Malformed, "the key is not in canonical form")
 	}
 	if len(f) == 5 {
 		if err := checkText("comment", f[4], maxText); err != nil {

@@ -213,7 +213,7 @@ func TakeBack(ctx context.Context, k Signer, ref objects.Ref, d objects.Digest, 
 		return l, err
 	}
 	if len(sig) != len(l.Sig) || !k.Public().Verify(l.Message(project), sig) {
-		return l, fault.New(fault.Integrity, "deny %s: the key made no signature that holds (%s)", ref, words.Plural(len(sig), "byte"))
+		return l, fault.New(fault.Integrity, "deny %s: the key made no valid signature (%s)", ref, words.Plural(len(sig), "byte"))
 	}
 	copy(l.Sig[:], sig)
 	return l, nil

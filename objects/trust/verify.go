@@ -41,6 +41,8 @@ type examination struct {
 	key   PublicKey
 	level Level
 	at    time.Time
+
+	differs string // after content refused: the two digests, for Explain
 }
 
 // gate is one check of Verify. passed returns the finding of a check that passed; only
@@ -88,7 +90,7 @@ func (e *examination) signed() error {
 func (e *examination) content() error {
 	sum := objects.DigestOf(e.it.Raw)
 	if sum != e.it.Sum || objects.DigestOf(e.it.Body) != e.it.Digest {
-		return e.refuse(fault.Malformed, "the item's digests are not those of its bytes")
+		return e.refuse(fault.Malformed, "the item's digests do not match its bytes")
 	}
 	claimed, got := objects.Digest{}, e.it.Digest
 	if e.level == Signed {
@@ -97,10 +99,12 @@ func (e *examination) content() error {
 		claimed, got = e.it.Legacy.Digest, objects.DigestOf(e.it.Legacy.Payload)
 	}
 	if claimed != got {
-		return e.mendChanged(e.refuse(fault.Integrity, "changed after it was signed: its body has %s, its signature line says %s", got, claimed))
+		e.differs = "; its body has " + got.String() + ", its signature line has " + claimed.String()
+		return e.mendChanged(e.refuse(fault.Integrity, "changed since it was signed"))
 	}
 	if !e.in.Pinned.IsZero() && e.in.Pinned != sum {
-		return e.refuse(fault.Integrity, "the file has %s, but %s was pinned", sum, e.in.Pinned)
+		e.differs = "; the file has " + sum.String() + ", its pin has " + e.in.Pinned.String()
+		return e.refuse(fault.Integrity, "the file changed since it was pinned")
 	}
 	return nil
 }
@@ -120,7 +124,7 @@ func (e *examination) mendSign(err *fault.Error) *fault.Error {
 		return err.Mend("rye sign --space user %s", e.it.Ref)
 	}
 	if !objects.CarriesLine(e.it.Path) {
-		return err.Advise("rye sign .ai/%s, which signs what lies there", path.Dir(e.it.Path))
+		return err.Advise("rye sign .ai/%s, to sign the files in it", path.Dir(e.it.Path))
 	}
 	if Reserved(e.it.Ref.ID.Namespace()) {
 		return err.Advise("rye trust override %s, then rye sign %[1]s", e.it.Ref)
@@ -192,7 +196,7 @@ func (e *examination) keyKnown() error {
 	}
 	unknown := e.refuse(fault.Untrusted, "signed by %s, a key that is not known here", name)
 	if e.in.Space == objects.Project {
-		return unknown.Advise("this project does not declare it; let its signer run rye sign, which does, or rye trust pin '<their key>' --namespace %s", e.it.Ref.ID.Namespace())
+		return unknown.Advise("this project does not declare it; its signer declares it with rye sign, or you with rye trust pin '<their key>' --namespace %s", e.it.Ref.ID.Namespace())
 	}
 	return unknown.
 		Advise("ask the signer for the fingerprint; if it is the same: rye trust pin <key> --namespace %s", e.it.Ref.ID.Namespace())
@@ -230,9 +234,9 @@ func (e *examination) signature() error {
 		return e.refuse(fault.Untrusted, "signed by rye 0.1, whose line does not bind the extension .%s", objects.Ext(e.it.Path)).
 			Mend("rye sign %s", e.it.Ref)
 	}
-	err := e.refuse(fault.Integrity, "not a signature by %s of %s as .%s, version %q, at this time", e.key, e.it.Ref, objects.Ext(e.it.Path), words.Brief(e.it.Meta.Version))
+	err := e.refuse(fault.Integrity, "not a signature by %s for %s as .%s, version %q, at this time", e.key, e.it.Ref, objects.Ext(e.it.Path), words.Brief(e.it.Meta.Version))
 	if e.it.Ref.ID.Namespace() == objects.LocalNamespace {
-		err = e.refuse(fault.Integrity, "not a signature by %s of %s as .%s, version %q, at this time, in this project", e.key, e.it.Ref, objects.Ext(e.it.Path), words.Brief(e.it.Meta.Version))
+		err = e.refuse(fault.Integrity, "not a signature by %s for %s as .%s, version %q, at this time, in this project", e.key, e.it.Ref, objects.Ext(e.it.Path), words.Brief(e.it.Meta.Version))
 	}
 	return e.mendChanged(err)
 }

@@ -50,7 +50,7 @@ func TestParse(t *testing.T) {
 		{`{cache: true, turns: [{say: x, usage: {cache_read: 1}}]}`, "turns.0.usage.cache_read: is counted"},
 		{`turns: [{error: {message: x}}]`, "turns.0.error.status: must be given"},
 		{`turns: [{error: {status: 200}}]`, "turns.0.error.status: 200 is not between 400 and 599"},
-		{`turns: [{say: x, error: {status: 500}}]`, "turns.0: error stands beside an answer"},
+		{`turns: [{say: x, error: {status: 500}}]`, "turns.0: error together with an answer"},
 		{`turns: [{error: {status: 500, headers: {Retry-After: "1"}}}]`, "turns.0.error.headers.Retry-After"},
 		{`turns: [{error: {status: 500, headers: {content-length: "1"}}}]`, "turns.0.error.headers.content-length"},
 		{`turns: [{error: {status: 500, headers: {retry-after: 1}}}]`, "turns.0.error.headers.retry-after: want a text"},

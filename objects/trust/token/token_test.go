@@ -277,12 +277,12 @@ func TestAttacks(t *testing.T) {
 		code  fault.Code
 		words string
 	}{
-		"another root":                  {stranger, nil, fault.Untrusted, "counts for no threads"},
+		"another root":                  {stranger, nil, fault.Untrusted, "is not trusted for threads"},
 		"another root's name":           {with(stranger, func(t *Token) { t.root = public(rootKey()) }), nil, fault.Integrity, "block 0"},
 		"wider than it may delegate":    {third(func(b *Block) { b.Do = []string{"rye.execute.tool.acme.*"} }), nil, fault.Denied, "may not delegate"},
 		"as wide as its parent does":    {third(func(b *Block) { b.Do = []string{"rye.load.knowledge.acme.*"} }), nil, fault.Denied, "may not delegate"},
 		"delegates more":                {third(func(b *Block) { b.Delegate = []string{"rye.*"} }), nil, fault.Denied, "its delegate has rye.*"},
-		"poses as its grandparent":      {third(func(b *Block) { b.Thread = "t1" }), nil, fault.Denied, "stands in the chain already"},
+		"poses as its grandparent":      {third(func(b *Block) { b.Thread = "t1" }), nil, fault.Denied, "is in the chain already"},
 		"poses as another's child":      {third(func(b *Block) { b.Parent = "t1" }), nil, fault.Denied, "its parent is"},
 		"moves to another project":      {third(func(b *Block) { b.Project = "p2" }), func(w *Want) { w.Project = "p2" }, fault.Denied, "for project"},
 		"moves to another audience":     {third(func(b *Block) { b.Audience = "web" }), func(w *Want) { w.Audience = "web" }, fault.Denied, `it is for "web"`},
@@ -300,7 +300,7 @@ func TestAttacks(t *testing.T) {
 		"for another project":           {second, func(w *Want) { w.Project = "p2" }, fault.Denied, `for project "p1"`},
 		"for another audience":          {second, func(w *Want) { w.Audience = "web" }, fault.Denied, `for audience "rye"`},
 		"expired":                       {second, func(w *Want) { w.Now = ends }, fault.Denied, "expired at 2026-01-02T04:04:05Z"},
-		"too early":                     {second, func(w *Want) { w.Now = began.Add(-1) }, fault.Denied, "does not count before"},
+		"too early":                     {second, func(w *Want) { w.Now = began.Add(-1) }, fault.Denied, "is not valid before"},
 		"longer than its parent":        {third(func(b *Block) { b.Expires = ends.Add(time.Hour) }), func(w *Want) { w.Now = ends }, fault.Denied, "expired"},
 		"longer than its middle":        {forge(short.Token, short.Key, long), func(w *Want) { w.Now = during }, fault.Denied, "expired"},
 		"a beginning with a parent":     {forge(Token{root: public(rootKey())}, rootKey(), long), nil, fault.Denied, "names t2 as its parent"},
@@ -309,7 +309,7 @@ func TestAttacks(t *testing.T) {
 		"no nonce":                      {second, func(w *Want) { w.Nonce = nil; w.Proof = ed25519.Sign(second.Key, second.Token.proof(nil)) }, fault.Auth, "did not prove"},
 		"its parent's proof":            {second, func(w *Want) { w.Proof = ed25519.Sign(first.Key, second.Token.proof(nonce)) }, fault.Auth, "did not prove"},
 		"a signature shown as a proof":  {second, func(w *Want) { w.Proof = second.Token.blocks[1].sig }, fault.Auth, "did not prove"},
-		"nobody says which roots count": {second, func(w *Want) { w.Root = nil }, fault.Untrusted, "counts for no threads"},
+		"nobody says which roots count": {second, func(w *Want) { w.Root = nil }, fault.Untrusted, "is not trusted for threads"},
 		"the zero Token":                {Grant{}, nil, fault.Limit, "0 blocks"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -49,7 +49,7 @@ func Verify(t Token, w Want) (Verified, error) {
 		return Verified{}, err
 	}
 	if w.Root == nil || !w.Root(slices.Clone(t.root)) {
-		return Verified{}, fault.New(fault.Untrusted, "token: it begins with a key that counts for no threads here: %s", base64url(t.root))
+		return Verified{}, fault.New(fault.Untrusted, "token: its first key is not trusted for threads here: %s", base64url(t.root))
 	}
 	if err := t.checkSignatures(); err != nil {
 		return Verified{}, err
@@ -74,7 +74,7 @@ func (t Token) checkSignatures() error {
 	for i, b := range t.blocks {
 		m := b.message(sum)
 		if !ed25519.Verify(key, m, b.sig) {
-			return fault.New(fault.Integrity, "token: block %d is not signed by whoever the block before it names", i)
+			return fault.New(fault.Integrity, "token: block %d is not signed by the key that the block before it names", i)
 		}
 		key, sum = b.next, sumOf(m, b.sig)
 	}
@@ -119,7 +119,7 @@ func follow(before []signed, b Block) error {
 	case b.Audience != last.Audience:
 		return fault.New(fault.Denied, "it is for %q, and the block before for %s", b.Audience, last.Audience)
 	case slices.ContainsFunc(before, func(o signed) bool { return o.Thread == b.Thread }):
-		return fault.New(fault.Denied, "thread %s stands in the chain already", b.Thread)
+		return fault.New(fault.Denied, "thread %s is in the chain already", b.Thread)
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (t Token) checkWant(w Want) error {
 	}
 	switch {
 	case w.Now.Before(all.notBefore):
-		return fault.New(fault.Denied, "token: it does not count before %s", stamp(all.notBefore))
+		return fault.New(fault.Denied, "token: it is not valid before %s", stamp(all.notBefore))
 	case !w.Now.Before(all.expires):
 		return fault.New(fault.Denied, "token: it expired at %s", stamp(all.expires)).Advise("the thread that started this one has to grant it more time")
 	}
@@ -185,7 +185,7 @@ func (t Token) proof(nonce []byte) []byte {
 
 func (t Token) checkProof(w Want) error {
 	if len(w.Nonce) < MinNonce || !ed25519.Verify(t.last().next, t.proof(w.Nonce), w.Proof) {
-		return fault.New(fault.Auth, "token: whoever presents it did not prove that it is theirs")
+		return fault.New(fault.Auth, "token: its holder did not prove that it owns the token")
 	}
 	return nil
 }
