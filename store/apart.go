@@ -47,7 +47,7 @@ func (r *Repo) ImportApart(ctx context.Context, helper []string, pack io.Reader,
 
 func (r *Repo) importApart(ctx context.Context, helper []string, dir string, pack io.Reader, lim Limits, stop func()) (*Quarantine, error) {
 	if len(helper) == 0 {
-		return nil, fault.New(fault.Usage, "no program to read it apart")
+		return nil, fault.New(fault.Usage, "no program to read it in a separate process")
 	}
 	repo, err := filepath.Abs(r.dir)
 	if err != nil {
@@ -140,7 +140,7 @@ func (r *Repo) understand(dir string, answer []byte) (*Quarantine, error) {
 		}
 		return nil, fault.New(fault.Code(code), "%s", why)
 	}
-	bad := fault.New(fault.Failed, "the process that read it gave no answer that makes sense")
+	bad := fault.New(fault.Failed, "the process that read it gave no valid answer")
 	var sumText, name string
 	var objects, named int
 	var linked bool
@@ -177,7 +177,7 @@ func packIDs(in *files, name string, f Format, sum []byte, n int) ([]OID, error)
 		return nil, err
 	}
 	if got, err := p.idx.packSum(); err != nil || !bytes.Equal(got, sum) || p.idx.n != int64(n) {
-		return nil, fault.New(fault.Integrity, "its index is not the one that was made of it")
+		return nil, fault.New(fault.Integrity, "its index differs from the one that was made from it")
 	}
 	ids := make([]OID, n)
 	for i := range ids {
@@ -204,10 +204,10 @@ func ServeImport(args []string, in io.Reader, out io.Writer) int {
 func serveImport(args []string, in io.Reader, out io.Writer) error {
 	var lim Limits
 	if len(args) != 4 {
-		return fault.New(fault.Usage, "reading a pack apart is for rye itself")
+		return fault.New(fault.Usage, "only rye itself reads a pack in a separate process")
 	}
 	if n, err := fmt.Sscanf(args[0], "%d,%d,%d,%d,%d", &lim.Objects, &lim.Bytes, &lim.Object, &lim.Total, &lim.Depth); n != 5 || err != nil {
-		return fault.New(fault.Usage, "reading a pack apart is for rye itself")
+		return fault.New(fault.Usage, "only rye itself reads a pack in a separate process")
 	}
 	if err := confine(lim); err != nil {
 		return fault.New(fault.Failed, "bound the process that reads it: %w", err)

@@ -285,7 +285,7 @@ type Packed struct {
 // Pack makes a Packed. It does not keep data.
 func (f Format) Pack(t Type, data []byte) (Packed, error) {
 	if t < TypeCommit || t > TypeTag {
-		return Packed{}, fault.New(fault.Usage, "pack an object: %s is not a type of object", t)
+		return Packed{}, fault.New(fault.Usage, "pack an object: %s is not an object type", t)
 	}
 	return packObject(object{f.Hash(t, data), t, data})
 }
@@ -294,7 +294,7 @@ func (f Format) Pack(t Type, data []byte) (Packed, error) {
 // commits of a log. The result is a quarter smaller and takes a few times the work.
 func (f Format) PackKept(t Type, data []byte) (Packed, error) {
 	if t < TypeCommit || t > TypeTag {
-		return Packed{}, fault.New(fault.Usage, "pack an object: %s is not a type of object", t)
+		return Packed{}, fault.New(fault.Usage, "pack an object: %s is not an object type", t)
 	}
 	return Packed{id: f.Hash(t, data), entry: compress(appendEntryHead(nil, t, int64(len(data))), t, data)}, nil
 }
@@ -346,7 +346,7 @@ func (b *Batch) AddPacked(p Packed) error {
 // caller must not change it then. An object added twice is stored once.
 func (b *Batch) Add(t Type, data []byte) (OID, error) {
 	if t < TypeCommit || t > TypeTag {
-		return OID{}, fault.New(fault.Usage, "add to a batch: %s is not a type of object", t)
+		return OID{}, fault.New(fault.Usage, "add to a batch: %s is not an object type", t)
 	}
 	id := b.r.format.Hash(t, data)
 	if b.seen[id] {

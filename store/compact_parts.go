@@ -80,7 +80,7 @@ func (s *parts) addPack(ctx context.Context, p *pack) error {
 		at := n
 		for ; list[at].t == 0; at = bases[at] {
 			if chain = append(chain, at); len(chain) > maxChain {
-				return fault.New(fault.Integrity, "pack %s: more than %d deltas below each other", p.path, maxChain)
+				return fault.New(fault.Integrity, "pack %s: a chain of more than %d deltas", p.path, maxChain)
 			}
 		}
 		for _, i := range chain {
@@ -137,7 +137,7 @@ func (p *pack) entries(ctx context.Context) ([]*part, []int, error) {
 		if e.t = h.t; h.t > TypeTag {
 			at, ok := slices.BinarySearch(p.starts[:len(list)], h.base)
 			if !ok {
-				return nil, nil, fault.New(fault.Integrity, "read pack %s: a delta on what is no entry, at %d", p.path, h.base)
+				return nil, nil, fault.New(fault.Integrity, "read pack %s: a delta whose base is not an entry, at %d", p.path, h.base)
 			}
 			e.t, e.size, bases[n] = 0, -1, at
 		}

@@ -160,7 +160,7 @@ func (c *contentCheck) entry(ctx context.Context, e Entry, depth int) (contentSu
 		return contentSum{}, err
 	}
 	if t != TypeBlob {
-		return contentSum{}, fault.New(fault.Malformed, "tree entry %q: a file by its mode, a %s by its object", e.Name, t)
+		return contentSum{}, fault.New(fault.Malformed, "tree entry %q: its mode names a file, its object is a %s", e.Name, t)
 	}
 	if size > c.lim.Blob {
 		return contentSum{}, fault.New(fault.Limit, "file %q: %d bytes, at most %d are accepted", e.Name, size, c.lim.Blob)

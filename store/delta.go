@@ -59,12 +59,12 @@ func applyDelta(base, delta []byte, limit int64) ([]byte, error) {
 			piece, ops = ops[:op], ops[op:]
 		}
 		if int64(len(out)+len(piece)) > size {
-			return nil, fault.New(fault.Integrity, "delta: makes more than the %d bytes declared", size)
+			return nil, fault.New(fault.Integrity, "delta: expands to more than the declared %d bytes", size)
 		}
 		out = append(out, piece...)
 	}
 	if int64(len(out)) != size {
-		return nil, fault.New(fault.Integrity, "delta: makes %d bytes, declared %d", len(out), size)
+		return nil, fault.New(fault.Integrity, "delta: expands to %d bytes, declared %d", len(out), size)
 	}
 	return out, nil
 }

@@ -267,7 +267,7 @@ func (d *diskObjects) load(id OID, limit int64) (t Type, data []byte, err error)
 // compare checks that data, as an object of type t, has the id.
 func compare(f Format, id OID, t Type, data []byte) error {
 	if got := f.Hash(t, data); got != id {
-		return fault.New(fault.Integrity, "the bytes stored for it are those of %s", got)
+		return fault.New(fault.Integrity, "its stored bytes have the id %s", got)
 	}
 	return nil
 }
@@ -278,7 +278,7 @@ func wrapRead(id OID, err error) error {
 	}
 	e := fault.Wrap(err, "read object %s", id)
 	if e.Code == fault.Integrity {
-		e.Advise("git fsck --full; fetch the object again from where it came")
+		e.Advise("git fsck --full; fetch the object again from its source")
 	}
 	return e
 }

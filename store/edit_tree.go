@@ -190,7 +190,7 @@ func (w *editor) entry(old Entry, e *edit, path string) (Entry, error) {
 		return now, cannot(path, "a directory is in the place of a file")
 	}
 	if e.subWrites() {
-		return now, cannot(path, "both a file and a directory are to be there")
+		return now, cannot(path, "the change makes it both a file and a directory")
 	}
 	return w.put(old.Name, e)
 }

@@ -85,14 +85,14 @@ func (f *files) fail(op, name string, err error) error {
 			at = up
 		}
 	}
-	return fault.New(fault.Malformed, "%s %s: it is a link, and no link inside a repository is followed", op, f.path(at)).
-		Advise("put what it leads to in its place, or clone the repository with git and use the clone")
+	return fault.New(fault.Malformed, "%s %s: it is a link, and rye follows no link inside a repository", op, f.path(at)).
+		Advise("replace it by its target, or clone the repository with git and use the clone")
 }
 
 // irregular returns the error for an entry of another kind, where a file or a directory
 // belongs.
 func (f *files) irregular(name string) error {
-	return fault.New(fault.Malformed, "open %s: neither a regular file nor a directory as it should be", f.path(name)).
+	return fault.New(fault.Malformed, "open %s: neither a regular file nor a directory", f.path(name)).
 		Advise("clone the repository with git and use the clone")
 }
 

@@ -117,7 +117,7 @@ func readIdx(r io.ReaderAt, size int64, f Format) (*idxFile, error) {
 	for i := range x.fan {
 		x.fan[i] = binary.BigEndian.Uint32(head[8+4*i:])
 		if x.fan[i] < last {
-			return nil, fault.New(fault.Integrity, "pack index: fan-out goes down at %d", i)
+			return nil, fault.New(fault.Integrity, "pack index: its fan-out decreases at %d", i)
 		}
 		last = x.fan[i]
 	}

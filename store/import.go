@@ -160,7 +160,7 @@ func (im *importer) readEntry(in *packStream, z *streamInflater) (c checked, err
 		return c, err
 	}
 	if e.t == packOfsDelta && im.at(e.base) < 0 {
-		return c, fault.New(fault.Malformed, "entry at %d: its base at %d is no entry", e.off, e.base)
+		return c, fault.New(fault.Malformed, "entry at %d: its base at %d is not an entry", e.off, e.base)
 	}
 	if err = im.count(e.size, mostOf(e.t)); err == nil {
 		c, err = im.readData(&e, z)

@@ -167,7 +167,7 @@ func (rs *resolver) one(from *base, i int) ([]byte, error) {
 	im := rs.im
 	e := &im.entries[i]
 	if from.depth > im.lim.Depth {
-		return nil, fault.New(fault.Limit, "more than %d deltas below each other", im.lim.Depth)
+		return nil, fault.New(fault.Limit, "a chain of more than %d deltas", im.lim.Depth)
 	}
 	delta, err := rs.pack.inflate(e.entryHead, im.lim.Object)
 	if err != nil {
@@ -181,7 +181,7 @@ func (rs *resolver) one(from *base, i int) ([]byte, error) {
 		return nil, err
 	}
 	if from.cost+size > maxRebuild*max(size, smallObject) {
-		return nil, fault.New(fault.Limit, "%d deltas below each other are too many for an object of %d bytes", from.depth, size)
+		return nil, fault.New(fault.Limit, "a chain of %d deltas is too long for an object of %d bytes", from.depth, size)
 	}
 	data, err := applyDelta(from.data, delta, im.lim.Object)
 	if err != nil {

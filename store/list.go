@@ -18,7 +18,7 @@ func (r *Repo) IDs(ctx context.Context) ([]OID, error) {
 			return nil, err
 		}
 	}
-	return nil, notFound("a pack of %s: others repack all the time", r.dir)
+	return nil, notFound("a pack of %s: other processes keep repacking", r.dir)
 }
 
 // listIDs lists loose objects first and packed ones after them, because packing removes the

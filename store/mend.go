@@ -18,7 +18,7 @@ const lostName = "rye.lost"
 // object. If the ref moved after BrokenRefs, the error is fault.Conflict.
 func (r *Repo) MendRef(ctx context.Context, b BrokenRef) error {
 	if !b.Mendable() {
-		return fault.New(fault.Integrity, "mend ref %s: no position in its log is whole", b.Name)
+		return fault.New(fault.Integrity, "mend ref %s: its log has no intact position", b.Name)
 	}
 	err := r.retryLocked(ctx, func() error { return r.mendLocked(b) })
 	if err != nil {

@@ -197,7 +197,7 @@ func readEntryHead(r byteReader, off int64, f Format) (h entryHead, err error) {
 	case packOfsDelta:
 		back, m, err := readBack(r)
 		if err != nil || back <= 0 || back > off-packHead {
-			return h, fault.New(fault.Integrity, "pack entry at %d: delta on something before the pack", off)
+			return h, fault.New(fault.Integrity, "pack entry at %d: its base lies before the pack", off)
 		}
 		h.base = off - back
 		n += m
@@ -352,7 +352,7 @@ func (p *pack) stat(i int64) (Type, int64, error) {
 	}
 	for depth := 0; h.t > TypeTag; depth++ {
 		if depth == maxChain {
-			return 0, 0, fault.New(fault.Limit, "more than %d deltas below each other", maxChain)
+			return 0, 0, fault.New(fault.Limit, "a chain of more than %d deltas", maxChain)
 		}
 		if h, err = p.head(h.base); err != nil {
 			return 0, 0, err
@@ -437,7 +437,7 @@ func (p *pack) loadDelta(h entryHead, last []byte, limit int64) (Type, []byte, e
 			break
 		}
 		if len(chain) == maxChain {
-			return 0, nil, fault.New(fault.Limit, "more than %d deltas below each other", maxChain)
+			return 0, nil, fault.New(fault.Limit, "a chain of more than %d deltas", maxChain)
 		}
 		chain = append(chain, b)
 		at = b.base
@@ -455,7 +455,7 @@ func (p *pack) loadDelta(h entryHead, last []byte, limit int64) (Type, []byte, e
 			return 0, nil, err
 		}
 		if made += int64(len(delta) + len(data)); p.most > 0 && made > p.most {
-			return 0, nil, fault.New(fault.Limit, "its deltas make more than %d bytes", p.most)
+			return 0, nil, fault.New(fault.Limit, "its deltas expand to more than %d bytes", p.most)
 		}
 		if i > 0 {
 			p.bases.put(chain[i-1].base, t, data)

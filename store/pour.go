@@ -58,7 +58,7 @@ func (o *onceWriter) begin() (io.Writer, error) {
 		return o.w, nil
 	}
 	if o.begun {
-		return nil, fault.New(fault.Integrity, "one copy of it is broken")
+		return nil, fault.New(fault.Integrity, "one copy of it is damaged")
 	}
 	o.begun = true
 	return o.w, nil
@@ -143,7 +143,7 @@ func (in *inflater) pour(id OID, f Format, t Type, size int64, to *onceWriter) e
 		return err
 	}
 	if got := oidOf(sum.Sum(nil)); got != id {
-		return fault.New(fault.Integrity, "the bytes stored for it are those of %s", got)
+		return fault.New(fault.Integrity, "its stored bytes have the id %s", got)
 	}
 	return nil
 }

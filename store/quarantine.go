@@ -181,7 +181,7 @@ func (r *Reader) links(id OID) ([]OID, error) {
 func (q *Quarantine) Accept(ctx context.Context, ids ...OID) error {
 	for _, id := range ids {
 		if !q.Has(id) {
-			return fault.New(fault.Malformed, "accept pack: object %s did not come, and is not here", id)
+			return fault.New(fault.Malformed, "accept pack: object %s is neither in it nor here", id)
 		}
 	}
 	q.mu.Lock()

@@ -102,7 +102,7 @@ func (w *reach) want(id OID, rest *[]OID, depth int) error {
 		w.push(m)
 	case TypeTag:
 		if depth == maxTagChain {
-			return fault.New(fault.Limit, "tag %s: more than %d tags of tags", id, maxTagChain)
+			return fault.New(fault.Limit, "tag %s: a chain of more than %d tags", id, maxTagChain)
 		}
 		raw, err := w.r.typed(id, TypeTag, MaxCommitSize)
 		if err != nil {

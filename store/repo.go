@@ -81,7 +81,7 @@ func initAt(dir, head string, f Format, wait waiting) error {
 	if err != nil {
 		in.removeAll(temp)
 		if errors.Is(err, ErrExist) {
-			return fault.New(fault.Conflict, "make repository %s: something is there already: %w", dir, ErrExist)
+			return fault.New(fault.Conflict, "make repository %s: the path exists already: %w", dir, ErrExist)
 		}
 		return fault.New(fault.Failed, "make repository %s: %w", dir, err)
 	}
@@ -157,7 +157,7 @@ func open(dir string, allowed func(uid int) bool) (*Repo, error) {
 	if uid, ok := f.owner(); ok && !allowed(uid) {
 		f.close()
 		return nil, fault.New(fault.Denied, "%w", &OwnerError{dir, uid}).
-			Advise("where user %d is you as well: sudo chown -R %d %s", uid, os.Geteuid(), dir)
+			Advise("if user %d is you as well: sudo chown -R %d %s", uid, os.Geteuid(), dir)
 	}
 	r, err := f.openIn()
 	if err != nil {

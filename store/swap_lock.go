@@ -158,5 +158,5 @@ func (tx *refTx) blocked(lock string) error {
 }
 
 func nested(name, other string) error {
-	return fault.New(fault.Conflict, "ref %s cannot be made: ref %s exists, and one would be a directory of the other", name, other)
+	return fault.New(fault.Conflict, "cannot make ref %s: ref %s exists, and one would be a directory of the other", name, other)
 }

@@ -254,7 +254,7 @@ func checkLocalName(name string) error {
 	lower := strings.ToLower(name)
 	switch {
 	case name == "", name == ".", name == "..":
-		return fault.New(fault.Malformed, "name %q cannot stand in a tree", name)
+		return fault.New(fault.Malformed, "a tree cannot have the name %q", name)
 	case len(name) > 255:
 		return fault.New(fault.Malformed, "name %q: longer than 255 bytes", words.Brief(name))
 	case !utf8.ValidString(name):

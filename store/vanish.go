@@ -32,7 +32,7 @@ func checkValue(d *diskObjects, u Update) error {
 	switch {
 	case isMissing(err):
 		return fault.New(fault.Integrity, "%w", &vanishedError{u.Name, u.New}).
-			Advise("run it again; git gc --prune=now must not run beside rye")
+			Advise("run it again; git gc --prune=now must not run together with rye")
 	case err != nil:
 		return fault.Wrap(err, "ref %s", u.Name)
 	case t != TypeCommit && strings.HasPrefix(u.Name, "refs/heads/"):

@@ -219,7 +219,7 @@ func TestAgreementIsAboutOneDirectory(t *testing.T) {
 		if got := a.Covers(now); got != c.covers {
 			t.Errorf("%s: covered %v, want %v", name, got, c.covers)
 		}
-		if said := strings.Join(a.Changed(now), "; "); strings.Contains(said, "another one") == c.covers {
+		if said := strings.Join(a.Changed(now), "; "); strings.Contains(said, "was replaced") == c.covers {
 			t.Errorf("%s: said %q", name, said)
 		}
 	}

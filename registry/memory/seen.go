@@ -92,7 +92,7 @@ func parseMemory(raw []byte, id objects.Digest) (Points, error) {
 		m[strings.TrimPrefix(ns, rootLine)] = p
 	}
 	if _, ok := m[""]; !ok || !bytes.Equal(m.text(url, id), raw) {
-		return nil, fault.New(fault.Malformed, "it is not as rye writes it for registry %s", id)
+		return nil, fault.New(fault.Malformed, "it is not in canonical form for registry %s", id)
 	}
 	return m, nil
 }

@@ -57,7 +57,7 @@ func parseSkips(text string) (k oplog.Skips, err error) {
 		}
 	}
 	if skipsText(k) != text {
-		return oplog.Skips{}, fault.New(fault.Malformed, "it is not as rye writes it")
+		return oplog.Skips{}, fault.New(fault.Malformed, "it is not in canonical form")
 	}
 	return k, nil
 }

@@ -96,7 +96,7 @@ var _ storage.Storer = (*Storage)(nil)
 // with ctx.
 func NewStorage(ctx context.Context, r *store.Repo, l Limits) (*Storage, error) {
 	if r.Format() != store.SHA1 {
-		return nil, fault.New(fault.Malformed, "open %s with go-git: it is a repository of %s, and go-git reads those of sha1", r.Dir(), r.Format())
+		return nil, fault.New(fault.Malformed, "open %s with go-git: its object format is %s, and go-git reads only sha1", r.Dir(), r.Format())
 	}
 	l.Object = cmp.Or(l.Object, DefaultLimits.Object)
 	l.Lines = cmp.Or(l.Lines, DefaultLimits.Lines)

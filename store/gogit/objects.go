@@ -161,7 +161,7 @@ func contentOf(o plumbing.EncodedObject) ([]byte, error) {
 	defer r.Close()
 	data, err := io.ReadAll(io.LimitReader(r, o.Size()+1))
 	if err == nil && int64(len(data)) != o.Size() {
-		err = fault.New(fault.Malformed, "it says %d bytes, and has %d", o.Size(), len(data))
+		err = fault.New(fault.Malformed, "it declares %d bytes, and has %d", o.Size(), len(data))
 	}
 	return data, err
 }
@@ -187,5 +187,5 @@ func (s *Storage) IterEncodedObjects(t plumbing.ObjectType) (storer.EncodedObjec
 
 // AddAlternate is refused: a rye repository has all of its objects itself.
 func (s *Storage) AddAlternate(remote string) error {
-	return fault.New(fault.Usage, "objects of %q: a repository of rye has its objects itself", remote)
+	return fault.New(fault.Usage, "objects of %q: a repository of rye borrows no objects", remote)
 }

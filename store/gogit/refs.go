@@ -33,7 +33,7 @@ func (s *Storage) CheckAndSetReference(to, old *plumbing.Reference) error {
 		return s.swap(to.Name(), was, oidOf(to.Hash()))
 	}
 	if old.Name() != to.Name() || old.Type() != plumbing.HashReference {
-		return fault.New(fault.Usage, "move ref %s with go-git: only from where it was itself", to.Name())
+		return fault.New(fault.Usage, "move ref %s with go-git: its old position is from another ref", to.Name())
 	}
 	return s.swap(to.Name(), oidOf(old.Hash()), oidOf(to.Hash()))
 }

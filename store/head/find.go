@@ -112,7 +112,7 @@ func (r *repo) findDir() error {
 	}
 	to, ok := strings.CutPrefix(text, "gitdir: ")
 	if !ok || to == "" {
-		return unknown("%s does not say where it is", at)
+		return unknown("%s does not name a git directory", at)
 	}
 	r.dir, err = r.follow(r.top, to)
 	return err
@@ -127,10 +127,10 @@ func (r *repo) follow(from, to string) (string, error) {
 	}
 	real, err := filepath.EvalSymlinks(to)
 	if err != nil {
-		return "", unknown("%q leads nowhere: %v", words.Brief(to), err)
+		return "", unknown("%q is a dead link: %v", words.Brief(to), err)
 	}
 	if st, err := os.Stat(real); err != nil || !st.IsDir() {
-		return "", unknown("%q is no directory", words.Brief(to))
+		return "", unknown("%q is not a directory", words.Brief(to))
 	}
 	if inside(real, r.top) {
 		return "", unknown("%q lies in the tree that it describes", words.Brief(to))
@@ -157,7 +157,7 @@ func (r *repo) findCommon() error {
 	}
 	back, err := readLine(filepath.Join(r.dir, "gitdir"))
 	if err != nil {
-		return unknown("it does not say which worktree it belongs to: %v", err)
+		return unknown("it does not name its worktree: %v", err)
 	}
 	if !filepath.IsAbs(back) {
 		back = filepath.Join(r.dir, filepath.FromSlash(back))
@@ -165,7 +165,7 @@ func (r *repo) findCommon() error {
 	at, err1 := os.Lstat(back)
 	is, err2 := os.Lstat(filepath.Join(r.top, ".git"))
 	if err1 != nil || err2 != nil || !os.SameFile(at, is) {
-		return unknown("it belongs to the worktree %q, which is another", words.Brief(back))
+		return unknown("it belongs to another worktree, %q", words.Brief(back))
 	}
 	r.common, err = r.follow(r.dir, text)
 	return err
@@ -191,7 +191,7 @@ func (r *repo) readConfig() error {
 		tree = filepath.Join(r.dir, filepath.FromSlash(tree))
 	}
 	if a, b := statOf(tree), statOf(r.top); a == nil || b == nil || !os.SameFile(a, b) {
-		return unknown("its core.worktree is %q, which is another tree", words.Brief(c.Worktree))
+		return unknown("its core.worktree is another tree, %q", words.Brief(c.Worktree))
 	}
 	return nil
 }

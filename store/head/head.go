@@ -91,7 +91,7 @@ func (t *Tree) treeOf(commit store.OID) (store.OID, error) {
 	text, ok := strings.CutPrefix(line, "tree ")
 	id, err := store.ParseOID(text)
 	if typ != store.TypeCommit || !ok || err != nil || len(id.Bytes()) != len(commit.Bytes()) {
-		return store.OID{}, unknown("%s, which HEAD names, is no commit", commit)
+		return store.OID{}, unknown("%s, which HEAD names, is not a commit", commit)
 	}
 	return id, nil
 }

@@ -277,17 +277,17 @@ func TestUnknown(t *testing.T) {
 			}
 			put(t, to, ".git", string(raw))
 			return to
-		}, "which is another"},
+		}, "another worktree"},
 		"worktree that is named nowhere": {func(t *testing.T, dir string) string {
 			git(t, dir, "worktree", "add", "-q", "../wt")
 			put(t, dir, ".git/worktrees/wt/gitdir", filepath.Join(dir, "../gone/.git")+"\n")
 			return filepath.Join(dir, "../wt")
-		}, "which is another"},
+		}, "another worktree"},
 		"commondir without a way back": {func(t *testing.T, dir string) string {
 			other := repository(t)
 			put(t, dir, ".git/commondir", filepath.Join(other, ".git")+"\n")
 			return ""
-		}, "which worktree it belongs to"},
+		}, "does not name its worktree"},
 		"another core.worktree": {func(t *testing.T, dir string) string {
 			git(t, dir, "config", "core.worktree", tempDir(t))
 			return ""
@@ -305,11 +305,11 @@ func TestUnknown(t *testing.T) {
 		"id of another format": {func(t *testing.T, dir string) string {
 			put(t, dir, ".git/HEAD", strings.Repeat("ab", 32)+"\n")
 			return ""
-		}, "another kind"},
+		}, "another object format"},
 		"HEAD names a blob": {func(t *testing.T, dir string) string {
 			put(t, dir, ".git/HEAD", git(t, dir, "rev-parse", "HEAD:"+item)+"\n")
 			return ""
-		}, "no commit"},
+		}, "not a commit"},
 		"flipped byte": {func(t *testing.T, dir string) string {
 			git(t, dir, "gc", "-q")
 			packs, _ := filepath.Glob(filepath.Join(dir, ".git/objects/pack/*.pack"))

@@ -39,7 +39,7 @@ func (r *repo) readHead() error {
 // take stores the commit of a ref. It must have the length of the repository's ids.
 func (r *repo) take(name string, id store.OID) error {
 	if len(id.Bytes()) != len(r.format.Hash(store.TypeBlob, nil).Bytes()) {
-		return unknown("%s names %s, which is an id of another kind of repository", words.Brief(name), id)
+		return unknown("%s names %s, an id of another object format", words.Brief(name), id)
 	}
 	r.head = id
 	return nil

@@ -62,7 +62,7 @@ func (k *Denied) signers() ([]objects.Fingerprint, error) {
 	}
 	entries, err := os.ReadDir(k.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New(fault.Failed, "read what was taken back in this project: %w", err)
+		return nil, fault.New(fault.Failed, "read the denials of this project: %w", err)
 	}
 	var list []objects.Fingerprint
 	for _, e := range entries {

@@ -81,7 +81,7 @@ func readKnown(dir string) (k Known, ok bool, err error) {
 func (p Place) Note(now time.Time) error {
 	s, err := StampOf(p.Path)
 	if err != nil {
-		return fault.New(fault.Failed, "note the place of %s: %w", p.Path, err)
+		return fault.New(fault.Failed, "record the place of %s: %w", p.Path, err)
 	}
 	was, ok, err := p.Known()
 	if err != nil && fault.CodeOf(err) != fault.Malformed {
@@ -94,7 +94,7 @@ func (p Place) Note(now time.Time) error {
 		return err
 	}
 	if err := p.list(); err != nil {
-		return fault.New(fault.Failed, "note that %s has this project: %w", p.Path, err)
+		return fault.New(fault.Failed, "record that %s has this project: %w", p.Path, err)
 	}
 	now = now.UTC().Truncate(time.Second)
 	is := Known{Place: p, Stamp: s, Made: was.Made, Used: now}
@@ -205,10 +205,10 @@ func (p Place) Move(old Known, now time.Time) error {
 		return fault.New(fault.NotFound, "move the record of %s: there is no data directory", old.Path)
 	}
 	if _, err := os.Lstat(p.Dir); err == nil {
-		return fault.New(fault.Conflict, "move the record of %s: %s has one already", old.Path, p.Path).Advise("rye where --all")
+		return fault.New(fault.Conflict, "move the record of %s: %s has a record already", old.Path, p.Path).Advise("rye where --all")
 	}
 	if !old.left(p) {
-		return fault.New(fault.Conflict, "move the record of %s: that directory is still there, and uses it", old.Path).Advise("rye where --all")
+		return fault.New(fault.Conflict, "move the record of %s: that directory still exists and uses it", old.Path).Advise("rye where --all")
 	}
 	if err := place.Replace(old.Dir, p.Dir); err != nil {
 		return err

@@ -101,8 +101,8 @@ func Outside(look *place.Look, dir string) error {
 	for _, at := range ways {
 		for {
 			if _, err := look.Lstat(filepath.Join(at, ".ai", "rye.yaml")); err == nil {
-				return fault.New(fault.Auth, "%s lies in the project %s, whose files anybody may have made", dir, at).
-					Advise("set HOME, or XDG_CONFIG_HOME and XDG_DATA_HOME, to directories outside of it")
+				return fault.New(fault.Auth, "%s lies in the project %s, whose files may come from anyone", dir, at).
+					Advise("set HOME, or XDG_CONFIG_HOME and XDG_DATA_HOME, to directories outside it")
 			}
 			up := filepath.Dir(at)
 			if up == at {

@@ -57,11 +57,11 @@ func (s *Stack) Settle(ctx context.Context, f Finding) (_ Finding, ok bool, err 
 // returns the reason.
 func lacks(s *Stack, f Finding) (bool, string) {
 	if f.Space != objects.Project || s.Lacks == nil {
-		return false, "nothing says that it is meant to be gone"
+		return false, "nothing shows that you removed it"
 	}
 	gone, err := s.Lacks(f.Path)
 	if err != nil {
-		return false, "nothing says that it is meant to be gone: " + err.Error()
+		return false, "nothing shows that you removed it: " + err.Error()
 	}
 	return gone, "your git has it at HEAD"
 }
@@ -78,7 +78,7 @@ func weakerOf(ctx context.Context, s *Stack, f Finding) (string, error) {
 	}
 	for sp := f.Space - 1; sp >= objects.System; sp-- {
 		if g, ok, err := s.In(ctx, sp, f.Ref); err != nil || ok && g.State != objects.Absent {
-			return "that of the " + sp.String() + " space", err
+			return "the one in the " + sp.String() + " space", err
 		}
 	}
 	return "", nil

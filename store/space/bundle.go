@@ -98,7 +98,7 @@ func (s *Stack) openCover(ctx context.Context, l *Layer, dir string, asOf *momen
 	switch {
 	case gone:
 		c.State = objects.Absent
-		err = fault.New(fault.NotFound, "%s: recorded in the %s space, but gone: nothing vouches for the files beside it", p, l.Space).
+		err = fault.New(fault.NotFound, "%s: recorded in the %s space, but gone, so the files beside it are unsigned", p, l.Space).
 			Mend("rye restore .ai/%s", dir)
 	case err == nil:
 		c.Sum, c.Blob = objects.DigestOf(raw), l.BlobID(raw)
@@ -199,7 +199,7 @@ func (s *Stack) judgeCovered(f *Finding, l *Layer, c *Cover, raw []byte, parsed 
 	}
 	if parsed != nil {
 		f.Item, f.Asset, f.State = nil, true, objects.Malformed
-		f.Err = fault.New(fault.Malformed, "%s: a file of bundle %s, and no item: %w", f.Ref, c.ID(), parsed)
+		f.Err = fault.New(fault.Malformed, "%s: a file of bundle %s, not an item: %w", f.Ref, c.ID(), parsed)
 		return
 	}
 	v, err := c.Cover(c.rel(f.Path), raw)
@@ -227,7 +227,7 @@ func (s *Stack) judgeCovered(f *Finding, l *Layer, c *Cover, raw []byte, parsed 
 // bundle. It compares the file with the one beside the newest manifest.
 func (f *Finding) behindWith(of *Past) {
 	p := *of
-	p.Wider = []string{"is a file that the newest recorded version of its bundle does not have"}
+	p.Wider = []string{"is not in the newest recorded version of its bundle"}
 	if e, err := p.repo.Lookup(p.tree, f.Path); err == nil {
 		if raw, err := p.repo.Blob(e.ID, MaxItem); err == nil {
 			if was, err := objects.Parse(f.Path, raw); err == nil {

@@ -124,7 +124,7 @@ func finish(l *Layer) (what string, err error) {
 	if committed {
 		what = w.what
 		if err := w.put(false); err != nil {
-			return "", fault.Wrap(err, "finish %q, which was interrupted", what)
+			return "", fault.Wrap(err, "finish the interrupted %q", what)
 		}
 	}
 	return what, w.end()
@@ -472,7 +472,7 @@ func (w *work) takeBack(ctx context.Context, cause error, o store.CommitOptions)
 		err = w.end()
 	}
 	if err != nil {
-		return fault.New(fault.CodeOf(cause), "%w; and it cannot be taken back: %v", cause, err).Advise("make room, or the directories writable, then rye status")
+		return fault.New(fault.CodeOf(cause), "%w; and rye cannot undo it: %v", cause, err).Advise("make room, or the directories writable, then rye status")
 	}
 	return cause
 }
@@ -549,11 +549,11 @@ func parseHead(l *Layer, text string) (w *work, rest string, err error) {
 	}
 	what, is := strings.CutPrefix(what, "what ")
 	if w.what, err = strconv.Unquote(what); err != nil || !is {
-		return nil, "", badIntent(l, "line 2 is no name")
+		return nil, "", badIntent(l, "line 2 is not a name")
 	}
 	tip, is = strings.CutPrefix(tip, "tip ")
 	if !is || !isContent(l, content(tip)) || content(tip) == notPlain {
-		return nil, "", badIntent(l, "line 3 is no commit")
+		return nil, "", badIntent(l, "line 3 is not a commit")
 	}
 	w.tip = content(tip).id()
 	return w, rest, nil
@@ -581,7 +581,7 @@ func parseIntent(l *Layer, text string) (*work, error) {
 		}
 	}
 	if slices.Reverse(w.files); string(w.encode()) != text {
-		return nil, badIntent(l, "it is not as rye writes it")
+		return nil, badIntent(l, "it is not in canonical form")
 	}
 	return w, nil
 }

@@ -57,7 +57,7 @@ func (o *Other) read(ctx context.Context) error {
 			}
 		}
 		if o.err != nil {
-			o.err = fault.New(fault.CodeOf(o.err), "read what was removed in %s: %v", words.Quote(o.Path), o.err).
+			o.err = fault.New(fault.CodeOf(o.err), "read the removals in %s: %v", words.Quote(o.Path), o.err).
 				Mend("rye -C %s fsck --repair", o.Path)
 		}
 	})

@@ -121,7 +121,7 @@ func rulesOf(f Finding) (*extract.Rules, error) {
 	}
 	e := fault.Wrap(err, "the extractor %s of the %s space cannot be used", f.Ref, f.Space)
 	if fault.HintOf(err).IsZero() {
-		e = e.Advise("mend it, or remove it: rye rm %s", f.Ref)
+		e = e.Advise("fix it, or remove it: rye rm %s", f.Ref)
 	}
 	return nil, e
 }

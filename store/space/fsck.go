@@ -93,7 +93,7 @@ func (f *fsck) head() {
 	case err != nil:
 		f.damage(fault.New(fault.Integrity, "%w", err).With(f.l.mendHead()))
 	case name == "":
-		f.damage(fault.New(fault.Integrity, "HEAD is detached: it should name %s", f.l.Ref()).With(f.l.mendHead()))
+		f.damage(fault.New(fault.Integrity, "HEAD is detached, and must name %s", f.l.Ref()).With(f.l.mendHead()))
 	case name != f.l.Ref():
 		f.damage(fault.New(fault.Integrity, "HEAD names %s, not %s", name, f.l.Ref()).With(f.l.mendHead()))
 	}
@@ -193,7 +193,7 @@ func (f *fsck) mendPack() fault.Hint {
 	if len(f.Damage) > 0 {
 		return f.mend()
 	}
-	return fault.Advice("all that refs lead to is whole without it: move its .pack and .idx out of %s, then rye fsck", filepath.Join(f.Dir, "objects", "pack"))
+	return fault.Advice("all refs are intact without it: move its .pack and .idx out of %s, then rye fsck", filepath.Join(f.Dir, "objects", "pack"))
 }
 
 // follow queues the links of an object.
@@ -261,7 +261,7 @@ func (f *fsck) line(ctx context.Context) error {
 	err = f.l.repo.Log(ctx, tip.ID, func(c *store.Commit) error {
 		f.Commits++
 		if len(c.Parents) > 1 {
-			f.damage(fault.New(fault.Integrity, "commit %s: %d parents, where the record is one line", c.ID, len(c.Parents)).
+			f.damage(fault.New(fault.Integrity, "commit %s: %d parents, where the record has one line of history", c.ID, len(c.Parents)).
 				With(f.l.anew()))
 		}
 		if c.Signature == "" {
@@ -310,7 +310,7 @@ func (l *Layer) mend(ctx context.Context) fault.Hint {
 	case err == nil && slices.ContainsFunc(all, store.BrokenRef.Mendable):
 		return repair()
 	case err == nil && !slices.ContainsFunc(all, own):
-		return fault.Advice("rye pull, then rye lock, which bring back what is below refs/rye")
+		return fault.Advice("rye pull, then rye lock, to bring back the refs below refs/rye")
 	}
 	return l.anew()
 }
@@ -318,7 +318,7 @@ func (l *Layer) mend(ctx context.Context) fault.Hint {
 // anew returns the hint for an unreadable record: keep the damaged store, then review and
 // record the working tree again.
 func (l *Layer) anew() fault.Hint {
-	return fault.Advice("bring %s back from a copy, or begin a new record: mv %[1]s %[1]s.damaged, then rye trust", l.Store)
+	return fault.Advice("restore %s from a copy, or begin a new record: mv %[1]s %[1]s.damaged, then rye trust", l.Store)
 }
 
 func (l *Layer) mendHead() fault.Hint {

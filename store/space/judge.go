@@ -80,7 +80,7 @@ func (s *Stack) judgeBytes(ctx context.Context, l *Layer, p string, ref objects.
 	}
 	if dir, ok := objects.InBundles(p); ok && cover == nil {
 		f.State = objects.Unsigned
-		f.Err = fault.New(fault.Untrusted, "%s: no manifest in .ai/%s vouches for it", ref, dir).Mend("rye sign .ai/%s", dir)
+		f.Err = fault.New(fault.Untrusted, "%s: .ai/%s is not signed yet", ref, dir).Mend("rye sign .ai/%s", dir)
 		return f, nil
 	}
 	if f.Verified, f.Err = trust.Verify(f.Item, s.Scope(l), s.Trust); f.Err != nil {
@@ -160,11 +160,11 @@ func (s *Stack) OwnedByLock(l *Layer, ref objects.Ref) error {
 		return nil
 	}
 	if pin, ok := s.Locked(ref); ok {
-		return fault.New(fault.Rollback, "%s: a file of this name stands before the item that the lock pins from registry %s", ref, pin.Registry).
-			Advise("rye rm %[1]s to use the pinned one; once more takes that out of the lock, and rye restore %[1]s brings the file back", ref)
+		return fault.New(fault.Rollback, "%s: a file of this name hides the item that the lock pins from registry %s", ref, pin.Registry).
+			Advise("rye rm %[1]s to use the pinned one; a second one removes that from the lock, and rye restore %[1]s brings the file back", ref)
 	}
 	if p, err := PackageOf(s, ref); p != nil && err == nil {
-		return fault.New(fault.Conflict, "%s: a file of this name stands before the one that comes with package %s", ref, p.Ref.Published()).
+		return fault.New(fault.Conflict, "%s: a file of this name hides the item of package %s", ref, p.Ref.Published()).
 			Advise("rye rm %s to use the package's, or rye rm %s", ref, p.Ref)
 	}
 	return nil

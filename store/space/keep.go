@@ -82,8 +82,8 @@ func (s *Stack) Kept(manifest objects.Digest) (*System, error) {
 			return s.kept(rel, manifest)
 		}
 	}
-	return nil, fault.New(fault.Untrusted, "standard library %s: no release that this rye knows", manifest).
-		Advise("upgrade rye, or rye lock to pin the one it carries")
+	return nil, fault.New(fault.Untrusted, "standard library %s: this rye does not know this release", manifest).
+		Advise("upgrade rye, or rye lock to pin the one in this rye")
 }
 
 func (s *Stack) kept(rel stdlib.Release, manifest objects.Digest) (*System, error) {

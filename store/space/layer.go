@@ -175,7 +175,7 @@ func (l *Layer) lost() error {
 	if last.Old.IsZero() || last.New.IsZero() {
 		return nil // being created, or never created
 	}
-	return fault.New(fault.Integrity, "the record of the %s space is damaged: %s is gone, and its log says that it was at %s", l.Space, l.Ref(), last.New).
+	return fault.New(fault.Integrity, "the record of the %s space is damaged: %s is gone, and its log has it at %s", l.Space, l.Ref(), last.New).
 		With(l.mendRef())
 }
 
@@ -195,7 +195,7 @@ func repair() fault.Hint { return fault.Command("rye fsck --repair") }
 // item with an unreadable record is not an unrecorded item.
 func (l *Layer) damaged(err error) error {
 	if fault.Is(err, fault.Limit) {
-		return fault.New(fault.Limit, "the record of the %s space holds more than can be looked at: %v", l.Space, err).With(l.anew())
+		return fault.New(fault.Limit, "the record of the %s space holds more than rye can read: %v", l.Space, err).With(l.anew())
 	}
 	if c := fault.CodeOf(err); !errors.Is(err, fs.ErrNotExist) && c != fault.Integrity && c != fault.Malformed {
 		return err
@@ -436,7 +436,7 @@ func nothingThere(err error) bool {
 
 // irregular returns the error for a link, a folder, a pipe or a device in place of a file.
 func irregular(p string) error {
-	return fault.New(fault.Malformed, "%s: not a regular file", p).Advise("put a plain file in the place of .ai/%s", p)
+	return fault.New(fault.Malformed, "%s: not a regular file", p).Advise("replace .ai/%s by a plain file", p)
 }
 
 // unreadable returns the reason why the file at p cannot be read. A missing file stays
@@ -454,8 +454,8 @@ func unreadable(p string, err error) error {
 		err = pe.Err
 	}
 	if err.Error() == "path escapes from parent" { // the text of os.Root
-		return fault.New(fault.Malformed, "%s: cannot be read: a link on the way leads out of .ai", p).
-			Advise("put what it leads to in the place of the link")
+		return fault.New(fault.Malformed, "%s: cannot be read: a link in its path leads out of .ai", p).
+			Advise("replace the link by its target")
 	}
 	return fault.New(fault.Failed, "%s: cannot be read: %w", p, err).Mend("chmod -R u+rX .ai/%s", p)
 }

@@ -19,7 +19,7 @@ func Named(ctx context.Context, s *Stack, locked []objects.Ref, name string) (ob
 	m := &meant{name: name, suffix: "/" + name, refs: map[objects.Ref]bool{}, left: maxNearest}
 	for _, l := range s.Layers() {
 		if _, err := l.Files(ctx, m.see); errors.Is(err, errEnough) {
-			return objects.Ref{}, fault.New(fault.Limit, "%q: among so many items a short name may mean several", words.Brief(name)).Advise("rye search %s", name)
+			return objects.Ref{}, fault.New(fault.Limit, "%q: the project has too many items for short names", words.Brief(name)).Advise("rye search %s", name)
 		} else if err != nil {
 			return objects.Ref{}, err
 		}

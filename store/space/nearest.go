@@ -55,4 +55,4 @@ func nearest(ctx context.Context, s *Stack, ref objects.Ref) (best objects.Ref, 
 	return best, found
 }
 
-var errEnough = errors.New("enough items were looked at")
+var errEnough = errors.New("enough items were read")

@@ -110,7 +110,7 @@ func (p *Package) open(s *Stack, raw []byte, tree store.OID) (err error) {
 		return err
 	}
 	if p.item.Ref != p.Ref {
-		return fault.New(fault.Integrity, "%s: what is pinned for it is the manifest of %s", p.Ref, p.item.Ref)
+		return fault.New(fault.Integrity, "%s: its pin names the manifest of %s", p.Ref, p.item.Ref)
 	}
 	if p.m, err = objects.ParseManifest(raw); err != nil {
 		return err
@@ -178,7 +178,7 @@ func (p *Package) Finding() Finding {
 // name returns the published name; it accepts a nil package.
 func (p *Package) name() string {
 	if p == nil {
-		return "that nobody can tell"
+		return "(unknown)"
 	}
 	return p.Ref.Published()
 }
@@ -224,7 +224,7 @@ func (p *Package) verified(s *Stack, rel string, raw []byte) (*objects.Item, tru
 	}
 	it := v.Item()
 	if ps := it.Validate(); len(ps) > 0 {
-		return it, trust.Verified{}, fault.New(fault.Malformed, "%s: a file of package %s, and no item: %s", it.Ref, p.Ref, ps[0].String())
+		return it, trust.Verified{}, fault.New(fault.Malformed, "%s: a file of package %s, not an item: %s", it.Ref, p.Ref, ps[0].String())
 	}
 	if it.Signature == nil && it.Legacy == nil {
 		return it, v, nil
@@ -299,8 +299,8 @@ func pinnedTwice(ref objects.Ref, p *Package, err error) error {
 	if err != nil {
 		return err
 	}
-	return fault.New(fault.Conflict, "%s: the lock brings it by itself, and with package %s", ref, p.Ref.Published()).
-		Advise("rye rm %s, or take %s out of .ai/rye.yaml and rye.lock", p.Ref, ref.Published())
+	return fault.New(fault.Conflict, "%s: the lock has it both by itself and with package %s", ref, p.Ref.Published()).
+		Advise("rye rm %s, or remove %s from .ai/rye.yaml and rye.lock", p.Ref, ref.Published())
 }
 
 // Occupied describes the item that already has a ref of a new bundle: a file of the project,

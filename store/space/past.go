@@ -110,7 +110,7 @@ func admit(ctx context.Context, s *Stack, f Finding, beside bool) Finding {
 // decide calls the rule. Without a rule it refuses, because the caller is unknown.
 func decide(ctx context.Context, s *Stack, f Finding, beside bool) error {
 	if s.Rule == nil {
-		return f.Past.Refusal("older than what was recorded, and nobody decides here")
+		return f.Past.Refusal("older than the record, and rye cannot ask here")
 	}
 	return s.Rule(ctx, f, beside)
 }
@@ -164,7 +164,7 @@ func (s *Stack) pastOf(ctx context.Context, l *Layer, sub subject) (*Past, error
 func widerThan(now, was *objects.Item) []string {
 	wider := policy.Wider(now, was)
 	if now.Signature == nil && was.Signature != nil {
-		wider = append(wider, "carries a line of RYE OS, where one that covers the whole file is recorded")
+		wider = append(wider, "carries a line of RYE OS, but the recorded one covers the whole file")
 	}
 	return wider
 }

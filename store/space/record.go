@@ -417,7 +417,7 @@ func (l *Layer) commitAt(ctx context.Context, at string) (*store.Commit, error) 
 	case len(found) == 0:
 		return nil, fault.New(fault.NotFound, "commit %s: not in the record of the %s space", at, l.Space).Advise("rye log")
 	case len(found) > 1:
-		return nil, fault.New(fault.Usage, "commit %s: %d commits begin like this", at, len(found)).Advise("give more digits")
+		return nil, fault.New(fault.Usage, "commit %s: %d commits begin with this", at, len(found)).Advise("give more digits")
 	}
 	return found[0], nil
 }

@@ -46,10 +46,10 @@ func (r *room) full() error {
 		return context.Cause(r.ctx)
 	case r.names.Load() > MaxFiles:
 		return fault.New(fault.Limit, "the %s space holds more than %d files and folders", r.space, MaxFiles).
-			Advise("move what are no items out of .ai")
+			Advise("move files that are not items out of .ai")
 	case r.bytes.Load() > MaxBytes:
 		return fault.New(fault.Limit, "the files of the %s space have more than %d MiB", r.space, MaxBytes>>20).
-			Advise("move what are no items out of .ai")
+			Advise("move files that are not items out of .ai")
 	}
 	return nil
 }
@@ -79,8 +79,8 @@ func noLinks(root *os.Root, p string) error {
 			if at == p {
 				return irregular(p)
 			}
-			return fault.New(fault.Malformed, "%s: a link stands on the way, .ai/%s", p, at).
-				Advise("put a folder in the place of .ai/%s", at)
+			return fault.New(fault.Malformed, "%s: a link is in its path, .ai/%s", p, at).
+				Advise("replace .ai/%s by a folder", at)
 		}
 	}
 	return nil

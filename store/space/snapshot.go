@@ -163,8 +163,8 @@ func (s *Stack) Exactly(ctx context.Context, sp objects.Space, p string, blob st
 		return f, err
 	}
 	if raw == nil {
-		return f, fault.New(fault.Offline, "%s: no file and no store here has the bytes %s that are pinned", p, sum).
-			Advise("rye pull, or rye lock to pin what is here")
+		return f, fault.New(fault.Offline, "%s: no file and no store here has the pinned bytes %s", p, sum).
+			Advise("rye pull, or rye lock to pin the files here")
 	}
 	f.Blob = l.BlobID(raw)
 	if hasLine(p, raw) {

@@ -38,7 +38,7 @@ func openRelease(rel stdlib.Release, manifest []byte, files fs.FS) (*System, err
 		return nil, err
 	}
 	if got := objects.DigestOf(manifest); got.String() != rel.Manifest {
-		return nil, fault.New(fault.Integrity, "open the standard library: its manifest is %s, the release says %s", got, rel.Manifest).Advise("install rye again")
+		return nil, fault.New(fault.Integrity, "open the standard library: its manifest is %s, the release names %s", got, rel.Manifest).Advise("install rye again")
 	}
 	s := &System{Bundle: b, Release: rel, paths: map[objects.Ref]string{}}
 	for _, f := range b.Files() {

@@ -49,7 +49,7 @@ func (c caps) add(s string) {
 // checkFormat refuses a repository with an unknown object format.
 func (c caps) checkFormat() error {
 	if f := c["object-format"]; f != "" && f != "sha1" && f != "sha256" {
-		return fault.New(fault.Usage, "remote keeps objects in format %q; want sha1 or sha256", cleanText(f))
+		return fault.New(fault.Usage, "the remote has the object format %q; want sha1 or sha256", cleanText(f))
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func malformedAdvert(why string, err error) error {
 		return err
 	}
 	return fault.New(fault.Network, "read advertisement of remote: %s", why).
-		Advise("check that the address is that of a git repository")
+		Advise("check that the address is a git repository")
 }
 
 // readRefs reads lines "<id> <name>" up to the flush. The first line, which is already read,

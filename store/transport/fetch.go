@@ -64,7 +64,7 @@ func checkFetch(want, have []store.OID, o FetchOptions) error {
 		return fault.New(fault.Usage, "%d objects wanted, %d at hand: want 1 to %d", len(want), len(have), wantMax)
 	}
 	if slices.ContainsFunc(want, store.OID.IsZero) {
-		return fault.New(fault.Usage, "the zero id is no object")
+		return fault.New(fault.Usage, "the zero id is not an object")
 	}
 	if o.Depth < 0 {
 		return fault.New(fault.Usage, "depth %d", o.Depth)

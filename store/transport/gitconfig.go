@@ -286,7 +286,7 @@ func readBounded(name string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	if !st.Mode().IsRegular() || st.Size() > most {
-		return nil, errors.New("no file of certificates")
+		return nil, errors.New("not a file of certificates")
 	}
 	return os.ReadFile(name)
 }
@@ -306,7 +306,7 @@ func (g *gitSettings) proxy(otherwise func(*http.Request) (*url.URL, error)) (fu
 	}
 	u, err := url.Parse(at)
 	if err != nil || u.Host == "" {
-		return nil, fault.New(fault.Usage, "git's http.proxy is no address")
+		return nil, fault.New(fault.Usage, "git's http.proxy is not an address")
 	}
 	return http.ProxyURL(u), nil
 }

@@ -151,7 +151,7 @@ func (d *httpDialer) get(ctx context.Context, service string, version int) (*htt
 		}
 		if ct := resp.Header.Get("Content-Type"); ct != "application/x-"+service+"-advertisement" {
 			resp.Body.Close()
-			return nil, fault.New(fault.Network, "the answer is %q, not that of a git repository", cleanText(ct)).
+			return nil, fault.New(fault.Network, "the answer is %q, so this is not a git repository", cleanText(ct)).
 				Advise("check the address")
 		}
 		d.r.auth.approve(ctx)
@@ -168,7 +168,7 @@ func (d *httpDialer) redirect(resp *http.Response, suffix string) (string, error
 	base, ok := strings.CutSuffix(loc.String(), suffix)
 	t, err := parseTarget(base)
 	if !ok || loc.User != nil || loc.Fragment != "" || err != nil || t.scheme != "http" && t.scheme != "https" {
-		return "", fault.New(fault.Network, "redirect to %q, which is no repository", cleanText(loc.Host))
+		return "", fault.New(fault.Network, "redirect to %q, which is not a repository", cleanText(loc.Host))
 	}
 	if t.scheme == "http" && (d.r.t.scheme == "https" || !mayBePlain(t, d.r.o)) {
 		return "", fault.New(fault.Network, "redirect to %q over plain http refused", cleanText(loc.Host))
@@ -246,9 +246,9 @@ func certificateHint(err error, t target) error {
 		return fault.New(fault.Network, "%w", err).
 			Advise("when the host's authority is your own: git config --global http.https://%s/.sslCAInfo <file with its certificate>", t.hostPort())
 	case errors.As(err, &name):
-		return fault.New(fault.Network, "%w", err).Advise("use the name that its certificate is for")
+		return fault.New(fault.Network, "%w", err).Advise("use the name in its certificate")
 	case errors.As(err, &invalid):
-		return fault.New(fault.Network, "%w", err).Advise("whoever runs the host has to renew its certificate; look at this machine's clock, too")
+		return fault.New(fault.Network, "%w", err).Advise("the host's administrator must renew its certificate; also check this machine's clock")
 	}
 	return err
 }
@@ -285,7 +285,7 @@ func (d *httpDialer) challenge(ctx context.Context, resp *http.Response) (retry 
 		return false, fault.New(fault.NotFound, "no repository there (HTTP %d)%s", code, said).
 			Advise("check the address%s", d.r.t.tokenHint("; a private repository needs %s"))
 	case code == http.StatusRequestEntityTooLarge:
-		return false, fault.New(fault.Limit, "the host takes no body of that size (HTTP 413)%s", said).
+		return false, fault.New(fault.Limit, "the host does not accept a body of that size (HTTP 413)%s", said).
 			Advise("publish fewer or smaller items at a time, or have the host's limit on the size of a push raised")
 	}
 	return false, fault.New(fault.Network, "the host answered HTTP %d%s", code, said)
@@ -369,7 +369,7 @@ type peeked struct {
 func (s *httpSession) answer(ctx context.Context, resp *http.Response, limit int64) (*pktReader, error) {
 	if ct := resp.Header.Get("Content-Type"); ct != "application/x-"+s.service+"-result" {
 		resp.Body.Close()
-		return nil, fault.New(fault.Network, "the answer is %q, not that of %s", cleanText(ct), s.service)
+		return nil, fault.New(fault.Network, "the answer is %q, not an answer of %s", cleanText(ct), s.service)
 	}
 	s.body = resp.Body
 	if limit <= 0 {

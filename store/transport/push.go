@@ -105,7 +105,7 @@ func checkUpdates(from *store.Repo, updates []Update) error {
 		case seen[u.Name]:
 			return fault.New(fault.Usage, "%s is named twice", u.Name)
 		case u.New.IsZero() && u.Old.IsZero():
-			return fault.New(fault.Usage, "%s: from nothing to nothing", u.Name)
+			return fault.New(fault.Usage, "%s: neither an old nor a new position", u.Name)
 		case !u.New.IsZero() && !from.Has(u.New):
 			return fault.New(fault.NotFound, "%s: %s is not in the repository", u.Name, u.New)
 		}
@@ -167,7 +167,7 @@ func (p *pushing) fits(a *advert) error {
 		return err
 	}
 	if !a.caps.has("report-status") {
-		return fault.New(fault.Network, "the remote is too old: it does not report what it did")
+		return fault.New(fault.Network, "the remote is too old: it does not report results")
 	}
 	for _, u := range p.updates {
 		if at := a.refs[u.Name]; at != u.Old {
@@ -289,15 +289,15 @@ func (p *pushing) judge(rep outcome, err error) error {
 	case err != nil:
 		return err
 	case rep.unpack != "ok" && said != "":
-		return &RejectedError{p.updates[0].Name, "it did not take the objects: " + cleanText(rep.unpack), said, ruleCode(said)}
+		return &RejectedError{p.updates[0].Name, "it did not accept the objects: " + cleanText(rep.unpack), said, ruleCode(said)}
 	case rep.unpack != "ok":
-		return fault.New(fault.Network, "the remote could not take the objects: %s", cleanText(rep.unpack))
+		return fault.New(fault.Network, "the remote could not accept the objects: %s", cleanText(rep.unpack))
 	case rep.ref != "":
 		return rejected(rep.ref, rep.why, said)
 	}
 	for _, u := range p.updates {
 		if !rep.done[u.Name] {
-			return &RejectedError{u.Name, "the remote does not say that it moved", said, fault.Network}
+			return &RejectedError{u.Name, "the remote does not report that it moved", said, fault.Network}
 		}
 	}
 	return nil
@@ -308,5 +308,5 @@ func malformedReport(err error) error {
 		return err
 	}
 	return fault.New(fault.Network, "the remote's report is cut short; whether it moved the refs is unknown").
-		Mend("rye fetch shows where they are")
+		Mend("rye fetch shows their positions")
 }

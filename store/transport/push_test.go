@@ -111,7 +111,7 @@ func TestPushRefusedByRules(t *testing.T) {
 		}
 	}
 	for name, us := range map[string][]transport.Update{
-		"none": {}, "bad name": {{Name: "main", New: one}}, "option": {{Name: "--force", New: one}}, "nothing to nothing": {{Name: "refs/heads/x"}},
+		"none": {}, "bad name": {{Name: "main", New: one}}, "option": {{Name: "--force", New: one}}, "neither an old nor a new": {{Name: "refs/heads/x"}},
 		"twice": {{Name: "refs/heads/x", New: one}, {Name: "refs/heads/x", New: one}},
 	} {
 		if err := r.Push(ctx, from, us); !fault.Is(err, fault.Usage) {

@@ -56,15 +56,15 @@ func (e *RejectedError) hint() fault.Hint {
 	case e.code == fault.Limit:
 		return fault.Advice("publish fewer or smaller items at a time, or have the host's limit on the size of a push raised")
 	case hasAny(low, "sign", "verified", "gpg"):
-		return fault.Advice("add your key to your account there as a signing key (rye key list), and name the address that it has there: rye config author.email <address>")
+		return fault.Advice("add your key to your account there as a signing key (rye key list), and set the address of that account: rye config author.email <address>")
 	case hasAny(low, "committer", "author", "email"):
-		return fault.Advice("name the address that your account has there: rye config author.email <address>")
+		return fault.Advice("set the address of your account there: rye config author.email <address>")
 	case hasAny(low, "checked out"):
 		return fault.Advice("a registry is a bare repository; there: git config core.bare true")
 	case hasAny(low, "protected", "not allowed", "permission", "denied", "hook declined"):
-		return fault.Advice("whoever runs the host has to let your account push to the branch %s", branch)
+		return fault.Advice("ask the host's administrator to let your account push to the branch %s", branch)
 	}
-	return fault.Advice("ask whoever runs the host: it refused by a rule of its own")
+	return fault.Advice("ask the host's administrator: a rule of the host refused it")
 }
 
 // hostWords collects a host's output during an operation, up to a bound. A line may arrive in

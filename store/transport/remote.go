@@ -152,8 +152,8 @@ func dialFor(address string, o Options, push bool) (*Remote, error) {
 	}
 	r.auth.t = r.t
 	if r.t.scheme == "http" && !mayBePlain(r.t, o) {
-		return nil, refuse(address, "http:// can be read and changed by everybody on the way").
-			Advise("use https://%s; or, where you accept that, rye config http.plain %s", r.t.hostPort()+r.t.path, r.t.hostPort())
+		return nil, refuse(address, "anyone on the way can read and change http://").
+			Advise("use https://%s; or, if you accept that, rye config http.plain %s", r.t.hostPort()+r.t.path, r.t.hostPort())
 	}
 	switch r.t.scheme {
 	case "http", "https":

@@ -199,7 +199,7 @@ func openLocal(path string, safe func(path string) bool) (*Server, *store.Repo, 
 	switch info, err := os.Lstat(filepath.Join(path, ".git")); {
 	case err != nil:
 	case !info.IsDir():
-		return nil, nil, fault.New(fault.Malformed, "%s is no directory: it leads to a repository that lies elsewhere", filepath.Join(path, ".git")).
+		return nil, nil, fault.New(fault.Malformed, "%s is not a directory: it points to a repository elsewhere", filepath.Join(path, ".git")).
 			Advise("name the repository itself: git -C %s rev-parse --git-common-dir", path)
 	default:
 		dir = filepath.Join(path, ".git")
@@ -227,7 +227,7 @@ func openLocal(path string, safe func(path string) bool) (*Server, *store.Repo, 
 // othersRepository returns the error for a repository of another user, in git's words.
 func othersRepository(err *store.OwnerError) error {
 	return fault.New(fault.Denied, "%w", err).
-		Advise("use it over ssh or https; if user %d may change what you read there, tell git so: git config --global --add safe.directory %s", err.UID, err.Dir)
+		Advise("use it over ssh or https; if user %d may change the files that you read there, tell git: git config --global --add safe.directory %s", err.UID, err.Dir)
 }
 
 // safeDirectory reports whether the user's git lists path as safe although it belongs to

@@ -230,7 +230,7 @@ func sshError(text string) error {
 	case strings.Contains(low, "host key verification failed"):
 		return fault.New(fault.Auth, "ssh: %s", text).Advise("connect once with ssh and check the host's key")
 	case strings.Contains(low, "permission denied"):
-		return fault.New(fault.Auth, "ssh: %s", text).Advise("load a key that the host knows: ssh-add")
+		return fault.New(fault.Auth, "ssh: %s", text).Advise("load a key that the host accepts: ssh-add")
 	case hasAny(low, "connection reset by", "connection closed by", "kex_exchange_identification"):
 		return fault.New(fault.Network, "ssh: %s: %w", text, errSilence)
 	}

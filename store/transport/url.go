@@ -111,7 +111,7 @@ func parseURL(raw, scheme string) (target, error) {
 		return target{}, refuse(raw, "scheme %q is not one of https, http, ssh, git, file", scheme)
 	}
 	if scheme == "git" && t.user != "" {
-		return target{}, refuse(raw, "git:// knows no users")
+		return target{}, refuse(raw, "git:// has no users")
 	}
 	if scheme == "ssh" && strings.HasPrefix(t.path, "/~") {
 		t.path = t.path[1:] // ssh://host/~user/x is relative to a home directory
