@@ -25,14 +25,14 @@ func (r *Registry) cached() oplog.Source {
 	return func(a oplog.Address) ([]byte, error) {
 		repo := r.reading()
 		if repo == nil {
-			return nil, fault.New(fault.Offline, "is not at hand").Mend("rye fetch")
+			return nil, fault.New(fault.Offline, "is not on this machine").Mend("rye fetch")
 		}
 		if !repo.Has(a.ID) { // reading a missing object waits, because git may be packing it
-			return nil, fault.New(fault.Offline, "is not at hand").Mend("rye fetch")
+			return nil, fault.New(fault.Offline, "is not on this machine").Mend("rye fetch")
 		}
 		raw, err := repo.Blob(a.ID, oplog.MaxShard)
 		if fault.Is(err, fault.NotFound) {
-			return nil, fault.New(fault.Offline, "is not at hand: %w", err).Mend("rye fetch")
+			return nil, fault.New(fault.Offline, "is not on this machine: %w", err).Mend("rye fetch")
 		}
 		return raw, err
 	}
@@ -66,7 +66,7 @@ func (r *Registry) bringWithin(ctx context.Context, namespace, what string, kept
 
 func (r *Registry) bringSome(ctx context.Context, repo *store.Repo, namespace, what string, kept []store.OID, list []oplog.Address, most int64) error {
 	if r.o.Offline {
-		return fault.New(fault.Offline, "offline: %s %s is not at hand", what, list[0].ID).Advise("rye fetch, once with network")
+		return fault.New(fault.Offline, "offline: %s %s is not on this machine", what, list[0].ID).Advise("rye fetch, once with network")
 	}
 	ids := make([]store.OID, len(list))
 	for i, a := range list {
@@ -259,7 +259,7 @@ func (r *Registry) noteShards(ctx context.Context, s oplog.State, shards []byte)
 		old, had := seen[seenName(i)]
 		switch {
 		case sh == nil && had && !s.AnyDropped():
-			return fault.New(fault.Integrity, "namespace %s: its catalogue lost what this machine saw in %s", s.Namespace, oplog.ShardPath(int(i)))
+			return fault.New(fault.Integrity, "namespace %s: its catalogue lost versions that this machine saw in %s", s.Namespace, oplog.ShardPath(int(i)))
 		case sh == nil && !had, sh != nil && had && old == sh.At().ID:
 			continue
 		}
@@ -351,9 +351,9 @@ func (r *Registry) continues(ctx context.Context, s oplog.State, sh *oplog.Shard
 		case now == nil:
 			return fault.New(fault.Integrity, "%s: was published, and its catalogue lost it", was.Name())
 		case !was.Same(now):
-			return fault.New(fault.Integrity, "%s: its line in the catalogue is not the one that this machine saw: a version never changes", was.Name())
+			return fault.New(fault.Integrity, "%s: its line in the catalogue changed since this machine saw it: a version never changes", was.Name())
 		case was.Status.Gone() && !now.Status.Gone() && !s.AnyDropped(): // with drops, the list of revoked versions still has it
-			return fault.New(fault.Integrity, "%s: was %s, which nothing takes back", was.Name(), was.Status)
+			return fault.New(fault.Integrity, "%s: was %s, which nothing can undo", was.Name(), was.Status)
 		}
 	}
 	return nil

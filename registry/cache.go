@@ -33,7 +33,7 @@ func loadState(repo *store.Repo, from oplog.Source, id objects.Digest, namespace
 		return oplog.State{}, err
 	}
 	if objects.DigestOf(raw) != last.Sum {
-		return oplog.State{}, fault.New(fault.Integrity, "cache of the registry: the tip of %s is not the one that was verified", namespace)
+		return oplog.State{}, fault.New(fault.Integrity, "cache of the registry: the tip of %s differs from the verified one", namespace)
 	}
 	op, err := oplog.ParseChecked(raw)
 	if err != nil {
@@ -44,7 +44,7 @@ func loadState(repo *store.Repo, from oplog.Source, id objects.Digest, namespace
 		return oplog.State{}, err
 	}
 	if s.Registry != id || s.Namespace != namespace || s.Seq != last.Seq {
-		return oplog.State{}, fault.New(fault.Integrity, "cache of the registry: the state of %s is another's", namespace)
+		return oplog.State{}, fault.New(fault.Integrity, "cache of the registry: the state of %s belongs to another log", namespace)
 	}
 	return s.Past(oplog.Position{Seq: p.Seq, ID: p.Tip, Sum: p.Sum}), nil
 }

@@ -171,7 +171,7 @@ func TestForgedDrops(t *testing.T) {
 		"a member alone where two must agree": {from: 5, threshold: true, why: "1 of 2 keys"},
 		"from a position that is to come":     {from: 7, why: "drop from 7"},
 		"from its own position":               {from: 6, why: "drop from 6"},
-		"from nowhere":                        {from: 5, text: changed("Rye-Drop-From: 5", "Rye-Drop-From: 0"), why: "one spelling"},
+		"from nowhere":                        {from: 5, text: changed("Rye-Drop-From: 5", "Rye-Drop-From: 0"), why: "canonical form"},
 		"from before the key was bad":         {from: 4, why: "drop from 4, want 5 to 5"},
 	} {
 		t.Run(name, func(t *testing.T) {

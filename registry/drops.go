@@ -36,7 +36,7 @@ func (r *Registry) noteDrops(ops []oplog.Op) {
 		op := &ops[i]
 		for _, k := range op.Revocations() {
 			if k.DropFrom > 0 {
-				r.drops = append(r.drops, fmt.Sprintf("%s/: operation %d, signed by %s, revoked %s and dropped from the catalogue what it wrote from operation %d on; rye registry log %s shows it",
+				r.drops = append(r.drops, fmt.Sprintf("%s/: operation %d, signed by %s, revoked %s and dropped its changes to the catalogue from operation %d on; rye registry log %s shows it",
 					op.Namespace, op.Seq, op.Signer.Fingerprint(), k.Key, k.DropFrom, op.Namespace))
 			}
 		}

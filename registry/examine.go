@@ -53,7 +53,7 @@ func (r *Registry) examineFrom(ctx context.Context, s oplog.State, known oplog.P
 	}
 	x.Pass(s.Seq)
 	if x.Tip != s.Tip {
-		return x, fault.New(fault.Integrity, "namespace %s: its log ends in %s, what was verified is %s", s.Namespace, x.Tip, s.Tip)
+		return x, fault.New(fault.Integrity, "namespace %s: its log ends in %s, the verified log in %s", s.Namespace, x.Tip, s.Tip)
 	}
 	if err := r.saveCatalogue(ctx, x.State); err != nil {
 		return x, err

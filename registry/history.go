@@ -38,7 +38,7 @@ func (r *Registry) History(ctx context.Context, namespace string, limit int) ([]
 	p := m[namespace]
 	repo := r.reading()
 	if p.Seq == 0 || repo == nil {
-		return nil, fault.New(fault.NotFound, "history of the %s: was never synced, or nobody has claimed it", oplog.LogName(namespace)).Advise("rye fetch shows what there is")
+		return nil, fault.New(fault.NotFound, "history of the %s: was never synced, or has no owner", oplog.LogName(namespace)).Advise("rye fetch brings it, if the registry has it")
 	}
 	var skips oplog.Skips
 	var s oplog.State
@@ -64,7 +64,7 @@ func (r *Registry) History(ctx context.Context, namespace string, limit int) ([]
 			return nil, err
 		}
 		if objects.DigestOf(raw) != want {
-			return nil, fault.New(fault.Integrity, "history of the %s: commit %s is not the one that was verified", oplog.LogName(namespace), id)
+			return nil, fault.New(fault.Integrity, "history of the %s: commit %s differs from the verified one", oplog.LogName(namespace), id)
 		}
 		e, prev, err := logEntry(namespace, raw)
 		if err != nil && namespace != "" { // the log was verified, so the operation was skipped

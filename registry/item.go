@@ -37,7 +37,7 @@ func NewItem(v trust.Verified, meta oplog.Meta, read func(path string) ([]byte, 
 	case e.Version == "":
 		return nil, refuse(fault.Malformed, "has no version").Advise("add a version like 1.0.0 to %s and sign it", it.Path)
 	case objects.DigestOf(it.Raw) != it.Sum:
-		return nil, refuse(fault.Integrity, "its bytes changed after it was read")
+		return nil, refuse(fault.Integrity, "its bytes changed after rye read it")
 	}
 	if it.Ref.Kind == objects.Bundle {
 		if _, err := oplog.ReadManifest(&e, it.Raw); err != nil {

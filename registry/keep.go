@@ -117,7 +117,7 @@ func doneBefore(rd *store.Reader, at store.OID) (done []string) {
 // lost it.
 func promised(err error, what string) error {
 	if fault.Is(err, fault.NotFound) {
-		return fault.New(fault.Network, "%s: the registry does not hold it, and its log promises it: %w", what, err).
+		return fault.New(fault.Network, "%s: the registry lacks it, although its log names it: %w", what, err).
 			Advise("ask the owners of the registry; a mirror may have it")
 	}
 	return err

@@ -29,7 +29,7 @@ type LocatedError struct {
 }
 
 func (e *LocatedError) Error() string {
-	text := fmt.Sprintf("namespace %s: the registry's root locates it at %s, an address that you did not agree to", e.Namespace, e.URL)
+	text := fmt.Sprintf("namespace %s: the registry's root locates it at %s, an address that you have not accepted", e.Namespace, e.URL)
 	if e.Far != "" {
 		text += " (" + e.Far + ")"
 	}
@@ -141,7 +141,7 @@ func (r *Registry) MayLocate(ctx context.Context, namespace, url string) error {
 		return err
 	}
 	if refs[branchOf(namespace)] != s.At || refs[contentOf(namespace)].IsZero() {
-		return fault.New(fault.Rollback, "locate %s at %s: its log is not there as far as operation %d, with its content", namespace, url, s.Seq).
+		return fault.New(fault.Rollback, "locate %s at %s: that address lacks its log up to operation %d, or its content", namespace, url, s.Seq).
 			Mend("rye registry mirror push --to %s --namespace %s", url, namespace)
 	}
 	return nil

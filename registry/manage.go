@@ -44,7 +44,7 @@ func (c StatusChange) Operation(kind oplog.OpKind) (oplog.Op, error) {
 	op := oplog.Op{Kind: kind, Items: items}
 	if kind != oplog.OpUnyank {
 		if op.Reason = oplog.Plain(c.Reason, oplog.MaxReason); op.Reason == "" {
-			return op, fault.New(fault.Usage, "%s %s: say why", kind, c.Names[0])
+			return op, fault.New(fault.Usage, "%s %s: give a reason", kind, c.Names[0])
 		}
 	}
 	return op, nil
@@ -63,10 +63,10 @@ func (r *Registry) ChangeKeys(ctx context.Context, namespace string, by By, dry 
 		case oplog.OpKeyRevoke:
 			c.refs = nil
 			if ops[i].Reason = oplog.Plain(op.Reason, oplog.MaxReason); ops[i].Reason == "" {
-				return oplog.State{}, fault.New(fault.Usage, "revoke key %s: say why", op.Key)
+				return oplog.State{}, fault.New(fault.Usage, "revoke key %s: give a reason", op.Key)
 			}
 		default:
-			return oplog.State{}, fault.New(fault.Usage, "change the keys of %s: %q changes no key", namespace, op.Kind)
+			return oplog.State{}, fault.New(fault.Usage, "change the keys of %s: %q is not a change of keys", namespace, op.Kind)
 		}
 	}
 	if len(ops) == 0 {
@@ -82,7 +82,7 @@ func (r *Registry) amend(ctx context.Context, c change, ops ...oplog.Op) (oplog.
 	var mine oplog.State // the state that the last try would have made
 	c.plan = func(s oplog.State) ([]oplog.Op, error) {
 		if s.Seq == 0 {
-			return nil, fault.New(fault.NotFound, "namespace %s: nobody has claimed it", c.namespace)
+			return nil, fault.New(fault.NotFound, "namespace %s: it has no owner", c.namespace)
 		}
 		done, err := r.alreadyDone(s, mine, ops)
 		if done || err != nil {

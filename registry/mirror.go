@@ -59,7 +59,7 @@ func dialAll(o Options) (all []*mirror, err error) {
 		to := all[i]
 		all = slices.Insert(slices.Delete(all, i, i+1), 0, to)
 	} else if i < 0 && o.To != "" {
-		return nil, fault.New(fault.Untrusted, "write to %s: it is no address of this registry", words.Brief(o.To)).Advise("rye registry mirror add <registry> <url>")
+		return nil, fault.New(fault.Untrusted, "write to %s: it is not an address of this registry", words.Brief(o.To)).Advise("rye registry mirror add <registry> <url>")
 	}
 	return all, nil
 }
@@ -188,7 +188,7 @@ func passable(err error) bool {
 // note records, for people, that an address was skipped.
 func (r *Registry) note(m *mirror, err error) {
 	m.down = m.down || !fault.Is(err, fault.Rollback)
-	r.notes = append(r.notes, fmt.Sprintf("%s was passed over: %v", m.remote, err))
+	r.notes = append(r.notes, fmt.Sprintf("%s was skipped: %v", m.remote, err))
 }
 
 // Notes describes, for people, problems with addresses since Open that are no errors.
@@ -207,5 +207,5 @@ type BehindError struct {
 }
 
 func (e *BehindError) Error() string {
-	return fmt.Sprintf("%s: shows %d operations, %s saw %d: it was set back", e.Log, e.Shown, e.Who, e.Known)
+	return fmt.Sprintf("%s: shows %d operations, %s saw %d: it was rolled back", e.Log, e.Shown, e.Who, e.Known)
 }

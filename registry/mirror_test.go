@@ -154,7 +154,7 @@ func TestSurvey(t *testing.T) {
 		// From now on the first is behind what this machine saw: the other is asked, and it is said.
 		m = m.reopen(w, nil)
 		w.sync(m, "acme")
-		if notes := m.Notes(); len(notes) != 1 || !strings.Contains(notes[0], "set back") {
+		if notes := m.Notes(); len(notes) != 1 || !strings.Contains(notes[0], "rolled back") {
 			t.Errorf("notes %q", notes)
 		}
 		alone := m.reopen(w, func(o *Options) { o.Mirrors = nil })

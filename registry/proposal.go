@@ -54,7 +54,7 @@ func (r *Registry) proposedOn(ctx context.Context, ns string, op oplog.Op) (oplo
 	wants := []oplog.Op{op}
 	s, err := r.tipFor(ctx, toRead, ns, wants)
 	if err == nil && s.Seq == 0 {
-		err = fault.New(fault.NotFound, "namespace %s: nobody has claimed it", ns)
+		err = fault.New(fault.NotFound, "namespace %s: it has no owner", ns)
 	}
 	if err != nil {
 		return s, err

@@ -36,7 +36,7 @@ type UngrantedError struct {
 }
 
 func (e *UngrantedError) Error() string {
-	return fmt.Sprintf("publish to %s: the root of %q has not granted this namespace to anybody", e.Namespace, e.Registry)
+	return fmt.Sprintf("publish to %s: the root of %q has not granted this namespace to anyone", e.Namespace, e.Registry)
 }
 
 // Receipt reports what a publication did, or would do with DryRun.

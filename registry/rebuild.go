@@ -33,7 +33,7 @@ func (r *Registry) Rebuild(ctx context.Context, by By, namespace string, dry boo
 		return c, err
 	}
 	if s.Seq == 0 {
-		return c, fault.New(fault.NotFound, "rebuild the content of %s: nobody has claimed it", namespace)
+		return c, fault.New(fault.NotFound, "rebuild the content of %s: it has no owner", namespace)
 	}
 	x, err := r.examine(ctx, s, oplog.Point{})
 	if err != nil {
@@ -94,8 +94,8 @@ func (b *rebuilding) run(ctx context.Context, p oplog.Pen) error {
 	old := to.content[b.s.Namespace]
 	err = to.remote.PushObjects(ctx, repo, []transport.Update{{Name: contentOf(b.s.Namespace), Old: old, New: tip}}, objects)
 	if fault.Is(err, fault.Denied) {
-		return fault.New(fault.Denied, "rebuild the content of %s: the host does not let %s be set back: %w", b.s.Namespace, contentOf(b.s.Namespace), err).
-			Advise("allow force pushes to content/** for whoever rebuilds, on the host")
+		return fault.New(fault.Denied, "rebuild the content of %s: the host does not allow a force push to %s: %w", b.s.Namespace, contentOf(b.s.Namespace), err).
+			Advise("on the host, allow force pushes to content/** for the account that rebuilds")
 	}
 	if err == nil {
 		to.content[b.s.Namespace] = tip

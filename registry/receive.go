@@ -152,8 +152,8 @@ func (j *judging) news(ctx context.Context, m Move) ([][]byte, error) {
 		return nil, fmt.Errorf("%s: %w", words.Brief(m.Ref), err)
 	}
 	if !met && !m.Old.IsZero() {
-		return nil, fault.New(fault.Fork, "%s: %s does not follow %s: a log only gets longer", words.Brief(m.Ref), m.New, m.Old).
-			Advise("fetch what others published, and push again")
+		return nil, fault.New(fault.Fork, "%s: %s does not follow %s: a log only grows", words.Brief(m.Ref), m.New, m.Old).
+			Advise("fetch the others' operations, and push again")
 	}
 	return raws, nil
 }
@@ -311,7 +311,7 @@ func (j *judging) judgeContent(ctx context.Context, ns string, m Move) error {
 		case err != nil: // the chain began with a commit that it keeps
 			parent = store.OID{}
 		case !open && !slices.Contains(writers, by):
-			return fault.New(fault.Untrusted, "%s: commit %s is signed by %s, which may not write to %s", words.Brief(m.Ref), id, by.Fingerprint(), ns)
+			return fault.New(fault.Untrusted, "%s: commit %s is signed by %s, which must not write to %s", words.Brief(m.Ref), id, by.Fingerprint(), ns)
 		case n >= maxMerges:
 			return fault.New(fault.Limit, "%s: more than %d merges", words.Brief(m.Ref), maxMerges)
 		default:
@@ -320,7 +320,7 @@ func (j *judging) judgeContent(ctx context.Context, ns string, m Move) error {
 		id = parent
 	}
 	if id != m.Old && !slices.Contains(members, signer) {
-		return fault.New(fault.Fork, "%s: is set back by %s, which is not an active key of %s", words.Brief(m.Ref), signer.Fingerprint(), ns)
+		return fault.New(fault.Fork, "%s: is rolled back by %s, which is not an active key of %s", words.Brief(m.Ref), signer.Fingerprint(), ns)
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func Open(o Options) (*Registry, error) {
 		return nil, fault.New(fault.Untrusted, "open registry %s: it was not pinned", words.Brief(o.URL)).Mend("rye registry add %s", o.URL)
 	}
 	if o.CacheDir == "" || o.StateDir == "" {
-		return nil, fault.New(fault.Usage, "open registry: no directory for its cache or for what was verified")
+		return nil, fault.New(fault.Usage, "open registry: no directory for its cache or its memory")
 	}
 	if o.Now == nil {
 		o.Now = time.Now

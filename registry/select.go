@@ -106,7 +106,7 @@ func (r *Registry) Fetch(ctx context.Context, rel oplog.Release) (*Fetched, erro
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if rel.Registry != r.o.ID {
-		return nil, fault.New(fault.Integrity, "fetch %s: it is a release of registry %s, not of %s", rel.Name(), rel.Registry, r.o.ID)
+		return nil, fault.New(fault.Integrity, "fetch %s: it is a release from registry %s, not from %s", rel.Name(), rel.Registry, r.o.ID)
 	}
 	if rel.Status.Gone() {
 		return nil, fault.New(fault.Revoked, "fetch %s: was %s: %s", rel.Name(), rel.Status, rel.Reason)
@@ -122,7 +122,7 @@ func (r *Registry) Fetch(ctx context.Context, rel oplog.Release) (*Fetched, erro
 		// A filtered fetch got the commit without its tree.
 	}
 	if r.o.Offline {
-		return nil, fault.New(fault.Offline, "offline: %s (content %s, %s) is not at hand", rel.Name(), rel.Commit, rel.Sum).
+		return nil, fault.New(fault.Offline, "offline: %s (content %s, %s) is not on this machine", rel.Name(), rel.Commit, rel.Sum).
 			Advise("rye fetch, once with network")
 	}
 	return r.download(ctx, rel)
@@ -140,7 +140,7 @@ func (r *Registry) download(ctx context.Context, rel oplog.Release) (*Fetched, e
 	defer discard(q)
 	raw, err := oplog.ReadContent(rd, &rel.Entry)
 	if fault.Is(err, fault.NotFound) {
-		return nil, fault.New(fault.Network, "fetch %s: the registry sent less than its log promises: %w", rel.Name(), err)
+		return nil, fault.New(fault.Network, "fetch %s: the registry sent less than its log names: %w", rel.Name(), err)
 	}
 	if err != nil {
 		return nil, err

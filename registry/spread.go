@@ -224,7 +224,7 @@ func (s *spreading) forward(ctx context.Context, ns string, u transport.Update) 
 		}
 		id = parent
 	}
-	return fault.New(fault.Fork, "%s: %s shows an operation, %s, that is not of the log that was verified", oplog.LogName(ns), s.to.url, u.Old).
+	return fault.New(fault.Fork, "%s: %s shows an operation, %s, that the verified log does not have", oplog.LogName(ns), s.to.url, u.Old).
 		Mend("rye fetch")
 }
 
@@ -240,8 +240,8 @@ func (s *spreading) send(ctx context.Context) error {
 	for _, some := range batches {
 		if err := s.to.remote.Push(ctx, s.repo, some); err != nil {
 			if rejected := new(transport.RejectedError); errors.As(err, &rejected) && fault.Is(err, fault.Denied) && strings.HasPrefix(rejected.Name, contentPrefix) {
-				return fault.New(fault.Denied, "%s does not let %s be set back: %w", s.to.url, rejected.Name, err).
-					Advise("allow force pushes to content/** there: a rebuilt branch of content has another beginning")
+				return fault.New(fault.Denied, "%s does not allow a force push to %s: %w", s.to.url, rejected.Name, err).
+					Advise("allow force pushes to content/** there: a rebuilt content branch starts anew")
 			}
 			return fmt.Errorf("bring %s up to date: %w", s.to.url, err)
 		}

@@ -345,7 +345,7 @@ func (y *syncing) syncRoot(ctx context.Context, tip store.OID) error {
 	}
 	if base.Seq == 0 && objects.DigestOf(raws[0]) != r.o.ID {
 		return fault.New(fault.Untrusted, "registry at %s: its identity changed: it was pinned as %s and is %s now", y.from.remote, r.o.ID, objects.DigestOf(raws[0])).
-			Advise("ask its owner; rye registry remove, then add, believes the new one")
+			Advise("ask its owner; rye registry remove, then add, trusts the new one")
 	}
 	root, _, err := oplog.ReplayRoot(base, raws, r.o.Now(), repo.Format())
 	if err != nil {

@@ -93,8 +93,8 @@ func dropTags(ctx context.Context, to *mirror, repo *store.Repo, s oplog.State, 
 	}
 	for some := range slices.Chunk(drop, pushMost) {
 		if err := to.remote.PushNames(ctx, repo, some); err != nil {
-			return fault.New(fault.CodeOf(err), "rebuild the content of %s: the host keeps tags of what is to go: %w", s.Namespace, err).
-				Advise("allow tags below %s to be deleted by whoever rebuilds, on the host", tagsOf(s.Namespace))
+			return fault.New(fault.CodeOf(err), "rebuild the content of %s: the host keeps tags of removed commits: %w", s.Namespace, err).
+				Advise("on the host, let the account that rebuilds delete tags below %s", tagsOf(s.Namespace))
 		}
 	}
 	return nil
@@ -198,7 +198,7 @@ func (r *Registry) fetchWhole(ctx context.Context, repo *store.Repo, namespace s
 	m := r.shown[namespace]
 	tip := r.contentTip(namespace)
 	if m == nil || tip.IsZero() {
-		return fault.New(fault.NotFound, "content of %s: there is no branch that keeps it", namespace)
+		return fault.New(fault.NotFound, "content of %s: no branch keeps it", namespace)
 	}
 	var have []store.OID
 	if old, err := repo.Ref(wholeRef(namespace)); err == nil && repo.Has(old) {

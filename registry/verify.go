@@ -40,7 +40,7 @@ func (r *Registry) Verify(ctx context.Context, namespace string, whole bool) (Ch
 func (r *Registry) verify(ctx context.Context, namespace string, whole bool) (Checked, error) {
 	c := Checked{Namespace: namespace, Threshold: 1}
 	if r.o.Offline {
-		return c, fault.New(fault.Offline, "verify namespace %s: every object has to be asked for", namespace).Advise("leave out --offline")
+		return c, fault.New(fault.Offline, "verify namespace %s: this asks the host for every object", namespace).Advise("leave out --offline")
 	}
 	s, err := r.current(ctx, namespace)
 	if err != nil || s.Seq == 0 {

@@ -88,7 +88,7 @@ func (v view) shorter(ctx context.Context, p oplog.Point, who string) error {
 		}
 	}
 	return fault.New(fault.Rollback, "%w", &BehindError{Log: oplog.LogName(v.namespace), Shown: v.end.Seq, Known: p.Seq, Who: who}).
-		Advise("tell the owners of the registry; rye goes on with what it verified")
+		Advise("tell the owners of the registry; rye continues with the log that it verified")
 }
 
 // fork keeps the available evidence of a fork and reports it.
@@ -109,7 +109,7 @@ func (v view) fork(ctx context.Context, p oplog.Point, seq uint64, theirs []byte
 	if err != nil {
 		return err
 	}
-	return fault.New(fault.Fork, "%s: shows another operation %d than the one that %s verified", oplog.LogName(v.namespace), seq, who).
+	return fault.New(fault.Fork, "%s: shows an operation %d that differs from the one that %s verified", oplog.LogName(v.namespace), seq, who).
 		Advise("both are kept in %s; show them to the owners of the registry", dir)
 }
 

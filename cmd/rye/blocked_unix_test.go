@@ -55,7 +55,7 @@ func TestBlockedRevocation(t *testing.T) {
 	ann.rye(append(revoke, "--drop", "--yes")...) // 5
 	ann.publishes("acme/greet", "1.1.0", "hullo") // 6
 	for _, m := range []*mate{bob, eve} {
-		if said, _ := m.status("fetch"); !strings.Contains(said, "dropped from the catalogue what it wrote from operation 4 on") {
+		if said, _ := m.status("fetch"); !strings.Contains(said, "dropped its changes to the catalogue from operation 4 on") {
 			t.Errorf("%s: fetch does not report it:\n%s", m.name, said)
 		}
 	}

@@ -112,7 +112,7 @@ func (r *Memory) readSightings(namespace string) ([]sighting, error) {
 	all, err := parseSightings(raw)
 	if err != nil {
 		return nil, fault.New(fault.Integrity, "read when versions of %s were first seen, %s: %w", namespace, path, err).
-			Advise("look at the file; removing it makes every version as old as its log says")
+			Advise("look at the file; without it, every version is as old as its log states")
 	}
 	return all, nil
 }
@@ -122,7 +122,7 @@ func parseSightings(raw []byte) (all []sighting, err error) {
 		var s sighting
 		var when string
 		if _, err := fmt.Sscanf(line, "%d %s\n", &s.seq, &when); err != nil || s.seq == 0 || len(all) > 0 && all[len(all)-1].seq >= s.seq {
-			return nil, fault.New(fault.Malformed, "line %d is no position and time", len(all)+1)
+			return nil, fault.New(fault.Malformed, "line %d is not a position and a time", len(all)+1)
 		}
 		if when != "-" || len(all) > 0 {
 			if s.when, err = oplog.ParseTime(when); err != nil {

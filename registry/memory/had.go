@@ -53,7 +53,7 @@ func (r *Memory) Had(s oplog.State) (h Had) {
 func (r *Memory) NoteHad(namespace string, h Had) error {
 	path := r.verifiedPath(namespace)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fault.New(fault.Failed, "remember what was verified: %w", err)
+		return fault.New(fault.Failed, "remember the verified log: %w", err)
 	}
 	line := fmt.Appendf(nil, "%d %s %s %s %d %d\n", h.At.Seq, h.At.Tip, h.At.Sum, h.Content, h.Redacted, h.Pruned)
 	return place.File(path, line, 0o600)

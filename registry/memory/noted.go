@@ -31,7 +31,7 @@ func notedPath(stateDir string, id objects.Digest, namespace string) string {
 func (r *Memory) NoteItems(ctx context.Context, s oplog.State, refs []objects.Ref) error {
 	path := notedPath(r.o.StateDir, r.o.ID, s.Namespace)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fault.New(fault.Failed, "note what the registry says: %w", err)
+		return fault.New(fault.Failed, "record the registry's answers: %w", err)
 	}
 	unlock, err := place.Lock(ctx, memoryPath(r.o.StateDir, r.o.ID)+".lock")
 	if err != nil {
@@ -113,7 +113,7 @@ func ReadNoted(stateDir string, id objects.Digest, namespace string) (n Noted, e
 		return Noted{}, nil
 	}
 	if err != nil {
-		return Noted{}, fault.New(fault.Failed, "read what the registry said: %w", err)
+		return Noted{}, fault.New(fault.Failed, "read the registry's recorded answers: %w", err)
 	}
 	return n, nil
 }
@@ -133,7 +133,7 @@ func (n Noted) Of(ref objects.Ref, version string) (said, newest oplog.Entry, er
 			err = fault.New(fault.Malformed, "a line of %s stands there", e.Name())
 		}
 		if err != nil {
-			return oplog.Entry{}, oplog.Entry{}, fault.Wrap(err, "read what the registry said of %s", ref.Published())
+			return oplog.Entry{}, oplog.Entry{}, fault.Wrap(err, "read the registry's recorded answers about %s", ref.Published())
 		}
 		if e.Status == oplog.StatusOK {
 			newest = *e

@@ -113,7 +113,7 @@ func (r *Memory) Missing(namespace string) (all []Revocation, err error) {
 		v, err := parseRevocation(line)
 		if err != nil {
 			return nil, fault.New(fault.Integrity, "read the missing revocations, %s: %w", r.unreadPath(namespace), err).
-				Advise("look at the file; without it, nobody asks for these revocations again")
+				Advise("look at the file; without it, rye never fetches these revocations")
 		}
 		all = append(all, v)
 	}

@@ -42,11 +42,11 @@ func readMemory(dir string, id objects.Digest) (Points, error) {
 		return Points{}, nil
 	}
 	if err != nil {
-		return nil, fault.New(fault.Failed, "read what was verified of the registry: %w", err)
+		return nil, fault.New(fault.Failed, "read the verified logs of the registry: %w", err)
 	}
 	m, err := parseMemory(raw, id)
 	if err != nil {
-		return nil, fault.New(fault.Integrity, "read what was verified of the registry, %s: %w", path, err).
+		return nil, fault.New(fault.Integrity, "read the verified logs of the registry, %s: %w", path, err).
 			Advise("look at the file; removing it makes rye trust the registry anew, as on first contact")
 	}
 	return m, nil
@@ -154,10 +154,10 @@ func (m Points) draft(dir, url string, id objects.Digest) place.Draft {
 // namespace "" is the root.
 func (r *Memory) Remember(ctx context.Context, namespace string, p oplog.Point) error {
 	if err := os.MkdirAll(r.o.StateDir, 0o700); err != nil {
-		return fault.New(fault.Failed, "remember what was verified: %w", err)
+		return fault.New(fault.Failed, "remember the verified log: %w", err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute,
-		fault.New(fault.Conflict, "remember what was verified: another process has held the lock for a minute"))
+		fault.New(fault.Conflict, "remember the verified log: another process has held the lock for a minute"))
 	defer cancel()
 	unlock, err := place.Lock(ctx, memoryPath(r.o.StateDir, r.o.ID)+".lock")
 	if err != nil {
@@ -186,7 +186,7 @@ func (r *Memory) Remember(ctx context.Context, namespace string, p oplog.Point) 
 	m[namespace] = p
 	draft := m.draft(r.o.StateDir, r.o.URL, r.o.ID)
 	if len(draft.Data) > maxMemory {
-		return fault.New(fault.Limit, "remember what was verified of %s: %d namespaces of one registry are too many", oplog.LogName(namespace), len(m)-1)
+		return fault.New(fault.Limit, "remember the verified log of %s: %d namespaces of one registry are too many", oplog.LogName(namespace), len(m)-1)
 	}
 	r.recalled = recalled{}
 	return place.Files(append(drafts, draft)...)
@@ -216,7 +216,7 @@ func Evidence(stateDir string) (all []Kept, err error) {
 		}
 	}
 	if err != nil {
-		err = fault.New(fault.Failed, "list what registries showed: %w", err).Mend("chmod -R u+rwX %s", stateDir)
+		err = fault.New(fault.Failed, "list the registries' recorded logs: %w", err).Mend("chmod -R u+rwX %s", stateDir)
 	}
 	return all, err
 }

@@ -90,7 +90,7 @@ func (r *Memory) skipsOf(namespace string) (oplog.Skips, error) {
 	k, err := parseSkips(string(raw))
 	if err != nil {
 		return k, fault.New(fault.Integrity, "read the skipped operations, %s: %w", path, err).
-			Advise("look at the file; without it, they are reported no more")
+			Advise("look at the file; without it, rye no longer reports them")
 	}
 	return k, nil
 }

@@ -42,7 +42,7 @@ type Source func(Address) ([]byte, error)
 // Load returns the bytes at an address after comparing them with its digest.
 func (from Source) Load(a Address, what string) ([]byte, error) {
 	if from == nil {
-		return nil, fault.New(fault.NotFound, "%s %s: is not at hand", what, a.ID)
+		return nil, fault.New(fault.NotFound, "%s %s: is not available", what, a.ID)
 	}
 	raw, err := from(a)
 	if err != nil {
@@ -54,7 +54,7 @@ func (from Source) Load(a Address, what string) ([]byte, error) {
 // Proves refuses bytes that differ from the digest in the address.
 func (a Address) Proves(raw []byte, what string) error {
 	if objects.DigestOf(raw) != a.Sum {
-		return fault.New(fault.Integrity, "%s %s: its bytes are not those of the signed state", what, a.ID)
+		return fault.New(fault.Integrity, "%s %s: its bytes differ from the signed state", what, a.ID)
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func parseList(raw []byte, names []string) ([]listed, error) {
 		out = append(out, l)
 	}
 	if !bytes.Equal(encodeList(out), raw) {
-		return nil, fault.New(fault.Malformed, "list: is not in its one spelling")
+		return nil, fault.New(fault.Malformed, "list: is not in canonical form")
 	}
 	return out, nil
 }

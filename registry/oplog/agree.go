@@ -39,7 +39,7 @@ func (r Root) Agreement(op RootOp, signer trust.PublicKey) (Agreement, error) {
 		return Agreement{}, err
 	}
 	if filled.State != op.State {
-		return Agreement{}, fault.New(fault.Integrity, "proposal: states %s, applying it gives %s", op.State, filled.State)
+		return Agreement{}, fault.New(fault.Integrity, "proposal: states %s, but applying it gives %s", op.State, filled.State)
 	}
 	if err := r.checkTerms(op); err != nil {
 		return Agreement{}, err
@@ -96,9 +96,9 @@ func approved(list []Approval, known []trust.PublicKey, signer trust.PublicKey, 
 		case i < 0:
 			return nil, stranger(a.Key)
 		case known[i] == signer || slices.Contains(keys, known[i]):
-			return nil, fault.New(fault.Untrusted, "key %s counts once, however often it signs", a.Key)
+			return nil, fault.New(fault.Untrusted, "key %s signed twice, and counts once", a.Key)
 		case !known[i].Verify(msg, a.Sig):
-			return nil, fault.New(fault.Integrity, "approval by %s: the signature does not fit", a.Key)
+			return nil, fault.New(fault.Integrity, "approval by %s: the signature is invalid", a.Key)
 		}
 		keys = append(keys, known[i])
 	}
@@ -153,7 +153,7 @@ func (op RootOp) Without(key objects.Fingerprint) RootOp {
 func (r Root) NewRoots(threshold int, keys ...trust.PublicKey) (RootOp, error) {
 	for i, k := range keys {
 		if slices.Contains(keys[:i], k) {
-			return RootOp{}, fault.New(fault.Untrusted, "root keys: %s is there twice, and one key is one holder, whatever names it has", k.Fingerprint())
+			return RootOp{}, fault.New(fault.Untrusted, "root keys: %s is given twice, and one key is one holder under any name", k.Fingerprint())
 		}
 	}
 	if len(keys) == 0 || len(keys) > maxKeys {
@@ -163,7 +163,7 @@ func (r Root) NewRoots(threshold int, keys ...trust.PublicKey) (RootOp, error) {
 		return RootOp{}, fault.New(fault.Usage, "root keys: %w", err)
 	}
 	if threshold == r.Threshold && slices.Equal(keys, r.Keys) {
-		return RootOp{}, fault.New(fault.Usage, "root keys: they are that already")
+		return RootOp{}, fault.New(fault.Usage, "root keys: nothing to change")
 	}
 	return RootOp{Kind: OpRoots, Name: r.Name, Claims: r.Claims, Threshold: threshold, Tags: r.Tags, Keys: keys}, nil
 }
@@ -213,7 +213,7 @@ func (r Root) Describe(op RootOp) []string {
 func (r Root) describeGrant(op RootOp) (lines []string) {
 	old := r.Grant(op.Namespace)
 	if old == nil {
-		lines = append(lines, op.Namespace+"/ was nobody's by the root's word")
+		lines = append(lines, op.Namespace+"/ had no owner according to the root")
 	} else {
 		for _, k := range old.Keys {
 			lines = append(lines, op.Namespace+"/ was granted to "+k.Fingerprint().String())
@@ -226,7 +226,7 @@ func (r Root) describeGrant(op RootOp) (lines []string) {
 		lines = append(lines, op.Namespace+"/ lay in "+old.Located)
 	}
 	if op.Located != "" {
-		lines = append(lines, op.Namespace+"/ lies in "+op.Located+": who never asked there is asked first")
+		lines = append(lines, op.Namespace+"/ lies in "+op.Located+": readers that are new to it are asked first")
 	} else if old != nil && old.Located != "" {
 		lines = append(lines, op.Namespace+"/ lies in the registry's own repository")
 	}

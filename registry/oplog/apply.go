@@ -59,17 +59,17 @@ func (s State) applyRead(op Op, changes []byte) (State, error) {
 		return State{}, err
 	}
 	if !bytes.Equal(JoinRows(wrote), changes) {
-		return State{}, fault.New(fault.Integrity, "its change list is not what it does")
+		return State{}, fault.New(fault.Integrity, "its change list differs from its changes")
 	}
 	if got := next.cat.at; got != op.State {
-		return State{}, fault.New(fault.Integrity, "states %s, applying it gives %s", op.State.Sum, got.Sum)
+		return State{}, fault.New(fault.Integrity, "states %s, but applying it gives %s", op.State.Sum, got.Sum)
 	}
 	kept, err := next.Keep(op.Changes.Address, nil, nil)
 	if err != nil {
 		return State{}, err
 	}
 	if kept != op.Kept {
-		return State{}, fault.New(fault.Integrity, "keeps its state in %s, which is %s", op.Kept, kept)
+		return State{}, fault.New(fault.Integrity, "names %s as its state, which is %s", op.Kept, kept)
 	}
 	if !s.fromOutside(&op) {
 		next.Kept = kept
@@ -94,7 +94,7 @@ func (op *Op) readChanges(raw []byte) error {
 		return err
 	}
 	if len(rows) != c.Count || rows[0].Name() != c.First {
-		return fault.New(fault.Integrity, "says %d versions from %s on, its change list has %d from %s on", c.Count, c.First, len(rows), rows[0].Name())
+		return fault.New(fault.Integrity, "states %d versions from %s on, its change list has %d from %s on", c.Count, c.First, len(rows), rows[0].Name())
 	}
 	op.Items = make([]Entry, 0, len(rows))
 	for _, r := range rows {

@@ -225,7 +225,7 @@ func PutTree(put Sink, entries []store.Entry) (store.OID, error) {
 // checkTree refuses a commit whose tree differs from the state.
 func checkTree(what string, got, want store.OID) error {
 	if got != want {
-		return fault.New(fault.Integrity, "%s: its tree %s is not the state %s: something was slipped in or left out", what, got, want)
+		return fault.New(fault.Integrity, "%s: its tree %s is not the state %s: files were added or left out", what, got, want)
 	}
 	return nil
 }

@@ -162,7 +162,7 @@ func TrustedRoot(ctx context.Context, rd Reader, p Point, id objects.Digest) (Ro
 	want := p.Sum
 	for i := len(raws) - 1; i >= 0; i-- {
 		if objects.DigestOf(raws[i]) != want {
-			return Root{}, fault.New(fault.Integrity, "cache of the registry: operation %d of the root is not the one that was verified", i+1)
+			return Root{}, fault.New(fault.Integrity, "cache of the registry: operation %d of the root differs from the verified one", i+1)
 		}
 		if ops[i], err = parseRoot(raws[i], false); err != nil {
 			return Root{}, err
@@ -176,7 +176,7 @@ func TrustedRoot(ctx context.Context, rd Reader, p Point, id objects.Digest) (Ro
 		}
 	}
 	if root.ID != id || root.Seq != p.Seq || root.Digest() != ops[len(ops)-1].State {
-		return Root{}, fault.New(fault.Integrity, "cache of the registry: its root is not the one that was verified")
+		return Root{}, fault.New(fault.Integrity, "cache of the registry: its root differs from the verified one")
 	}
 	return root, nil
 }
@@ -194,7 +194,7 @@ func RawAt(ctx context.Context, rd Reader, p Point, seq uint64) ([]byte, error) 
 			return nil, err
 		}
 		if objects.DigestOf(raw) != want {
-			return nil, fault.New(fault.Integrity, "cache of the registry: operation %d is not the one that was verified", at)
+			return nil, fault.New(fault.Integrity, "cache of the registry: operation %d differs from the verified one", at)
 		}
 		if at == seq {
 			return raw, nil

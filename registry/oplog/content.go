@@ -72,7 +72,7 @@ func signedAt(path string, raw []byte) time.Time {
 func ReadContent(rd Reader, e *Entry) ([]byte, error) {
 	raw, made, err := CopyContent(rd, e, Hasher(store.SHA1))
 	if err == nil && made != e.Commit {
-		err = fault.New(fault.Malformed, "content of %s: commit %s is not the one that this item makes", e.Name(), e.Commit)
+		err = fault.New(fault.Malformed, "content of %s: commit %s is not the commit of this item", e.Name(), e.Commit)
 	}
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func OnlyFile(rd Reader, tree store.OID, path string) (store.OID, error) {
 			return store.OID{}, err
 		}
 		if len(entries) != 1 || entries[0].Name != name || entries[0].Mode != mode {
-			return store.OID{}, fault.New(fault.Malformed, "tree %s: holds something else than %q", id, words.Brief(path))
+			return store.OID{}, fault.New(fault.Malformed, "tree %s: holds something other than %q", id, words.Brief(path))
 		}
 		id = entries[0].ID
 	}

@@ -148,7 +148,7 @@ type Drop struct {
 func (d Drop) String() string {
 	text := fmt.Sprintf("drop   operation %d, %s", d.Seq, words.Brief(d.Subject))
 	if !d.Readable {
-		text += ", whose change list no host serves"
+		text += ", whose change list no host has"
 	}
 	return text
 }

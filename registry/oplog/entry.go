@@ -291,7 +291,7 @@ func parseEntry(line []byte) (*Entry, error) {
 		return nil, err
 	}
 	if got := e.AppendLine(make([]byte, 0, len(line)+1)); !bytes.Equal(got[:len(got)-1], line) {
-		return nil, fault.New(fault.Malformed, "catalogue line of %s: is not in its one spelling", words.Brief(e.Name()))
+		return nil, fault.New(fault.Malformed, "catalogue line of %s: is not in canonical form", words.Brief(e.Name()))
 	}
 	return e, nil
 }

@@ -122,7 +122,7 @@ func parseNamespace(raw []byte) (State, error) {
 		return State{}, fault.New(fault.Malformed, "%s: %d of %d keys must agree, since operation %d", namespacePath, y.Threshold, len(s.Active()), y.Roles)
 	}
 	if len(s.keys) == 0 || !bytes.Equal(s.EncodeNamespace(), raw) {
-		return State{}, fault.New(fault.Malformed, "%s of %s: is not in its one spelling", namespacePath, y.Namespace)
+		return State{}, fault.New(fault.Malformed, "%s of %s: is not in canonical form", namespacePath, y.Namespace)
 	}
 	return s, nil
 }

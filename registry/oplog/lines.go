@@ -21,7 +21,7 @@ func (s State) CheckLine(e *Entry) error {
 		return fault.New(fault.Integrity, "%s: "+format, append([]any{e.Name()}, args...)...)
 	}
 	if e.Ref.ID.Namespace() != s.Namespace || e.Seq > s.Seq {
-		return wrong("its line is not of this log")
+		return wrong("its line belongs to another log")
 	}
 	for _, fp := range []objects.Fingerprint{e.Author, e.Publisher} {
 		i := findKey(s.keys, fp)

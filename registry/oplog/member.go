@@ -37,7 +37,7 @@ func ParseMember(text string) (k KeyGrant, err error) {
 		return KeyGrant{}, err
 	}
 	if k.Text() != text {
-		return KeyGrant{}, fault.New(fault.Malformed, "request of %s: is not in its one spelling", k.Public.Fingerprint())
+		return KeyGrant{}, fault.New(fault.Malformed, "request of %s: is not in canonical form", k.Public.Fingerprint())
 	}
 	return k, nil
 }

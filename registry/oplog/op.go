@@ -123,7 +123,7 @@ func parse(raw []byte, verify bool) (op Op, err error) {
 		return Op{}, err
 	}
 	if op.Kept.IsZero() {
-		return Op{}, fault.New(fault.Malformed, "%s: does not say which commit keeps its state, as a proposal does not", op.Label())
+		return Op{}, fault.New(fault.Malformed, "%s: names no commit for its state, so it is only a proposal", op.Label())
 	}
 	return op, op.checkParents()
 }

@@ -25,7 +25,7 @@ func ReadManifest(e *Entry, raw []byte) (*objects.Manifest, error) {
 		return nil, err
 	}
 	if m.Ref() != e.Ref || m.Version != e.Version {
-		return nil, fault.New(fault.Integrity, "%s: its manifest is that of %s@%s", e.Name(), m.ID, m.Version)
+		return nil, fault.New(fault.Integrity, "%s: its manifest belongs to %s@%s", e.Name(), m.ID, m.Version)
 	}
 	return m, m.CheckPackage()
 }
@@ -87,7 +87,7 @@ func filesBelow(rd Reader, tree store.OID, e *Entry, m *objects.Manifest) (map[s
 			return nil, err
 		}
 		if len(entries) != 1 || entries[0].Name != name || entries[0].Mode != store.ModeDir {
-			return nil, fault.New(fault.Malformed, "tree %s: holds something else than %q", id, e.Ref.PackageDir())
+			return nil, fault.New(fault.Malformed, "tree %s: holds something other than %q", id, e.Ref.PackageDir())
 		}
 		id = entries[0].ID
 	}

@@ -72,7 +72,7 @@ type publicOnly struct{ key trust.PublicKey }
 func (p publicOnly) Public() trust.PublicKey { return p.key }
 
 func (p publicOnly) Sign(context.Context, []byte) ([]byte, error) {
-	return nil, fault.New(fault.Untrusted, "key %s: is not at hand", p.key.Fingerprint())
+	return nil, fault.New(fault.Untrusted, "key %s: is not available", p.key.Fingerprint())
 }
 
 // Agreement checks a proposal of a namespace, as Root.Agreement does for the root. It needs the
@@ -90,15 +90,15 @@ func (s State) Agreement(op Op, signer trust.PublicKey, now time.Time) (Agreemen
 		if findKey(s.keys, signer.Fingerprint()) >= 0 {
 			code = fault.Revoked
 		}
-		return Agreement{}, fault.New(code, "proposal: %s is not an active key of %s, and its word does not count", signer.Fingerprint(), s.Namespace).
-			Advise("rye registry members %s shows them; RYE_KEY=<name of one>, and the same again", s.Namespace)
+		return Agreement{}, fault.New(code, "proposal: %s is not an active key of %s, so it cannot approve", signer.Fingerprint(), s.Namespace).
+			Advise("rye registry members %s shows them; run it again with RYE_KEY=<name of one>", s.Namespace)
 	}
 	filled, _, err := s.Foresee(op, signer, now)
 	if err != nil {
 		return Agreement{}, err
 	}
 	if filled.State != op.State || filled.Changes != op.Changes {
-		return Agreement{}, fault.New(fault.Integrity, "proposal: states %s, applying it gives %s", op.State.Sum, filled.State.Sum)
+		return Agreement{}, fault.New(fault.Integrity, "proposal: states %s, but applying it gives %s", op.State.Sum, filled.State.Sum)
 	}
 	if err := op.Terms.hold(s.Roles, filled.Time); err != nil {
 		return Agreement{}, err
@@ -173,25 +173,25 @@ func (s State) Describe(op Op) []string {
 	}
 	switch op.Kind {
 	case OpKeyRetire:
-		lines = append(lines, "retire "+op.Key.String()+"; what it signed stays good")
+		lines = append(lines, "retire "+op.Key.String()+"; its earlier signatures stay valid")
 	case OpKeyRevoke:
 		for _, k := range op.Revocations() {
 			lines = append(lines, fmt.Sprintf("revoke %s from operation %d on", k.Key, k.BadFrom),
-				"what it published from there on, and keys that it added, are revoked with it, for good")
+				"its publications from there on, and the keys that it added, are revoked with it, for good")
 			if k.DropFrom > 0 {
-				lines = append(lines, fmt.Sprintf("drop from the catalogue what these keys wrote from operation %d on", k.DropFrom))
+				lines = append(lines, fmt.Sprintf("drop these keys' changes to the catalogue from operation %d on", k.DropFrom))
 			}
 		}
 	case OpTransfer:
 		for _, k := range s.Active() {
-			lines = append(lines, "retire "+k.Fingerprint().String()+"; what it signed stays good")
+			lines = append(lines, "retire "+k.Fingerprint().String()+"; its earlier signatures stay valid")
 		}
 		lines = append(lines, fmt.Sprintf("then %d of %d keys must agree, now %d of %d", max(op.Threshold, 1), len(op.Keys), s.Threshold, len(s.Active())),
 			"every reader is asked before that counts")
 	case OpThreshold:
 		lines = append(lines, fmt.Sprintf("then %d of %d keys must agree, now %d", op.Threshold, len(s.Active()), s.Threshold))
 	case OpVoid:
-		lines = append(lines, fmt.Sprintf("void   operation %d, which has no effect, and report it no more", op.Void.Seq))
+		lines = append(lines, fmt.Sprintf("void   operation %d, which has no effect, and stop reporting it", op.Void.Seq))
 	case OpRevoke, OpRedact:
 		for i := range op.Items {
 			lines = append(lines, string(op.Kind)+" "+op.Items[i].Name())

@@ -51,7 +51,7 @@ func (s *State) checkAgreement(op Op, word bool) error {
 	case !Governs(op.Kind) || alone && (word || s.Threshold <= 1):
 		return nil
 	case word || s.Threshold <= 1:
-		return fault.New(fault.Malformed, "has terms, and nobody else need agree")
+		return fault.New(fault.Malformed, "has terms, but needs no other approval")
 	case alone:
 		return fault.New(fault.Untrusted, "1 of %d keys of %s agreed, %d must", len(s.Active()), s.Namespace, s.Threshold)
 	}

@@ -89,7 +89,7 @@ func (r Root) Admits(namespace string, genesis objects.Digest, claimant trust.Pu
 	case g == nil && r.Claims == ClaimsOpen:
 		return nil
 	case g == nil:
-		return fault.New(fault.Untrusted, "namespace %s: the root of %q has not granted it to anybody", namespace, r.Name)
+		return fault.New(fault.Untrusted, "namespace %s: the root of %q has not granted it to anyone", namespace, r.Name)
 	case !g.Genesis.IsZero() && g.Genesis != genesis:
 		return fault.New(fault.Untrusted, "namespace %s: its log begins with %s, the root names %s", namespace, genesis, g.Genesis)
 	case g.Genesis.IsZero() && !slices.Contains(g.Keys, claimant):
@@ -198,7 +198,7 @@ func (r Root) checkAgreement(op RootOp) error {
 	}
 	for _, k := range op.newcomers(held) {
 		if !slices.Contains(agreed, k) {
-			return fault.New(fault.Untrusted, "key %s becomes a root key without having signed", k.Fingerprint())
+			return fault.New(fault.Untrusted, "key %s becomes a root key without its own signature", k.Fingerprint())
 		}
 	}
 	return nil
@@ -216,10 +216,10 @@ func (r Root) checkTerms(op RootOp) error {
 // time of the commit, not with a clock.
 func (t Terms) hold(roles uint64, commit time.Time) error {
 	if t.Roles != roles {
-		return fault.New(fault.Untrusted, "agreed to among the keys of operation %d, they are those of %d", t.Roles, roles)
+		return fault.New(fault.Untrusted, "approved by the keys of operation %d; the present keys are from operation %d", t.Roles, roles)
 	}
 	if commit.After(t.Until) {
-		return fault.New(fault.Untrusted, "agreed to until %s, committed on %s", t.Until.Format(TimeLayout), commit.Format(TimeLayout)).
+		return fault.New(fault.Untrusted, "approved until %s, committed on %s", t.Until.Format(TimeLayout), commit.Format(TimeLayout)).
 			Advise("propose it again")
 	}
 	return nil

@@ -106,7 +106,7 @@ func decodeMessage(text string, m message) error {
 		return err
 	}
 	if encodeMessage(m) != text {
-		return fault.New(fault.Malformed, "%s: message is not in its one spelling", m.Label())
+		return fault.New(fault.Malformed, "%s: message is not in canonical form", m.Label())
 	}
 	return nil
 }
@@ -215,7 +215,7 @@ func address(id *store.OID) codec { return as(id, store.ParseOID) }
 func moment(t *time.Time) codec {
 	return codec{func() string { return t.UTC().Format(TimeLayout) }, func(s string) (err error) {
 		if *t, err = ParseTime(s); err == nil && t.IsZero() {
-			err = fault.New(fault.Malformed, "time %q: is none", words.Brief(s))
+			err = fault.New(fault.Malformed, "time %q: is not a time", words.Brief(s))
 		}
 		return err
 	}}
@@ -281,7 +281,7 @@ func (f *fields) format() {
 func (f *fields) position(seq *uint64, kind, first OpKind) {
 	count(f, "Rye-Seq", seq)
 	if *seq == 0 || (*seq == 1) != (kind == first) {
-		f.fail(fault.New(fault.Malformed, "%s at position %d: a %s is the first operation, and only that", words.Brief(string(kind)), *seq, first))
+		f.fail(fault.New(fault.Malformed, "%s at position %d: a %s must be the first operation", words.Brief(string(kind)), *seq, first))
 	}
 }
 

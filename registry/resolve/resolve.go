@@ -173,7 +173,7 @@ func (s *search) node(ref objects.Ref) (*node, error) {
 		return n, nil
 	}
 	if len(s.nodes) >= MaxItems {
-		return nil, fault.New(fault.Limit, "resolve: more than %d items would come along", MaxItems).Advise("leave out the item that brings so many")
+		return nil, fault.New(fault.Limit, "resolve: more than %d items would be added", MaxItems).Advise("leave out the item that brings so many")
 	}
 	n := &node{ref: ref, name: ref.Published(), allows: map[string][]bool{}}
 	s.nodes[ref] = n
@@ -366,7 +366,7 @@ func (s *search) solve() (bool, blame, error) {
 }
 
 func tooMuch(n *node, tried int) error {
-	return fault.New(fault.Limit, "resolve: gave up after %d versions, at %s: too many ranges contradict each other", tried, n.name).
+	return fault.New(fault.Limit, "resolve: gave up after %d versions, at %s: too many ranges conflict", tried, n.name).
 		Advise("name exact versions: rye add %s@=<version>", n.name)
 }
 
@@ -471,7 +471,7 @@ func (s *search) passed(n *node) (all []Passed) {
 		switch until := s.oldEnough(n.ref, v); {
 		case by < 0 && !held && s.refuses(n.ref, v) == "":
 			held = true
-			all = append(all, Passed{Item: n.ref, Version: v.Version, Why: "what it wants of others does not fit"})
+			all = append(all, Passed{Item: n.ref, Version: v.Version, Why: "its dependencies do not fit"})
 		case by < 0 && !young && s.refuses(n.ref, v) != "":
 			young = true
 			all = append(all, Passed{Item: n.ref, Version: v.Version, Until: until, Why: "it is too young"})

@@ -182,7 +182,7 @@ func TestPassed(t *testing.T) {
 	if err != nil || got.String() != "a@2.0.0 b@1.0.0 c@1.0.0" {
 		t.Fatalf("%v, %v", got, err)
 	}
-	want := "[{tool:acme/a 3.0.0 0001-01-01 00:00:00 +0000 UTC acme/tool/b@1.0.0 wants <3} {tool:acme/c 1.1.0 0001-01-01 00:00:00 +0000 UTC what it wants of others does not fit}]"
+	want := "[{tool:acme/a 3.0.0 0001-01-01 00:00:00 +0000 UTC acme/tool/b@1.0.0 wants <3} {tool:acme/c 1.1.0 0001-01-01 00:00:00 +0000 UTC its dependencies do not fit}]"
 	if fmt.Sprint(got.Passed) != want {
 		t.Errorf("passed %v, want %s", got.Passed, want)
 	}
