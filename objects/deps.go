@@ -117,7 +117,7 @@ func (v *validator) deps() {
 	case !given && v.it.places["deps"].line > 0:
 		v.add("deps", "deps is not a literal: Python is read here and never run", `__deps__ = {"acme/tool/hello": "^1.2"}`)
 	case given && value != nil && len(m.Deps) == 0 && !(isMap && len(empty) == 0):
-		v.add("deps", "deps is not what rye reads: published items, each with a range of versions", mend)
+		v.add("deps", "deps must name published items, each with a range of versions", mend)
 	case m.Deps[v.it.Ref.Published()] != "":
 		v.add("deps", "the item names itself", "leave it out")
 	}

@@ -16,7 +16,7 @@ func (p *parser) readDirective(m *Meta) error {
 	f, ok := findFence(p.body, "xml")
 	if !ok {
 		if at, found := nearFence(p.body); found {
-			return p.bad(p.at(at), "a fence around <directive> that is no xml block: want exactly ```xml").Advise("write ```xml, with three backticks, in lower case, and nothing after it")
+			return p.bad(p.at(at), "a fence around <directive> that is not an xml block: want exactly ```xml").Advise("write ```xml, with three backticks, in lower case, and nothing after it")
 		}
 		return p.bad(mark{}, "no metadata: want a ```xml block with <directive>, or front matter between --- lines").
 			Advise("rye new directive <id> shows the form")

@@ -134,5 +134,5 @@ func beside(e *oplog.BlockedError, named []oplog.KeyRevocation, err error) error
 		all = append(all, k.Key.String())
 	}
 	return fault.New(fault.CodeOf(err), "%w", err).
-		Advise("where that key was stolen, too: rye registry revoke-key %s %s %s --reason '...'", e.Namespace, strings.Join(all, " "), e.By)
+		Advise("if that key was stolen too: rye registry revoke-key %s %s %s --reason '...'", e.Namespace, strings.Join(all, " "), e.By)
 }

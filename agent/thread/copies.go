@@ -89,7 +89,7 @@ func ignored(threads *os.Root) error {
 // appendTo opens a regular file for appending.
 func appendTo(root *os.Root, name string) (*os.File, error) {
 	if st, err := root.Lstat(name); err == nil && !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", filepath.Join(root.Name(), name))
+		return nil, fmt.Errorf("%s is not a regular file", filepath.Join(root.Name(), name))
 	}
 	return root.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 }

@@ -99,7 +99,7 @@ func (h *Had) network(line string, of kind) (Denial, bool) {
 		why = "its port is not open to this tool"
 	}
 	if s.Net && port >= passing && loopback(host) {
-		why += "; a server of its own is within reach where its needs name no net"
+		why += "; with no net in its needs, it can reach a server of its own"
 	}
 	return Denial{What: "reaching " + at + ": " + why, Need: h.stating(objects.Needs{Net: []string{at}})}, true
 }

@@ -48,7 +48,7 @@ func Interpreter(spec Spec, in Search) (Program, error) {
 	if v := in.Vars[spec.Var]; spec.Var != "" && v != "" {
 		p, ok := real(v)
 		if !ok || !filepath.IsAbs(v) {
-			return Program{}, fault.New(fault.NotFound, "interpreter %s=%q: want the absolute path of a program that is no script", spec.Var, v)
+			return Program{}, fault.New(fault.NotFound, "interpreter %s=%q: want the absolute path of a program that is not a script", spec.Var, v)
 		}
 		p.Project = in.Project != "" && through(p.Path, in.Project)
 		return p, nil

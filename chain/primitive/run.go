@@ -44,7 +44,7 @@ func run(ctx context.Context, c Call, stdout, stderr io.Writer) (Result, error) 
 		if err != nil {
 			p.closeChild()
 			p.abandon()
-			return Result{Exit: -1}, diskFault("seal what "+c.Argv[0]+" runs", err)
+			return Result{Exit: -1}, diskFault("seal the files of "+c.Argv[0], err)
 		}
 		p.child = append(p.child, f)
 	}

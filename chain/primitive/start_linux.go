@@ -144,7 +144,7 @@ func (b *box) limit(pid int) error {
 		b.unbound = append(b.unbound, "a process that starts its own session outlives the run: it cannot be marked here, and this program does not adopt orphans")
 	}
 	if b.mark == 0 || reenter() == "" {
-		b.unbound = append(b.unbound, "what the program starts outlives a rye that is killed")
+		b.unbound = append(b.unbound, "processes that the program starts survive a killed rye")
 	}
 	remember(pid, b.mark)
 	for _, l := range b.limits {

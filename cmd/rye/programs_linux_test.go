@@ -219,7 +219,7 @@ func (p *peer) usual(t *testing.T, person *home, server string) (stated string) 
 	want := filled(person, p.given, server)
 	if !r.ok {
 		stated = r.named()
-		if p.own && len(r.denied) > 0 && strings.Contains(r.denied[0].What, "where its needs name no net") {
+		if p.own && len(r.denied) > 0 && strings.Contains(r.denied[0].What, "with no net in its needs") {
 			stated = want
 		}
 		if stated != want || want == "" {

@@ -58,7 +58,7 @@ func (p *conditionParser) parse(v any, depth int) (c Condition, err error) {
 	for _, key := range []string{"any", "all", "not"} {
 		if inner, ok := m[key]; ok {
 			if len(m) > 1 {
-				return c, bad("%s stands with other keys", key)
+				return c, bad("%s cannot be combined with other keys", key)
 			}
 			return p.combined(key, inner, depth)
 		}

@@ -105,7 +105,7 @@ func (s *ryvosSkill) tool() (string, error) {
 	if s.InputSchema != "" {
 		var schema bytes.Buffer
 		if json.Compact(&schema, []byte(s.InputSchema)) != nil {
-			return "", fault.New(fault.Malformed, "input_schema_json is no JSON")
+			return "", fault.New(fault.Malformed, "input_schema_json is not JSON")
 		}
 		text += "config_schema: " + schema.String() + "\n"
 	}

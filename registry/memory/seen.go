@@ -47,7 +47,7 @@ func readMemory(dir string, id objects.Digest) (Points, error) {
 	m, err := parseMemory(raw, id)
 	if err != nil {
 		return nil, fault.New(fault.Integrity, "read the verified logs of the registry, %s: %w", path, err).
-			Advise("look at the file; removing it makes rye trust the registry anew, as on first contact")
+			Advise("look at the file; without it, rye trusts the registry as on first contact")
 	}
 	return m, nil
 }

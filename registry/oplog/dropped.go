@@ -88,7 +88,7 @@ func (e *BlockedError) Unwrap() error { return e.Err }
 func (op *Op) Blocked(err error) error {
 	at := &BlockedError{Namespace: op.Namespace, Seq: op.Seq, Kind: op.Kind, By: op.Signer.Fingerprint(), Err: err}
 	return fault.New(fault.CodeOf(err), "%w", at).
-		Advise("where its key was stolen: rye registry revoke-key %s %s --reason '...'", at.Namespace, at.By)
+		Advise("if its key was stolen: rye registry revoke-key %s %s --reason '...'", at.Namespace, at.By)
 }
 
 // writeWithin adds the catalogue to next where states are not compared. It keeps and returns the

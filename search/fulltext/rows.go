@@ -94,7 +94,7 @@ func parseRows(raw []byte) (*rows, error) {
 		i := len(r.at)
 		r.at = append(r.at, uint32(at))
 		if doc := r.doc(i); doc >= n || seen[doc] {
-			return nil, damagedRows("a document is there twice")
+			return nil, damagedRows("a document is listed twice")
 		} else {
 			seen[doc] = true
 		}

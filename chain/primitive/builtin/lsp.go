@@ -167,7 +167,7 @@ func serversFor(in Input, q *lspParams) ([]server, error) {
 	var all []server
 	for _, name := range wanted {
 		if !known(name) {
-			return nil, fault.New(fault.Usage, "parameters: linters: %q is no language server that rye knows", words.Brief(name)).
+			return nil, fault.New(fault.Usage, "parameters: linters: %q is not a language server that rye knows", words.Brief(name)).
 				Advise("a tool of yours over the function lsp names any program in env_config.interpreter")
 		}
 		if program, err := exec.LookPath(name); err == nil && len(all) < only && filepath.IsAbs(program) && !below(program, in.Project) {
@@ -179,7 +179,7 @@ func serversFor(in Input, q *lspParams) ([]server, error) {
 		return nil, fault.New(fault.NotFound, "no language server is known for %s", path.Ext(q.FilePath))
 	case len(all) == 0:
 		return nil, fault.New(fault.NotFound, "no language server for this file is here: looked for %s in the system's own directories", strings.Join(wanted, ", ")).
-			Advise("install one, or name where yours is: a tool over the function lsp with env_config.interpreter, as tool:rye/lsp/gopls")
+			Advise("install one, or give the path of yours: a tool over the function lsp with env_config.interpreter, as tool:rye/lsp/gopls")
 	}
 	return all, nil
 }

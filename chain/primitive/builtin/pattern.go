@@ -37,7 +37,7 @@ func parsePattern(text string) (*pattern, error) {
 		names = slices.CompactFunc(names, func(a, b string) bool { return a == "**" && b == "**" })
 		for _, n := range names {
 			if _, err := path.Match(n, ""); err != nil {
-				return nil, fault.New(fault.Usage, "parameters: pattern %q: %q is no pattern", text, n)
+				return nil, fault.New(fault.Usage, "parameters: pattern %q: %q is not a pattern", text, n)
 			}
 		}
 		p.branches = append(p.branches, names)
