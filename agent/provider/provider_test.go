@@ -230,7 +230,7 @@ func TestParseRefuses(t *testing.T) {
 
 func TestNoPriceAtAll(t *testing.T) {
 	head, _, _ := strings.Cut(anthropicItem, "    prices:")
-	if _, err := Parse("test/p", item(t, head)); err == nil || !strings.Contains(err.Error(), "worst: no price is known") {
+	if _, err := Parse("test/p", item(t, head)); err == nil || !strings.Contains(err.Error(), "worst: a model has no known price") {
 		t.Errorf("got %v", err)
 	}
 	p, m := parsed(t, head+`worst: {input: "7", output: "70"}`)

@@ -168,7 +168,7 @@ func TestOnlyTheLibraryIsServed(t *testing.T) {
 	a.h.rye("sign", "--all")
 	for _, name := range []string{"function", "above", "both"} {
 		out, stderr, exit := a.run("execute", "tool:acme/"+name)
-		if exit != 16 || !strings.Contains(stderr, "not of the standard library") {
+		if exit != 16 || !strings.Contains(stderr, "not in the standard library") {
 			t.Errorf("tool:acme/%s: exit %d %s%s", name, exit, out, stderr)
 		}
 	}
@@ -195,7 +195,7 @@ echo "mine, $RYE_ITEM_ID"
 	os.Remove(filepath.Join(a.h.dir, ".ai/tools/rye/agent/threads/status.sh"))
 	write("rye/agent/threads/status", "rye/core/primitives/builtin", "config: {function: threads/cancel}\n")
 	a.h.rye("sign", "tool:rye/agent/threads/status")
-	if out, stderr, exit := a.run("execute", "tool:rye/agent/threads/status"); exit != 16 || !strings.Contains(stderr, "not of the standard library") {
+	if out, stderr, exit := a.run("execute", "tool:rye/agent/threads/status"); exit != 16 || !strings.Contains(stderr, "not in the standard library") {
 		t.Errorf("the project's own that names the function: exit %d %s%s", exit, out, stderr)
 	}
 }

@@ -124,7 +124,7 @@ func TestKnowledgeIsAPersons(t *testing.T) {
 	refused(2, "", r.id, "--force")
 	slow := a.h.rye("thread", "start", "directive:acme/slow", "-q")
 	slow = regexp.MustCompile("[0-9a-z]{26}").FindString(slow + a.h.rye("thread", "list", "--limit", "1"))
-	refused(4, "is at work", slow, "--knowledge", "acme/x")
+	refused(4, "is still running", slow, "--knowledge", "acme/x")
 	a.h.rye("thread", "kill", slow)
 	a.h.env = append(a.h.env, "RYE_RUN=1")
 	refused(16, "within a run", r.id, "--knowledge", "acme/x")

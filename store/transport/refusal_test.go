@@ -46,7 +46,7 @@ func TestHostsWords(t *testing.T) {
 		"silent":     {hook: `exit 1`, code: fault.Denied, says: "pre-receive hook declined", hint: "account push"},
 		"endless":    {hook: `i=0; while [ $i -lt 3000 ]; do echo "word $i of a rule that says much"; i=$((i+1)); done >&2; exit 1`, code: fault.Denied, says: "word 1 of a rule", hint: "account push"},
 		"pack size":  {config: "receive.maxInputSize", code: fault.Limit, says: "maximum allowed size", hint: "fewer or smaller"},
-		"hidden ref": {config: "receive.hideRefs", ref: "refs/heads/hidden/x", code: fault.Denied, says: "hidden ref", hint: "by a rule of its own"},
+		"hidden ref": {config: "receive.hideRefs", ref: "refs/heads/hidden/x", code: fault.Denied, says: "hidden ref", hint: "a rule of the host refused it"},
 	} {
 		os.Remove(hook)
 		b := g.in(dir)

@@ -276,7 +276,7 @@ func TestRaw(t *testing.T) {
 	if r := post(t, v, formatAnthropic, ask{prompt: "x", stream: true}.body(formatAnthropic)); !strings.Contains(r.body, `"partial_json":"{\"a\": "`) {
 		t.Errorf("Anthropic, streamed: %s", r.body)
 	}
-	if r := post(t, v, formatAnthropic, ask{prompt: "x"}.body(formatAnthropic)); r.status != 400 || !strings.Contains(r.body, "no JSON object") {
+	if r := post(t, v, formatAnthropic, ask{prompt: "x"}.body(formatAnthropic)); r.status != 400 || !strings.Contains(r.body, "not a JSON object") {
 		t.Errorf("Anthropic: %d %s", r.status, r.body)
 	}
 }

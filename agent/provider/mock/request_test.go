@@ -117,7 +117,7 @@ func TestRefusedOpenAI(t *testing.T) {
 		{"an unknown member", with(`"tempreature":1`), "Unknown parameter: 'tempreature'."},
 		{"a member of the other service", with(`"system":"x"`), "Unknown parameter: 'system'."},
 		{"hot", with(`"temperature":2.5`), "2.5 is not between 0 and 2"},
-		{"both limits", with(`"max_tokens":1,"max_completion_tokens":1`), "stands beside"},
+		{"both limits", with(`"max_tokens":1,"max_completion_tokens":1`), "cannot be combined with"},
 		{"usage without a stream", with(`"stream_options":{"include_usage":true}`), "only allowed when 'stream' is enabled"},
 		{"two answers", with(`"n":2`), "2 is not between 1 and 1"},
 		{"an unknown role", messages(`{"role":"robot","content":"x"}`), "messages.0.role"},
