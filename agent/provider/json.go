@@ -167,7 +167,7 @@ func argsOf(s string) (args json.RawMessage, bad string) {
 		err = fmt.Errorf("not UTF-8")
 	}
 	if err != nil {
-		return json.RawMessage("{}"), "the arguments are not a JSON object:  " + err.Error()
+		return json.RawMessage("{}"), "the arguments are not a JSON object: " + err.Error()
 	}
 	return raw, ""
 }

@@ -264,7 +264,7 @@ func limitName(e *ledger.Exceeded) string {
 
 // usedUp is how a limit ends a turn of which nothing is left.
 func usedUp(name string, n int64) *stop {
-	return &stop{reason: "limit", detail: fmt.Sprintf("%s: limit of %d reached", name, n), used: n, most: n}
+	return &stop{reason: "limit", detail: fmt.Sprintf("%s: %d of %d used", name, n, n), used: n, most: n}
 }
 
 // request renders a view for a model.
