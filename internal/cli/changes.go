@@ -17,7 +17,7 @@ func (p *printer) printMoved(rep *rye.InstallReport, name string) {
 	c := rep.Changes[i]
 	say := func(format string, args ...any) { p.resultf(rep.DryRun, "    "+format+"\n", args...) }
 	if !c.Direct {
-		say("comes along: %s", prose(strings.Join(c.WantedBy, "; ")))
+		say("dependency: %s", prose(strings.Join(c.WantedBy, "; ")))
 	}
 	if c.Was != "" {
 		say("+%d -%d lines", c.Added, c.Removed)
@@ -29,7 +29,7 @@ func (p *printer) printMoved(rep *rye.InstallReport, name string) {
 		say("asks for: %s%s", prose(now), before(was))
 	}
 	for _, w := range c.Wider {
-		say("more: it %s", prose(w))
+		say("now also: %s", prose(w))
 	}
 	if c.AuthorWas != "" {
 		say("author: %s%s", c.Author, before(c.AuthorWas))
@@ -41,7 +41,7 @@ func (p *printer) printMoved(rep *rye.InstallReport, name string) {
 		say("uses %s %s", dep, c.Deps[dep])
 	}
 	if len(c.DepsGone) > 0 {
-		say("uses no more: %s", listed(c.DepsGone))
+		say("no longer uses: %s", listed(c.DepsGone))
 	}
 	if len(c.Diff) > 0 {
 		p.printHunks("a/"+name, "b/"+name, c.Diff)

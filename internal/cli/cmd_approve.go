@@ -12,15 +12,16 @@ import (
 func approveCommand() *spec {
 	return &spec{
 		name: "approve", args: "[id]", group: "Run",
-		short: "Show the questions that wait for you, and say yes to one",
-		long: `What needs your yes and could not ask you at its own place waits here: what an MCP client
-wants to run or to have signed, say. Without an id all open questions are listed, of
-every project. With one it is shown whole, and you are asked; then the same call, made
-again, goes through, once. No flag says yes: a program that asks could type it.
+		short: "List the questions that wait for you, or approve one",
+		long: `A question waits here when rye could not ask you directly: when an MCP client wants to
+run a tool or to have an item signed, for example. Without an id, rye lists the open
+questions of all projects. With an id, it shows the whole question and asks you. After a
+yes, the client repeats the call and it goes through, once. No flag says yes, because a
+program could type it.
 
-A yes is for exactly what was shown: who asks, the tool with everything that it runs by
-and can load, the parameters, the directory. Of what differs you are asked anew. A
-question that nobody answers ends by itself.`,
+A yes covers exactly the request that you saw: the caller, the tool with its runtimes and
+the files that it can load, the parameters, the directory. Any difference is asked about
+again. An unanswered question expires.`,
 		examples: "rye approve\nrye approve 01kdyq3v8zj4w2n6p0r5s7t9ax\nrye approve --json",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Auth, fault.Denied},
 		max:      1,
@@ -31,8 +32,8 @@ question that nobody answers ends by itself.`,
 func denyCommand() *spec {
 	return &spec{
 		name: "deny", args: "[id]", group: "Run",
-		short:    "Say no to a question that waits for you",
-		long:     "Without an id the open questions are listed, as rye approve does. Until a question that\nyou said no to would have ended, the same is refused unasked.",
+		short:    "Refuse a question that waits for you",
+		long:     "Without an id, rye lists the open questions, as rye approve does. Until that question\nexpires, identical requests are refused without asking.",
 		examples: "rye deny\nrye deny 01kdyq3v8zj4w2n6p0r5s7t9ax",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Auth, fault.Denied},
 		max:      1,

@@ -21,9 +21,9 @@ func askCommand() *spec {
 	var spend string
 	return &spec{
 		name: "ask", args: "<prompt>", group: "Run", engine: true, min: 1, max: many,
-		short: "Ask a model, which may read and search the project's items",
+		short: "Ask a model that can read and search the project's items",
 		long: `Starts a thread of ` + askDirective + `, and waits for it. The answer goes to
-standard output; what it called and what it cost go to standard error. With - the question
+standard output; the calls and the cost go to standard error. With - the question
 is read from standard input. Ctrl-C cancels the thread.`,
 		examples: "rye ask 'which tool resizes pictures?'\nrye ask --model high --spend 0.05 'explain directive:acme/review'",
 		exits:    threadExits,

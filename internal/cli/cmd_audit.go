@@ -15,14 +15,15 @@ func auditCommand() *spec {
 	var ci, sarif bool
 	return &spec{
 		name: "audit", slow: true, group: "Look",
-		short: "Look for what is dangerous in everything that the project has and locks",
-		long: `Revoked, yanked, unsigned, drifted and stale; and in every text, item or not: hidden
-characters, what is downloaded and run, commands that cannot be read, launches of whatever is
-newest, prose that sends its reader to fetch a program, secrets. Every file is read to
-its end. What was last seen of registries counts; rye fetch asks them.
+		short: "Look for dangerous content in the project's items and its lock",
+		long: `Reports items that are revoked, yanked, unsigned, drifted or stale. In every text, item or
+not, it looks for hidden characters, downloads that are run, commands that cannot be read,
+programs started in their latest version, prose that makes its reader fetch a program, and
+secrets. Every file is read to its end. The states of registries are those last seen; rye
+fetch asks the registries again.
 
-A finding of a text can be accepted, with a reason, by the signed item config:local/audit
-(docs/format/audit.md); it is told all the same. What is not found may be bad, too.`,
+A finding in a text can be accepted, with a reason, by the signed item config:local/audit
+(docs/format/audit.md); it is still reported. A text without findings can still be harmful.`,
 		examples: "rye audit\nrye audit --ci\nrye audit --sarif",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Denied, fault.Malformed, fault.Limit},
 		flags: []cli.Flag{
@@ -49,7 +50,7 @@ A finding of a text can be accepted, with a reason, by the signed item config:lo
 				return err
 			}
 			return errPrinted{fault.New(fault.Denied, "audit: %s of high severity", words.Plural(high, "finding")).
-				Advise("rye audit tells what to do about each")}
+				Advise("rye audit prints a remedy for each")}
 		},
 	}
 }

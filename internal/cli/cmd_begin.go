@@ -12,19 +12,19 @@ func initCommand() *spec {
 	var q rye.InitRequest
 	return &spec{
 		name: "init", args: "[dir]", group: "Begin",
-		short: "Make a project, or complete one",
-		long: `Makes .ai/ with its store and rye.yaml, and a key when this machine has none.
-In an .ai/ directory that is already there, no item is changed or removed; what
-is signed in the way of RYE OS is reported. A .gitattributes that is
-there gets the lines that it lacks. Your own key counts in a project that this made;
-in one that was there, or where signed items lay already, rye trust decides. Where the
-directory was a project before, whose rye.yaml is gone, you are asked: another id has
-nothing of what was recorded and granted. --project takes the old one again.`,
+		short: "Create a project, or complete one",
+		long: `Creates .ai/ with its store and rye.yaml, and a key if this machine has none. If .ai/
+exists, no item in it is changed or removed; rye reports items with a signature of RYE OS
+and adds missing lines to .gitattributes. In a new project your own key is trusted. In an
+existing project, or where signed items lay already, run rye trust to decide.
+
+If this was a project whose rye.yaml is missing, rye asks whether to give it another id.
+Another id starts without history or permissions. --project restores the old id.`,
 		examples: "rye init\nrye init --namespace acme ./project\nrye init --project 3f0c9a1b8c2d4e5f60718293a4b5c6d7",
 		exits:    []fault.Code{fault.Usage, fault.Untrusted, fault.Denied, fault.Malformed},
 		flags: []cli.Flag{
-			&cli.StringFlag{Name: "project", Destination: &q.Project, Usage: "the `id` that a project here had before its rye.yaml was lost"},
-			&cli.StringFlag{Name: "namespace", Destination: &q.Namespace, Usage: "`name` that the project's own items stand under (default local)"},
+			&cli.StringFlag{Name: "project", Destination: &q.Project, Usage: "the `id` of the project here before its rye.yaml was lost"},
+			&cli.StringFlag{Name: "namespace", Destination: &q.Namespace, Usage: "the project's own `namespace` (default local)"},
 		},
 		max: 1,
 		run: func(t *task) error {
@@ -52,7 +52,7 @@ func printInit(p *printer, rep *rye.InitReport) {
 		p.infof("re-sign them with: rye sign --all --upgrade")
 	}
 	if !rep.Next.IsZero() {
-		p.infof("nothing counts here yet: %s", rep.Next)
+		p.infof("no key is trusted here yet: %s", rep.Next)
 	}
 }
 
@@ -60,9 +60,9 @@ func newCommand() *spec {
 	var q rye.NewRequest
 	return &spec{
 		name: "new", args: "<kind> <id>", group: "Begin",
-		short: "Write a new item to start from",
-		long: `Kinds are directive, tool, knowledge and config. The file is written, not signed.
-A tool of the language "runtime" says how to run another language: one YAML file.`,
+		short: "Write a new item from a template",
+		long: `Kinds are directive, tool, knowledge and config. The new file is unsigned.
+A tool of the language "runtime" describes how to run another language: one YAML file.`,
 		examples: "rye new tool acme/hello\nrye new tool acme/deploy --lang bash\nrye new directive:acme/review\nrye new tool acme/runtimes/awk --lang runtime",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict},
 		flags: []cli.Flag{

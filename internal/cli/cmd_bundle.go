@@ -13,13 +13,13 @@ import (
 func bundleCommand() *spec {
 	return &spec{
 		name: "bundle", group: "Items",
-		short: "Look at directories that one signed manifest covers",
-		long: `A bundle is a tool or a skill of many files, of any kinds together: a directory
-.ai/bundles/<namespace>/<name>, and one signed file in it, rye.bundle.yaml, that lists
-every other. Nothing may be missing, changed or extra when something in it runs.
-SKILL.md, main.md or main.<anything> is its entry, which goes by the bundle's name.
-rye sign makes the list and keeps it up to date; add, remove and restore take the
-directory as one. A directory of a kind can be a bundle too: .ai/tools/acme/report.`,
+		short: "Inspect bundles: directories under one signed manifest",
+		long: `A bundle is a tool or a skill of many files: a directory .ai/bundles/<namespace>/<name>
+with a signed manifest, rye.bundle.yaml, that lists every other file. A missing, changed
+or extra file stops everything in it from running. SKILL.md, main.md or main.<extension>
+is its entry, and has the name of the bundle. rye sign writes the manifest and keeps it up
+to date; add, remove and restore treat the directory as one. A directory of one kind can
+be a bundle too: .ai/tools/acme/report.`,
 		examples: "rye sign .ai/bundles/acme/report\nrye bundle verify acme/bundle/report",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Malformed},
 		subs:     []*spec{bundleVerify(), bundleInspect(), bundleList()},
@@ -30,7 +30,7 @@ func bundleVerify() *spec {
 	return &spec{
 		name: "verify", args: "<id | path>",
 		short:    "Check a bundle's signature and every file of its directory",
-		long:     "A path may lie outside .ai: a bundle that was unpacked somewhere.",
+		long:     "A path may lie outside .ai, to check an unpacked bundle.",
 		examples: "rye bundle verify acme/bundle/report\nrye bundle verify ./unpacked",
 		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback,
 			fault.Malformed, fault.Limit},
@@ -52,7 +52,7 @@ func bundleVerify() *spec {
 func bundleInspect() *spec {
 	return &spec{
 		name: "inspect", args: "<id | path>",
-		short:    "Show what a bundle says about itself, believed or not",
+		short:    "Show a bundle's manifest, trusted or not",
 		examples: "rye bundle inspect acme/bundle/report\nrye bundle inspect rye/bundle/stdlib",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
 		min:      1, max: 1,

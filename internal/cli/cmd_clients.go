@@ -34,28 +34,29 @@ func installCommand() *spec {
 	o := clientOptions{scope: string(clients.User)}
 	return &spec{
 		name: "install", args: "[client…]",
-		short: "Tell MCP clients to start rye; without one, show what each knows",
-		long: `Writes an entry called rye into the client's own file, and nothing else of it changes:
-comments and layout stay, and rye mcp uninstall gives back what was there. Without a client
-the clients of this machine are listed, with what they know.
+		short: "Register rye in MCP clients; without a client, list them",
+		long: `Writes an entry called rye into the client's own file and keeps the rest of it: comments,
+layout, other entries. rye mcp uninstall restores the file. Without a client, rye lists
+the clients of this machine and their entries.
 
-With --scope user, the default, the entry is yours and starts this program. A client that
-starts servers in the directory you work in gets no directory, and serves the project that
-it is used in; another one gets the project that you are in now. With --scope project it
-goes into the project's file, which colleagues share, and starts the rye that is on PATH.
+With --scope user, the default, the entry is in your own file and starts this program. For
+a client that starts servers in your working directory, the entry names no directory and
+serves the project there. For any other client it names the current project. With --scope
+project the entry is in the project's file, which colleagues share, and starts the rye on
+their PATH.
 
 With --http the client calls a running rye mcp serve instead. The token comes from
---token-file, and goes into files of yours only; without it, and in a project, the file
-names the variable RYE_MCP_TOKEN, which holds it.
+--token-file and is written only into your own files. Without --token-file, and in a
+project's file, the entry names the variable RYE_MCP_TOKEN instead.
 
-At a terminal you are asked whether the client shows you the questions of servers. If it
-does, rye asks through it what your policy wants you to be asked.`,
+At a terminal, rye asks whether the client shows you the questions of servers. If it
+does, rye can ask you through that client.`,
 		examples: "rye mcp install\nrye mcp install claude-code\nrye mcp install cursor vscode --scope project\nrye mcp install claude-desktop -C ./site --project ./shop\nrye mcp install codex --dry-run\nrye mcp install codex --http http://127.0.0.1:7777/mcp --token-file -",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Auth, fault.Denied, fault.Malformed, fault.Limit},
-		flags: append(o.clientFlags("replace an entry called rye that is not rye's, and keep a copy of the file"),
+		flags: append(o.clientFlags("replace an entry called rye from another program; a copy of the file is kept"),
 			repeated("project", &o.projects, "`directory` of another project that calls may name; repeatable"),
-			&cli.BoolFlag{Name: "here", Destination: &o.here, Usage: "serve the project that you are in now, wherever the client starts rye"},
-			&cli.StringFlag{Name: "http", Destination: &o.http, Usage: "the `address` of a running rye mcp serve that is called instead"},
+			&cli.BoolFlag{Name: "here", Destination: &o.here, Usage: "always serve the current project, wherever the client starts rye"},
+			&cli.StringFlag{Name: "http", Destination: &o.http, Usage: "the `address` of a running rye mcp serve to call instead"},
 			&cli.StringFlag{Name: "token-file", Destination: &o.token, Usage: "with --http: `file` with the client's token; - for standard input"},
 		),
 		max: many,
@@ -72,13 +73,13 @@ func uninstallCommand() *spec {
 	o := clientOptions{scope: string(clients.User)}
 	return &spec{
 		name: "uninstall", args: "<client…>",
-		short: "Take rye out of the files of MCP clients",
-		long: `Takes the entry called rye out. Where nothing else has changed since rye wrote it first,
-the file is what it was then, byte for byte; one that rye made goes. With --scope user the
-client's answers do not count as yours any more (elicitation in policy.yaml).`,
+		short: "Remove rye from the files of MCP clients",
+		long: `Removes the entry called rye. If nothing else has changed since rye first wrote it, the
+file is restored byte for byte; a file that rye created is removed. With --scope user,
+answers from this client are no longer accepted as yours (elicitation in policy.yaml).`,
 		examples: "rye mcp uninstall claude-code\nrye mcp uninstall cursor --scope project --dry-run",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Auth, fault.Denied, fault.Malformed, fault.Limit},
-		flags:    o.clientFlags("take out an entry called rye that is not rye's, too, and keep a copy of the file"),
+		flags:    o.clientFlags("also remove an entry called rye from another program; a copy of the file is kept"),
 		min:      1, max: many,
 		run: func(t *task) error { return t.eachClient(o, untell) },
 	}
@@ -106,7 +107,7 @@ func (t *task) eachClient(o clientOptions, do func(*task, clientOptions) error) 
 		named = append(named, c)
 	}
 	if len(named) > 1 && o.token != "" {
-		return fault.New(fault.Usage, "%s: each client has a token of its own, so that one can be taken back", subject(t.name)).Advise("%s <client> --http URL --token-file F, for each", t.name)
+		return fault.New(fault.Usage, "%s: each client needs its own token, so that you can remove one", subject(t.name)).Advise("%s <client> --http URL --token-file F, for each", t.name)
 	}
 	var failed []error
 	for _, c := range named {
@@ -142,7 +143,7 @@ func tell(t *task, o clientOptions) (err error) {
 		return err
 	}
 	if found := h.Lookup("rye"); o.Scope == clients.Project && o.http == "" && found != h.Rye {
-		t.out.infof("rye: typing rye does not start this program here, and %s will do as typing does; see rye doctor", o.Client.Title)
+		t.out.infof("rye: this program is not the rye on PATH, which %s will start; see rye doctor", o.Client.Title)
 	}
 	return t.askOfQuestions(o.Client)
 }
@@ -157,7 +158,7 @@ func untell(t *task, o clientOptions) error {
 	}
 	told, err := t.w.Policy().Elicitation(t.ctx, t.env.Caller, rye.ElicitationRequest{Client: o.Client.Calls, Forget: true})
 	if err == nil && told.Changed {
-		t.out.infof("rye: what %s answers does not count as yours any more", told.Client)
+		t.out.infof("rye: answers from %s are no longer accepted as yours", told.Client)
 	}
 	return err
 }
@@ -165,14 +166,14 @@ func untell(t *task, o clientOptions) error {
 // started returns the server for a client that starts it.
 func (t *task) started(o clientOptions, program string) (s clients.Server, err error) {
 	if o.token != "" {
-		return s, fault.New(fault.Usage, "%s: --token-file is for --http", subject(t.name)).With(helpFor(t.name))
+		return s, fault.New(fault.Usage, "%s: --token-file needs --http", subject(t.name)).With(helpFor(t.name))
 	}
 	s = clients.Server{Command: program, Args: []string{"mcp"}}
 	if o.Scope == clients.Project {
 		s.Command = "rye" // a colleague may have it at another path
 		if len(o.projects) > 0 || o.here {
-			return s, fault.New(fault.Usage, "%s: directories of yours mean nothing to the colleagues who share the project's file", subject(t.name)).
-				Advise("leave --project and --here out, or --scope user")
+			return s, fault.New(fault.Usage, "%s: the project's file is shared, so it cannot name your directories", subject(t.name)).
+				Advise("leave out --project and --here, or use --scope user")
 		}
 		return s, nil
 	}
@@ -192,7 +193,7 @@ func (t *task) started(o clientOptions, program string) (s clients.Server, err e
 // passed here, too, because the source of a token does not matter.
 func (t *task) called(o clientOptions) (s clients.Server, err error) {
 	if len(o.projects) > 0 || o.here {
-		return s, fault.New(fault.Usage, "%s --http: the projects of a server are said where it is started", subject(t.name)).Advise("leave --project and --here out")
+		return s, fault.New(fault.Usage, "%s --http: a running server already has its projects", subject(t.name)).Advise("leave out --project and --here")
 	}
 	if err := address(o.http); err != nil {
 		return s, err
@@ -219,10 +220,10 @@ func address(text string) error {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.Opaque != "":
 		return bad("want an address that begins with http:// or https://")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.ContainsFunc(text, words.Hidden):
-		return bad("want neither a user nor anything behind the path")
+		return bad("want no user, and nothing after the path")
 	}
 	if ip := net.ParseIP(u.Hostname()); u.Scheme == "http" && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return bad("a token would cross the network in the clear")
+		return bad("the token would be sent unencrypted")
 	}
 	return nil
 }
@@ -256,7 +257,7 @@ func (t *task) askOfQuestions(c clients.Client) error {
 	}
 	told, err := t.w.Policy().Elicitation(t.ctx, t.env.Caller, rye.ElicitationRequest{Client: c.Calls})
 	if err == nil && told.Changed {
-		t.out.infof("rye: what %s answers counts as yours; rye mcp uninstall %s takes that back", told.Client, c.Name)
+		t.out.infof("rye: answers from %s are accepted as yours; undo with: rye mcp uninstall %s", told.Client, c.Name)
 	}
 	return err
 }
@@ -300,7 +301,7 @@ func (t *task) listClients() error {
 		return []any{mark, bold(s.Client), string(s.Scope), s.Path, prose(s.Text)}
 	})
 	if err == nil && len(shown) == 0 {
-		t.out.infof("no MCP client that rye knows is on this machine; rye knows %s", listed(clients.Names()))
+		t.out.infof("no known MCP client is on this machine; rye knows %s", listed(clients.Names()))
 	}
 	return err
 }

@@ -87,7 +87,7 @@ func completionCommand() *spec {
 func completeCommand() *spec {
 	return &spec{
 		name: "__complete", args: "-- <word…>", hidden: true, max: many,
-		short: "Print what could stand where the last word stands",
+		short: "Print the completions of the last word",
 		alone: true,
 		run: func(t *task) error {
 			for _, c := range t.candidates(t.args) {

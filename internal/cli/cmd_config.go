@@ -13,15 +13,16 @@ import (
 func configCommand() *spec {
 	return &spec{
 		name: "config", args: "[setting [value]]", group: "Serve and mend",
-		short: "Show each setting and where it comes from, or set one",
-		long: `A setting comes from a variable of the environment, from the project's rye.yaml, from
-configuration items, or is the default. Policy has files of its own (rye help capabilities),
-and what is believed is never set but agreed to (rye help trust). What cannot be set by this
-command is answered with the way to set it.
+		short: "Show settings and their sources, or change one",
+		long: `A setting comes from an environment variable, from the project's rye.yaml, from
+configuration items, or is the default. Policy has its own files (rye help capabilities),
+and trust its own command (rye help trust). For a setting that this command cannot change,
+rye prints the command that can.
 
-Yours are author.name and author.email, which commits in registries carry for everybody to
-see (a forge calls a signature verified beside an address that it knows), and http.plain, the
-hosts that may be spoken to without encryption; an empty value takes one back.`,
+You can set author.name and author.email, which your commits in registries show to every
+reader (a forge shows a signature as verified only for an email address that it knows).
+http.plain lists the hosts that rye may contact without encryption. An empty value removes
+a setting.`,
 		examples: "rye config\nrye config namespace\nrye config namespace acme\nrye config author.email ada@example.org",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Denied, fault.Malformed},
 		max:      2,
@@ -109,5 +110,5 @@ func (t *task) set(all []rye.Setting, name, value string) error {
 	if variable, _, ok := strings.Cut(change, "="); ok && strings.HasPrefix(change, "export ") {
 		change = variable + "=" + fault.CommandOf(value).String()
 	}
-	return fault.New(fault.Usage, "config: %s is not set by this command", name).Advise("%s", cmp.Or(change, "rye config"))
+	return fault.New(fault.Usage, "config: this command cannot set %s", name).Advise("%s", cmp.Or(change, "rye config"))
 }

@@ -9,7 +9,7 @@ import (
 func exportCommand() *spec {
 	return &spec{
 		name: "export", group: "Items",
-		short:    "Give items back in the forms of other programs",
+		short:    "Export items in the formats of other programs",
 		examples: "rye export skill knowledge:acme/pdf ./pdf",
 		exits:    exportSkill().exits,
 		subs:     []*spec{exportSkill()},
@@ -19,9 +19,9 @@ func exportCommand() *spec {
 func exportSkill() *spec {
 	return &spec{
 		name: "skill", args: "<ref> <folder>",
-		short: "Write a skill's files into a new folder, byte for byte as they came",
-		long: `The folder must not exist yet, or be empty. Every file is verified; the manifest stays
-here. What names the folder like the skill can be used by any client of Agent Skills.`,
+		short: "Write a skill's files to a new folder, byte for byte",
+		long: `The folder must not exist, or be empty. Every file is verified first; the manifest is not
+copied. If the folder is named like the skill, any client of Agent Skills can use it.`,
 		examples: "rye export skill knowledge:acme/pdf ~/.claude/skills/pdf",
 		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Untrusted, fault.Revoked,
 			fault.Malformed, fault.Limit},

@@ -52,7 +52,7 @@ func (t *task) registryURL(name string) (string, error) {
 		}
 	}
 	if name != "" {
-		return "", fault.New(fault.NotFound, "registry %q: the project has none by this name", name).Advise("rye registry list")
+		return "", fault.New(fault.NotFound, "registry %q: the project has no registry of this name", name).Advise("rye registry list")
 	}
 	return "", nil
 }
@@ -71,9 +71,9 @@ func registryProtect() *spec {
 	var forge, name string
 	return &spec{
 		name:  "protect",
-		short: "Say how the host should protect a registry's branches",
-		long: `Readers refuse a log that was set back or forged, whoever hosts it; protected, it does not
-come to that. It changes nothing: what it prints is for who administers the host.`,
+		short: "Print how to protect a registry's branches on its host",
+		long: `Readers refuse a rewound or forged log in any case; protected branches prevent one. This
+command changes nothing. It prints instructions for the administrator of the host.`,
 		examples: "rye registry protect\nrye registry protect --forge gitlab",
 		exits:    []fault.Code{fault.Usage, fault.NotFound},
 		flags:    []cli.Flag{forgeFlag(&forge), registryName(&name)},
@@ -93,11 +93,11 @@ come to that. It changes nothing: what it prints is for who administers the host
 
 const protection = `main           only holders of the root push; no force push, no deletion
 ns/**          members push; no force push, no deletion; ns/acme may be for team acme alone
-content/**     members push; no deletion; force push for who runs rye registry rebuild
+content/**     members push; no deletion; force push for accounts that run rye registry rebuild
 
-Signed commits may be required on main and ns/**: every operation is signed. A forge calls them
-verified where the key is registered as a signing key of the account with that address.
-Versions and states, which content/** merges, are unsigned: do not require it there.
+You can require signed commits on main and ns/**, because every operation is signed. A forge
+shows them as verified if the key is a signing key of the account with that address.
+Versions and states, which content/** merges, are unsigned: do not require signatures there.
 
 `
 
@@ -115,9 +115,9 @@ gh api repos/OWNER/NAME/rulesets --method POST --input - <<'END'
  "rules": [{"type": "deletion"}]}
 END
 
-For signed commits add {"type": "required_signatures"} to the first. To keep force pushes from
-all but who rebuilds, add non_fast_forward to the second, and them to its bypass list. No rule
-may require pull requests on these branches.
+To require signed commits, add {"type": "required_signatures"} to the first. To restrict force
+pushes to the accounts that rebuild, add non_fast_forward to the second and put these accounts
+on its bypass list. Do not require pull requests on these branches.
 `,
 	"gitlab": `GitLab: Settings > Repository > Protected branches, or, with your own HOST, PROJECT and TOKEN:
 
@@ -128,30 +128,30 @@ done
 curl --fail -X POST -H "PRIVATE-TOKEN: $TOKEN" "https://HOST/api/v4/projects/PROJECT/protected_branches" \
   --data-urlencode "name=content/*" -d push_access_level=30 -d merge_access_level=0 -d allow_force_push=true
 
-30 are developers, 40 maintainers. A protected branch is not deleted by a push. A registry has
-main protected already where it is the default branch: delete that rule first. Signed commits
-are a push rule of the project, and would hold for content/**, too: leave it off.
+30 means developers, 40 means maintainers. A push cannot delete a protected branch. GitLab
+protects main already if it is the default branch: delete that rule first. Signed commits are
+a push rule of the whole project and would apply to content/** too: leave that rule off.
 `,
-	"gitea": `Gitea, Forgejo: Settings > Branches > Add new rule, in this order, since the first that
-matches counts:
+	"gitea": `Gitea, Forgejo: Settings > Branches > Add new rule, in this order, because the first match
+applies:
 
 main           enable push for holders of the root
 ns/**          enable push for members
-content/**     enable push, and enable force push, for who rebuilds
+content/**     enable push, and enable force push, for accounts that rebuild
 
-A rule keeps a branch from being deleted and, where force push is not enabled, from being set
-back. Where the host offers no force push in a rule, leave content/** without one. "Require
-signed commits" may be set on main and ns/**.
+A rule prevents the deletion of a branch and, without force push, its rewinding. If the host
+has no force push in a rule, leave content/** without a rule. You can set "Require signed
+commits" on main and ns/**.
 `,
-	"git": `Plain git: let the repository verify what is pushed, in the directory of the bare repository:
+	"git": `Plain git: let the repository verify each push. In the directory of the bare repository:
 
 printf '#!/bin/sh\nexec rye registry hook\n' > hooks/pre-receive
 chmod +x hooks/pre-receive
 git config receive.maxInputSize 1g
 
-It refuses whatever readers would refuse, deletions, and logs that are set back. Leave
-receive.denyNonFastForwards unset: content/** is set back by who rebuilds. Who may push at all
-is for the server to say.
+The hook refuses everything that readers would refuse, deletions, and rewound logs. Leave
+receive.denyNonFastForwards unset, because rye registry rebuild rewinds content/**. The
+server decides which accounts may push at all.
 `,
 }
 
@@ -159,12 +159,12 @@ func registryCI() *spec {
 	var forge, name string
 	return &spec{
 		name: "ci", args: "[namespace…]",
-		short: "Print a workflow that checks the sources of items, or watches a registry",
-		long: `Without a namespace, for the repository that items are written in: it believes the
-statement that the settings name (rye trust --dry-run prints it, see docs/ci.md) and checks
-that every item is signed and that what would run is what was locked. With namespaces, for a
-repository beside the registry: it verifies these every hour. A registry's own branches hold
-no workflow, so a push to them starts none.`,
+		short: "Print a workflow that checks a package's sources or watches a registry",
+		long: `Without a namespace, the workflow is for the repository with a package's sources: it
+accepts the trust statement from the settings (rye trust --dry-run prints it, see
+docs/ci.md) and checks that every item is signed and matches the lock. With namespaces, it
+is for a repository beside the registry, and verifies them every hour. A registry's own
+branches hold no workflow, so a push to them starts none.`,
 		examples: "rye registry ci --forge github > .github/workflows/rye.yml\nrye registry ci acme --forge gitlab > .gitlab-ci.yml",
 		exits:    []fault.Code{fault.Usage, fault.NotFound},
 		flags:    []cli.Flag{forgeFlag(&forge), registryName(&name)},
@@ -198,8 +198,8 @@ type workflow struct {
 }
 
 var packageWorkflow = workflow{
-	about: "# Sources of a package: every item is signed by somebody who counts, and what would run is what was\n" +
-		"# locked. RYE_STATEMENT is a variable of the settings, where no pull request can write it.\n",
+	about: "# Sources of a package: every item must have a trusted signature and match the lock.\n" +
+		"# RYE_STATEMENT is a variable of the settings, which no pull request can change.\n",
 	vars:  []string{"RYE_STATEMENT"},
 	lines: []string{`rye trust --accept "$RYE_STATEMENT"`, "rye pull", "rye verify", "rye sign --all --check", "rye lock verify", "rye audit --ci"},
 }
@@ -214,7 +214,7 @@ func watchWorkflow(namespaces []string) (workflow, error) {
 		scopes += " --scope " + ns
 	}
 	return workflow{
-		about: "# A registry, watched: everything that its logs name is verified, from their first operation on. Keep this in a\n" +
+		about: "# Watches a registry: verifies its logs and everything that they name, from the first operation on. Keep this in a\n" +
 			"# repository beside the registry. REGISTRY_URL and REGISTRY_ID are variables of the settings.\n",
 		vars: []string{"REGISTRY_URL", "REGISTRY_ID"},
 		lines: []string{"rye init watch", `rye -C watch registry add "$REGISTRY_URL" --identity "$REGISTRY_ID"` + scopes + " --yes",

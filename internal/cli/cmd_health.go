@@ -16,14 +16,13 @@ func outdatedCommand() *spec {
 	return &spec{
 		name: "outdated", offers: true, group: "Share",
 		short: "Show which dependencies have newer versions, or are yanked or deprecated",
-		long: `Every item that rye.yaml asks for or the lock pins from a registry: the version that is
-pinned, the newest that the range allows, the newest of all, and what the registry says of
-the pinned one. The registries are asked; with --offline what was seen last is told.
-A version of which the registry says something is no newest one. Nothing in the
-project changes.`,
+		long: `Lists every item that rye.yaml asks for or that the lock pins from a registry: the pinned
+version, the newest in the range, the newest of all, and any mark on the pinned one. rye
+asks the registries; with --offline it shows their last known state. Yanked, deprecated
+and revoked versions are never shown as newest. Nothing in the project changes.`,
 		examples: "rye outdated\nrye --offline outdated\nrye outdated --exit-code",
 		exits:    append([]fault.Code{fault.Failed}, sharing...),
-		flags:    []cli.Flag{&cli.BoolFlag{Name: "exit-code", Usage: "end with 1 where a dependency is outdated, or not ok", Destination: &exitCode}},
+		flags:    []cli.Flag{&cli.BoolFlag{Name: "exit-code", Usage: "exit with 1 if a dependency is outdated or has a problem", Destination: &exitCode}},
 		run: func(t *task) error {
 			rep, err := t.w.Upkeep().Outdated(t.ctx, t.env.Caller)
 			if rep == nil {
@@ -74,16 +73,16 @@ func knownSince(all []rye.Dependency) string {
 			oldest = d.Known
 		}
 	}
-	return prefixed(", as known at ", oldest)
+	return prefixed(", as of ", oldest)
 }
 
 func whyCommand() *spec {
 	var q rye.ItemRequest
 	return &spec{
 		name: "why", slow: true, args: "<ref>", group: "Look",
-		short: "Show through what an item is used",
-		long: `Every chain that leads to it, the shortest first: from rye.yaml, from an item of the
-project, from a bundle; through executors and through what items say that they use (deps).`,
+		short: "Show why an item is used",
+		long: `Lists every chain that leads to the item, the shortest first: from rye.yaml, from an item
+of the project or from a bundle, through executors and declared dependencies (deps).`,
 		examples: "rye why tool:rye/core/runtimes/bash_runtime\nrye why tool:acme/hello --json",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
 		min:      1, max: 2, ref: &q.Ref,
@@ -125,14 +124,14 @@ func treeCommand() *spec {
 	var q rye.TreeRequest
 	return &spec{
 		name: "tree", slow: true, args: "[ref]", group: "Look",
-		short: "Show what the project or an item uses, or with --invert what uses it",
-		long: `Executors, what items say that they use (deps), what rye.yaml asks for, the members of
-bundles. What stands in the tree before is marked with (*) and told once; what leads back to
-itself is marked and not followed.`,
+		short: "Show the dependencies of the project or an item, or with --invert its users",
+		long: `Dependencies are executors, declared dependencies (deps), the entries of rye.yaml, and the
+members of bundles. (*) marks an item that is already in the tree; it is not expanded
+again. An item that leads back to itself is marked and not expanded.`,
 		examples: "rye tree\nrye tree tool:acme/hello\nrye tree tool:rye/core/runtimes/bash_runtime --invert --depth 1",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
 		flags: []cli.Flag{
-			&cli.BoolFlag{Name: "invert", Aliases: []string{"i"}, Destination: &q.Invert, Usage: "what uses the item"},
+			&cli.BoolFlag{Name: "invert", Aliases: []string{"i"}, Destination: &q.Invert, Usage: "show the items that use it"},
 			&cli.IntFlag{Name: "depth", Destination: &q.Depth, Usage: "at most `n` levels below the first; 0 is all"},
 		},
 		max: 2, ref: &q.Ref,

@@ -13,17 +13,17 @@ const maxPush = 1 << 20
 func registryHook() *spec {
 	return &spec{
 		name:  "hook",
-		short: "Judge a push, as the pre-receive hook of a host",
-		long: `For who hosts a registry with plain git. In the bare repository, hooks/pre-receive is
+		short: "Check a push, as the pre-receive hook of a host",
+		long: `For a registry on a plain git host. In the bare repository, hooks/pre-receive is
 
     #!/bin/sh
     exec rye registry hook
 
-and executable. Every operation of main and of ns/** that a push adds is then verified with
-everything that it wrote, and a push that readers would refuse changes nothing. No branch of
-a registry is deleted, and no log is set back. content/** is written by members only, and
-set back by them, who rebuild it. Other refs are not looked at. It needs no key, and no
-network; rye itself, pushing to a directory, runs no hooks.`,
+and executable. The hook verifies every operation that a push adds to main and ns/**, with
+everything that the operation wrote. A push that readers would refuse changes nothing. No
+branch of a registry can be deleted, and no log can be rewound. Only members write
+content/**, and they may rewind it for a rebuild. Other refs are not checked. The hook
+needs no key and no network. rye itself runs no hooks when it pushes to a directory.`,
 		examples: "rye registry hook",
 		exits:    sharing,
 		run: func(t *task) error {
@@ -33,7 +33,7 @@ network; rye itself, pushing to a directory, runs no hooks.`,
 			}
 			raw, err := io.ReadAll(io.LimitReader(t.screen.In, maxPush+1))
 			if err != nil {
-				return fault.New(fault.Failed, "read what is pushed: %w", err)
+				return fault.New(fault.Failed, "read the pushed refs: %w", err)
 			}
 			if len(raw) > maxPush {
 				return fault.New(fault.Limit, "push: more than %d bytes of refs", maxPush)

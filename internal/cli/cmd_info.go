@@ -19,12 +19,12 @@ func infoCommand() *spec {
 	var q rye.PublishedRequest
 	return &spec{
 		name: "info", args: "<item>[@range] | <namespace> | <registry>", group: "Look",
-		short: "Show what a registry has: versions, items, members",
-		long: `Of an item every published version: what is said of it, who signed and published it, its
-dependencies, which one is locked here and which the range in rye.yaml allows. Of a namespace
-its items and keys, of a registry its namespaces. The registry is asked; where it cannot be,
-the answer is what was verified here before, and says how old that is. Where a registry and a
-namespace have one name, acme/ is the namespace.`,
+		short: "Show a registry's items, versions and members",
+		long: `Of an item, rye shows every published version: its marks, its signer and publisher, its
+dependencies, which version is locked here and which one the range in rye.yaml allows. Of a
+namespace it shows the items and keys, of a registry the namespaces. rye asks the registry;
+if that fails, it shows the last verified state and its age. If a registry and a namespace
+have the same name, acme/ is the namespace.`,
 		examples: "rye info acme/tool/hello\nrye info acme/tool/hello@^1.0\nrye info acme\nrye info main --json",
 		exits:    sharing,
 		flags:    []cli.Flag{registryOnly(&q.Registry)},
@@ -48,7 +48,7 @@ namespace have one name, acme/ is the namespace.`,
 // registryOnly is the flag --name for commands that look at all registries, or at the registry
 // of a namespace.
 func registryOnly(into *string) cli.Flag {
-	return &cli.StringFlag{Name: "name", Destination: into, Usage: "only the registry that this project calls so: `name`"}
+	return &cli.StringFlag{Name: "name", Destination: into, Usage: "only the registry with this `name` in the project"}
 }
 
 // meantHere adds the hint rye show when a user asked registries about the name of a local item.
@@ -155,17 +155,17 @@ func notAccepted(accepted bool) string { return map[bool]string{false: "not acce
 func (p *printer) printAge(r *rye.Published) {
 	switch {
 	case r.Contacted:
-		p.infof("%s was asked just now%s", r.Registry, prose(prefixed("; its last operation is of ", r.Dated)))
+		p.infof("%s, asked just now%s", r.Registry, prose(prefixed("; its last operation was on ", r.Dated)))
 	case r.Verified != "":
-		p.infof("as verified here, %s was last asked %s%s", r.Registry, r.Verified, prose(prefixed("; its last operation is of ", r.Dated)))
+		p.infof("last verified state; %s was last asked %s%s", r.Registry, r.Verified, prose(prefixed("; its last operation was on ", r.Dated)))
 	default:
-		p.infof("as verified here before, it is not known when%s", prose(prefixed("; the last operation is of ", r.Dated)))
+		p.infof("last verified state, of unknown age%s", prose(prefixed("; the last operation was on ", r.Dated)))
 	}
 	if r.Namespace != "" && !r.Complete {
-		p.infof("this is not all of it; rye fetch --catalogue %s brings the rest", r.Namespace)
+		p.infof("this list is incomplete; get the rest with: rye fetch --catalogue %s", r.Namespace)
 	}
 	if r.Namespace != "" && !r.Accepted {
-		p.infof("%s is not accepted from it here: rye add asks", r.Namespace)
+		p.infof("%s is not accepted from it here; rye add asks you", r.Namespace)
 	}
 	for _, w := range r.Warnings {
 		p.infof("warning: %s", prose(w))
@@ -200,9 +200,9 @@ func (p *printer) printCatalogue(i *rye.CatalogueInfo) {
 	}
 	old := ""
 	if !i.Contacted {
-		old = "as verified here before"
+		old = "last verified state"
 	}
-	p.resultf(false, "%s  %s  %s, %s, %s, last operation of %s%s%s\n", i.Registry, i.Namespace, words.Plural(i.Items, "item"), words.Plural(int(i.Versions), "version"), whole,
+	p.resultf(false, "%s  %s  %s, %s, %s, last operation on %s%s%s\n", i.Registry, i.Namespace, words.Plural(i.Items, "item"), words.Plural(int(i.Versions), "version"), whole,
 		i.Dated, prose(prefixed("; ", old)), prose(prefixed("; ", notAccepted(i.Accepted))))
 }
 

@@ -18,30 +18,29 @@ func addCommand() *spec {
 	var from rye.InstallRequest
 	return &spec{
 		name: "add", args: "<file | folder | archive…> | <namespace>/<kind>/<name>[@range]… | <git-url>[#<branch or tag>]", group: "Begin",
-		short: "Take in what you have: skills, commands, rules, scripts, items",
-		long: `A file below .ai/ is recorded where it is; another is copied in, as --kind and
---as say. A name like acme/tool/hello is brought from its registry, verified, and
-pinned in .ai/rye.lock; acme/bundle/kit brings a bundle, all of it. Write ./ before a path
-that looks like a name.
+		short: "Add skills, commands, rules, scripts and items to the project",
+		long: `A file below .ai/ is recorded in place; any other file is copied in, with the kind of
+--kind and the id of --as. A name like acme/tool/hello is fetched from its registry,
+verified, and pinned in .ai/rye.lock; acme/bundle/kit installs a whole bundle. Write ./
+before a path that looks like a name.
 
-A folder, an archive (zip, tar, tar.gz) or the address of a git repository is searched
-for what rye understands: Agent Skills (SKILL.md), the commands and agents of Claude
-Code and its plugins, Cursor's rules, skills of Ryvos, items below an .ai, and, where
-there is none of these, scripts: a folder with one file called main, or with --entry,
-is one bundle. Skills keep every byte. What else there is is passed over, and named;
---dry-run shows ids, kinds and what would be lost. Nothing that comes is signed: rye sign
-does that. Nobody vouches for what is fetched but the items' own signatures, and
-nothing follows an address later.`,
+In a folder, an archive (zip, tar, tar.gz) or a git repository, rye looks for the formats
+that it knows: Agent Skills (SKILL.md), the commands and agents of Claude Code and its
+plugins, Cursor's rules, skills of Ryvos, and items below an .ai. If it finds none of
+these, it looks for scripts: a folder with one file called main, or with --entry, becomes
+one bundle. Skills keep every byte. Other files are skipped and listed; --dry-run shows
+ids, kinds and losses. Imported items are unsigned until you run rye sign. Only the items'
+own signatures protect what you import. Imported items are not updated automatically.`,
 		examples: "rye add .ai/tools/acme/hello.py\nrye add ./scripts/deploy.sh --kind tool --as acme/deploy\nrye add ./my-skills --as acme --dry-run\nrye add ./report --entry run.py\nrye add skills.zip\nrye add acme/tool/hello@^1.2\nrye add https://git.example.org/ada/tools.git#v2",
 		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Network, fault.Auth, fault.Integrity, fault.Untrusted,
 			fault.Revoked, fault.Rollback, fault.Denied, fault.Offline, fault.Malformed, fault.Limit},
 		flags: append(accepting(&from),
-			&cli.StringFlag{Name: "kind", Destination: &q.Kind, Usage: "`kind` of a file that is copied in"},
-			&cli.StringFlag{Name: "as", Destination: &q.As, Usage: "`id` to give it, or a namespace for many"},
-			&cli.StringFlag{Name: "entry", Destination: &q.Entry, Usage: "`file` of a folder that is executed"},
+			&cli.StringFlag{Name: "kind", Destination: &q.Kind, Usage: "`kind` of the copied file"},
+			&cli.StringFlag{Name: "as", Destination: &q.As, Usage: "new `id` of the item, or a namespace for many"},
+			&cli.StringFlag{Name: "entry", Destination: &q.Entry, Usage: "main `file` of a folder, which is executed"},
 			changedSpace(&q.Space),
 			dryRun(&q.DryRun),
-			&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Destination: &q.Force, Usage: "replace what is there; a copy stays in history"},
+			&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Destination: &q.Force, Usage: "replace an existing item; its history keeps a copy"},
 		),
 		min: 1, max: many,
 		run: func(t *task) error { return t.runAdd(q, from) },
@@ -57,7 +56,7 @@ func (t *task) runAdd(q rye.AddRequest, from rye.InstallRequest) error {
 		return fault.New(fault.Usage, "add: --as names one item, and there are %d arguments", len(t.args))
 	}
 	if len(urls)+len(names) > 0 && q.Space != "" && q.Space != "project" {
-		return fault.New(fault.Usage, "add: what comes from elsewhere belongs to a project").Advise("rye add in the project, then rye copy <ref> --to user")
+		return fault.New(fault.Usage, "add: imports belong to a project").Advise("rye add in the project, then rye copy <ref> --to user")
 	}
 	var requests []rye.AddRequest
 	for _, path := range paths {
@@ -123,7 +122,7 @@ func isName(s string) bool {
 // printAdded prints the result for one item.
 func (p *printer) printAdded(did outcome, dry bool, rep *rye.AddReport) {
 	if rep.Why != "" {
-		p.infof("passed over %s: %s", rep.Path, prose(rep.Why))
+		p.infof("skipped %s: %s", rep.Path, prose(rep.Why))
 		return
 	}
 	p.resultf(dry, "%s %s (%s)%s\n", did.word(dry), rep.Ref, string(rep.State), faint(prose(prefixed("  ", words.Quote(rep.What)))))
@@ -140,7 +139,7 @@ func removeCommand() *spec {
 	var sp string
 	return &spec{
 		name: "remove", aliases: []string{"rm", "uninstall", "delete"}, args: "<ref…>", group: "Items",
-		short:    "Remove items, or dependencies; history keeps them",
+		short:    "Remove items or dependencies; their history stays",
 		examples: "rye remove tool:acme/hello\nrye restore tool:acme/hello     # and back",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Denied},
 		flags:    []cli.Flag{changedSpace(&sp), dryRun(&dry)},
@@ -177,5 +176,5 @@ func changedSpace(into *string) cli.Flag {
 }
 
 func dryRun(into *bool) cli.Flag {
-	return &cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Destination: into, Usage: "say what would happen, change nothing"}
+	return &cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Destination: into, Usage: "show the changes, make none"}
 }

@@ -13,12 +13,12 @@ import (
 func keyCommand() *spec {
 	return &spec{
 		name: "key", group: "Trust",
-		short: "Make, take over, protect and replace signing keys",
-		long: `Keys are Ed25519 in OpenSSH's format: ssh-keygen, ssh-agent and git use them, too.
-RYE_KEY says which key signs: its name (default), a path, agent or agent:SHA256:…
-for a key that your ssh-agent holds, or kms:<name>://<key> for one that a key
-service holds, reached through sigstore's plug-in sigstore-kms-<name>.`,
-		examples: "rye key new\nrye key show --ssh    # for a forge, or for somebody's trust store\nrye key rotate --dry-run",
+		short: "Create, import, protect and replace signing keys",
+		long: `Keys are Ed25519 in OpenSSH's format, so ssh-keygen, ssh-agent and git can use them.
+RYE_KEY selects the signing key: its name (default), a path, agent or agent:SHA256:…
+for a key in your ssh-agent, or kms:<name>://<key> for a key in a key service, which
+rye reaches through sigstore's plug-in sigstore-kms-<name>.`,
+		examples: "rye key new\nrye key show --ssh    # for a forge, or for another trust store\nrye key rotate --dry-run",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Network, fault.Auth, fault.Untrusted, fault.Denied, fault.Malformed},
 		subs:     []*spec{keyNew(), keyImport(), keyExport(), keyRotate(), keyPassphrase(), keyList(), keyShow()},
 	}
@@ -29,12 +29,12 @@ func keyNew() *spec {
 	var protect bool
 	return &spec{
 		name: "new", args: "[name]",
-		short:    "Make a key",
+		short:    "Create a key",
 		examples: "rye key new\nrye key new work --namespace acme --passphrase",
 		exits:    []fault.Code{fault.Usage, fault.Conflict, fault.Denied},
 		flags: []cli.Flag{
-			&cli.StringFlag{Name: "namespace", Destination: &q.Namespace, Usage: "claim this `name` for it, on this machine"},
-			&cli.BoolFlag{Name: "passphrase", Destination: &protect, Usage: "protect it by a passphrase, asked for twice at the terminal"},
+			&cli.StringFlag{Name: "namespace", Destination: &q.Namespace, Usage: "claim this `namespace` for it, on this machine"},
+			&cli.BoolFlag{Name: "passphrase", Destination: &protect, Usage: "protect it with a passphrase; the terminal asks twice"},
 		},
 		max: 1, arg: &q.Name,
 		run: func(t *task) (err error) {
@@ -62,12 +62,12 @@ func (t *task) newPassphrase() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	again, err := t.env.ReadSecret(t.ctx, "the same again")
+	again, err := t.env.ReadSecret(t.ctx, "repeat it")
 	if err != nil {
 		return nil, err
 	}
 	if len(first) == 0 || string(first) != string(again) {
-		return nil, fault.New(fault.Usage, "new passphrase: the two differ, or are empty")
+		return nil, fault.New(fault.Usage, "new passphrase: the two entries differ, or are empty")
 	}
 	return first, nil
 }
@@ -76,15 +76,15 @@ func keyImport() *spec {
 	var q rye.KeyImportRequest
 	return &spec{
 		name: "import", args: "<file | agent[:SHA256:…] | kms:…> [name]",
-		short: "Take over a key that was made elsewhere",
-		long: `A file is OpenSSH's private key, whose passphrase it keeps, or private_key.pem of
-RYE OS (PKCS#8, not encrypted). It must be readable by you alone. A key of the
-ssh-agent or of a key service stays there; it has to sign something once, and counts
-as yours from then on.`,
+		short: "Import an existing key",
+		long: `A file is a private key in OpenSSH's format, which keeps its passphrase, or
+private_key.pem of RYE OS (PKCS#8, not encrypted). Only you may have read access to it. A
+key in the ssh-agent or in a key service stays there. It signs once as a proof, and is
+then one of your keys.`,
 		examples: "rye key import ~/.ssh/id_ed25519 work\nrye key import ~/.ai/keys/private_key.pem\nrye key import agent:SHA256:…",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Auth, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Malformed, fault.Limit},
 		flags: []cli.Flag{
-			&cli.StringFlag{Name: "namespace", Destination: &q.Namespace, Usage: "claim this `name` for it, on this machine"},
+			&cli.StringFlag{Name: "namespace", Destination: &q.Namespace, Usage: "claim this `namespace` for it, on this machine"},
 			dryRun(&q.DryRun),
 		},
 		min: 1, max: 2,
@@ -93,7 +93,7 @@ as yours from then on.`,
 			return answer(t, t.w.Keys().Import, q, func(p *printer, k *rye.KeyInfo) {
 				printKeyMade(p, k)
 				if q.DryRun {
-					p.infof("nothing was taken over: --dry-run")
+					p.infof("nothing was imported: --dry-run")
 				}
 			})
 		},
@@ -112,15 +112,15 @@ func keyExport() *spec {
 	var q rye.KeyExportRequest
 	return &spec{
 		name: "export", args: "[name]",
-		short: "Give out a key, for a backup or another program",
+		short: "Export a key, for a backup or another program",
 		long: `Without --public this is the private key, and needs your consent. It goes to
-standard output, or with -o to a new file that only you can read. In OpenSSH's
-format it keeps its passphrase; --pem (PKCS#8, as RYE OS reads it) has none.`,
+standard output, or with -o to a new file that only you can read. OpenSSH's format
+keeps the passphrase; --pem (PKCS#8, for RYE OS) has none.`,
 		examples: "rye key export --public > alice.pub\nrye key export work -o work.backup\nrye key export --pem -o private_key.pem",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Auth, fault.Denied, fault.Malformed},
 		flags: []cli.Flag{
 			&cli.BoolFlag{Name: "public", Destination: &q.Public, Usage: "the public half"},
-			&cli.BoolFlag{Name: "pem", Destination: &q.PEM, Usage: "as RYE OS keeps keys: PKCS#8, or SubjectPublicKeyInfo"},
+			&cli.BoolFlag{Name: "pem", Destination: &q.PEM, Usage: "in the format of RYE OS: PKCS#8, or SubjectPublicKeyInfo"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &q.Out, Usage: "`file` to write, which must not exist; mode 0600"},
 		},
 		max: 1, arg: &q.Name,
@@ -142,24 +142,23 @@ func keyRotate() *spec {
 	var q rye.KeyRotateRequest
 	return &spec{
 		name: "rotate", args: "[name]",
-		short: "Replace a key by a new one, here and in registries",
-		long: `In every registry namespace where the old key is current, the new key is added
-with its own proof and the old one retired. Then the files change places: the old
-key is kept as <name>.retired-<date> and vouches for exactly the files that it had
-signed in your user space, in this project and in those named with --project, as they
-are and as they were recorded. What it signs later counts for nothing (12), whatever
-date it bears. With --resign the new key signs the present files once more.
-When it is interrupted, call it again: it goes on where it stopped.
-For a key that was stolen, say rye trust deny as well.`,
+		short: "Replace a key, here and in registries",
+		long: `In every registry namespace where the old key is current, rye adds the new key with its
+own proof and retires the old one. Then the files change places, and the old key stays as
+<name>.retired-<date>. Its existing signatures stay valid in your user space, in this
+project and in the projects named with --project, on the present and the recorded files.
+Later signatures of the old key are refused (12), whatever their date. With --resign the
+new key also signs the present files. After an interruption, run the command again: it
+continues where it stopped. For a stolen key, also run rye trust deny.`,
 		examples: "rye key rotate --dry-run\nrye key rotate work --resign\nrye key rotate --project ../site --project ../notes",
 		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Network, fault.Auth, fault.Integrity, fault.Untrusted, fault.Revoked,
 			fault.Rollback, fault.Denied, fault.Offline, fault.Malformed},
 		flags: []cli.Flag{
 			dryRun(&q.DryRun),
-			&cli.BoolFlag{Name: "local", Destination: &q.Local, Usage: "leave the registries alone; they keep naming the old key"},
-			&cli.BoolFlag{Name: "resign", Destination: &q.Resign, Usage: "let the new key sign what the old one signed"},
+			&cli.BoolFlag{Name: "local", Destination: &q.Local, Usage: "do not change the registries; they keep naming the old key"},
+			&cli.BoolFlag{Name: "resign", Destination: &q.Resign, Usage: "sign the old key's files with the new key"},
 			repeated("project", &q.Also, "`directory` of another project where the old key signed; repeatable"),
-			&cli.BoolFlag{Name: "passphrase", Destination: &q.Protect, Usage: "protect the new key even where the old one was not"},
+			&cli.BoolFlag{Name: "passphrase", Destination: &q.Protect, Usage: "protect the new key even if the old one had no passphrase"},
 		},
 		max: 1, arg: &q.Name,
 		run: func(t *task) error {
@@ -186,15 +185,15 @@ func (p *printer) printRotation(rep *rye.KeyRotation, done bool) {
 	default:
 		p.printf("     still the key %s: the rotation stopped\n", rep.Name)
 	}
-	p.printf("     vouches for %s that it signed, in %s\n", words.Plural(rep.Kept, "file"), listed(rep.Places))
+	p.printf("     its signatures stay valid on %s, in %s\n", words.Plural(rep.Kept, "file"), listed(rep.Places))
 	if rep.New != "" {
 		p.printf("new  %s\n", rep.New)
 	}
 	if rep.Resigned > 0 {
-		p.printf("     signed %s once more\n", words.Plural(rep.Resigned, "file"))
+		p.printf("     signed again: %s\n", words.Plural(rep.Resigned, "file"))
 	}
 	if rep.Elsewhere > 0 {
-		p.infof("%s of yours not looked at: there, rye diff and rye sign what the old key signed", words.Plural(rep.Elsewhere, "other project"))
+		p.infof("%s of yours not checked: run rye diff and rye sign there", words.Plural(rep.Elsewhere, "other project"))
 	}
 	for _, n := range rep.Namespaces {
 		mark := good(n.Status)
@@ -217,10 +216,10 @@ func keyPassphrase() *spec {
 	return &spec{
 		name: "passphrase", args: "[name]",
 		short:    "Change, add or remove the passphrase of a key",
-		long:     "It is asked for at the terminal, never taken from a file or the environment.",
+		long:     "rye asks for it at the terminal and never takes it from a file or the environment.",
 		examples: "rye key passphrase\nrye key passphrase work --remove",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Auth, fault.Denied, fault.Malformed},
-		flags:    []cli.Flag{&cli.BoolFlag{Name: "remove", Destination: &remove, Usage: "leave the key without one"}},
+		flags:    []cli.Flag{&cli.BoolFlag{Name: "remove", Destination: &remove, Usage: "remove the passphrase"}},
 		max:      1, arg: &q.Name,
 		run: func(t *task) error {
 			if !remove {
@@ -228,7 +227,7 @@ func keyPassphrase() *spec {
 			}
 			return answer(t, t.w.Keys().SetPassphrase, q, func(p *printer, k *rye.KeyInfo) {
 				if k.Protected {
-					p.infof("%s is protected by the new passphrase", k.Name)
+					p.infof("%s has the new passphrase", k.Name)
 				} else {
 					p.infof("%s has no passphrase", k.Name)
 				}

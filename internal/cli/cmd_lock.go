@@ -15,16 +15,16 @@ func lockMergeCommand() *spec {
 	return &spec{
 		name: "merge", args: "[<base> <ours> <theirs>]",
 		short: "Merge the locks of two people",
-		long: `Merges a lock that git left in conflict, entry by entry: what one side changed
-is as that side has it; where both did, the later log position, the later
-version of a registry's item and the pin that fits the file that is here are
-taken. With three files it is a merge driver, and git need not ask:
+		long: `Merges a lock that git left in conflict, entry by entry. A change on one side only is
+taken as it is. If both sides changed, rye takes the later log position, the later
+version of a registry's item, and the pin that matches the file here. With three files
+it is a merge driver, so that git merges without a conflict:
 
     git config merge.rye-lock.driver 'rye lock merge %O %A %B'`,
 		examples: "rye lock merge\nrye lock merge --prefer theirs\nrye lock merge base.lock ours.lock theirs.lock --dry-run",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Drift, fault.Malformed, fault.Limit},
 		flags: []cli.Flag{
-			&cli.StringFlag{Name: "prefer", Destination: &q.Prefer, Usage: "`side`, ours or theirs, for what no rule decides"},
+			&cli.StringFlag{Name: "prefer", Destination: &q.Prefer, Usage: "the `side`, ours or theirs, that wins where no rule decides"},
 			dryRun(&q.DryRun),
 		},
 		max: 3,
@@ -73,10 +73,10 @@ func lockImportCommand() *spec {
 	var q rye.LockImportRequest
 	return &spec{
 		name: "import", args: "[path…]",
-		short: "Lock what RYE OS had locked",
-		long: `Reads the lock files of RYE OS (.ai/lockfiles, or the paths given), compares each
-with the tool as it is here, and locks those that agree. What differs is drift and
-stays as it is. The files are not touched; rye has no use for them afterwards.`,
+		short: "Lock the tools that RYE OS had locked",
+		long: `Reads the lock files of RYE OS (.ai/lockfiles, or the given paths), compares each with
+the tool here, and locks those that match. A tool that differs is reported as drift and
+not locked. The files are not changed; rye does not use them afterwards.`,
 		examples: "rye lock import --dry-run\nrye lock import\nrye lock import old/.ai/lockfiles/acme/hello@1.0.0.lock.json",
 		exits:    []fault.Code{fault.NotFound, fault.Integrity, fault.Untrusted, fault.Drift, fault.Malformed, fault.Limit},
 		flags:    []cli.Flag{dryRun(&q.DryRun)},

@@ -16,15 +16,15 @@ func logCommand() *spec {
 	return &spec{
 		name: "log", aliases: []string{"history"}, args: "[ref]", group: "Look",
 		short: "Show the recorded changes of an item, or of the project",
-		long: `Each directory has a record of its own: a copy, a second clone and a worktree remember
-what was done in them. Those of the same project are named, too. With --patch each
-change is shown line by line, in the unified format.`,
+		long: `Each directory has its own record: a copy, a second clone or a worktree records its own
+changes. The log lists those of the same project too. With --patch each change is shown
+line by line, in the unified format.`,
 		examples: "rye log\nrye log tool:acme/hello -n 5\nrye log -p tool:acme/hello",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Denied, fault.Limit},
 		flags: []cli.Flag{
 			spaceOf(&q.Space),
 			&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Destination: &q.Limit, Usage: "show at most `n` (default 50)"},
-			&cli.BoolFlag{Name: "patch", Aliases: []string{"p"}, Destination: &q.Patch, Usage: "show what changed"},
+			&cli.BoolFlag{Name: "patch", Aliases: []string{"p"}, Destination: &q.Patch, Usage: "show the changed lines"},
 		},
 		max: 2, ref: &q.Ref,
 		heavy: func([]string) bool { return q.Patch },
@@ -74,11 +74,11 @@ func blameCommand() *spec {
 	return &spec{
 		name: "blame", args: "<ref>", group: "Look",
 		short: "Show who signed each line of an item, and since when",
-		long: `Of the version that was recorded last, or of that at --at: each line with the commit
-that it came with, when and by whom that was recorded, who signed the line first, and the
-version of the item in which it came. Where no signature holds now, the state of it stands
-there instead; where there is none, who signed the commit, in brackets. The line of the
-signature itself is new with every version.`,
+		long: `Shows the last recorded version, or the one of --at. For each line: the commit that added
+it, the date and author of the record, the first signer of the line, and the version of
+the item that added it. If the signature is no longer valid, its state is shown instead;
+without a signature, the author of the commit, in brackets. The signature line itself is
+new in every version.`,
 		examples: "rye blame tool:acme/hello\nrye blame tool:acme/hello --at 1f2e3d4c     # see rye log tool:acme/hello",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Denied, fault.Malformed, fault.Limit},
 		flags:    []cli.Flag{&cli.StringFlag{Name: "at", Destination: &q.At, Usage: "the version recorded at `commit`"}},

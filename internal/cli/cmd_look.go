@@ -20,7 +20,7 @@ func verifyCommand() *spec {
 	return &spec{
 		name: "verify", slow: true, aliases: []string{"validate"}, args: "[ref | path…]", group: "Look",
 		short:    "Check signatures, digests and trust; write nothing",
-		long:     "Without arguments every item that the project could use is checked. The exit\nstatus is that of the first item that fails. Mistakes in the text of your items, by\nthe rules of their kind and the project's extractors, are shown and fail nothing.",
+		long:     "Without arguments, rye checks every item that the project could use. The exit status is\nthat of the first item that fails. Mistakes in your items' text, by the rules of their\nkind and the project's extractors, are only shown and do not fail.",
 		examples: "rye verify\nrye verify tool:acme/hello --explain",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Malformed},
 		flags:    []cli.Flag{&cli.BoolFlag{Name: "explain", Destination: &q.Explain, Usage: "show each check"}},
@@ -75,12 +75,12 @@ func statusCommand() *spec {
 	var all bool
 	return &spec{
 		name: "status", slow: true, group: "Look",
-		short: "Show which items of the project want attention",
-		long: "Items that are signed and recorded are counted only; --all shows them too, and those\nthat are recorded but belong to another branch. Other states: modified, unsigned,\nuntrusted, older, returned, drift, absent, denied, legacy, malformed, revoked.\n" +
+		short: "Show the items of the project that need attention",
+		long: "Items that are signed and recorded are only counted; --all lists them too, and recorded\nitems of other branches. Other states: modified, unsigned, untrusted, older, returned,\ndrift, absent, denied, legacy, malformed, revoked. The exit status is always 0; use rye\nverify to fail on these states.\n" +
 			"The exit status is 0 whatever they are; use verify to fail on them.",
 		examples: "rye status\nrye status --all\nrye status --json",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
-		flags:    []cli.Flag{&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &all, Usage: "each item, those that are signed and recorded too"}},
+		flags:    []cli.Flag{&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &all, Usage: "every item, the signed and recorded ones too"}},
 		run: func(t *task) error {
 			collectFrom(untilGarbage)
 			sum, err := t.survey(all)
@@ -127,7 +127,7 @@ func (p *printer) printStatus(sum *rye.Survey) {
 		p.infof("%s", text)
 	}
 	if sum.OldRecord != "" {
-		p.infof("rye: %s is ignored: a record as rye 0.1 kept it, or what a clone brought; rm -r %s", sum.OldRecord, sum.OldRecord)
+		p.infof("rye: %s is ignored: a record of rye 0.1, or from a clone; rm -r %s", sum.OldRecord, sum.OldRecord)
 	}
 }
 
@@ -206,17 +206,18 @@ func showCommand() *spec {
 	var resolved bool
 	return &spec{
 		name: "show", aliases: []string{"view"}, args: "<ref>", group: "Look",
-		short: "Show what is known about an item, or a configuration as it counts",
-		long: `Where it comes from, its versions, what it needs, who uses it; rye load prints its text, and
-rye info says what a registry has.
+		short: "Show the details of an item, or the effective configuration",
+		long: `Shows its source, its versions, its needs and its users. rye load prints its text, and
+rye info shows the versions in a registry.
 
-A configuration counts as every space says, the project's over the user's over the system's:
---resolved merges them, and what they extend. One that may not be used refuses the whole.`,
+--resolved merges a configuration from every space, the project over the user over the
+system, and the configurations that it extends. If one of them may not be used, rye
+refuses the whole.`,
 		examples: "rye show tool:acme/hello\nrye show tool:acme/hello --all    # and what it shadows\nrye show config:rye/agent --resolved",
 		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Denied, fault.Malformed,
 			fault.Limit},
 		flags: []cli.Flag{
-			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "in every space, not only where it is found first"},
+			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "in every space, not only the first that has it"},
 			&cli.BoolFlag{Name: "resolved", Destination: &resolved, Usage: "a configuration, merged from every space"},
 		},
 		min: 1, max: 2, ref: &q.Ref,
@@ -241,7 +242,7 @@ A configuration counts as every space says, the project's over the user's over t
 // showResolved prints a configuration after merging, with a comment for each item in it.
 func (t *task) showResolved(q rye.ShowRequest) error {
 	if q.Ref.Kind != objects.Config || q.All {
-		return fault.New(fault.Usage, "show %s --resolved: it is for one configuration, and without --all", q.Ref)
+		return fault.New(fault.Usage, "show %s --resolved: want one configuration, without --all", q.Ref)
 	}
 	res, err := t.w.Record().Config(t.ctx, t.env.Caller, string(q.Ref.ID))
 	if err != nil {
@@ -270,7 +271,7 @@ func yamlOf(v map[string]any) ([]byte, error) {
 	}
 	var back map[string]any
 	if err := objects.DecodeYAML(text, len(text), &back); err != nil {
-		return nil, fault.New(fault.Malformed, "it cannot be shown as YAML: %w", err).Advise("show it with --json")
+		return nil, fault.New(fault.Malformed, "rye cannot print it as YAML: %w", err).Advise("show it with --json")
 	}
 	return text, nil
 }
@@ -322,7 +323,7 @@ func loadCommand() *spec {
 	return &spec{
 		name: "load", aliases: []string{"cat"}, offers: true, args: "<ref>", group: "Look",
 		short:    "Print the text of an item, byte for byte",
-		long:     "What the item says, for reading or for a pipe; rye show says what is known about it.\nNothing that fails verification is printed. --to copies instead, as rye copy does.",
+		long:     "Prints the item itself, for reading or for a pipe; rye show prints its details. An item\nthat fails verification is not printed. --to copies instead, as rye copy does.",
 		examples: "rye load directive:acme/review\nrye load tool:rye/core/system/info --space system",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Malformed},
 		flags: []cli.Flag{

@@ -7,25 +7,25 @@ import (
 )
 
 func deprecateCommand() *spec {
-	return markCommand("deprecate", "Warn of published versions", "They keep working; who adds or locks them is warned.")
+	return markCommand("deprecate", "Warn of published versions", "They keep working; rye warns when they are added or locked.")
 }
 
 func yankCommand() *spec {
-	return markCommand("yank", "Take published versions out of new selections", "Locks that have them keep working.")
+	return markCommand("yank", "Exclude published versions from new selections", "Existing locks keep working.")
 }
 
 func unyankCommand() *spec {
-	return markCommand("unyank", "Take a yank or a deprecation back", "")
+	return markCommand("unyank", "Undo a yank or a deprecation", "")
 }
 
 func revokeCommand() *spec {
 	return markCommand("revoke", "Forbid published versions for good, even where they are locked",
-		"Whoever has seen the revocation refuses them from then on, also without network.")
+		"Every reader that has seen the revocation refuses them, also without network.")
 }
 
 func registryRedact() *spec {
-	s := markCommand("redact", "Revoke published versions whose bytes have to go",
-		"As rye revoke, and rye registry rebuild then takes them out of the host's branches. Who fetched\nthem before may have kept them: a secret that was published has to be changed, too.")
+	s := markCommand("redact", "Revoke published versions whose content must be deleted",
+		"Like rye revoke; rye registry rebuild then removes them from the host's branches. Earlier\nreaders may still have them, so change every secret that was published.")
 	s.examples = `rye registry redact acme/tool/hello@1.0.0 --reason "holds a password"`
 	s.group = ""
 	return s
@@ -58,7 +58,7 @@ func markCommand(do, short, long string) *spec {
 	}
 	if do != "unyank" {
 		s.examples += ` --reason "reads files outside the project"`
-		s.flags = []cli.Flag{&cli.StringFlag{Name: "reason", Destination: &q.Reason, Usage: "`why`, for everybody who meets the version (required)"}}
+		s.flags = []cli.Flag{&cli.StringFlag{Name: "reason", Destination: &q.Reason, Usage: "`text`, shown to every reader of the version (required)"}}
 	}
 	if do == "revoke" || do == "redact" {
 		s.flags = append(s.flags, proposalFile(&q.Out))

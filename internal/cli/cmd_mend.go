@@ -35,20 +35,20 @@ func mcpCommand() *spec {
 	return &spec{
 		name: "mcp", group: "Serve and mend",
 		short: "Serve search, load, execute and sign to an MCP client",
-		long: `Speaks the Model Context Protocol on standard input and output until the input
-ends. -C names the project that calls without project_path are about. Calls can name that
-one and those of --project, and nothing else; the policy of the first holds in all.
+		long: `Speaks the Model Context Protocol on standard input and output until the input ends. -C
+names the default project, for calls without project_path. Calls can name that project and
+those of --project, and no others; the policy of the default project applies to all.
 
-With --http it serves any number of clients at http://<address>/mcp until it is told to end
-(Ctrl-C, SIGTERM). Each needs a token (rye mcp token add). An address that other machines
-reach needs TLS (--tls-cert and --tls-key), or a proxy in front that has it (--behind-proxy),
-and the name by which clients reach it (--host).`,
+With --http it serves any number of clients at http://<address>/mcp until it is stopped
+(Ctrl-C, SIGTERM). Each client needs a token (rye mcp token add). If other machines can
+reach the address, it needs TLS (--tls-cert and --tls-key) or a proxy with TLS in front
+(--behind-proxy), and the host name that clients use (--host).`,
 		examples: "rye mcp\nrye mcp -C ./project     # what a client's configuration runs\nrye mcp -C ./project --project ../website\nrye mcp serve --http 127.0.0.1:8765",
 		exits:    mcpExits,
 		flags:    list(),
 		run:      serve,
 		subs: []*spec{{
-			name: "serve", short: "The same, spelled out",
+			name: "serve", short: "The same as rye mcp",
 			examples: "rye mcp serve\nrye mcp serve --http 127.0.0.1:8765",
 			exits:    mcpExits,
 			flags:    list(),
@@ -63,12 +63,12 @@ func doctorCommand() *spec {
 	var fix bool
 	return &spec{
 		name: "doctor", group: "Serve and mend",
-		short: "Look for what could go wrong on this machine",
-		long: `With --fix a project's .ai/.gitattributes is changed where it lets git merge
-.ai/allowed_signers by itself. The change is shown, and asked about, first.`,
+		short: "Check this machine and project for problems",
+		long: `With --fix rye corrects a project's .ai/.gitattributes if git could merge
+.ai/allowed_signers by itself. rye shows the change and asks first.`,
 		examples: "rye doctor\nrye doctor --json\nrye doctor --fix",
 		exits:    []fault.Code{fault.Failed, fault.Usage, fault.NotFound, fault.Denied},
-		flags:    []cli.Flag{&cli.BoolFlag{Name: "fix", Destination: &fix, Usage: "write what rye can mend, after asking; then look"}},
+		flags:    []cli.Flag{&cli.BoolFlag{Name: "fix", Destination: &fix, Usage: "make the corrections that rye can make, after asking; then check"}},
 		run: func(t *task) error {
 			if fix {
 				written, err := t.w.Upkeep().Fix(t.ctx, t.env.Caller)
@@ -93,24 +93,23 @@ func fsckCommand() *spec {
 	return &spec{
 		name: "fsck", slow: true, group: "Serve and mend",
 		short: "Check every object, ref and signature of the stores",
-		long: `Reads everything that the refs of the project's and the user's record lead to, and
-reports the limit where the record or the working tree holds more than rye reads.
+		long: `Reads every object that the refs of the project's and the user's record reach, and reports
+the limit if the record or the working tree holds more than rye reads.
 
-With --repair a ref that leads to something missing or damaged, which is what
-git gc --prune=now can make of a record that rye writes to, returns to the newest position
-in its log that is whole. What is lost by that is shown, and asked about, first. No object
-is deleted and no working file is touched; what was taken out of a log is kept in rye.lost
-in the record. What stands in the working tree and is signed is recorded again by the
-next rye sign.`,
+A ref can lead to missing or damaged objects, for example after git gc --prune=now in a
+record that rye writes to. --repair moves such a ref back to the newest whole position in
+its log. rye shows the losses and asks first. No object is deleted and no working file is
+changed; entries removed from a log are kept in rye.lost in the record. The next rye sign
+records signed working files again.`,
 		examples: "rye fsck\nrye fsck --repair --dry-run\nrye fsck --repair",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Denied, fault.Limit},
 		flags: []cli.Flag{
-			&cli.BoolFlag{Name: "repair", Destination: &q.Repair, Usage: "return refs to where they were whole, after asking"},
-			&cli.BoolFlag{Name: "dry-run", Destination: &q.DryRun, Usage: "with --repair: say what would be done, and do nothing"},
+			&cli.BoolFlag{Name: "repair", Destination: &q.Repair, Usage: "move damaged refs back to a whole position, after asking"},
+			&cli.BoolFlag{Name: "dry-run", Destination: &q.DryRun, Usage: "with --repair: show the repairs, make none"},
 		},
 		run: func(t *task) error {
 			if q.DryRun && !q.Repair {
-				return fault.New(fault.Usage, "fsck: --dry-run says what --repair would do").Advise("give --repair as well; without both nothing is changed anyway")
+				return fault.New(fault.Usage, "fsck: --dry-run needs --repair").Advise("add --repair; without --repair fsck changes nothing")
 			}
 			rep, err := t.w.Upkeep().Fsck(t.ctx, t.env.Caller, q)
 			if perr := each(t.out, rep.Repairs, printRepair); perr != nil || err != nil && len(rep.Checks) == 0 {
@@ -141,19 +140,18 @@ func gcCommand() *spec {
 	var q rye.GCRequest
 	return &spec{
 		name: "gc", slow: true, group: "Serve and mend",
-		short: "Put the stores' objects into few files, and sweep up leftovers",
-		long: `Puts loose objects and small packs of the project's and the user's stores, and the
-packs of the caches of registries, into one pack each, drops moves older than 90 days
-from the logs of refs, and removes what killed processes left: directories of runs,
-quarantines, temporary files. No object that a store holds is lost, and other rye and
-git processes may go on working. rye does the first by itself when many files have
-come together. Records of directories that are gone are counted, and removed only with
---gone.`,
+		short: "Pack the stores' objects, and delete leftovers",
+		long: `Puts the loose objects and small packs of the project's and the user's stores, and the
+packs of the caches of registries, into one pack each. It drops moves older than 90 days
+from the logs of refs, and removes leftovers of killed processes: directories of runs,
+quarantines, temporary files. No object of a store is lost, and other rye and git
+processes can go on working. rye packs by itself when there are many files. Records of
+missing directories are counted, and removed only with --gone.`,
 		examples: "rye gc\nrye gc --dry-run",
 		exits:    []fault.Code{fault.Failed, fault.Usage, fault.Conflict, fault.Integrity, fault.Malformed},
 		flags: []cli.Flag{
-			&cli.BoolFlag{Name: "dry-run", Destination: &q.DryRun, Usage: "say what would be done, and do nothing"},
-			&cli.BoolFlag{Name: "gone", Destination: &q.Gone, Usage: "remove records of directories that are gone, after asking"},
+			&cli.BoolFlag{Name: "dry-run", Destination: &q.DryRun, Usage: "show the changes, make none"},
+			&cli.BoolFlag{Name: "gone", Destination: &q.Gone, Usage: "remove records of missing directories, after asking"},
 		},
 		run: func(t *task) error {
 			list, err := t.w.Upkeep().GC(t.ctx, t.env.Caller, q)
@@ -181,7 +179,7 @@ func (t *task) printChecks(checks []rye.DoctorCheck, code fault.Code) error {
 func versionCommand() *spec {
 	return &spec{
 		name: "version", group: "Serve and mend",
-		short:    "Show which program this is",
+		short:    "Show the version of rye",
 		examples: "rye version\nrye version --json",
 		exits:    []fault.Code{fault.Usage},
 		alone:    true,

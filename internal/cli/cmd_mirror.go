@@ -10,11 +10,11 @@ import (
 func registryMirror() *spec {
 	return &spec{
 		name:  "mirror",
-		short: "Say at which further addresses a registry is asked, and bring them up to date",
-		long: `A registry is one identity and may have several addresses. The first that answers is
-used; one that is down or behind is passed over, and that is said. Everything is verified
-wherever it comes from, and no other registry is ever asked instead. rye fetch compares all
-of them: one that shows another history is refused (15), and both operations are kept.`,
+		short: "Manage the mirrors of a registry",
+		long: `A registry is one identity and may have several addresses. rye uses the first that answers,
+and reports an address that is down or behind. It verifies everything from every address,
+and never asks another registry instead. rye fetch compares all addresses: one with another
+history is refused (15), and both operations are kept.`,
 		examples: "rye registry mirror add main https://mirror.example.org/registry.git\nrye registry mirror list\nrye registry mirror push main",
 		exits:    sharing,
 		subs:     []*spec{mirrorAdd(), mirrorList(), mirrorRemove(), mirrorPush()},
@@ -33,9 +33,9 @@ func mirrorAdd() *spec {
 	var q rye.MirrorRequest
 	return &spec{
 		name: "add", args: "<registry> <url>",
-		short: "Let a registry be asked at a further address",
-		long: `The registry there must have the same identity (else 11). The address goes into rye.yaml,
-where others of the project are asked before they use it: rye trust.`,
+		short: "Add an address to a registry",
+		long: `The registry there must have the same identity (else 11). The address goes into rye.yaml.
+Other people in the project are asked before they use it: rye trust.`,
 		examples: "rye registry mirror add main https://mirror.example.org/registry.git",
 		exits:    sharing,
 		flags:    []cli.Flag{dryRun(&q.DryRun)},
@@ -51,7 +51,7 @@ func mirrorList() *spec {
 	var q rye.MirrorRequest
 	return &spec{
 		name: "list", aliases: []string{"ls"}, args: "[registry]",
-		short:    "List the addresses of a registry, in the order in which they are asked",
+		short:    "List the addresses of a registry, in the order of use",
 		examples: "rye registry mirror list\nrye registry mirror list main --json",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
 		max:      1, arg: &q.Registry,
@@ -63,7 +63,7 @@ func mirrorRemove() *spec {
 	var q rye.MirrorRequest
 	return &spec{
 		name: "remove", aliases: []string{"rm"}, args: "<registry> <url>",
-		short:    "Ask a registry at this address no more",
+		short:    "Remove an address from a registry",
 		examples: "rye registry mirror remove main https://mirror.example.org/registry.git",
 		exits:    sharing,
 		flags:    []cli.Flag{dryRun(&q.DryRun)},
@@ -79,15 +79,15 @@ func mirrorPush() *spec {
 	var q rye.MirrorRequest
 	return &spec{
 		name: "push", args: "[registry]",
-		short: "Bring the addresses of a registry up to the newest that any of them shows",
-		long: `Its root and the logs only move forward, and what they name goes along: the same branches
-that git push --mirror sends, each verified before. --to names one address, which may be an
-empty repository. With --namespace, what moves a namespace to another repository, before
-rye registry grant --repository says so.`,
+		short: "Update the addresses of a registry to the newest state of any",
+		long: `Updates the root, the logs and the branches that these name. The root and the logs only
+move forward. The branches are those that git push --mirror sends, each verified first.
+--to names one address, which may be an empty repository. --namespace copies a namespace to
+another repository, before rye registry grant --repository names it.`,
 		examples: "rye registry mirror push\nrye registry mirror push main --to https://mirror.example.org/registry.git --dry-run",
 		exits:    sharing,
-		flags: []cli.Flag{&cli.StringFlag{Name: "to", Destination: &q.URL, Usage: "this `address` alone (default all)"},
-			repeated("namespace", &q.Namespaces, "bring this `name` to that address, and nothing else; repeatable"),
+		flags: []cli.Flag{&cli.StringFlag{Name: "to", Destination: &q.URL, Usage: "only this `address` (default all)"},
+			repeated("namespace", &q.Namespaces, "copy only this `namespace` to that address; repeatable"),
 			dryRun(&q.DryRun)},
 		max: 1, arg: &q.Registry,
 		run: func(t *task) error {
@@ -106,7 +106,7 @@ func printMirrors(p *printer, rep *rye.MirrorReport) {
 		}
 		said := ""
 		if !at.Agreed {
-			said = "  not agreed to: rye trust"
+			said = "  not accepted yet: rye trust"
 		}
 		p.resultf(rep.DryRun, "  %s %s%s\n", prose(what), at.URL, faint(prose(said)))
 		for _, name := range at.Moved {

@@ -13,7 +13,7 @@ import (
 func policyCommand() *spec {
 	return &spec{
 		name: "policy", group: "Trust",
-		short:    "See what policy makes of a tool, and remember your approval",
+		short:    "Show the policy for a tool, and record your approvals",
 		examples: "rye policy explain tool:acme/deploy\nrye policy allow tool:acme/deploy",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Denied, fault.Malformed},
 		subs: []*spec{
@@ -30,7 +30,7 @@ func policyExplain() *spec {
 	var q rye.ItemRequest
 	return &spec{
 		name: "explain", args: "<ref>",
-		short:    "Say what would be decided, and by which rule",
+		short:    "Show the decision about a tool, and its rule",
 		examples: "rye policy explain tool:acme/deploy",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Denied, fault.Malformed},
 		min:      1, max: 2, ref: &q.Ref,
@@ -41,13 +41,13 @@ func policyExplain() *spec {
 func policyLog() *spec {
 	q := rye.PolicyLogRequest{Limit: 20}
 	return &spec{
-		name: "log", short: "Show what was decided about executions on this machine",
-		long: `Newest last. Each line is one decision: who wanted to run what, whether it was
-allowed, in which tier, and by which rule. Parameters are not kept. With --json
-every decision is one object with the digest of what it was about.`,
+		name: "log", short: "Show the past decisions about executions on this machine",
+		long: `Newest last. Each line is one decision: the caller, the tool, whether it was allowed, the
+tier and the rule. Parameters are not kept. With --json every decision is one object with
+the digest of the item.`,
 		examples: "rye policy log\nrye policy log --limit 0 --json",
 		exits:    []fault.Code{fault.NotFound},
-		flags:    []cli.Flag{&cli.IntFlag{Name: "limit", Destination: &q.Limit, Usage: "at most `N` decisions; 0 for all that are kept"}},
+		flags:    []cli.Flag{&cli.IntFlag{Name: "limit", Destination: &q.Limit, Usage: "at most `N` decisions; 0 for all"}},
 		run: func(t *task) error {
 			if q.Limit < 0 {
 				return fault.New(fault.Usage, "policy log: --limit %d", q.Limit)
@@ -73,31 +73,28 @@ func policyAllow() *spec {
 	var pairs cli.StringSlice
 	return &spec{
 		name: "allow", args: "<ref>",
-		short: "Allow a tool, as everything of it is now, without being asked",
-		long: `What is remembered holds in this project, for the tool, everything that it runs by,
-every file that it can load, and its interpreter, as they are now; and for the
-parameters that -p and --params give, or with --any for any. What changes is asked
-about again, and so is the same in another directory.
+		short: "Allow a tool in its present form to run without a question",
+		long: `The approval is valid in this project for the present form of the tool: its runtimes, the
+files that it can load, and its interpreter. It covers the parameters from -p and --params,
+or with --any all parameters. After a change, or in another directory, rye asks again.
 
-With --env or --interpreter it is not about the tool, but about what the tool would
-use although nobody signed it: .env files that set variables which it declares, and an
-interpreter that lies in the project, as .venv/bin/python. What is agreed to are their
-bytes as they are now; after a change you are asked again. Not covered are the
-packages that an interpreter loads. With --secrets it is about the variables of your
-environment that a tool for the web names, when somebody else signed it: these names,
-for its bytes as they are now. With --host it is about a host that requests of this project
-may go to when no person typed them.`,
+--env and --interpreter approve unsigned files that the tool would use, not the tool: .env
+files with variables that it declares, and an interpreter in the project, such as
+.venv/bin/python. The approval covers their present bytes; after a change rye asks again. It
+does not cover the packages that an interpreter loads. --secrets approves the environment
+variables that another signer's web tool sends: these names, for the present bytes of the
+tool. --host approves a host for the project's requests that no person typed.`,
 		examples: "rye policy allow tool:acme/deploy -p to=staging\nrye policy allow tool:acme/deploy --any\nrye policy allow tool:acme/deploy --env\nrye policy allow tool:acme/deploy --interpreter --forget\nrye policy allow tool:acme/weather --secrets",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Denied, fault.Malformed, fault.Auth},
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "params", Destination: &params, Usage: "exactly these parameters: a JSON `object`, @file, or - for standard input"},
 			&cli.StringSliceFlag{Name: "param", Aliases: []string{"p"}, Destination: &pairs, Usage: "one of them, `name=value`; repeatable"},
 			&cli.BoolFlag{Name: "any", Destination: &q.Any, Usage: "any parameters"},
-			&cli.BoolFlag{Name: "env", Destination: &c.Env, Usage: "the .env files that it takes variables from"},
-			&cli.BoolFlag{Name: "interpreter", Destination: &c.Interpreter, Usage: "the project's interpreter that it runs with"},
+			&cli.BoolFlag{Name: "env", Destination: &c.Env, Usage: "the .env files with its variables"},
+			&cli.BoolFlag{Name: "interpreter", Destination: &c.Interpreter, Usage: "the interpreter in the project that runs it"},
 			&cli.BoolFlag{Name: "secrets", Destination: &c.Secrets, Usage: "the variables of your environment that it sends"},
-			repeated("host", &c.Hosts, "`name[:port]` that requests of this project may go to; repeatable"),
-			&cli.BoolFlag{Name: "forget", Destination: &c.Forget, Usage: "take that back"},
+			repeated("host", &c.Hosts, "`host[:port]` that requests of this project may go to; repeatable"),
+			&cli.BoolFlag{Name: "forget", Destination: &c.Forget, Usage: "remove the approval"},
 		},
 		min: 1, max: 2, ref: &q.Ref,
 		run: func(t *task) (err error) {
@@ -107,7 +104,7 @@ may go to when no person typed them.`,
 				return answerEach(t, t.w.Policy().Consent, c, printConsent)
 			case c.Forget:
 				again := slices.Concat([]string{"rye", "policy", "allow"}, t.args, []string{"--forget", "--env"})
-				return fault.New(fault.Usage, "policy allow --forget: what?").With(fault.Advice("%s; what the tool itself may: rye policy forget %s", strings.Join(again, " "), q.Ref))
+				return fault.New(fault.Usage, "policy allow --forget: want --env, --interpreter, --secrets or --host").With(fault.Advice("%s; for the tool itself: rye policy forget %s", strings.Join(again, " "), q.Ref))
 			}
 			if params != "" || len(pairs.Value()) > 0 {
 				if q.Params, err = t.parameters(params, pairs.Value()); err != nil {
@@ -121,10 +118,10 @@ may go to when no person typed them.`,
 
 func policyList() *spec {
 	return &spec{
-		name: "list", short: "Show what you allowed to run without being asked",
-		long: `One line for each: what of it holds here, what lapsed because the directory is another
-one than it was, and what was allowed elsewhere. Whether a tool has changed since, and
-is asked about again, rye policy explain says.`,
+		name: "list", short: "List the tools that run without a question",
+		long: `Each line is one approval: whether it is valid here, has lapsed because the directory was
+replaced, or is for another directory. rye policy explain shows whether a tool has changed
+since its approval and would be asked about again.`,
 		examples: "rye policy list\nrye policy list --json",
 		exits:    []fault.Code{fault.Malformed, fault.Auth},
 		run: func(t *task) error {
@@ -139,10 +136,10 @@ func policyForget() *spec {
 	var q rye.ForgetRequest
 	return &spec{
 		name: "forget", args: "<ref>",
-		short:    "Take back what you allowed of a tool",
+		short:    "Remove your approval of a tool",
 		examples: "rye policy forget tool:acme/deploy\nrye policy forget tool:acme/deploy --everywhere",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed, fault.Auth},
-		flags:    []cli.Flag{&cli.BoolFlag{Name: "everywhere", Destination: &q.Everywhere, Usage: "in other directories, too"}},
+		flags:    []cli.Flag{&cli.BoolFlag{Name: "everywhere", Destination: &q.Everywhere, Usage: "also in other directories"}},
 		min:      1, max: 2, ref: &q.Ref,
 		run: func(t *task) error {
 			return answerEach(t, t.w.Policy().Forget, q, func(p *printer, a rye.ApprovalInfo) { printApproval(p, &a) })

@@ -13,11 +13,11 @@ import (
 func registryRoot() *spec {
 	return &spec{
 		name:  "root",
-		short: "Show and change who holds the root of a registry",
-		long: `The root keys say whose each namespace is. A change needs as many of them as the
-threshold says, and the agreement of every key that becomes one. Where your key is
-not enough, the change is written to a file: send it to the others, who approve it,
-and one of them commits it. It is good for the root as it is now, and for nothing else.`,
+		short: "Show and change the root keys of a registry",
+		long: `The root keys decide who owns each namespace. A change needs as many of them as the
+threshold, and the approval of every new root key. If your key is not enough, the change is
+written to a file: send it to the other holders, who approve it, and one of them commits
+it. The file is valid only for the present root.`,
 		examples: "rye registry root show\nrye registry root add bob.pub --threshold 2\nrye registry root approve registry-root-3.txt\nrye registry root commit registry-root-3.txt",
 		exits:    sharing,
 		subs:     []*spec{rootShow(), rootAdd(), rootRemove(), rootThreshold(), rootApprove(), rootCommit()},
@@ -50,14 +50,14 @@ func rootShow() *spec {
 }
 
 func rootName(into *string) cli.Flag {
-	return &cli.StringFlag{Name: "name", Destination: into, Usage: "the registry's `name` in this project, where there is more than one"}
+	return &cli.StringFlag{Name: "name", Destination: into, Usage: "the registry's `name` in this project, if it has several"}
 }
 
 // rootFlags returns the flags of every command that makes a proposal.
 func rootFlags(q *rye.RootChangeRequest, threshold bool) []cli.Flag {
 	flags := []cli.Flag{rootName(&q.Registry)}
 	if threshold {
-		flags = append(flags, &cli.IntFlag{Name: "threshold", Destination: &q.Threshold, Usage: "from then on `N` root keys must agree (default: as now)"})
+		flags = append(flags, &cli.IntFlag{Name: "threshold", Destination: &q.Threshold, Usage: "afterwards `N` root keys must agree (default: unchanged)"})
 	}
 	return append(flags,
 		&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Destination: &q.Out, Usage: "new `file` for the proposal (default registry-root-<position>.txt)"},
@@ -67,7 +67,7 @@ func rootFlags(q *rye.RootChangeRequest, threshold bool) []cli.Flag {
 // propose runs a change of the root.
 func (t *task) propose(q rye.RootChangeRequest) error {
 	if q.Threshold < 0 {
-		return fault.New(fault.Usage, "registry root: threshold %d", q.Threshold)
+		return fault.New(fault.Usage, "registry root: --threshold %d: want 1 or more", q.Threshold)
 	}
 	if q.Out != "" {
 		q.Out = t.path(q.Out)
@@ -79,11 +79,10 @@ func rootAdd() *spec {
 	var q rye.RootChangeRequest
 	return &spec{
 		name: "add", args: "<key…>",
-		short: "Propose further root keys",
-		long: `A key is a file that holds a line like ssh-ed25519 AAAA…, such a line in quotes, or
-the SHA256:… of a key that is known here. Its holder has to approve, so that nobody
-becomes a holder without the key. A key that is there already is refused (11): one
-key is one holder, under however many names it comes.`,
+		short: "Propose new root keys",
+		long: `A key is a file with a line like ssh-ed25519 AAAA…, such a line in quotes, or the SHA256:…
+of a known key. Its holder must approve, to prove that they have the key. A key that is
+already a root key is refused (11): one key counts as one holder, under any name.`,
 		examples: "rye registry root add bob.pub\nrye registry root add bob.pub carol.pub --threshold 2 --out ceremony.txt",
 		exits:    sharing,
 		flags:    rootFlags(&q, true),
@@ -101,8 +100,8 @@ func rootRemove() *spec {
 	var q rye.RootChangeRequest
 	return &spec{
 		name: "remove", aliases: []string{"rm"}, args: "<key…>",
-		short:    "Propose fewer root keys",
-		long:     "What a removed key signed before stays good. With fewer keys than must agree, give\n--threshold, too.",
+		short:    "Propose to remove root keys",
+		long:     "Earlier signatures of a removed key stay valid. If fewer keys than the threshold would\nremain, give --threshold, too.",
 		examples: "rye registry root remove SHA256:…\nrye registry root remove SHA256:… --threshold 1",
 		exits:    sharing,
 		flags:    rootFlags(&q, true),
@@ -132,7 +131,7 @@ func rootThreshold() *spec {
 	var q rye.RootChangeRequest
 	return &spec{
 		name: "threshold", args: "<n>",
-		short:    "Propose how many root keys must agree",
+		short:    "Propose a new threshold of root keys",
 		examples: "rye registry root threshold 2",
 		exits:    sharing,
 		flags:    rootFlags(&q, false),
@@ -161,8 +160,8 @@ func keyCount(arg string) (int, error) {
 func rootApprove() *spec {
 	return proposalVerb(spec{
 		name:     "approve",
-		short:    "Agree to a proposed change of the root",
-		long:     "What it would change is shown, checked against the registry as it is, and, when you\nagree, your key's approval is added to the file.",
+		short:    "Approve a proposed change of the root",
+		long:     "Shows the changes and checks them against the registry. If you agree, rye adds your key's\napproval to the file.",
 		examples: "rye registry root approve registry-root-3.txt\nRYE_KEY=work rye registry root approve registry-root-3.txt",
 	}, func(r workspace.Registry) proposal { return r.ApproveRoot })
 }
@@ -170,8 +169,8 @@ func rootApprove() *spec {
 func rootCommit() *spec {
 	return proposalVerb(spec{
 		name:     "commit",
-		short:    "Publish a change of the root that enough keys agreed to",
-		long:     "Your key signs it, and counts once, whether it approved before or not. When the root\nchanged meanwhile, the proposal is void (4).",
+		short:    "Publish a change of the root with enough approvals",
+		long:     "Your key signs the change, and counts once even if it approved before. If the root changed\nmeanwhile, the proposal is void (4).",
 		examples: "rye registry root commit registry-root-3.txt",
 	}, func(r workspace.Registry) proposal { return r.CommitRoot })
 }
@@ -199,14 +198,14 @@ func printRootChange(p *printer, c *rye.RootChange) {
 	}
 	p.printf("  agreed %d of %d\n", c.Have, c.Want)
 	for _, k := range c.Newcomers {
-		p.printf("  wants  %s, which becomes a root key\n", k)
+		p.printf("  missing  approval of %s, a new root key\n", k)
 	}
 	switch {
 	case c.File == "":
 	case c.Complete:
 		p.infof("next: %s", typed(registryVerb(c, "commit")...))
 	default:
-		p.infof("next: send %s to the others, for %s", c.File, typed(registryVerb(c, "approve")...))
+		p.infof("next: send %s to the other holders, to run %s", c.File, typed(registryVerb(c, "approve")...))
 	}
 }
 
@@ -222,15 +221,15 @@ func registryVerb(c *rye.RootChange, verb string) []string {
 
 func registryApprove() *spec {
 	s := rootApprove()
-	s.short = "Agree to a proposed change of a namespace or of the root"
+	s.short = "Approve a proposed change of a namespace or of the root"
 	s.examples = "rye registry approve registry-acme-7.txt\nRYE_KEY=work rye registry approve registry-acme-7.txt --dry-run"
 	return s
 }
 
 func registryCommit() *spec {
 	s := rootCommit()
-	s.short = "Publish a change of a namespace or of the root that enough keys agreed to"
-	s.long = "Your key signs it, and counts once, whether it approved before or not. When the namespace,\nor the root, changed meanwhile, the proposal is void (4)."
+	s.short = "Publish a change of a namespace or of the root with enough approvals"
+	s.long = "Your key signs the change, and counts once even if it approved before. If the namespace or\nthe root changed meanwhile, the proposal is void (4)."
 	s.examples = "rye registry commit registry-acme-7.txt"
 	return s
 }

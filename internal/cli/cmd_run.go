@@ -23,11 +23,11 @@ func executeCommand() *spec {
 	var pairs cli.StringSlice
 	return &spec{
 		name: "execute", offers: true, aliases: []string{"run", "exec"}, args: "<ref>", group: "Run",
-		short: "Run a tool; print a directive's or an entry's text",
-		long: `Everything that runs is verified first, down to the runtime. A tool's output
-appears as it comes; with --json one object describes the run at its end, and
-metadata.timings in it says where its milliseconds went.
--p name=value passes text, -p name:=value passes JSON (numbers, lists, …).`,
+		short: "Run a tool, or print the text of a directive or a knowledge entry",
+		long: `rye first verifies everything that runs, down to the runtime. A tool's output appears at
+once. With --json, one object describes the run at its end; its metadata.timings has the
+time of each step in milliseconds. -p name=value passes text, -p name:=value passes JSON
+(numbers, lists, …).`,
 		examples: "rye execute tool:acme/hello -p name=world\nrye run tool:acme/resize -p width:=640 --locked\nrye execute tool:acme/hello --params '{\"name\":\"world\"}' --dry-run\nrye execute tool:acme/hello --params @input.json --json",
 		exits: []fault.Code{fault.Failed, fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback,
 			fault.Denied, fault.Offline, fault.Drift, fault.Malformed, fault.Limit, fault.Interrupt},
@@ -35,9 +35,9 @@ metadata.timings in it says where its milliseconds went.
 			&cli.StringFlag{Name: "params", Destination: &params, Usage: "parameters as a JSON `object`, @file, or - for standard input"},
 			&cli.StringSliceFlag{Name: "param", Aliases: []string{"p"}, Destination: &pairs, Usage: "one parameter, `name=value`; repeatable"},
 			dryRun(&q.DryRun),
-			&cli.BoolFlag{Name: "locked", Destination: &q.Locked, Usage: "refuse what differs from .ai/rye.lock"},
+			&cli.BoolFlag{Name: "locked", Destination: &q.Locked, Usage: "refuse to run if anything differs from .ai/rye.lock"},
 			&cli.BoolFlag{Name: "frozen", Destination: &q.Frozen, Usage: "the same as --locked --offline"},
-			&cli.BoolFlag{Name: "pinned", Destination: &q.Pinned, Usage: "run the bytes that .ai/rye.lock pins, wherever they are, whatever stands in the working tree"},
+			&cli.BoolFlag{Name: "pinned", Destination: &q.Pinned, Usage: "run the bytes that .ai/rye.lock pins, not those of the working tree"},
 		},
 		min: 1, max: 2, ref: &q.Ref,
 		run: func(t *task) (err error) {
@@ -94,9 +94,9 @@ func (p *printer) printTaken(all []rye.TakenInfo) {
 	for _, t := range all {
 		need := prose("")
 		if t.Need != "" {
-			need = prose("; a tool that means to declares needs: {write: [" + words.Quote(t.Need) + "]}")
+			need = prose("; to allow it, declare in the tool: needs: {write: [" + words.Quote(t.Need) + "]}")
 		}
-		p.infof("rye: taken away: %s (%s: %s)%s", t.Path, prose(t.How), prose(t.Kind), need)
+		p.infof("rye: moved away: %s (%s: %s)%s", t.Path, prose(t.How), prose(t.Kind), need)
 		if t.Where != "" {
 			p.infof("rye:   it is now %s", t.Where)
 		}
@@ -137,7 +137,7 @@ func (p *printer) printRun(res *rye.ExecuteResult, shown bool) {
 	for _, d := range res.Metadata.Denied {
 		line := "rye: the sandbox refused " + d.What
 		if d.Need != "" {
-			line += "; if it is meant to: " + d.Need
+			line += "; to allow it: " + d.Need
 		}
 		p.infof("%s", prose(line))
 	}
@@ -153,7 +153,7 @@ func (p *printer) printRun(res *rye.ExecuteResult, shown bool) {
 	p.printTaken(res.Metadata.Taken)
 	for _, l := range res.Chain {
 		if l.State == objects.Legacy {
-			p.infof("rye: %s is legacy: RYE OS's signature does not cover all of it, and your policy lets it count", l.ItemID)
+			p.infof("rye: %s is legacy: RYE OS's signature covers only a part of it, and your policy accepts it", l.ItemID)
 		}
 	}
 }
@@ -255,7 +255,7 @@ func parsePair(pair string) (string, json.RawMessage, error) {
 	}
 	if typed, ok := strings.CutSuffix(name, ":"); ok {
 		if !json.Valid([]byte(value)) {
-			return "", nil, fault.New(fault.Usage, "-p %q: after := comes JSON", words.Brief(pair)).Advise("-p %s=%s for text", typed, value)
+			return "", nil, fault.New(fault.Usage, "-p %q: want JSON after :=", words.Brief(pair)).Advise("-p %s=%s for text", typed, value)
 		}
 		return typed, json.RawMessage(value), nil
 	}
@@ -288,15 +288,15 @@ func (t *task) readParams(given string) ([]byte, error) {
 func lockCommand() *spec {
 	return &spec{
 		name: "lock", slow: true, offers: true, args: "[ref…]", group: "Run",
-		short:    "Pin what tools would run, down the whole chain",
-		long:     "Writes .ai/rye.lock, for your own git. Without refs every item of the project is\nlocked; a pinned item that is refused keeps its old pin, and its refusal is the exit\nstatus.",
+		short:    "Pin tools and everything that they run",
+		long:     "Writes .ai/rye.lock, to be committed with the project. Without refs, every item of the\nproject is locked. If a pinned item is refused, its old pin stays and the exit status is\nthat of the refusal.",
 		examples: "rye lock\nrye lock tool:acme/hello\nrye lock verify",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Offline, fault.Malformed},
 		max:      many,
 		run:      func(t *task) error { return answerLock(t, t.w.Locks().Lock, rye.LockRequest{Targets: t.refs()}) },
 		subs: []*spec{{
 			name:     "verify",
-			short:    "Compare the lock with what would be used",
+			short:    "Compare the lock with the present items",
 			examples: "rye lock verify",
 			exits:    []fault.Code{fault.NotFound, fault.Drift, fault.Malformed},
 			run:      func(t *task) error { return answerLock(t, bare(t.w.Locks().Verify), none) },

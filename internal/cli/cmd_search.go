@@ -15,7 +15,7 @@ func searchCommand() *spec {
 	var only string
 	return &spec{
 		name: "search", aliases: []string{"find"}, args: "<query…>", group: "Look",
-		short: "Find items by what they say",
+		short: "Find items by their text",
 		long: "Words are looked for in names, descriptions, categories, tags and in the text itself.\n" +
 			"The best hit has most of them, and the rarest; none has to have them all. Operators:\n" +
 			"AND OR NOT, \"a phrase\", word*, field:word, word~ for mistakes, \"two words\"~5.\n" +
@@ -31,10 +31,10 @@ func searchCommand() *spec {
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "kind", Destination: &q.Kind, Usage: "only this `kind`: directive, tool, knowledge or config; or thread"},
 			&cli.StringFlag{Name: "space", Destination: &q.Space, Usage: "only this `space`: project, user or system; or registry"},
-			&cli.StringFlag{Name: "registry", Destination: &only, Usage: "in what registries offer, or this one: `[name]`"},
-			&cli.StringFlag{Name: "scope", Destination: &q.Scope, Usage: "only what the capability `pattern` covers: tool.acme.*"},
+			&cli.StringFlag{Name: "registry", Destination: &only, Usage: "search the registries of the project, or the one with this `[name]`"},
+			&cli.StringFlag{Name: "scope", Destination: &q.Scope, Usage: "only items that match the capability `pattern`: tool.acme.*"},
 			&cli.IntFlag{Name: "limit", Destination: &q.Limit, Usage: "show at most `n` (default 10)"},
-			&cli.IntFlag{Name: "offset", Destination: &q.Offset, Usage: "leave out the first `n`"},
+			&cli.IntFlag{Name: "offset", Destination: &q.Offset, Usage: "skip the first `n`"},
 			&cli.BoolFlag{Name: "explain", Destination: &q.Explain, Usage: "show how each word was understood"},
 		},
 		min: 1, max: many,
@@ -68,7 +68,7 @@ func ofRegistries(t *task, q *rye.SearchRequest, only string) error {
 		return nil
 	}
 	if q.Space != "" && q.Space != rye.SpaceRegistry {
-		return fault.New(fault.Usage, "search --space %s --registry: what registries offer lies in no space", q.Space).Advise("leave out --space")
+		return fault.New(fault.Usage, "search --space %s --registry: registries are in no space", q.Space).Advise("leave out --space")
 	}
 	q.Space = rye.SpaceRegistry
 	if only != everyRegistry {
@@ -90,7 +90,7 @@ func (p *printer) printFound(res *rye.SearchResult) error {
 		err = each(p, res.Words, printWord)
 	}
 	if len(res.Nearest) > 0 {
-		p.infof("nothing says that; these say %s", listed(res.Nearest))
+		p.infof("no item has that word; similar words: %s", listed(res.Nearest))
 	}
 	total := fmt.Sprint(res.Total)
 	if res.AtLeast {
@@ -121,7 +121,7 @@ func mark(guess, partly bool) (s prose) {
 		s = "?"
 	}
 	if partly {
-		s += " (only the beginning of its text is searched)"
+		s += " (only the beginning of its text was searched)"
 	}
 	return s
 }

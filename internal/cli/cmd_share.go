@@ -20,8 +20,8 @@ var sharing = []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Ne
 func registryCommand() *spec {
 	return &spec{
 		name: "registry", group: "Share",
-		short:    "Make, pin and inspect registries",
-		long:     "A registry is a git repository anywhere: a URL, or a directory on this machine.",
+		short:    "Create, add and inspect registries",
+		long:     "A registry is a git repository: a URL, or a directory on this machine.",
 		examples: "rye registry init ./registry.git --namespace acme\nrye registry add https://example.org/registry.git\nrye registry list",
 		exits:    sharing,
 		subs: []*spec{registryInit(), registryAdd(), registryRemove(), registryList(), registryMirror(), registryVerify(), registryLog(),
@@ -33,15 +33,15 @@ func registryInit() *spec {
 	var q rye.RegistryInitRequest
 	return &spec{
 		name: "init", args: "<url>",
-		short:    "Make the root of a registry in an empty repository",
-		long:     "A directory that does not exist is made. Your key becomes the root key, and the\nregistry is pinned for this project.",
+		short:    "Create a registry in an empty repository",
+		long:     "Creates the directory if it does not exist. Your key becomes the root key, and the\nregistry is added to this project.",
 		examples: "rye registry init ./registry.git --namespace acme\nrye registry init https://example.org/registry.git --open",
 		exits:    sharing,
 		flags: []cli.Flag{
 			registryName(&q.Name),
-			&cli.BoolFlag{Name: "open", Destination: &q.Open, Usage: "anybody may claim a free namespace"},
-			&cli.BoolFlag{Name: "tags", Destination: &q.Tags, Usage: "publishers push a tag for each version, too: for hosts that serve only what a ref names"},
-			repeated("namespace", &q.Namespaces, "bind this `name` to your key (default the project's); repeatable"),
+			&cli.BoolFlag{Name: "open", Destination: &q.Open, Usage: "anyone may claim a free namespace"},
+			&cli.BoolFlag{Name: "tags", Destination: &q.Tags, Usage: "publishers also push a tag for each version, for hosts that serve only objects under a ref"},
+			repeated("namespace", &q.Namespaces, "bind this `namespace` to your key (default the project's); repeatable"),
 		},
 		min: 1, max: 1, arg: &q.URL,
 		run: func(t *task) error {
@@ -49,7 +49,7 @@ func registryInit() *spec {
 			if err := answer(t, t.w.Registry().Init, q, printRegistry); err != nil {
 				return err
 			}
-			t.out.infof("next: rye registry protect says how its host should protect it")
+			t.out.infof("next: protect the repository's branches; rye registry protect prints how")
 			return nil
 		},
 	}
@@ -59,12 +59,12 @@ func registryAdd() *spec {
 	var q rye.RegistryAddRequest
 	return &spec{
 		name: "add", args: "<url>",
-		short: "Pin a registry for this project",
-		long: `Its identity and root keys are shown and, when you agree, written to rye.yaml, and the
-address and the scopes to what you believe, for this directory and your user space. Give the
-identity with --identity, as its owners publish it elsewhere, and nothing is asked; what a
-project's rye.yaml says of it is no evidence. For a registry that a project names already,
-rye trust shows everything that the project asks you to believe.`,
+		short: "Add a registry to this project",
+		long: `Shows the registry's identity and root keys. If you agree, they are saved in rye.yaml, and
+the registry is trusted in this directory and your user space. With --identity, as its
+owners publish it elsewhere, rye asks nothing; the identity in a project's rye.yaml proves
+nothing. For a registry that the project already names, rye trust shows everything that the
+project asks you to trust.`,
 		examples: "rye registry add https://example.org/registry.git\nrye registry add ./registry.git --name acme --scope acme --identity sha256:…",
 		exits:    sharing,
 		flags: []cli.Flag{
@@ -94,7 +94,7 @@ func (t *task) remote(arg string) string {
 }
 
 func registryName(into *string) cli.Flag {
-	return &cli.StringFlag{Name: "name", Destination: into, Usage: "how this project calls it: `name` (default main)"}
+	return &cli.StringFlag{Name: "name", Destination: into, Usage: "its `name` in this project (default main)"}
 }
 
 func registryList() *spec {
@@ -111,14 +111,14 @@ func registryVerify() *spec {
 	var q rye.RegistryVerifyRequest
 	return &spec{
 		name: "verify", args: "[name]",
-		short: "Replay a registry's whole history, and ask for every object that it names",
-		long: `Every operation is judged with everything that it wrote, from the first on, and every
-version is fetched and compared; those that an earlier run had, only where --whole is given.
-What the host lost or hides is an error (5). Versions that were redacted, and old
-states that nobody vouches for, may be gone.`,
+		short: "Verify a registry's whole history and all its objects",
+		long: `Verifies every operation from the first on, with everything that it wrote, and fetches and
+compares every version. Versions that an earlier run fetched are fetched again only with
+--whole. Objects that the host lost or hides are an error (5). Redacted versions and old
+unsigned states may be missing.`,
 		examples: "rye registry verify\nrye registry verify main --whole",
 		exits:    sharing,
-		flags:    []cli.Flag{&cli.BoolFlag{Name: "whole", Destination: &q.Whole, Usage: "fetch again what an earlier run had"}},
+		flags:    []cli.Flag{&cli.BoolFlag{Name: "whole", Destination: &q.Whole, Usage: "also fetch the versions of earlier runs again"}},
 		max:      1, arg: &q.Registry,
 		run: func(t *task) error { return answerRegistries(t, t.w.Registry().Verify, q) },
 	}
@@ -128,10 +128,10 @@ func registryRebuild() *spec {
 	var q rye.RebuildRequest
 	return &spec{
 		name: "rebuild", args: "<namespace>",
-		short: "Make the branch that keeps a namespace's content anew, as a member",
-		long: `Without versions that were redacted and old states, so that the host may drop their
-bytes when it collects; what the host lost and this machine has is sent again. The host has
-to allow content/<namespace> to be set back. Everything is verified first.`,
+		short: "Rebuild a namespace's content branch, as a member",
+		long: `The new branch leaves out redacted versions and old states, so that the host may delete
+their bytes. Objects that the host lost and this machine has are sent again. The host must
+allow force pushes to content/<namespace>. rye verifies everything first.`,
 		examples: "rye registry rebuild acme --dry-run",
 		exits:    sharing,
 		flags:    []cli.Flag{registryName(&q.Registry), dryRun(&q.DryRun)},
@@ -165,8 +165,8 @@ func (p *printer) printCheck(c *rye.RegistryCheck) {
 func registryLog() *spec {
 	var q rye.RegistryLogRequest
 	return &spec{
-		name: "log", args: "[namespace]", short: "Show what was published in a namespace",
-		long:     "Each operation with its position. Without a namespace, that of the project.",
+		name: "log", args: "[namespace]", short: "Show the log of a namespace",
+		long:     "Lists each operation with its position. The default is the project's namespace.",
 		examples: "rye registry log\nrye registry log acme --name main",
 		exits:    sharing,
 		flags:    []cli.Flag{registryName(&q.Registry)},
@@ -183,7 +183,7 @@ func registryLogRow(e rye.LogEntry) []any {
 	case e.Skipped != "":
 		row = append(row, warning("no effect: "+e.Skipped))
 	case e.Dropped > 0:
-		row = append(row, warning(fmt.Sprintf("what it wrote was dropped by %d", e.Dropped)))
+		row = append(row, warning(fmt.Sprintf("its changes were dropped by %d", e.Dropped)))
 	}
 	return row
 }
@@ -221,7 +221,7 @@ func printRegistry(p *printer, info *rye.RegistryInfo) {
 		p.infof("%s", prose(w))
 	}
 	if !info.Pinned {
-		p.infof("you did not agree to it here: rye trust")
+		p.infof("you have not accepted it here: rye trust")
 	}
 }
 
@@ -230,17 +230,17 @@ func pushCommand() *spec {
 	return &spec{
 		name: "push", aliases: []string{"publish"}, offers: true, args: "[ref | pattern…]", group: "Share",
 		short: "Publish signed items of a namespace",
-		long: `One push is one signed entry in the namespace's log. A version that is already
-published stays as it is. A bundle, .ai/bundles/<namespace>/<name>, is one item with all
-of its files, and published as <namespace>/bundle/<name>. Everything that can be checked is checked before anything is sent,
-and --dry-run gives the same answer. Where nobody has the namespace and your key holds the
-root of the registry, you are asked whether to grant it to your key.`,
+		long: `One push is one signed entry in the namespace's log. A published version never changes. A
+package, .ai/bundles/<namespace>/<name>, is published with all its files as one item,
+<namespace>/bundle/<name>. rye checks everything before it sends anything, and --dry-run
+gives the same answer. If the namespace has no owner and your key is a root key of the
+registry, rye asks whether to grant the namespace to your key.`,
 		examples: "rye push tool:acme/hello\nrye push 'tool:acme/*' --dry-run\nrye push --all",
 		exits:    sharing,
 		flags: []cli.Flag{
-			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "every item and bundle of the project's namespace"},
-			&cli.StringFlag{Name: "registry", Destination: &q.Registry, Usage: "the registry's `name`, when the scope has none"},
-			&cli.StringFlag{Name: "to", Destination: &q.To, Usage: "write to this `address` of the registry (default its first)"},
+			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "every item and package of the project's namespace"},
+			&cli.StringFlag{Name: "registry", Destination: &q.Registry, Usage: "the registry's `name`, if no scope names one"},
+			&cli.StringFlag{Name: "to", Destination: &q.To, Usage: "push to this `address` of the registry (default its first)"},
 			dryRun(&q.DryRun),
 		},
 		max: many,
@@ -267,7 +267,7 @@ func printPush(p *printer, rep *rye.PushReport) {
 		p.resultf(rep.DryRun, "%s  %s\n", faint("unchanged"), name)
 	}
 	for _, name := range rep.PassedOver {
-		p.resultf(rep.DryRun, "%s  %s: only packages are published, below .ai/bundles\n", faint("passed over"), name)
+		p.resultf(rep.DryRun, "%s  %s: only packages are published, below .ai/bundles\n", faint("skipped"), name)
 	}
 	if rep.Seq > 0 && len(rep.Published) > 0 && !rep.DryRun {
 		p.infof("%s: %s is at %d", rep.Registry, rep.Namespace, rep.Seq)
@@ -282,15 +282,14 @@ func fetchCommand() *spec {
 	var catalogue bool
 	return &spec{
 		name: "fetch", args: "[--catalogue [namespace…]]", group: "Share",
-		short: "See what registries have; verify it, change nothing here",
-		long: `With --catalogue everything that is said of every version comes, of all namespaces that
-the registries grant, or of those named, so that rye search --registry and rye info answer
-from it, also without the network. Only what changed is asked for. To look at a namespace is
-to believe nothing of it.`,
+		short: "Fetch and verify the registries; change nothing here",
+		long: `--catalogue downloads the metadata of every version, so that rye search --registry and rye
+info work offline. It covers all namespaces of the registries, or the named ones, and asks
+only for changes. Looking at a namespace does not make you trust it.`,
 		examples: "rye fetch\nrye fetch --catalogue\nrye fetch --catalogue acme",
 		exits:    sharing,
 		flags: []cli.Flag{
-			&cli.BoolFlag{Name: "catalogue", Aliases: []string{"catalog"}, Destination: &catalogue, Usage: "bring what the registries offer, to be searched"},
+			&cli.BoolFlag{Name: "catalogue", Aliases: []string{"catalog"}, Destination: &catalogue, Usage: "download the catalogue of the registries, for search"},
 			registryOnly(&q.Registry),
 		},
 		max: many,
@@ -300,9 +299,9 @@ to believe nothing of it.`,
 				q.Namespaces = t.args
 				return t.fetchCatalogues(q)
 			case len(t.args) > 0:
-				return fault.New(fault.Usage, "fetch: it takes no namespaces without --catalogue").Advise("rye fetch --catalogue %s", strings.Join(quoted(t.args), " "))
+				return fault.New(fault.Usage, "fetch: namespaces need --catalogue").Advise("rye fetch --catalogue %s", strings.Join(quoted(t.args), " "))
 			case q.Registry != "":
-				return fault.New(fault.Usage, "fetch: --name is for --catalogue; without it all registries are asked").Advise("rye fetch")
+				return fault.New(fault.Usage, "fetch: --name needs --catalogue; without it rye fetches from all registries").Advise("rye fetch")
 			}
 			return answerRegistries(t, bare(t.w.Registry().Fetch), none)
 		},
@@ -313,8 +312,8 @@ func pullCommand() *spec {
 	var q rye.InstallRequest
 	return &spec{
 		name: "pull", offers: true, group: "Share",
-		short:    "Bring the project to its lock",
-		long:     "An item that the project has not yet comes by rye add.",
+		short:    "Install the items that the lock pins",
+		long:     "For a new item, use rye add.",
 		examples: "rye pull\nrye pull --dry-run",
 		exits:    append([]fault.Code{fault.Drift}, sharing...),
 		flags:    append(accepting(&q), dryRun(&q.DryRun)),
@@ -332,10 +331,10 @@ func updateCommand() *spec {
 	q := rye.InstallRequest{Update: true}
 	return &spec{
 		name: "update", args: "[<namespace>/<kind>/<name>…]", group: "Share",
-		short: "Move locked items to the newest version that their range allows",
-		long: `What moves is shown together, with what it needs and who signed it, and agreed to
-once. Without a terminal --yes agrees, but not to what asks for more than before, brings
-a new tool along, or is signed by others: that takes --accept-needs and --accept-signer.`,
+		short: "Update locked items to the newest version in their range",
+		long: `Shows all updates together, with their needs and signers, and asks once. Without a terminal
+--yes agrees, except to wider needs, new tools and new signers: for these add
+--accept-needs and --accept-signer.`,
 		examples: "rye update --dry-run\nrye update acme/tool/hello --diff\nrye update --yes --accept-needs",
 		exits:    sharing,
 		flags:    append(accepting(&q), dryRun(&q.DryRun)),
@@ -350,9 +349,9 @@ a new tool along, or is signed by others: that takes --accept-needs and --accept
 // accepting returns the flags for accepting items from registries.
 func accepting(q *rye.InstallRequest) []cli.Flag {
 	return []cli.Flag{
-		&cli.BoolFlag{Name: "diff", Destination: &q.Diff, Usage: "show what changes in each text"},
-		&cli.BoolFlag{Name: "accept-needs", Destination: &q.AcceptNeeds, Usage: "with --yes: also to what asks for more than before"},
-		&cli.BoolFlag{Name: "accept-signer", Destination: &q.AcceptSigner, Usage: "with --yes: also to what others signed than before"},
+		&cli.BoolFlag{Name: "diff", Destination: &q.Diff, Usage: "show the changes in each text"},
+		&cli.BoolFlag{Name: "accept-needs", Destination: &q.AcceptNeeds, Usage: "with --yes: also accept wider needs and new tools"},
+		&cli.BoolFlag{Name: "accept-signer", Destination: &q.AcceptSigner, Usage: "with --yes: also accept new signers"},
 	}
 }
 
@@ -372,7 +371,7 @@ func (t *task) install(q rye.InstallRequest) error {
 		}
 		for _, c := range rep.Changes {
 			if c.Version == "" {
-				p.resultf(rep.DryRun, "%s  %s@%s  %s\n", removed.mark(rep.DryRun), c.Name, c.Was, faint("nothing wants it any more"))
+				p.resultf(rep.DryRun, "%s  %s@%s  %s\n", removed.mark(rep.DryRun), c.Name, c.Was, faint("no longer needed"))
 			}
 		}
 		for _, w := range rep.Warnings {

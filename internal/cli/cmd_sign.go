@@ -18,20 +18,18 @@ func signCommand() *spec {
 	return &spec{
 		name: "sign", slow: true, args: "[ref | path | pattern…]", group: "Items",
 		short: "Sign items with your key, and record them",
-		long: `What is signed can run here and can be published. Patterns are over refs:
-'tool:acme/*'. An item that is signed already, by you, is left as it is.
-A directory .ai/bundles/<namespace>/<name> is signed as one: its manifest is made or
-brought up to date, and what is new, changed or gone is listed. --all passes over one
-that holds a new executable.
-Signing vouches: what carries another's signature, or that of a key that is
-denied or not known here, is passed over, unless it is the one ref that you name;
-then its signer and its text are shown, and you are asked.`,
+		long: `Signed items can run here and can be published. Patterns match refs: 'tool:acme/*'. An
+item that you have signed already stays as it is. A directory
+.ai/bundles/<namespace>/<name> is signed as one: rye creates or updates its manifest and
+lists the new, changed and missing files. --all skips a bundle with a new executable.
+Items signed by someone else, or by a denied or unknown key, are skipped unless you name
+one explicitly; then rye shows its signer and its text, and asks you.`,
 		examples: "rye sign tool:acme/hello\nrye sign 'tool:acme/*'\nrye sign .ai/bundles/acme/report\nrye sign --all --check      # for CI: fail when something is not signed\nrye sign --all --upgrade    # also what RYE OS signed",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Rollback, fault.Denied, fault.Malformed},
 		flags: []cli.Flag{
 			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "every item of the space"},
-			&cli.BoolFlag{Name: "check", Destination: &q.Check, Usage: "sign nothing; fail when something would be signed"},
-			&cli.BoolFlag{Name: "upgrade", Destination: &q.Upgrade, Usage: "also items signed in the way of RYE OS"},
+			&cli.BoolFlag{Name: "check", Destination: &q.Check, Usage: "sign nothing; fail if an item would be signed"},
+			&cli.BoolFlag{Name: "upgrade", Destination: &q.Upgrade, Usage: "also sign items with a signature of RYE OS"},
 			dryRun(&q.DryRun),
 			changedSpace(&q.Space),
 		},
@@ -87,14 +85,14 @@ func (p *printer) printSign(rep *rye.SignReport) {
 		p.hint(r.Hint)
 	}
 	if len(past) > 0 {
-		p.infof("rye: older than what is recorded, and left so: %s; to make one the newest: rye sign %s", words.Plural(len(past), "item"), past[0])
+		p.infof("rye: older than the record, left unchanged: %s; to make one the newest: rye sign %s", words.Plural(len(past), "item"), past[0])
 	}
 	switch n := len(rep.PassedOver); n {
 	case 0:
 	case 1:
-		p.infof("rye: not signed, for it is no item: %s", rep.PassedOver[0])
+		p.infof("rye: not signed, because it is not an item: %s", rep.PassedOver[0])
 	default:
-		p.infof("rye: %d files are no items, and not signed: rye status", n)
+		p.infof("rye: not signed, because they are not items: %d files; see rye status", n)
 	}
 }
 
@@ -137,7 +135,7 @@ func (p *printer) printMistakes(all []rye.Mistake) {
 // printPaste shows metadata to paste into a file without any.
 func (p *printer) printPaste(text string) {
 	if text != "" {
-		p.printf("    to begin with, put this into the file:\n\n")
+		p.printf("    to start, put this at the beginning of the file:\n\n")
 		p.example(strings.TrimRight(text, "\n") + "\n\n")
 	}
 }
@@ -150,12 +148,12 @@ func (p *printer) printReplaced(r *rye.Replaced) {
 	}
 	by := prefixed(" by ", r.Key)
 	if !r.Held {
-		by += ", which did not hold: " + r.Why
+		by += ", which was not valid here: " + r.Why
 	}
 	p.printf("        replaced a signature of RYE OS%s\n", prose(by))
-	p.printf("        it covered %s; id, version and time never\n", prose(r.Covers))
+	p.printf("        it covered %s, but not id, version and time\n", prose(r.Covers))
 	if len(r.Uncovered) > 0 {
-		p.printf("        not covered until now:\n")
+		p.printf("        newly covered:\n")
 	}
 	for _, line := range r.Uncovered {
 		p.printf("        | %s\n", prose(line))
@@ -169,5 +167,5 @@ func signFailure(rep *rye.SignReport) error {
 			return someFailed(r.Code, rep.Failed, len(rep.Results), "not signed")
 		}
 	}
-	return fault.New(fault.Failed, "sign: it failed, and no item says why")
+	return fault.New(fault.Failed, "sign: it failed for an unknown reason")
 }

@@ -21,9 +21,9 @@ func threadCommand() *spec {
 	return &spec{
 		name: "thread", group: "Run",
 		short: "Let a model follow a directive, within its limits",
-		long: `A thread is a directive at work: a process with a model, a budget and capabilities. The
-model works through search, load, execute and sign, and every act passes the same gates as
-yours. What it did is a branch of the project's record: git log threads/<id>.`,
+		long: `A thread is a running directive: a process with a model, a budget and capabilities. The
+model works through search, load, execute and sign, and every call passes the same checks
+as yours. The thread is recorded as a branch of the project's record: git log threads/<id>.`,
 		examples: "rye thread start directive:acme/review -p file=main.go --follow\nrye thread list\nrye thread show 01k9\nrye thread resume 01k9",
 		exits:    []fault.Code{fault.Usage},
 		subs: []*spec{threadStart(), threadList(), threadShow(), threadLog(), threadFollow(), threadWait(),
@@ -39,23 +39,23 @@ func threadStart() *spec {
 	return &spec{
 		name: "start", engine: true, offers: true, args: "<ref>",
 		short: "Start a thread of a directive",
-		long: `Returns when the process of the thread runs; --follow shows what it does, until it ends.
-Ctrl-C then stops showing and not the thread: rye thread cancel ends it.
-A limit given here can only narrow what the directive and the configuration allow.`,
+		long: `Returns as soon as the thread's process runs; --follow shows its work until it ends.
+Ctrl-C then stops the display, not the thread: rye thread cancel ends the thread.
+A limit given here can only narrow the limits of the directive and the configuration.`,
 		examples: "rye thread start directive:acme/review -p file=main.go --follow\nrye thread start directive:acme/review --spend 0.25 --turns 8 --dry-run",
 		exits:    threadExits,
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "params", Destination: &params, Usage: "inputs as a JSON `object`, @file, or - for standard input"},
 			&cli.StringSliceFlag{Name: "param", Aliases: []string{"p"}, Destination: &pairs, Usage: "one input, `name=value`; repeatable"},
-			&cli.StringFlag{Name: "prompt", Destination: &q.Prompt, Usage: "say this `text` to the model besides"},
+			&cli.StringFlag{Name: "prompt", Destination: &q.Prompt, Usage: "also send this `text` to the model"},
 			&cli.StringFlag{Name: "model", Destination: &q.Model, Usage: "a tier or `name` of a model"},
 			&cli.StringFlag{Name: "provider", Destination: &q.Provider, Usage: "`id` of a provider item"},
 			&cli.StringFlag{Name: "spend", Destination: &spend, Usage: "spend at most this many `dollars`"},
 			count("turns", &q.Limits.Turns, "at most `n` turns"),
 			count("tokens", &q.Limits.Tokens, "at most `n` tokens, of all kinds"),
 			count("seconds", &q.Limits.Duration, "at most `n` seconds"),
-			repeated("allow", &q.Allow, "narrow what it may do to this `capability`; repeatable"),
-			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Destination: &follow, Usage: "show what it does, until it ends"},
+			repeated("allow", &q.Allow, "allow only this `capability`; repeatable"),
+			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Destination: &follow, Usage: "follow its work until it ends"},
 			&cli.BoolFlag{Name: "wait", Destination: &wait, Usage: "wait until it ends, and print its result"},
 			dryRun(&q.DryRun),
 		},
@@ -140,8 +140,8 @@ func threadList() *spec {
 		examples: "rye thread list\nrye thread list --all --json",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Denied},
 		flags: []cli.Flag{
-			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "those that ended long ago, too"},
-			&cli.StringFlag{Name: "under", Destination: &q.Under, Usage: "only thread `id` and those that it started"},
+			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "also threads that ended long ago"},
+			&cli.StringFlag{Name: "under", Destination: &q.Under, Usage: "only thread `id` and its children"},
 			&cli.IntFlag{Name: "limit", Destination: &q.Limit, Usage: "at most `n` (default: 100)"},
 		},
 		run: func(t *task) error {
@@ -189,7 +189,7 @@ func printThread(p *printer, i *rye.ThreadInfo) {
 	}
 	p.printf("  used         %s, %d tokens, %s\n", i.Spent.String(), i.Usage.Total(), words.Plural(int(i.Turns), "turn"))
 	if i.Uncertain > 0 {
-		p.printf("  of that      %s for calls of which nobody knows the cost\n", i.Uncertain.String())
+		p.printf("  of that      %s for calls of unknown cost\n", i.Uncertain.String())
 	}
 	p.printAllowed(i)
 	if i.Branch != "" {
@@ -208,8 +208,8 @@ func threadLog() *spec {
 	var q rye.FollowRequest
 	return &spec{
 		name: "log", args: "<id>", engine: true, min: 1, max: 1,
-		short:    "Print what a thread did",
-		long:     "With --events, or --json, each record is a line of JSON, as docs/format/transcript.md has\nthem.",
+		short:    "Print the events of a thread",
+		long:     "With --events or --json, each record is a line of JSON (docs/format/transcript.md).",
 		examples: "rye thread log 01k9\nrye thread log 01k9 --events | jq -r .event_type",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Denied},
 		flags:    eventFlags(&q),
@@ -224,7 +224,7 @@ func threadFollow() *spec {
 	q := rye.FollowRequest{Live: true, Follow: true}
 	return &spec{
 		name: "follow", args: "<id>", engine: true, min: 1, max: 1,
-		short:    "Show what a thread does, until it ends",
+		short:    "Follow the work of a thread until it ends",
 		examples: "rye thread follow 01k9\nrye thread follow 01k9 --events",
 		exits:    threadExits,
 		flags:    eventFlags(&q),
@@ -238,7 +238,7 @@ func threadFollow() *spec {
 func eventFlags(q *rye.FollowRequest) []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "events", Destination: &q.Events, Usage: "print records as JSON, one a line"},
-		&cli.Int64Flag{Name: "from", Destination: &q.From, Usage: "begin with record `n`"},
+		&cli.Int64Flag{Name: "from", Destination: &q.From, Usage: "start at record `n`"},
 	}
 }
 
@@ -271,7 +271,7 @@ func (t *task) leftAlone(id string, err error) error {
 	if t.ctx.Err() == nil {
 		return err
 	}
-	t.out.infof("rye: thread %s goes on; rye thread cancel %s ends it", id, id)
+	t.out.infof("rye: thread %s goes on; to end it: rye thread cancel %s", id, id)
 	return fault.New(fault.Interrupt, "thread %s: interrupted", id)
 }
 
@@ -343,8 +343,8 @@ func threadSend() *spec {
 	var spend string
 	return &spec{
 		name: "send", args: "<id> [text]", engine: true, min: 1, max: 2,
-		short:    "Say something to a thread, or raise its limits",
-		long:     "The thread reads it before its next call of the model. What is given with --spend,\n--turns or --tokens is added to its limit.",
+		short:    "Send a message to a thread, or raise its limits",
+		long:     "The thread reads the message before its next call of the model. --spend, --turns and\n--tokens add to its limits.",
 		examples: "rye thread send 01k9 'look at the tests, too'\nrye thread send 01k9 --spend 0.50",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Denied},
 		flags: []cli.Flag{
@@ -360,7 +360,7 @@ func threadSend() *spec {
 			if q.Limits != (rye.ThreadLimits{}) {
 				q.Kind = "raise"
 			} else if q.Text == "" {
-				return fault.New(fault.Usage, "thread send: say what").Advise("rye thread send %s 'text'", q.ID)
+				return fault.New(fault.Usage, "thread send: no text and no limit").Advise("rye thread send %s 'text'", q.ID)
 			}
 			if err := t.threads.Send(t.ctx, t.env.Caller, q); err != nil {
 				return err
@@ -377,7 +377,7 @@ type sent struct {
 }
 
 func threadStop(name string, kill bool) *spec {
-	short := "End a thread, and what it is doing"
+	short := "End a thread and its running calls"
 	if kill {
 		short = "End a thread by killing its process"
 	}
@@ -390,7 +390,7 @@ func threadStop(name string, kill bool) *spec {
 			return answer(t, t.threads.Stop, rye.StopRequest{ID: t.args[0], Kill: kill}, func(p *printer, i *rye.ThreadInfo) {
 				p.resultf(false, "%s  %s\n", statusStyle(i.Status), i.ID)
 				if i.Status == "running" || i.Status == "waiting" {
-					p.infof("rye: it was told, and ends when what it does can end; rye thread kill %s ends it at once", i.ID)
+					p.infof("rye: it ends as soon as its running calls can end; at once: rye thread kill %s", i.ID)
 				}
 			})
 		},
@@ -402,17 +402,16 @@ func threadResume() *spec {
 	var follow bool
 	return &spec{
 		name: "resume", args: "<id>", engine: true, min: 1, max: 1,
-		short: "Go on with a thread that was interrupted or suspended",
-		long: `Only the turn that was interrupted is done again, from what was recorded of it: nothing
-that had an effect has it twice. What a tool did of which nobody knows is told to the model
-as unknown.`,
+		short: "Resume a thread that was interrupted or suspended",
+		long: `Only the interrupted turn is repeated, from its records: nothing that had an effect is done
+twice. If the result of a tool call is unknown, the model is shown that it is unknown.`,
 		examples: "rye thread resume 01k9 --follow\nrye thread resume 01k9 --message 'try the other file'",
 		exits:    threadExits,
 		flags: []cli.Flag{
-			&cli.StringFlag{Name: "message", Destination: &q.Message, Usage: "say this `text` to the model first"},
-			&cli.BoolFlag{Name: "loop", Destination: &q.Loop, Usage: "with the loop of today, not the one it began with"},
-			&cli.BoolFlag{Name: "accept-damage", Destination: &q.Accept, Usage: "go on although what it did is not known whole"},
-			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Destination: &follow, Usage: "show what it does, until it ends"},
+			&cli.StringFlag{Name: "message", Destination: &q.Message, Usage: "first send this `text` to the model"},
+			&cli.BoolFlag{Name: "loop", Destination: &q.Loop, Usage: "use the present loop, not the loop of its start"},
+			&cli.BoolFlag{Name: "accept-damage", Destination: &q.Accept, Usage: "resume although its records are damaged"},
+			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Destination: &follow, Usage: "follow its work until it ends"},
 		},
 		run: func(t *task) error {
 			q.ID = t.args[0]
@@ -434,17 +433,17 @@ func threadExport() *spec {
 	var k knowledgeFlags
 	return &spec{
 		name: "export", args: "<id>", engine: true, min: 1, max: 1,
-		short: "Print a thread in another form, or make knowledge of it",
-		long: `As Markdown for people; --jsonl, or --json, gives the records; --canonical gives what is the same for
-two runs that did the same: calls, parameters, results and outputs.
---knowledge writes an entry that says what was asked, done and found, and signs it with your
-key: read it before others do (--dry-run prints it), since models take it for your word.`,
+		short: "Print a thread in another format, or make a knowledge entry from it",
+		long: `Prints Markdown for people; --jsonl, or --json, prints the records; --canonical prints only
+the calls, parameters, results and outputs, which are equal for two equal runs.
+--knowledge writes an entry with the question, the actions and the findings, and signs it
+with your key. Read it first (--dry-run prints it), because models then trust it as yours.`,
 		examples: "rye thread export 01k9 > review.md\nrye thread export 01k9 --canonical\nrye thread export 01k9 --knowledge acme/what-review-found",
 		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Untrusted, fault.Denied,
 			fault.Malformed, fault.Limit},
 		flags: []cli.Flag{
-			&cli.StringFlag{Name: "knowledge", Destination: &k.id, Usage: "make the signed knowledge entry `id` of it, such as acme/findings"},
-			&cli.BoolFlag{Name: "force", Destination: &k.force, Usage: "with --knowledge: replace an entry that is there; the history keeps it"},
+			&cli.StringFlag{Name: "knowledge", Destination: &k.id, Usage: "write it as the signed knowledge entry `id`, such as acme/findings"},
+			&cli.BoolFlag{Name: "force", Destination: &k.force, Usage: "with --knowledge: replace an existing entry; its history stays"},
 			dryRun(&k.dry),
 			&cli.BoolFlag{Name: "jsonl", Destination: &jsonl, Usage: "the records"},
 			&cli.BoolFlag{Name: "canonical", Destination: &canonical, Usage: "calls, parameters, results and outputs, without times, ids and costs"},
@@ -480,11 +479,11 @@ func threadCollect() *spec {
 	return &spec{
 		name: "gc", engine: true,
 		short:    "Remove the journals of threads that ended long ago",
-		long:     "Their branches stay, and with them what they did.",
+		long:     "Their branches and transcripts stay.",
 		examples: "rye thread gc --days 7 --dry-run",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Denied},
 		flags: []cli.Flag{
-			&cli.IntFlag{Name: "days", Destination: &days, Usage: "that ended more than `n` days ago"},
+			&cli.IntFlag{Name: "days", Destination: &days, Usage: "only threads that ended more than `n` days ago"},
 			dryRun(&q.DryRun),
 		},
 		run: func(t *task) error {

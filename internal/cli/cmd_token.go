@@ -15,10 +15,10 @@ import (
 func listenFlags(l *app.Reach) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "http", Destination: &l.Addr, Usage: "serve over HTTP at this `address`, for example 127.0.0.1:8765"},
-		&cli.StringFlag{Name: "tls-cert", Destination: &l.Cert, Usage: "`file` with the certificate, and those between it and the root (PEM)"},
+		&cli.StringFlag{Name: "tls-cert", Destination: &l.Cert, Usage: "`file` with the certificate and its intermediate certificates (PEM)"},
 		&cli.StringFlag{Name: "tls-key", Destination: &l.Key, Usage: "`file` with its key (PEM)"},
-		&cli.BoolFlag{Name: "behind-proxy", Destination: &l.Proxied, Usage: "a proxy in front has the TLS"},
-		repeated("host", &l.Hosts, "`name` by which clients reach the server; repeatable"),
+		&cli.BoolFlag{Name: "behind-proxy", Destination: &l.Proxied, Usage: "a proxy in front provides TLS"},
+		repeated("host", &l.Hosts, "host `name` that clients use for the server; repeatable"),
 		repeated("origin", &l.Origins, "`origin` of a web page that may call, for example https://app.example.com; repeatable"),
 	}
 }
@@ -27,7 +27,7 @@ func listenFlags(l *app.Reach) []cli.Flag {
 func (t *task) listenArgs(l *app.Reach) (args []string, err error) {
 	if l.Addr == "" {
 		if l.Cert+l.Key != "" || l.Proxied || len(l.Hosts)+len(l.Origins) > 0 {
-			return nil, fault.New(fault.Usage, "--tls-cert, --tls-key, --behind-proxy, --host and --origin go with --http").Advise("for clients on this machine: --http 127.0.0.1:8765")
+			return nil, fault.New(fault.Usage, "--tls-cert, --tls-key, --behind-proxy, --host and --origin need --http").Advise("for clients on this machine: --http 127.0.0.1:8765")
 		}
 		return nil, nil
 	}
@@ -53,35 +53,35 @@ func (t *task) listenArgs(l *app.Reach) (args []string, err error) {
 func tokenCommand() *spec {
 	return &spec{
 		name:  "token",
-		short: "Give clients tokens, with which they reach rye over HTTP",
-		long: `Each client has a token of its own, 256 random bits, and sends it with each request:
-Authorization: Bearer <token>. It is shown once; rye keeps its digest, in a file that only
-you can read. Clients with different tokens see nothing of each other: neither sessions nor
-questions nor threads.`,
+		short: "Manage the tokens of HTTP clients",
+		long: `Each client has its own token of 256 random bits, and sends it with each request:
+Authorization: Bearer <token>. rye shows it once and keeps only its digest, in a file that
+only you can read. Clients with different tokens cannot see each other's sessions,
+questions or threads.`,
 		examples: "rye mcp token add laptop\nrye mcp token list\nrye mcp token rotate laptop\nrye mcp token remove laptop",
 		exits:    tokenExits,
 		subs: []*spec{
 			{
 				name: "add", args: "<client>", min: 1, max: 1,
-				short: "Make a token", examples: "rye mcp token add laptop", exits: tokenExits,
+				short: "Create a token", examples: "rye mcp token add laptop", exits: tokenExits,
 				run: func(t *task) error { return t.giveToken("add", bearer.File.Add) },
 			},
 			{
 				name: "list", aliases: []string{"ls"},
-				short: "List who has one", examples: "rye mcp token list", exits: tokenExits,
+				short: "List the clients with a token", examples: "rye mcp token list", exits: tokenExits,
 				run: listTokens,
 			},
 			{
 				name: "rotate", args: "<client>", min: 1, max: 1,
 				short: "Replace a token",
-				long: `The token before counts for another 24 hours, so that the client can be told the new one
-meanwhile. One that somebody else has is taken away: rye mcp token remove.`,
+				long: `The old token stays valid for another 24 hours, so that you can configure the new one in
+the client. If a token has leaked, end it at once: rye mcp token remove.`,
 				examples: "rye mcp token rotate laptop", exits: tokenExits,
 				run: func(t *task) error { return t.giveToken("rotate", bearer.File.Rotate) },
 			},
 			{
 				name: "remove", aliases: []string{"rm"}, args: "<client>", min: 1, max: 1,
-				short: "Take a token away, at once", examples: "rye mcp token remove laptop", exits: tokenExits,
+				short: "Remove a token, at once", examples: "rye mcp token remove laptop", exits: tokenExits,
 				run: removeToken,
 			},
 		},
@@ -109,9 +109,9 @@ func (t *task) giveToken(verb string, do func(bearer.File, context.Context, stri
 	}
 	return t.out.show(made, func() {
 		t.out.printf("%s\n", made.Token)
-		t.out.infof("this is shown once; the client sends it as Authorization: Bearer <token>")
+		t.out.infof("rye shows this only once; the client sends it as Authorization: Bearer <token>")
 		if made.Until != "" {
-			t.out.infof("the one before counts until %s", made.Until)
+			t.out.infof("the old token is valid until %s", made.Until)
 		}
 	})
 }
@@ -142,7 +142,7 @@ func listTokens(t *task) error {
 	return rows(t.out, list, func(i tokenInfo) []any {
 		until := ""
 		if i.Until != "" {
-			until = "the one before until " + i.Until
+			until = "the old token is valid until " + i.Until
 		}
 		return []any{i.Name, i.Made, until}
 	})
@@ -156,5 +156,5 @@ func removeToken(t *task) error {
 	if err := f.Remove(t.ctx, t.args[0]); err != nil {
 		return err
 	}
-	return t.out.show(tokenInfo{Name: t.args[0]}, func() { t.out.infof("%s has no token any more", t.args[0]) })
+	return t.out.show(tokenInfo{Name: t.args[0]}, func() { t.out.infof("%s no longer has a token", t.args[0]) })
 }

@@ -16,16 +16,16 @@ func trustCommand() *spec {
 	var q rye.TrustRequest
 	return &spec{
 		name: "trust", group: "Trust",
-		short: "Show what this directory asks you to believe, and decide about it",
-		long: `Whose signatures are to count here, which registries may be asked, and what may
-stand in place of rye's own items: everything is shown, and one question asked. What
-you granted before is not asked again. --accept grants exactly what a digest names,
-the whole statement or one part of it, without a question and without a key: that
-is for build machines, and the digest must come from outside of the directory.`,
+		short: "Show what this directory asks you to trust, and decide",
+		long: `Shows the signers that this directory asks you to trust, its registries, and its
+replacements of rye's own items, and asks one question. Earlier grants are not asked again.
+--accept grants exactly the part with this digest, or the whole statement, without a
+question and without a key. It is for build machines, and the digest must come from
+outside the directory.`,
 		examples: "rye trust\nrye trust --dry-run\nrye trust --accept sha256:…\nrye trust list\nrye trust pin acme.pub --namespace acme --fingerprint SHA256:…\nrye trust explain tool:acme/hello\nrye trust deny SHA256:… --reason 'key lost'",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Denied, fault.Malformed},
 		flags: []cli.Flag{
-			repeated("accept", &q.Accept, "`sha256:…` of the statement or of a part, several with commas; repeatable"),
+			repeated("accept", &q.Accept, "`sha256:…` of the statement or of a part; several with commas"),
 			dryRun(&q.DryRun),
 		},
 		run: func(t *task) error {
@@ -48,7 +48,7 @@ func commas(lists []string) (all []string) {
 
 func trustList() *spec {
 	return &spec{
-		name: "list", aliases: []string{"ls"}, short: "List what is believed, and what is not",
+		name: "list", aliases: []string{"ls"}, short: "List the trusted keys and registries, and the denials",
 		examples: "rye trust list",
 		exits:    []fault.Code{fault.Usage, fault.Malformed},
 		run: func(t *task) error {
@@ -63,18 +63,17 @@ func trustPin() *spec {
 	var q rye.TrustPinRequest
 	return &spec{
 		name: "pin", args: "<key>",
-		short: "Believe a key for the namespaces you name",
-		long: `The key is a line like ssh-ed25519 AAAA…, a file that holds one, - for standard
-input, or the SHA256:… of a key that is known here. Its fingerprint is shown, and
-you are asked. Without a terminal both --fingerprint, as the owner told you, and
---yes are needed. What the key counted for before stays.`,
+		short: "Trust a key for the namespaces that you name",
+		long: `The key is a line like ssh-ed25519 AAAA…, a file that holds one, - for standard input, or
+the SHA256:… of a known key. rye shows its fingerprint and asks you. Without a terminal you
+need both --fingerprint, which its owner gave you, and --yes. Earlier grants of the key stay.`,
 		examples: "rye trust pin acme.pub --namespace acme\nrye trust pin acme.pub --namespace acme --fingerprint SHA256:… --yes\nrye trust pin SHA256:… --namespace acme --space project",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Untrusted, fault.Denied, fault.Malformed},
 		flags: []cli.Flag{
-			repeated("namespace", &q.Namespaces, "`name` that the key counts for; repeatable"),
-			&cli.StringFlag{Name: "fingerprint", Destination: &q.Fingerprint, Usage: "`SHA256:…` as its owner told you; another key is refused"},
-			&cli.StringFlag{Name: "name", Destination: &q.Name, Usage: "`text` that says whose it is"},
-			&cli.StringFlag{Name: "space", Destination: &q.Space, Usage: "`space` that it counts in: user or project (default: both)"},
+			repeated("namespace", &q.Namespaces, "`namespace` to trust it for; repeatable"),
+			&cli.StringFlag{Name: "fingerprint", Destination: &q.Fingerprint, Usage: "`SHA256:…` that its owner gave you; another key is refused"},
+			&cli.StringFlag{Name: "name", Destination: &q.Name, Usage: "`name` of its owner"},
+			&cli.StringFlag{Name: "space", Destination: &q.Space, Usage: "`space` to trust it in: user or project (default: both)"},
 			dryRun(&q.DryRun),
 		},
 		min: 1, max: many,
@@ -126,15 +125,15 @@ func trustUnpin() *spec {
 	var q rye.TrustUnpinRequest
 	return &spec{
 		name: "unpin", args: "<fingerprint | name>",
-		short: "Believe a key no longer, or for fewer namespaces",
-		long: `In a project the signer is also removed for everybody: its declaration goes, and a
-signed line in .ai/allowed_signers ends what others granted it before, on every branch
-that they have seen the line on. That takes a key of yours that owns the namespace,
-or the signer's own. Declared again, the signer is asked about again.`,
+		short: "Stop trusting a key, or for some namespaces",
+		long: `In a project this also removes the signer for everyone. Its declaration is removed, and a
+signed line in .ai/allowed_signers ends the earlier grants of other people, on every branch
+where they have seen the line. This needs the signer's own key, or your key if it owns the
+namespace. If the signer is declared again, people are asked again.`,
 		examples: "rye trust unpin SHA256:…\nrye trust unpin Bob --namespace tools",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
 		flags: []cli.Flag{
-			repeated("namespace", &q.Namespaces, "only this `name`; repeatable"),
+			repeated("namespace", &q.Namespaces, "only this `namespace`; repeatable"),
 			dryRun(&q.DryRun),
 		},
 		min: 1, max: 1, arg: &q.Subject,
@@ -146,14 +145,14 @@ func trustDeny() *spec {
 	var q rye.TrustDenyRequest
 	return &spec{
 		name: "deny", args: "<fingerprint | digest>",
-		short:    "Never again accept a key, or certain bytes",
-		long:     "It holds at once, everywhere, offline too, whoever vouches for them. --share also\nwrites a signed line for your colleagues, which holds on every branch once they have\nseen it: in .ai/denied it takes the version of your item that has the digest back, in\n.ai/denied-keys it denies a key for namespaces that your key owns.",
+		short:    "Deny a key, or certain bytes, for good",
+		long:     "A denial applies at once, everywhere, also offline, whoever signed the bytes. --share also\nwrites a signed line for your colleagues, which applies on every branch once they have seen\nit. For a digest, the line in .ai/denied withdraws that version of your item. For a key, the\nline in .ai/denied-keys denies it for namespaces that your key owns.",
 		examples: "rye trust deny SHA256:… --reason 'key lost'\nrye trust deny SHA256:… --share --namespace acme\nrye trust deny sha256:…\nrye trust deny sha256:… --share",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Untrusted, fault.Malformed, fault.Limit},
 		flags: []cli.Flag{
-			&cli.StringFlag{Name: "reason", Destination: &q.Reason, Usage: "`text` to remember with it"},
-			&cli.BoolFlag{Name: "share", Destination: &q.Share, Usage: "also for everybody, by a signed line in .ai/denied or .ai/denied-keys"},
-			repeated("namespace", &q.Namespaces, "with --share: `name` that the key is denied for (default: all that it counts for here); repeatable"),
+			&cli.StringFlag{Name: "reason", Destination: &q.Reason, Usage: "`text` to keep with the denial"},
+			&cli.BoolFlag{Name: "share", Destination: &q.Share, Usage: "also for other people, by a signed line in .ai/denied or .ai/denied-keys"},
+			repeated("namespace", &q.Namespaces, "with --share: deny the key for this `namespace` (default: all that it is trusted for here); repeatable"),
 			dryRun(&q.DryRun),
 		},
 		min: 1, max: 1, arg: &q.Subject,
@@ -165,8 +164,8 @@ func trustAllow() *spec {
 	var q rye.TrustAllowRequest
 	return &spec{
 		name: "allow", args: "<fingerprint | digest>",
-		short:    "Take a denial back",
-		long:     "What a registry revoked is denied again when the registry is next asked. What was\nseen in .ai/denied and .ai/denied-keys is forgotten; as long as it stands there it holds.",
+		short:    "Remove a denial",
+		long:     "Content that a registry revoked is denied again as soon as the registry is asked. Lines seen\nin .ai/denied and .ai/denied-keys are forgotten; a line that is still there applies.",
 		examples: "rye trust allow SHA256:…",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
 		flags:    []cli.Flag{dryRun(&q.DryRun)},
@@ -183,7 +182,7 @@ func trustOverride() *spec {
 		examples: "rye trust override tool:rye/bash/bash\nrye trust override tool:rye/bash/bash --remove",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Untrusted, fault.Malformed},
 		flags: []cli.Flag{
-			&cli.BoolFlag{Name: "remove", Destination: &q.Remove, Usage: "take it back"},
+			&cli.BoolFlag{Name: "remove", Destination: &q.Remove, Usage: "remove the permission"},
 			dryRun(&q.DryRun),
 		},
 		min: 1, max: 2, ref: &q.Ref,
@@ -195,11 +194,10 @@ func trustForget() *spec {
 	var q rye.TrustForgetRequest
 	return &spec{
 		name: "forget", args: "[fingerprint | digest | project]",
-		short: "Take back what you granted",
-		long: `A fingerprint takes back what a key was granted, in every directory; a digest, as
-rye trust --dry-run shows it, that part of what this directory asks for. A project is
-its directory, its id as trust list shows it, or the one here: everything that you
-granted to it goes.`,
+		short: "Remove your grants",
+		long: `A fingerprint removes the grants of that key in every directory. A digest, as rye trust
+--dry-run shows it, removes that part of this directory's grants. A project is its
+directory, its id in trust list, or the current one: all its grants are removed.`,
 		examples: "rye trust forget\nrye trust forget ../old\nrye trust forget SHA256:…\nrye trust forget sha256:…",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
 		flags:    []cli.Flag{dryRun(&q.DryRun)},
@@ -217,8 +215,8 @@ func trustExplain() *spec {
 	var q rye.ItemRequest
 	return &spec{
 		name: "explain", args: "<ref>",
-		short:    "Say why an item is believed, or why not, check by check",
-		long:     "Each space that holds the item is shown, the one that is used first. The exit\nstatus is that of using it.",
+		short:    "Show why an item is trusted or not, check by check",
+		long:     "Shows each space with the item, the one that is used first. The exit status is that of\nusing the item.",
 		examples: "rye trust explain tool:acme/hello\nrye trust explain tool:acme/hello --json",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Malformed},
 		min:      1, max: 2, ref: &q.Ref,
@@ -247,17 +245,17 @@ func trustImport() *spec {
 	var q rye.TrustImportRequest
 	return &spec{
 		name: "import", args: "<file | directory>",
-		short: "Pin keys that RYE OS trusted",
-		long: `Reads .pem and .toml files of .ai/trusted_keys and .ai/config/keys/trusted. RYE OS
-let each of them sign everything; here they count for the namespaces that you name.
-What would be pinned is shown, and you are asked. Without a terminal every key's
---fingerprint, as its owner told you, and --yes are needed.`,
+		short: "Trust keys that RYE OS trusted",
+		long: `Reads .pem and .toml files of .ai/trusted_keys and .ai/config/keys/trusted. In RYE OS each
+key could sign everything; here each is trusted for the namespaces that you name. rye shows
+the keys and asks you. Without a terminal you need every key's --fingerprint, which its
+owner gave you, and --yes.`,
 		examples: "rye trust import ~/.ai/trusted_keys --namespace leo --dry-run\nrye trust import 9fbfabe975fa5a7f.toml --namespace leo",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Denied, fault.Malformed, fault.Limit},
 		flags: []cli.Flag{
-			repeated("namespace", &q.Namespaces, "`name` that the keys count for; repeatable"),
-			repeated("fingerprint", &q.Fingerprints, "`SHA256:…` of a key, as its owner told you; repeatable"),
-			&cli.StringFlag{Name: "space", Destination: &q.Space, Usage: "`space` that they count in: user or project (default: both)"},
+			repeated("namespace", &q.Namespaces, "`namespace` to trust the keys for; repeatable"),
+			repeated("fingerprint", &q.Fingerprints, "`SHA256:…` of a key, which its owner gave you; repeatable"),
+			&cli.StringFlag{Name: "space", Destination: &q.Space, Usage: "`space` to trust them in: user or project (default: both)"},
 			dryRun(&q.DryRun),
 		},
 		min: 1, max: 1, arg: &q.From,
@@ -278,7 +276,7 @@ func printTrustImport(p *printer, rep *rye.TrustImport, _ bool) {
 
 func trustAllowedSigners() *spec {
 	return &spec{
-		name: "allowed-signers", short: "Print the believed keys for git's allowedSignersFile",
+		name: "allowed-signers", short: "Print the trusted keys for git's allowedSignersFile",
 		examples: "rye trust allowed-signers > ~/.config/git/allowed_signers\ngit config gpg.ssh.allowedSignersFile ~/.config/git/allowed_signers",
 		exits:    []fault.Code{fault.Usage, fault.Malformed},
 		run: func(t *task) error {

@@ -22,14 +22,14 @@ func printStatement(p *printer, rep *rye.TrustStatement, ok bool) {
 	}
 	p.table(rows)
 	for _, u := range rep.Undeclared {
-		p.printf("%s  %s signed %s in %s/, and is not declared for it: %s\n", bad("untrusted"),
+		p.printf("%s  %s signed %s in %s/, but is not declared for it: %s\n", bad("untrusted"),
 			u.Signer, words.Plural(u.Items, "item"), u.Namespace, listed(u.Paths))
 	}
 	for _, text := range rep.Ignored {
 		p.infof("%s", text)
 	}
 	for _, d := range rep.Unknown {
-		p.infof("nothing here has the digest %s", d)
+		p.infof("no part has the digest %s", d)
 	}
 	if rep.Note != "" {
 		p.infof("%s", prose(rep.Note))
@@ -40,7 +40,7 @@ func printStatement(p *printer, rep *rye.TrustStatement, ok bool) {
 	case rep.Granted > 0:
 		p.infof("%s granted, %s recorded", words.Plural(rep.Granted, "part"), words.Plural(rep.Recorded, "item"))
 	case ok:
-		p.infof("nothing new is asked")
+		p.infof("nothing new to grant")
 	}
 }
 
@@ -55,7 +55,7 @@ func partWords(d rye.TrustPart) string {
 	}
 	switch d.Kind {
 	case "project":
-		return "your own keys count here"
+		return "your own keys are trusted here"
 	case "signer":
 		return words.Quote(d.Namespace) + "/ by " + who + ", " + words.Plural(d.Items, "item") + prefixed(", removed on ", d.Removed)
 	case "override":

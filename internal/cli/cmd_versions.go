@@ -14,8 +14,8 @@ func restoreCommand() *spec {
 	var q rye.RestoreRequest
 	return &spec{
 		name: "restore", args: "<ref…>", group: "Items",
-		short:    "Bring back items as they were recorded",
-		long:     "Without --at it is the version that was recorded last, even of an item that was\nremoved since. A different file that is there now is recorded first.",
+		short:    "Restore items from their history",
+		long:     "Without --at, rye restores the last recorded version, even of an item that was removed\nsince. A different file in its place is recorded first.",
 		examples: "rye restore tool:acme/hello\nrye restore tool:acme/hello --at 1f2e3d4c     # see rye log tool:acme/hello",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity},
 		flags: []cli.Flag{
@@ -36,9 +36,9 @@ func moveCommand() *spec {
 	var q rye.MoveRequest
 	return &spec{
 		name: "mv", aliases: []string{"move", "rename"}, args: "<ref> <new ref>", group: "Items",
-		short: "Give an item another id",
-		long: `Moves the file. A signature names the id, so the line goes, and the item has to be
-signed again. What was there is recorded first; rye log and rye restore have it.`,
+		short: "Rename an item",
+		long: `Moves the file. A signature covers the id, so the line is removed and you must sign the item
+again. The old file is recorded first, for rye log and rye restore.`,
 		examples: "rye mv tool:acme/hello tool:acme/greet\nrye mv tool:acme/hello acme/greet --dry-run",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Denied, fault.Malformed},
 		flags:    []cli.Flag{changedSpace(&q.Space), dryRun(&q.DryRun)},
@@ -67,12 +67,12 @@ func copyCommand() *spec {
 	return &spec{
 		name: "copy", aliases: []string{"cp"}, args: "<ref>", group: "Items",
 		short:    "Copy a verified item to another space",
-		long:     "Byte for byte, its signature included; with --as under another id, unsigned.\nA different item that is there is shown and replaced when you agree, and recorded first.",
+		long:     "Copies byte for byte, with the signature; with --as under another id, unsigned. rye shows a\ndifferent item in its place, replaces it if you agree, and records it first.",
 		examples: "rye copy tool:rye/bash/bash --to project\nrye copy tool:rye/bash/bash --to project --as acme/bash",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Denied},
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "to", Aliases: []string{"space"}, Destination: &q.To, Usage: "the `space`: project or user"},
-			&cli.StringFlag{Name: "as", Destination: &q.As, Usage: "`id` to give it"},
+			&cli.StringFlag{Name: "as", Destination: &q.As, Usage: "new `id`"},
 			dryRun(&q.DryRun),
 		},
 		min: 1, max: 2, ref: &q.Ref,
@@ -91,7 +91,7 @@ func printCopy(p *printer, rep *rye.CopyReport) {
 		as = " as " + words.Quote(rep.Ref)
 	}
 	if rep.Replaces {
-		as += ", in the place of another one"
+		as += ", which replaces another one"
 	}
 	p.resultf(rep.DryRun, "%s %s to the %s space%s (%s)\n", copied.word(rep.DryRun), rep.From, rep.Space, prose(as), rep.State)
 	p.next(rep.Next)
@@ -101,10 +101,10 @@ func diffCommand() *spec {
 	var q rye.DiffRequest
 	return &spec{
 		name: "diff", slow: true, args: "[ref | bundle…]", group: "Look",
-		short: "Show what changed in items since they were recorded",
-		long: `In the unified format. Without arguments all working items that differ from the
-record are shown; with --from, one item since that commit, or up to --to. Of a bundle,
-the files are shown that differ from its manifest, are missing, or are not in it.`,
+		short: "Show the changes of items since they were recorded",
+		long: `Prints the unified format. Without arguments it compares all working items with the record;
+with --from, one item since that commit, or up to --to. For a bundle, it shows files that
+differ from the manifest, are missing, or are not in it.`,
 		examples: "rye diff\nrye diff tool:acme/hello\nrye diff .ai/tools/acme/pack\nrye diff tool:acme/hello --from 1f2e3d4c --to 5a6b7c8d     # see rye log tool:acme/hello",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity},
 		flags: []cli.Flag{

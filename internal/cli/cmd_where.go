@@ -18,15 +18,15 @@ func whereCommand() *spec {
 	var q rye.WhereRequest
 	return &spec{
 		name: "where", group: "Serve and mend", args: "[project|record|user|user-record|config|data|state|cache]",
-		short: "Show where the record, keys, state and caches lie",
-		long: `Prints every place, or with a name that one path and nothing else, for scripts. The
-record is the git repository that remembers the project's items. It lies with you, not in
-the project, so each copy, clone and worktree has a record of its own; --all lists them.
+		short: "Show the paths of the record, keys, state and caches",
+		long: `Prints every path, or with a name only that path, for scripts. The record is the git
+repository with the history of the project's items. It is in your own directories, not in
+the project, so each copy, clone and worktree has its own record; --all lists them.
 
-A directory that was renamed or moved has left its record under its old path. Where the
-system can tell that it is the same directory, rye where offers the record, and --move
-takes it over, with what was granted there, after asking. A directory that cannot be shown
-to be the same one, by inode and birth time, needs a person or --accept-directory, too.`,
+After a rename or a move, a directory's record is still under the old path. If the system
+shows that it is the same directory, rye where offers the record. --move takes it over,
+with its grants, after asking. If inode and birth time do not prove that it is the same
+directory, a person must agree, or --accept-directory.`,
 		examples: `rye where
 git -C "$(rye where record)" log     # the history, by git
 rye where --all
@@ -34,10 +34,10 @@ rye where --move ../old-name`,
 		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Denied},
 		max:   1,
 		flags: []cli.Flag{
-			&cli.BoolFlag{Name: "all", Destination: &q.All, Usage: "list every record of yours"},
-			&cli.StringFlag{Name: "move", Destination: &q.Move, Usage: "take over the record made for this `path`, or with this key"},
-			&cli.BoolFlag{Name: "accept-directory", Destination: &q.AcceptDirectory, Usage: "with --move --yes: also where nothing shows that it is the same directory"},
-			&cli.BoolFlag{Name: "dry-run", Destination: &q.DryRun, Usage: "with --move: say what would be done"},
+			&cli.BoolFlag{Name: "all", Destination: &q.All, Usage: "list all your records"},
+			&cli.StringFlag{Name: "move", Destination: &q.Move, Usage: "take over the record of this `path`, or with this key"},
+			&cli.BoolFlag{Name: "accept-directory", Destination: &q.AcceptDirectory, Usage: "with --move --yes: also without proof that it is the same directory"},
+			&cli.BoolFlag{Name: "dry-run", Destination: &q.DryRun, Usage: "with --move: show the change, make none"},
 		},
 		run: func(t *task) error {
 			if q.Move != "" && len(q.Move) != keyLen {
@@ -91,7 +91,7 @@ func nowhere(rep *rye.WhereReport, name string) error {
 
 func (p *printer) printWhere(rep *rye.WhereReport, q rye.WhereRequest) {
 	if rep.Moved != nil {
-		p.resultf(rep.DryRun, "took over the record that was made for %s\n", rep.Moved.Path)
+		p.resultf(rep.DryRun, "took over the record of %s\n", rep.Moved.Path)
 	}
 	for i, path := range placesOf(rep) {
 		if path != "" {
@@ -102,13 +102,13 @@ func (p *printer) printWhere(rep *rye.WhereReport, q rye.WhereRequest) {
 		p.printf("%-12s none: %s\n", "record", prose(rep.NoRecord))
 	}
 	if rep.Replaced {
-		p.printf("             the directory was made anew since its record was last written; its history stays\n")
+		p.printf("             the directory was created again after the last entry of its record; the history stays\n")
 	}
 	if rep.Old != "" {
-		p.printf("             %s is a record of rye 0.1, and is ignored; remove it\n", rep.Old)
+		p.printf("             %s is a record of rye 0.1 and is ignored; remove it\n", rep.Old)
 	}
 	if rep.Offer != nil {
-		p.printf("             this directory had its record as %s\n", rep.Offer.Path)
+		p.printf("             the record of this directory is under its old path, %s\n", rep.Offer.Path)
 	}
 	if !rep.Hint.IsZero() {
 		p.printf("             %s\n", rep.Hint)
@@ -125,16 +125,16 @@ func recordLine(r rye.RecordInfo, all bool) string {
 		line = r.Key[:min(len(r.Key), 12)] + " "
 	}
 	if r.Path == "" {
-		return line + words.Quote(r.Dir) + ", of a place that is not known"
+		return line + words.Quote(r.Dir) + ", of an unknown directory"
 	}
 	line += words.Quote(r.Path)
 	switch {
 	case r.Foreign:
 		line += ", of another machine or user"
 	case r.Same:
-		line += ", which is this directory by another path"
+		line += ", this directory under another path"
 	case r.Gone:
-		line += ", which is gone"
+		line += ", missing"
 	}
 	if r.Used != "" {
 		line += ", used " + r.Used

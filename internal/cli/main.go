@@ -105,10 +105,10 @@ func (t *task) dispatch(inv invocation) error {
 func globalFlags(g *app.Flags) []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "json", Destination: &g.JSON, Usage: "print one JSON object per line; errors too, on standard error"},
-		&cli.StringFlag{Name: "directory", Aliases: []string{"C"}, Destination: &g.Dir, DefaultText: "dir", Usage: "act as if started in `dir`"},
-		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Destination: &g.Quiet, Usage: "only answers, refusals and errors"},
-		&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Destination: &g.Yes, Usage: "consent to what would be asked, and has no flag of its own"},
-		repeated("accept-owner", &g.AcceptOwner, "let a registry's keys own this `namespace`, where that is asked; repeatable"),
+		&cli.StringFlag{Name: "directory", Aliases: []string{"C"}, Destination: &g.Dir, DefaultText: "dir", Usage: "run as if started in `dir`"},
+		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Destination: &g.Quiet, Usage: "print only answers, refusals and errors"},
+		&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Destination: &g.Yes, Usage: "answer yes to questions that have no flag of their own"},
+		repeated("accept-owner", &g.AcceptOwner, "let a registry's keys own this `namespace`, instead of asking; repeatable"),
 		&cli.BoolFlag{Name: "offline", Destination: &g.Offline, Usage: "never touch the network"},
 		&cli.BoolFlag{Name: "no-color", Destination: &g.NoColor, Usage: "no colour (NO_COLOR does the same)"},
 		&cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show help"},

@@ -187,7 +187,7 @@ func (t *task) oneRef() (rye.Ref, error) {
 // someRefs is refs for commands that need --all to use every item.
 func (t *task) someRefs(all bool) ([]rye.Target, error) {
 	if len(t.args) == 0 && !all {
-		return nil, fault.New(fault.Usage, "%s: say which items", subject(t.name)).Advise("%[1]s --all, or %[1]s <ref>", t.name)
+		return nil, fault.New(fault.Usage, "%s: no items named", subject(t.name)).Advise("%[1]s --all, or %[1]s <ref>", t.name)
 	}
 	return t.refs(), nil
 }

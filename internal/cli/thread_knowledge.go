@@ -18,9 +18,9 @@ type knowledgeFlags struct {
 func (k knowledgeFlags) check(form bool) error {
 	switch {
 	case k.id != "" && form:
-		return fault.New(fault.Usage, "thread export: --knowledge is a form of its own").Advise("leave out --jsonl and --canonical")
+		return fault.New(fault.Usage, "thread export: --knowledge excludes --jsonl and --canonical").Advise("leave out --jsonl and --canonical")
 	case k.id == "" && (k.force || k.dry):
-		return fault.New(fault.Usage, "thread export: --force and --dry-run belong to --knowledge")
+		return fault.New(fault.Usage, "thread export: --force and --dry-run need --knowledge")
 	}
 	return nil
 }
@@ -51,7 +51,7 @@ func (t *task) exportKnowledge(q rye.ExportRequest, k knowledgeFlags) error {
 	added, err := t.w.Add(t.ctx, t.env.Caller, rye.AddRequest{Text: text, Path: string(ref.ID) + ".md", Kind: string(ref.Kind), As: string(ref.ID), DryRun: k.dry, Force: k.force})
 	if err != nil {
 		if fault.Is(err, fault.Conflict) {
-			return fault.New(fault.Conflict, "%s is already there, and differs", ref).Advise("--force replaces it, and the history keeps the old one; or choose another id")
+			return fault.New(fault.Conflict, "%s is already there, and differs", ref).Advise("--force replaces it and keeps its history; or choose another id")
 		}
 		return err
 	}

@@ -59,7 +59,7 @@ type total struct {
 func (d payload) total() string {
 	var c total
 	if json.Unmarshal(d.Cost, &c) != nil {
-		return "at a cost that nobody knows"
+		return "at an unknown cost"
 	}
 	return fmt.Sprintf("%s, %s, %s", c.Spend, words.Plural(int(c.Turns), "turn"), words.Plural(int(c.Tokens), "token"))
 }
@@ -70,7 +70,7 @@ func (d payload) call() string {
 }
 
 // noticed maps records that a person should notice to their words.
-var noticed = map[string]string{"warning": "warning", "loop_detected": "repeats itself", "error_classified": "the model's side failed",
+var noticed = map[string]string{"warning": "warning", "loop_detected": "repeats itself", "error_classified": "the model's provider failed",
 	"journal_repaired": "journal repaired"}
 
 func (v *threadView) event(e rye.Event) error {
@@ -114,7 +114,7 @@ func (v *threadView) event(e rye.Event) error {
 		v.shown = "" // an error makes the earlier text invalid
 		what := cmp.Or(d.Text, d.Reason, d.Error, d.Code, "see rye thread log --events")
 		if d.Fallback != "" {
-			what += "; " + words.Quote(d.Fallback) + " is asked instead"
+			what += "; " + words.Quote(d.Fallback) + " is used instead"
 		}
 		v.line("%s  %s", warning(noticed[e.Type]), prose(what))
 	case "thread_completed":

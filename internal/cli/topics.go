@@ -5,66 +5,68 @@ package cli
 type topic struct{ name, text string }
 
 var topics = []topic{
-	{"trust", `A valid signature says that a key signed these bytes. Whether the key counts is your
-decision, kept in your own configuration and never in a project.
+	{"trust", `A valid signature proves that a key signed these bytes. You decide which keys to trust, and
+the decision is in your own configuration, never in a project.
 
-Your own keys count in your user space and in the projects that you made or accepted. Other
-keys count for the namespaces and the places for which you granted them. The library counts
-through the manifest that is compiled into rye. Denied keys and bytes count nowhere.
+Your own keys are trusted in your user space and in the projects that you created or
+accepted. Other keys are trusted in the namespaces and places that you granted them. The
+library is trusted through the manifest in the rye program. Denied keys and bytes are
+refused everywhere.
 
-  rye trust                      what this directory asks you to believe; one question
-  rye trust list                 what is believed, and what is not
-  rye trust explain <ref>        why an item is believed, or why not
+  rye trust                      what this directory asks you to trust; one question
+  rye trust list                 the trusted keys and registries, and the denials
+  rye trust explain <ref>        why an item is trusted, or why not
   rye trust deny <key>           never again
 
 The command's own help: rye trust --help`},
-	{"locks", `.ai/rye.lock pins what tools run: each by its version and the SHA-256 of its bytes, with
-everything that runs it and the files that it loads.
+	{"locks", `.ai/rye.lock pins tools: each by its version and the SHA-256 of its bytes, with everything
+that runs it and the files that it loads.
 
-Your own items run when they were changed since, and rye says so. Items of a registry run as
-they are pinned or not at all.
+Your own items run even after a change, and rye reports the change. Items of a registry run
+only as they are pinned.
 
-  rye lock [ref…]                pin what is here now; says what changed
+  rye lock [ref…]                pin the present items; shows the changes
   rye lock verify                compare; drift is exit 18
-  rye execute <ref> --locked     refuse what differs from the lock
-  rye execute <ref> --pinned     run the pinned bytes, whatever the working tree holds
-  rye update --dry-run           which newer versions there are`},
-	{"spaces", `An item is looked for in three spaces, and the first that has it answers for it, also when
-what it has is refused:
+  rye execute <ref> --locked     refuse if anything differs from the lock
+  rye execute <ref> --pinned     run the pinned bytes, not those of the working tree
+  rye update --dry-run           list newer versions`},
+	{"spaces", `rye looks for an item in three spaces. The first space that has it decides, even if its item
+is refused:
 
-  project   .ai/ of the nearest directory above that has .ai/rye.yaml, then what its lock brings
+  project   .ai/ of the nearest directory above that has .ai/rye.yaml, then its locked items
   user      ~/.ai, or $RYE_USER/.ai: yours, in every project
-  system    rye's library, compiled in; nobody changes it
+  system    rye's library, compiled in and unchangeable
 
-  rye list --space user          what one space holds
-  rye show <ref> --all           what an item stands before
+  rye list --space user          the items of one space
+  rye show <ref> --all           the item in every space
   rye new tool tidy --space user
   rye copy <ref> --to user       byte for byte, with its signature`},
-	{"capabilities", `Nothing is permitted unless a capability says so: rye.<verb>.<kind>.<id with dots>, where
-the verb is search, load, execute or sign, and * stands for any text.
+	{"capabilities", `Nothing is permitted without a capability: rye.<verb>.<kind>.<id with dots>. The verb is
+search, load, execute or sign, and * stands for any text.
 
   rye.execute.tool.acme.*        every tool of acme, at any depth
   rye.load.knowledge.*           all knowledge
 
-You, at a terminal, hold all of them. An MCP client searches, loads and executes; what it
-signs you approve. A thread holds what its directive declares, and what it starts holds no
-more. policy.yaml, in the project or in your configuration, only narrows.
+You, at a terminal, hold all of them. An MCP client may search, load and execute; you
+approve each signature. A thread holds the capabilities of its directive, and its children
+hold no more. policy.yaml, in the project or in your configuration, only narrows.
 
-  rye policy explain <ref>       what would be decided, and by which rule
-  rye policy log                 what was decided`},
-	{"sandbox", `A tool runs with limits that it gets before its first instruction. What it may reach is
-what it says under needs, in its signed text:
+  rye policy explain <ref>       the decision about a tool, and its rule
+  rye policy log                 past decisions`},
+	{"sandbox", `A tool runs with limits that apply from its first instruction. Its signed text declares what
+it may reach, under needs:
 
   needs: {read: [data], write: [out], net: ["api.example.com:443"]}
   limits: {memory: 1GiB, time: 60s}
 
-A tool of your own that says nothing reads and writes the project and reaches the web; one of
-a registry reads the project and has no network. No tool sees your home directory, keys, other
-projects, or writes .ai. What runs by itself in a project, such as .envrc, is read-only.
+Without needs, your own tool reads and writes the project and reaches the web; a tool of a
+registry reads the project and has no network. No tool sees your home directory, keys or
+other projects, or writes .ai. Files that other programs run by themselves, such as .envrc,
+are read-only.
 
-  rye execute <ref> --dry-run    what it would reach, and what cannot be limited here
+  rye execute <ref> --dry-run    its reach, and the limits that are missing here
   rye show <ref>                 its needs and limits
-  rye doctor                     which sandbox this system has`},
+  rye doctor                     the sandbox of this system`},
 }
 
 func topicNames() (names []string) {

@@ -98,28 +98,28 @@ func describeFlags(flags []cli.Flag) []Flag {
 
 // exitMeanings returns the meaning of each exit status, for people.
 func exitMeanings() []Exit {
-	all := []Exit{{"ok", 0, "it worked"}}
+	all := []Exit{{"ok", 0, "success"}}
 	for _, m := range []struct {
 		code fault.Code
 		when string
 	}{
-		{fault.Failed, "the tool ran and failed, or something unforeseen happened"},
+		{fault.Failed, "the tool ran and failed, or an unexpected error"},
 		{fault.Usage, "wrong arguments, or a malformed ref"},
 		{fault.NotFound, "no such item, registry, key or program"},
-		{fault.Conflict, "versions or names cannot be reconciled"},
+		{fault.Conflict, "conflicting versions or names"},
 		{fault.Network, "the network or the other side failed"},
-		{fault.Auth, "the other side did not accept who we are"},
-		{fault.Integrity, "bytes are not what was signed or pinned"},
+		{fault.Auth, "the other side refused our identity"},
+		{fault.Integrity, "bytes differ from the signed or pinned ones"},
 		{fault.Untrusted, "unsigned, by an unknown signer, or the signer changed"},
 		{fault.Revoked, "the key or the content was revoked"},
-		{fault.Rollback, "older than what was seen before, or replayed"},
-		{fault.Stale, "what a registry says is too old to rely on"},
+		{fault.Rollback, "older than a version seen before, or replayed"},
+		{fault.Stale, "the registry's data is too old to rely on"},
 		{fault.Fork, "two histories under one name"},
-		{fault.Denied, "refused by policy or capability, or nobody consented"},
+		{fault.Denied, "refused by policy or capability, or without consent"},
 		{fault.Offline, "not available without the network"},
-		{fault.Drift, "the lock does not match what would be used"},
+		{fault.Drift, "the lock does not match the present items"},
 		{fault.Malformed, "content breaks its format"},
-		{fault.Limit, "a bound on size, time, depth or money was reached"},
+		{fault.Limit, "a limit on size, time, depth or money was reached"},
 		{fault.Interrupt, "interrupted"},
 	} {
 		all = append(all, Exit{string(m.code), m.code.Exit(), m.when})

@@ -27,7 +27,7 @@ func (p *printer) printDependencies(sum *rye.Survey) {
 		parts = append(parts, dependencies(n)+" deprecated or yanked")
 	}
 	if len(parts) > 0 {
-		p.infof("rye: %s; rye outdated tells which", strings.Join(parts, ", "))
+		p.infof("rye: %s; details: rye outdated", strings.Join(parts, ", "))
 	}
 }
 
