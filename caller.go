@@ -152,7 +152,7 @@ func (c Caller) May(verb string, now time.Time) error {
 	need := "rye." + verb
 	switch {
 	case c.thread != "" && !objects.AboutThreads(need):
-		return fault.New(fault.Denied, "%s: no agent thread does this, and %s is one", verb, c.Who())
+		return fault.New(fault.Denied, "%s: agent threads may not do this, and %s is one", verb, c.Who())
 	case slices.ContainsFunc(c.deny, func(d string) bool { return objects.Covers(d, need) }):
 		return fault.New(fault.Denied, "%s: the caller %s is denied the capability %s", verb, c.Who(), need)
 	case !slices.ContainsFunc(c.caps, func(held string) bool {
@@ -168,10 +168,10 @@ func (c Caller) May(verb string, now time.Time) error {
 // lists hold a malformed entry. verb is for the message.
 func (c Caller) Check(verb string, now time.Time) error {
 	if c.IsZero() {
-		return fault.New(fault.Denied, "%s: no caller was named: pass rye.Terminal(), rye.Client() or rye.Program(...)", verb)
+		return fault.New(fault.Denied, "%s: no caller: pass rye.Terminal(), rye.Client() or rye.Program(...)", verb)
 	}
 	if !c.expires.IsZero() && !now.Before(c.expires) {
-		return fault.New(fault.Denied, "%s: what %s may do ended at %s", verb, c.Who(), c.expires.UTC().Format(time.RFC3339))
+		return fault.New(fault.Denied, "%s: the permissions of %s expired at %s", verb, c.Who(), c.expires.UTC().Format(time.RFC3339))
 	}
 	for _, one := range slices.Concat(c.caps, c.deny) {
 		if why := objects.CheckCapability(one); why != "" && (c.thread != "" || !namesVerb(one)) {
@@ -242,15 +242,15 @@ func (q Question) Check() error {
 	size := len(q.Text)
 	for _, line := range q.Lines {
 		if len(line) > MaxLineBytes {
-			return fault.New(fault.Limit, "%s: a line of %d bytes to judge, at most %d are shown to a person", q.Topic, len(line), MaxLineBytes).With(q.Mend)
+			return fault.New(fault.Limit, "%s: a line has %d bytes, and a question shows at most %d", q.Topic, len(line), MaxLineBytes).With(q.Mend)
 		}
 		size += len(line)
 	}
 	if len(q.Lines) > MaxQuestionLines {
-		return fault.New(fault.Limit, "%s: %d lines to judge, at most %d are shown to a person at once", q.Topic, len(q.Lines), MaxQuestionLines).With(q.Mend)
+		return fault.New(fault.Limit, "%s: %d lines to review, and a question shows at most %d", q.Topic, len(q.Lines), MaxQuestionLines).With(q.Mend)
 	}
 	if size > MaxQuestionBytes {
-		return fault.New(fault.Limit, "%s: %d bytes to judge, at most %d are shown to a person at once", q.Topic, size, MaxQuestionBytes).With(q.Mend)
+		return fault.New(fault.Limit, "%s: %d bytes to review, and a question shows at most %d", q.Topic, size, MaxQuestionBytes).With(q.Mend)
 	}
 	return nil
 }

@@ -135,7 +135,7 @@ type LoadResult struct {
 // WordlessError is returned for a search for words by a program that has no index for it.
 type WordlessError struct{}
 
-func (WordlessError) Error() string { return "this program searches no words" }
+func (WordlessError) Error() string { return "this program has no word search" }
 
 // SearchRequest is a query over everything in items. It finds only items that the caller may
 // search.

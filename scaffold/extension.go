@@ -18,14 +18,14 @@ func Path(ref objects.Ref, there, ext, text string) (string, error) {
 	case there != "" && (ext == "" || path.Ext(there) == ext):
 		return there, nil
 	case there != "":
-		return "", fault.New(fault.Conflict, "%s: .ai/%s is there already, and two files cannot be one item", ref, there).
+		return "", fault.New(fault.Conflict, "%s: .ai/%s exists already, and two files cannot be one item", ref, there).
 			Advise("leave the extension out, to replace that file")
 	case ext == "":
 		ext = extensionOf(ref, text)
 	}
 	p := ref.Path(ext)
 	if ext == "" {
-		return "", fault.New(fault.Usage, "%s: its text does not tell what kind of file it is", ref).
+		return "", fault.New(fault.Usage, "%s: the type of the file is not clear from its text", ref).
 			Advise("begin it with a line such as #!/usr/bin/env bash, or give its extension, such as .sh, .py or .yaml")
 	}
 	return p, objects.CheckExtension(p)

@@ -130,7 +130,7 @@ func offered(it *hit, h *rye.Hit) {
 		}
 	}
 	if !o.Accepted {
-		it.State += "; not accepted from this registry, which a person would have to do"
+		it.State += "; not accepted from this registry, so a person must accept it first"
 	}
 }
 

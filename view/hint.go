@@ -59,7 +59,7 @@ func command(h fault.Hint, prefix string) any {
 			return "a person can run: " + h.String() + "; then make the same call again"
 		}
 		if len(words) >= 4 && words[1] == "new" {
-			return "call " + prefix + "sign with its whole text as content, which a person is shown"
+			return "call " + prefix + "sign with its whole text as content, for a person to approve"
 		}
 	}
 	return "a person can run: " + h.String()

@@ -59,7 +59,7 @@ func failedItem(r rye.SignResult, ref, prefix string) failure {
 		f.Issues = r.Issues
 	}
 	if r.Paste != "" {
-		f.Hint = "begin content with paste, filled in; a #! line comes before it"
+		f.Hint = "start content with paste, filled in; a #! line comes before it"
 	}
 	if r.Code == "" {
 		f.Code = fault.Failed

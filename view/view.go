@@ -23,7 +23,7 @@ func JSON(v any) string {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return `{"status":"error","code":"failed","message":"the answer cannot be spelled as JSON"}`
+		return `{"status":"error","code":"failed","message":"the answer cannot be encoded as JSON"}`
 	}
 	return strings.TrimSuffix(string(words.JSON(b.Bytes())), "\n")
 }

@@ -14,7 +14,7 @@ import (
 // serveHTTP serves rye mcp with --http. Processes inside a run may not open a port.
 func serveHTTP(ctx context.Context, a *app.App, s *mcp.Server) error {
 	if a.Caller.IsInside() {
-		return fault.New(fault.Denied, "serve over HTTP: only a person starts that, and this was started within a run")
+		return fault.New(fault.Denied, "serve over HTTP: only a person may start it, and a tool started this rye")
 	}
 	o, err := httpOptions(a)
 	if err != nil {

@@ -36,10 +36,10 @@ func (p *projects) missing() (lacks []string) {
 		return nil // each call reports the error
 	}
 	if project == "" {
-		lacks = append(lacks, "There is no project where this server was started; a person makes one there with: rye init. It is seen at once.")
+		lacks = append(lacks, "There is no project in this server's directory; a person creates one there with: rye init. The server then sees it at once.")
 	}
 	if keys, err := w.Keys().List(context.Background(), p.app.Caller); err == nil && !slices.ContainsFunc(keys, func(k rye.KeyInfo) bool { return !k.Retired }) {
-		lacks = append(lacks, "There is no signing key, so sign fails; a person makes one with: rye key new.")
+		lacks = append(lacks, "There is no signing key, so sign fails; a person creates one with: rye key new.")
 	}
 	return lacks
 }

@@ -90,10 +90,10 @@ func holdTo(prompt int) { debug.SetMemoryLimit(max(20<<20, 8<<20+5*int64(prompt)
 // threadOptions returns the options for the project at or above dir.
 func threadOptions(a *app.App, w *workspace.Workspace, dir string) (thread.Options, error) {
 	if a.Caller.IsInside() {
-		return thread.Options{}, fault.New(fault.Denied, "threads are not started or looked at within a run")
+		return thread.Options{}, fault.New(fault.Denied, "a run can neither start nor inspect threads")
 	}
 	if a.LedgerPath() == "" {
-		return thread.Options{}, fault.New(fault.Denied, "threads keep what they spend in the data directory, and there is none").Advise("rye where")
+		return thread.Options{}, fault.New(fault.Denied, "threads need the data directory for their costs, and it is missing").Advise("rye where")
 	}
 	secrets := app.Secrets{App: a, Open: func(file, identity []byte, passphrase func() ([]byte, error)) (map[string]string, error) {
 		return secret.Open(file, secret.Keys{Identity: identity, Passphrase: passphrase})

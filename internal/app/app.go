@@ -52,7 +52,7 @@ type Reach struct {
 // TokenFile returns the file with the tokens of clients.
 func TokenFile(a *App) (bearer.File, error) {
 	if a.Config == "" {
-		return "", fault.New(fault.NotFound, "there is no directory for configuration, and so no place for tokens").Advise("set HOME or XDG_CONFIG_HOME")
+		return "", fault.New(fault.NotFound, "no configuration directory, so tokens cannot be stored").Advise("set HOME or XDG_CONFIG_HOME")
 	}
 	return bearer.File(filepath.Join(a.Config, "mcp-tokens.json")), nil
 }

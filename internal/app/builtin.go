@@ -12,7 +12,7 @@ import (
 func self() (program, id string, err error) {
 	path, err := resolved()
 	if err != nil {
-		return "", "", fault.New(fault.Failed, "where is this program: %w", err).Advise("start it again: it was replaced or removed while it ran")
+		return "", "", fault.New(fault.Failed, "find the path of this program: %w", err).Advise("start rye again: its file was replaced or removed")
 	}
 	if filepath.Base(path) == engineName+exeSuffix() {
 		if front, err := beside(frontName); err == nil {

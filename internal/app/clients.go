@@ -69,9 +69,9 @@ func clientChecks(a *App) (all []rye.DoctorCheck) {
 			all = append(all, c)
 		}
 	}
-	c := rye.DoctorCheck{Name: "MCP clients", OK: true, Text: "none on this machine knows rye"}
+	c := rye.DoctorCheck{Name: "MCP clients", OK: true, Text: "no client on this machine starts rye"}
 	if len(know) > 0 {
-		c.Text = "rye is known to " + strings.Join(know, ", ")
+		c.Text = "rye is registered in " + strings.Join(know, ", ")
 	}
 	return append(all, c)
 }

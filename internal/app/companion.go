@@ -29,12 +29,12 @@ var companions = []string{cageName, engineName}
 func beside(name string) (string, error) {
 	self, err := resolved()
 	if err != nil {
-		return "", fault.New(fault.Failed, "find %s: where is this program: %w", name, err)
+		return "", fault.New(fault.Failed, "find %s: the path of this program: %w", name, err)
 	}
 	path := filepath.Join(filepath.Dir(self), name+exeSuffix())
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
-		return "", fault.New(fault.NotFound, "find %s: there is no %s beside %s", name, filepath.Base(path), self).Mend(build.Install)
+		return "", fault.New(fault.NotFound, "find %s: no %s beside %s", name, filepath.Base(path), self).Mend(build.Install)
 	}
 	return path, nil
 }

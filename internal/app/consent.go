@@ -68,7 +68,7 @@ const maxRefusal = 4 << 10
 func refusal(q rye.Question) error {
 	mend := q.Mend
 	if mend.IsZero() {
-		mend = fault.Advice("look at it, then say --yes")
+		mend = fault.Advice("look at it, then use --yes")
 	}
 	about := q.Text
 	if len(q.Lines) > 0 {
@@ -78,9 +78,9 @@ func refusal(q rye.Question) error {
 		}
 		about += " (" + words.Clip(strings.Join(lines, "; "), maxRefusal) + ")"
 	}
-	why := "this needs consent, and there is no terminal to ask on"
+	why := "confirmation needed, but this is not a terminal"
 	if len(q.Flags) > 0 {
-		why += "; --yes does not answer it, but " + strings.Join(q.Flags, " ")
+		why += "; --yes is not enough, use " + strings.Join(q.Flags, " ")
 	}
 	return fault.New(fault.Denied, "%s: %s: %s", q.Topic, about, why).With(mend)
 }
@@ -122,7 +122,7 @@ func interruptible[T any](ctx context.Context, read func() (T, error)) (T, error
 // off before the question, so that text typed ahead is not shown either.
 func (a *App) ReadSecret(ctx context.Context, prompt string) ([]byte, error) {
 	if !a.Screen.InTTY || !a.Screen.ErrTTY {
-		return nil, fault.New(fault.Denied, "%s: there is no terminal to ask on", prompt)
+		return nil, fault.New(fault.Denied, "%s: rye cannot ask, because this is not a terminal", prompt)
 	}
 	Listen(ctx) // the echo must be restored after a signal
 	fd := int(a.Screen.In.Fd())

@@ -51,7 +51,7 @@ func (a *App) pathCheck() rye.DoctorCheck {
 		c.Text = "rye is not on PATH; this is " + self
 	case !sameFile(found, self):
 		c.OK = false
-		c.Text = "typing rye starts " + found + ", this is " + self
+		c.Text = "the command rye starts " + found + ", this is " + self
 		c.Mend = fault.Advice("put %s first in PATH", filepath.Dir(self))
 	}
 	return c

@@ -59,7 +59,7 @@ func engine(ctx context.Context, args []string, faces map[string]Face) error {
 	}
 	face, ok := faces[args[2]]
 	if !ok {
-		return fault.New(fault.Usage, "rye-engine has no face %q", args[2])
+		return fault.New(fault.Usage, "rye-engine has no mode %q", args[2])
 	}
 	var f Flags
 	fs := flag.NewFlagSet("rye-engine", flag.ContinueOnError)

@@ -73,7 +73,7 @@ func FindProject(dir, user, home string) (project, ended string) {
 			return "", ""
 		}
 		if !place.SameDevice(here, parent) {
-			return "", "another file system is mounted at " + dir + ", and what lies above it does not count"
+			return "", "another file system is mounted at " + dir + ", so the directories above it are ignored"
 		}
 		dir = parent
 	}

@@ -46,7 +46,7 @@ func (s Secrets) Secret(_ context.Context, name, host string) (string, error) {
 	}
 	b, ok := bindings.Secrets[name]
 	if !ok {
-		return "", fault.New(fault.Auth, "secret %s: nothing says to which host it may go", name).
+		return "", fault.New(fault.Auth, "secret %s: it is bound to no host", name).
 			Advise("bind it in %s: secrets: {%s: {hosts: [%s]}}", filepath.Join(s.App.Config, secretsFile), name, host)
 	}
 	if !slices.ContainsFunc(b.Hosts, func(h string) bool { return sameHost(h, host) }) {
@@ -69,7 +69,7 @@ func (s Secrets) Secret(_ context.Context, name, host string) (string, error) {
 		}
 	}
 	return "", fault.New(fault.Auth, "secret %s for %s: the variable %s is not set", name, host, variable).
-		Advise("export %s=…, or take the scripted model: --provider rye/agent/providers/mock", variable)
+		Advise("export %s=…, or use the scripted model: --provider rye/agent/providers/mock", variable)
 }
 
 // sealed reads the encrypted file.
@@ -129,8 +129,8 @@ func (s Secrets) Host(host string) error {
 	if slices.ContainsFunc(hosts, func(h string) bool { return sameHost(h, host) }) {
 		return nil
 	}
-	return fault.New(fault.Denied, "models at %s: you never named that host, and a thread would send it all that it knows", host).
-		Advise("name it in %s: hosts: [%s]", filepath.Join(s.App.Config, secretsFile), host)
+	return fault.New(fault.Denied, "models at %s: you have not allowed this host, and a thread would send it everything that it reads", host).
+		Advise("allow it in %s: hosts: [%s]", filepath.Join(s.App.Config, secretsFile), host)
 }
 
 // secretsDoc is the file.

@@ -55,7 +55,7 @@ func serve(ctx context.Context, a *App, c rye.Caller, q rye.ServedCall) (json.Ra
 
 // notInside refuses threads to callers within a run.
 func notInside() error {
-	return fault.New(fault.Denied, "threads are not started or looked at within a run")
+	return fault.New(fault.Denied, "a run can neither start nor inspect threads")
 }
 
 // ServeCall is the engine's side. It reads the one call on standard input, and replies with the

@@ -78,6 +78,6 @@ func (s *Served) find(dir string) (string, error) {
 			return p.project, nil
 		}
 	}
-	return "", fault.New(fault.Denied, "project_path %q: it is in none of the projects that this server was started for", words.Brief(dir)).
-		Advise("leave project_path out; a person can list more projects where the server is started: rye mcp --project <directory>")
+	return "", fault.New(fault.Denied, "project_path %q: this server does not serve that project", words.Brief(dir)).
+		Advise("leave project_path out; a person can add projects when they start the server: rye mcp --project <directory>")
 }

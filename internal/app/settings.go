@@ -30,7 +30,7 @@ func Settings(a *App) []rye.Setting {
 // color returns the setting for colours. Any value of NO_COLOR turns them off.
 func color(a *App) rye.Setting {
 	s := a.variable("color", map[bool]string{true: "on", false: "off"}[a.Screen.Color && !a.NoColor], "NO_COLOR")
-	s.Change = fault.Advice("without colours: export NO_COLOR=1; with colours, on a terminal: unset NO_COLOR")
+	s.Change = fault.Advice("to turn colours off: export NO_COLOR=1; on: unset NO_COLOR")
 	return s
 }
 

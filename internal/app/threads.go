@@ -128,7 +128,7 @@ func (p *ThreadProcess) Ready(ctx context.Context) error {
 func threadRefusal(line string) error {
 	f := strings.Split(line, "\t")
 	if len(f) != 3 {
-		return fault.New(fault.Failed, "the process of the thread ended without a word")
+		return fault.New(fault.Failed, "the thread's process ended without a message")
 	}
 	err := fault.New(fault.Code(f[0]), "%s", f[1])
 	if h, ok := strings.CutPrefix(f[2], "run "); ok {
@@ -161,7 +161,7 @@ func ServeThread(ctx context.Context, prepare func() (ThreadRunner, error)) erro
 	in := bufio.NewReaderSize(io.LimitReader(os.Stdin, maxThreadLine), 64<<10)
 	handed, err := in.ReadBytes('\n')
 	if err != nil {
-		return fault.New(fault.Usage, "a thread is started by rye thread start")
+		return fault.New(fault.Usage, "only rye thread start can start a thread")
 	}
 	began := false
 	if unready != nil {
@@ -171,7 +171,7 @@ func ServeThread(ctx context.Context, prepare func() (ThreadRunner, error)) erro
 		fmt.Println(threadReady)
 		line, err := in.ReadString('\n')
 		if err != nil || line != threadGo+"\n" {
-			return fault.New(fault.Interrupt, "whoever started this thread is gone")
+			return fault.New(fault.Interrupt, "the process that started this thread has ended")
 		}
 		began = true
 		return nil

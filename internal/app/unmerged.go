@@ -47,7 +47,7 @@ func (a *App) Unmerged(ctx context.Context, name string) (sides [3][]byte, err e
 	}
 	git := a.lookup("git")
 	if git == "" {
-		return sides, fault.New(fault.Usage, "merge .ai/%s: there is no git here to ask for both sides", name).
+		return sides, fault.New(fault.Usage, "merge .ai/%s: git is missing, so rye cannot read both sides", name).
 			Advise("rye lock merge <base> <ours> <theirs>")
 	}
 	found := false
@@ -59,7 +59,7 @@ func (a *App) Unmerged(ctx context.Context, name string) (sides [3][]byte, err e
 		sides[i], found = text, found || ok
 	}
 	if !found {
-		return sides, fault.New(fault.Usage, "merge .ai/%s: git knows of no conflict in it", name).Advise("rye lock verify")
+		return sides, fault.New(fault.Usage, "merge .ai/%s: git reports no conflict in it", name).Advise("rye lock verify")
 	}
 	return sides, nil
 }

@@ -111,8 +111,8 @@ func (c Client) Without(raw []byte) ([]byte, error) {
 func (c Client) at(more ...string) []string { return append([]string{c.servers, Name}, more...) }
 
 func (c Client) unable() error {
-	return fault.New(fault.Malformed, "it is written so that the entry %s.%s cannot be changed alone", c.servers, Name).
-		Advise("write %s.%s by hand", c.servers, Name)
+	return fault.New(fault.Malformed, "rye cannot change the entry %s.%s alone in this layout", c.servers, Name).
+		Advise("edit %s.%s by hand", c.servers, Name)
 }
 
 // amend changes the members of an entry that differ.

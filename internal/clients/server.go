@@ -95,11 +95,11 @@ func (c Client) address(s Server) object {
 // or, if reference is set, with the name of a variable. Otherwise it is fault.Usage.
 func (c Client) CanCall(reference bool) error {
 	if c.shape.url == "" {
-		return fault.New(fault.Usage, "%s starts servers, and calls none over HTTP by its configuration", c.Title)
+		return fault.New(fault.Usage, "%s can only start servers; its configuration has no servers over HTTP", c.Title)
 	}
 	if reference && c.ref == "" {
-		return fault.New(fault.Usage, "%s takes no token from the environment", c.Title).
-			Advise("rye mcp install %s --http URL --token-file F, which writes it into your own file", c.Name)
+		return fault.New(fault.Usage, "%s cannot read a token from the environment", c.Title).
+			Advise("rye mcp install %s --http URL --token-file F, to write it into your own file", c.Name)
 	}
 	return nil
 }

@@ -137,7 +137,7 @@ func Find(name string) (Client, error) {
 			return Client{}, err.Advise("%s?", c.Name)
 		}
 	}
-	return Client{}, err.Advise("one of %s; any other client: its configuration starts rye with the argument mcp", strings.Join(Names(), ", "))
+	return Client{}, err.Advise("one of %s; configure any other client to start: rye mcp", strings.Join(Names(), ", "))
 }
 
 // Has reports whether the client reads a file of that scope.

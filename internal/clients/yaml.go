@@ -18,7 +18,7 @@ var block = yamlText{}
 func (yamlText) values(raw []byte) (map[string]any, error) {
 	values, err := objects.YAMLValues(raw, MaxFile)
 	if err != nil {
-		return nil, fault.Wrap(err, "it is not YAML that rye reads")
+		return nil, fault.Wrap(err, "it is not YAML, or uses YAML features that rye does not read")
 	}
 	return values, nil
 }
@@ -142,7 +142,7 @@ func (yamlText) cut(raw []byte, path []string) ([]byte, error) {
 	all := rows(raw)
 	s, _, found := find(all, path)
 	if found < len(path) {
-		return nil, fault.New(fault.Malformed, "%s does not stand on lines of its own", strings.Join(path, "."))
+		return nil, fault.New(fault.Malformed, "%s is not on lines of its own", strings.Join(path, "."))
 	}
 	edits := []edit{{all[s.first].from, all[s.end-1].to, ""}}
 	if over, _, n := find(all, path[:len(path)-1]); n == len(path)-1 && n > 0 && lonely(all, over, s) {

@@ -47,14 +47,14 @@ type approval struct {
 type approvalKey struct{}
 
 // errAsked stops a verb at its question. It never reaches a client.
-var errAsked = errors.New("a person has to be asked")
+var errAsked = errors.New("a person must be asked")
 
 // Consent is the Consent of a served workspace. It returns the answer that the client's person gave
 // to this very question in this very call, or stops the call at the question.
 func Consent(ctx context.Context, q rye.Question) (bool, error) {
 	a, _ := ctx.Value(approvalKey{}).(*approval)
 	if a == nil {
-		return false, noWay(q, "nobody can be asked here")
+		return false, noWay(q, "rye cannot ask here")
 	}
 	if !a.possible || !slices.Contains(q.Clients, a.client) {
 		return false, a.notAskable(q)
@@ -63,7 +63,7 @@ func Consent(ctx context.Context, q rye.Question) (bool, error) {
 	defer a.mu.Unlock()
 	if yes, ok := a.answers[digest(q)]; ok {
 		if digest(q) == a.aside {
-			return false, fault.New(fault.Denied, "%w", &rye.Unagreed{How: rye.Late, Err: fmt.Errorf("%s: nobody answered", q.Topic)}).With(q.Mend)
+			return false, fault.New(fault.Denied, "%w", &rye.Unagreed{How: rye.Late, Err: fmt.Errorf("%s: no answer", q.Topic)}).With(q.Mend)
 		}
 		return yes, nil
 	}
@@ -76,16 +76,16 @@ func Consent(ctx context.Context, q rye.Question) (bool, error) {
 // notAskable refuses to let this client ask. A client may answer by itself, so its answers count
 // only if the user listed it as showing questions to a person.
 func (a *approval) notAskable(q rye.Question) error {
-	why := "this MCP client cannot ask one"
+	why := "this MCP client cannot ask people"
 	if a.possible {
-		why = fmt.Sprintf("the client %q is not among those that the user listed as showing a question to a person (elicitation in policy.yaml)", words.Brief(a.client))
+		why = fmt.Sprintf("the client %q is not listed as one that shows questions to a person (elicitation in policy.yaml)", words.Brief(a.client))
 	}
 	return noWay(q, why)
 }
 
 // noWay refuses a request that needs a person's consent if no person can be asked.
 func noWay(q rye.Question, why string) error {
-	err := &rye.Unagreed{How: rye.NoWay, Err: fmt.Errorf("%s: a person has to agree, and %s", q.Topic, why)}
+	err := &rye.Unagreed{How: rye.NoWay, Err: fmt.Errorf("%s: a person must agree, and %s", q.Topic, why)}
 	return fault.New(fault.Denied, "%w", err).With(q.Mend)
 }
 

@@ -227,7 +227,7 @@ func (s *Server) sign(ctx context.Context, t *task, a signArgs) (none view.Answe
 	q := rye.SignRequest{Targets: []rye.Target{name}, Space: a.Source, Ext: a.Extension}
 	if a.Content != nil {
 		if q.Content = *a.Content; q.Content == "" {
-			return none, fault.New(fault.Usage, "content is empty").Advise("leave it out, to sign what is there")
+			return none, fault.New(fault.Usage, "content is empty").Advise("leave it out to sign the present file")
 		}
 	}
 	rep, err := t.verbs.Sign(ctx, s.caller(ctx), q)

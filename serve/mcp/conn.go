@@ -83,7 +83,7 @@ func (c *conn) receiveBatch(ctx context.Context, messages []json.RawMessage, out
 	why := ""
 	switch v := c.protocol.get(); {
 	case v != mcp.ProtocolVersion20250326:
-		why = "a batch belongs to protocol version " + mcp.ProtocolVersion20250326 + ", which this client did not agree on"
+		why = "a batch belongs to protocol version " + mcp.ProtocolVersion20250326 + ", which this client has not negotiated"
 	case len(messages) == 0 || len(messages) > maxBatch:
 		why = fmt.Sprintf("a batch has 1 to %d messages", maxBatch)
 	}
@@ -94,7 +94,7 @@ func (c *conn) receiveBatch(ctx context.Context, messages []json.RawMessage, out
 	all, bads, together := make([]*envelope, len(messages)), make([]*refusal, len(messages)), &batch{outlet: out}
 	for i, raw := range messages {
 		if all[i], bads[i] = parseEnvelope(raw); bads[i] == nil && all[i].method == string(mcp.MethodInitialize) {
-			bads[i] = refused(all[i].id, mcp.INVALID_REQUEST, "initialize comes alone")
+			bads[i] = refused(all[i].id, mcp.INVALID_REQUEST, "initialize must be a request of its own")
 		}
 		if bads[i] != nil || all[i].id != nil && !all[i].isAnswer() {
 			together.left++
@@ -174,7 +174,7 @@ func (c *conn) admit(e *envelope, cancel context.CancelFunc) (f *inflight, why s
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.running[e.key] != nil {
-		return nil, "a request with this id is not answered yet"
+		return nil, "an earlier request with this id is still open"
 	}
 	if e.method == string(mcp.MethodSubscriptionsListen) && !c.who.opens.TryAcquire(1) {
 		return nil, fmt.Sprintf("%d subscriptions are open", mostOpen)
@@ -304,7 +304,7 @@ func (c *conn) ask(ctx context.Context, out outlet, method string, params any) (
 		return nil, ctx.Err()
 	case e := <-answer:
 		if e != nil && e.fault != nil {
-			return nil, fmt.Errorf("the client did not ask its person: %s", words.Clip(string(e.fault), 200))
+			return nil, fmt.Errorf("the client did not ask a person: %s", words.Clip(string(e.fault), 200))
 		}
 		return e, nil
 	}

@@ -48,13 +48,13 @@ func refused(id json.RawMessage, code int, format string, args ...any) *refusal 
 // that differ from the protocol's only by case, and duplicates anywhere.
 func parseEnvelope(raw []byte) (*envelope, *refusal) {
 	if !validJSON(raw) {
-		return nil, refused(nil, mcp.PARSE_ERROR, "this is no JSON")
+		return nil, refused(nil, mcp.PARSE_ERROR, "the message is not JSON")
 	}
 	e := &envelope{raw: raw}
 	version, hasMethod := "", false
 	in, _ := strict.NewReader(raw, messages)
 	if in.Kind() != '{' {
-		return nil, refused(nil, mcp.INVALID_REQUEST, "a message is a JSON object")
+		return nil, refused(nil, mcp.INVALID_REQUEST, "a message must be a JSON object")
 	}
 	err := in.Object(func(name string) error {
 		value, err := member(in, name)
@@ -75,7 +75,7 @@ func parseEnvelope(raw []byte) (*envelope, *refusal) {
 		case "error":
 			e.fault = value
 		default:
-			return fmt.Errorf("a message has no member %q", clip(name))
+			return fmt.Errorf("unknown member %q", clip(name))
 		}
 		return nil
 	})
@@ -92,18 +92,18 @@ func (e *envelope) check(version string, hasMethod bool) *refusal {
 	if key, ok := idKey(sent); ok {
 		e.id, e.key = sent, key
 	} else if sent != nil && hasMethod {
-		return refused(nil, mcp.INVALID_REQUEST, "an id is a string or an integer")
+		return refused(nil, mcp.INVALID_REQUEST, "an id must be a string or an integer")
 	}
 	answers := e.result != nil || e.fault != nil
 	switch {
 	case version != mcp.JSONRPC_VERSION:
-		return refused(e.id, mcp.INVALID_REQUEST, `a message has "jsonrpc":"2.0"`)
+		return refused(e.id, mcp.INVALID_REQUEST, `a message must have "jsonrpc":"2.0"`)
 	case hasMethod && (e.method == "" || answers):
-		return refused(e.id, mcp.INVALID_REQUEST, "a request has a method, and neither result nor error")
+		return refused(e.id, mcp.INVALID_REQUEST, "a request must have a method, and neither result nor error")
 	case !hasMethod && !answers:
-		return refused(e.id, mcp.INVALID_REQUEST, "a message has a method, a result or an error")
+		return refused(e.id, mcp.INVALID_REQUEST, "a message must have a method, a result or an error")
 	case e.params != nil && e.params[0] != '{':
-		return refused(e.id, mcp.INVALID_REQUEST, "params are an object")
+		return refused(e.id, mcp.INVALID_REQUEST, "params must be an object")
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func validJSON(raw []byte) bool { return utf8.Valid(raw) && json.Valid(raw) }
 // member reads a member's value, and checks the names of members in it.
 func member(in *strict.Reader, name string) (json.RawMessage, error) {
 	if right := protocolNames[folded(name)]; right != "" && right != name {
-		return nil, fmt.Errorf("a member %q: it is written %q", clip(name), right)
+		return nil, fmt.Errorf("member %q: the name is spelled %q", clip(name), right)
 	}
 	if freeNames[name] {
 		return in.Skip()

@@ -57,14 +57,14 @@ func Listen(addr string, o HTTPOptions) (net.Listener, error) {
 	}
 	ip, err := netip.ParseAddr(host)
 	if host != "localhost" && host != "" && err != nil {
-		return nil, fault.New(fault.Usage, "address %q: the host is an IP address, or localhost", addr).Advise(listenHere)
+		return nil, fault.New(fault.Usage, "address %q: the host must be an IP address, or localhost", addr).Advise(listenHere)
 	}
 	if host != "localhost" && !ip.IsLoopback() {
 		if o.TLS == nil && !o.Proxied {
-			return nil, fault.New(fault.Denied, "address %q: other machines reach it, so it needs TLS (--tls-cert, --tls-key), or a proxy in front that has it (--behind-proxy)", addr).Advise(listenHere)
+			return nil, fault.New(fault.Denied, "address %q: other machines can reach it, so it needs TLS (--tls-cert, --tls-key), or a proxy with TLS (--behind-proxy)", addr).Advise(listenHere)
 		}
 		if len(o.Hosts) == 0 && (o.Proxied || host == "" || ip.IsUnspecified()) {
-			return nil, fault.New(fault.Usage, "address %q: by which name do clients reach it? say --host", addr).Advise(listenHere)
+			return nil, fault.New(fault.Usage, "address %q: missing host name of the server; give --host", addr).Advise(listenHere)
 		}
 	}
 	l, err := net.Listen("tcp", addr)

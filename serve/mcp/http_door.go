@@ -21,12 +21,12 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	if !slices.Contains(w.hosts, strings.ToLower(r.Host)) {
-		refuseHTTP(rw, http.StatusForbidden, "the Host of the request is none of this server's")
+		refuseHTTP(rw, http.StatusForbidden, "the Host of the request is not one of this server")
 		return
 	}
 	for _, name := range single {
 		if len(r.Header.Values(name)) > 1 {
-			refuseHTTP(rw, http.StatusBadRequest, "the header "+name+" is there twice")
+			refuseHTTP(rw, http.StatusBadRequest, "the header "+name+" occurs twice")
 			return
 		}
 	}
@@ -35,7 +35,7 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 	serve := w.routes(r.URL.Path)
 	if serve == nil {
-		refuseHTTP(rw, http.StatusNotFound, "there is nothing at this address")
+		refuseHTTP(rw, http.StatusNotFound, "not found")
 		return
 	}
 	who, ok := w.principal(r)
@@ -45,7 +45,7 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 			value += `, error="invalid_token"`
 		}
 		h.Set("WWW-Authenticate", value)
-		refuseHTTP(rw, http.StatusUnauthorized, "the request needs the token of a client; rye mcp token add makes one")
+		refuseHTTP(rw, http.StatusUnauthorized, "the request needs a client's token; rye mcp token add makes one")
 		return
 	}
 	serve(rw, r, w.account(who))

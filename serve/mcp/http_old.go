@@ -10,11 +10,11 @@ import (
 func (w *web) oldStream(rw http.ResponseWriter, r *http.Request, who *webAccount) {
 	if r.Method != http.MethodGet {
 		rw.Header().Set("Allow", http.MethodGet)
-		refuseHTTP(rw, http.StatusMethodNotAllowed, r.Method+" means nothing here")
+		refuseHTTP(rw, http.StatusMethodNotAllowed, r.Method+" is not supported here")
 		return
 	}
 	if !accepts(r, "text/event-stream") {
-		refuseHTTP(rw, http.StatusNotAcceptable, "the client has to accept text/event-stream")
+		refuseHTTP(rw, http.StatusNotAcceptable, "the client must accept text/event-stream")
 		return
 	}
 	s := w.newSession(r.Context(), who, true)
@@ -35,12 +35,12 @@ func (w *web) oldStream(rw http.ResponseWriter, r *http.Request, who *webAccount
 func (w *web) oldPost(rw http.ResponseWriter, r *http.Request, who *webAccount) {
 	if r.Method != http.MethodPost {
 		rw.Header().Set("Allow", http.MethodPost)
-		refuseHTTP(rw, http.StatusMethodNotAllowed, r.Method+" means nothing here")
+		refuseHTTP(rw, http.StatusMethodNotAllowed, r.Method+" is not supported here")
 		return
 	}
 	s := w.find(r.URL.Query().Get("sessionId"), who, true)
 	if s == nil {
-		refuseHTTP(rw, http.StatusNotFound, "there is no such session: open /sse again")
+		refuseHTTP(rw, http.StatusNotFound, "no such session: open /sse again")
 		return
 	}
 	raw, free, ok := w.body(rw, r, who)

@@ -27,13 +27,13 @@ func (w *web) streamable(rw http.ResponseWriter, r *http.Request, who *webAccoun
 		if !modern {
 			rw.Header().Set("Allow", "GET, POST, DELETE")
 		}
-		refuseHTTP(rw, http.StatusMethodNotAllowed, r.Method+" means nothing here")
+		refuseHTTP(rw, http.StatusMethodNotAllowed, r.Method+" is not supported here")
 	}
 }
 
 func (w *web) post(rw http.ResponseWriter, r *http.Request, who *webAccount) {
 	if !accepts(r, "application/json") || !accepts(r, "text/event-stream") {
-		refuseHTTP(rw, http.StatusNotAcceptable, "the client has to accept application/json and text/event-stream")
+		refuseHTTP(rw, http.StatusNotAcceptable, "the client must accept application/json and text/event-stream")
 		return
 	}
 	raw, free, ok := w.body(rw, r, who)
@@ -91,13 +91,13 @@ func (w *web) disagrees(h http.Header, e *envelope) *refusal {
 	header, version := h.Get(mcp.HeaderProtocolVersion), e.version()
 	switch {
 	case e.isAnswer():
-		return refused(nil, mcp.INVALID_REQUEST, "in version %s the server asks nothing that could be answered so", mcp.ProtocolVersion20260728)
+		return refused(nil, mcp.INVALID_REQUEST, "version %s does not allow an answer here", mcp.ProtocolVersion20260728)
 	case e.id == nil:
 		version = header // a notification need not repeat it
 	case header == "":
 		return refused(e.id, mcp.HEADER_MISMATCH, "the header %s is missing", mcp.HeaderProtocolVersion)
 	case version == "":
-		return refused(e.id, mcp.INVALID_PARAMS, "_meta lacks %s", mcp.MetaKeyProtocolVersion)
+		return refused(e.id, mcp.INVALID_PARAMS, "_meta has no %s", mcp.MetaKeyProtocolVersion)
 	case version != header:
 		return refused(e.id, mcp.HEADER_MISMATCH, "the header %s and _meta differ", mcp.HeaderProtocolVersion)
 	}
@@ -123,7 +123,7 @@ func (w *web) body(rw http.ResponseWriter, r *http.Request, who *webAccount) (ra
 	free = func() {}
 	most := w.s.o.MaxMessage
 	if !isJSON(r) {
-		refuseHTTP(rw, http.StatusUnsupportedMediaType, "the body has to be application/json")
+		refuseHTTP(rw, http.StatusUnsupportedMediaType, "the body must be application/json")
 		return nil, free, false
 	}
 	if r.ContentLength > most {
@@ -142,7 +142,7 @@ func (w *web) body(rw http.ResponseWriter, r *http.Request, who *webAccount) (ra
 		defer stop()
 		if who.reads.Acquire(ctx, size) != nil {
 			rw.Header().Set("Retry-After", "10")
-			refuseHTTP(rw, http.StatusServiceUnavailable, "too many large requests of this client are under way")
+			refuseHTTP(rw, http.StatusServiceUnavailable, "this client has too many large requests under way")
 			return nil, free, false
 		}
 		free = func() { who.reads.Release(size) }
@@ -158,9 +158,9 @@ func (w *web) body(rw http.ResponseWriter, r *http.Request, who *webAccount) (ra
 	case errors.As(err, &large):
 		w.tooLarge(rw)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		refuseHTTP(rw, http.StatusRequestTimeout, "the body did not come in time")
+		refuseHTTP(rw, http.StatusRequestTimeout, "the body did not arrive in time")
 	default:
-		refuseHTTP(rw, http.StatusBadRequest, "the body did not come whole")
+		refuseHTTP(rw, http.StatusBadRequest, "the body is incomplete")
 	}
 	return nil, func() {}, false
 }

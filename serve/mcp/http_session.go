@@ -155,11 +155,11 @@ func (w *web) session(rw http.ResponseWriter, r *http.Request, who *webAccount) 
 	}
 	s := w.find(id, who, false)
 	if s == nil {
-		refuseHTTP(rw, http.StatusNotFound, "there is no such session: begin again with initialize")
+		refuseHTTP(rw, http.StatusNotFound, "no such session: begin again with initialize")
 		return nil
 	}
 	if v := r.Header.Get(mcp.HeaderProtocolVersion); v != "" && !mcp.IsValidProtocolVersion(v) {
-		refuseHTTP(rw, http.StatusBadRequest, "the header "+mcp.HeaderProtocolVersion+" names no version that this server knows")
+		refuseHTTP(rw, http.StatusBadRequest, "the header "+mcp.HeaderProtocolVersion+" has an unknown version")
 		return nil
 	}
 	return s
@@ -199,7 +199,7 @@ func (w *web) delete(rw http.ResponseWriter, r *http.Request, who *webAccount) {
 // get serves the stream for messages that belong to no request.
 func (w *web) get(rw http.ResponseWriter, r *http.Request, who *webAccount) {
 	if !accepts(r, "text/event-stream") {
-		refuseHTTP(rw, http.StatusNotAcceptable, "the client has to accept text/event-stream")
+		refuseHTTP(rw, http.StatusNotAcceptable, "the client must accept text/event-stream")
 		return
 	}
 	if s := w.session(rw, r, who); s != nil {

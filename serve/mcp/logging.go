@@ -26,7 +26,7 @@ func (s *Server) sayOf(ctx context.Context, res *rye.ExecuteResult) {
 		s.say(ctx, mcp.LoggingLevelDebug, "%s: not limited: %s", of, strings.Join(m.Unbound, "; "))
 	}
 	if m.Drift != "" {
-		s.say(ctx, mcp.LoggingLevelNotice, "%s: the lock pins otherwise: %s", of, m.Drift)
+		s.say(ctx, mcp.LoggingLevelNotice, "%s: differs from the lock: %s", of, m.Drift)
 	}
 	for _, t := range m.Taken {
 		s.say(ctx, mcp.LoggingLevelWarning, "%s: %s was moved away: %s runs it by itself", of, t.Path, t.Kind)

@@ -75,7 +75,7 @@ const (
 func templates() []mcp.ResourceTemplate {
 	return []mcp.ResourceTemplate{
 		mcp.NewResourceTemplate(itemTemplate, "item", mcp.WithTemplateDescription("An item, verified: space is project, user or system; kind directive, tool, knowledge or config")),
-		mcp.NewResourceTemplate(resultTemplate, "result", mcp.WithTemplateDescription("Bytes of a text that was too long to be shown"), mcp.WithTemplateMIMEType("text/plain")),
+		mcp.NewResourceTemplate(resultTemplate, "result", mcp.WithTemplateDescription("Bytes of a text that was too long to show"), mcp.WithTemplateMIMEType("text/plain")),
 	}
 }
 

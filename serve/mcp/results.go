@@ -76,7 +76,7 @@ func (r *results) read(owner, uri string) (string, error) {
 			return partOf(one.text, part)
 		}
 	}
-	return "", fault.New(fault.NotFound, "%s: no such result, or it has expired", words.Brief(uri)).Advise("make the call again that it came from")
+	return "", fault.New(fault.NotFound, "%s: no such result, or it has expired", words.Brief(uri)).Advise("repeat the call that produced it")
 }
 
 // partOf returns the bytes from <from> up to <to> of a text; "" is all of it.
@@ -101,7 +101,7 @@ const endsOf = 4_000
 
 // wherePart tells a model how to read the omitted part.
 func wherePart(uri string) string {
-	return fmt.Sprintf("load reads parts of it by item_id, such as %s/%d-%d", uri, endsOf, endsOf+view.MaxText)
+	return fmt.Sprintf("read parts of it with load and an item_id such as %s/%d-%d", uri, endsOf, endsOf+view.MaxText)
 }
 
 // loadAddress is load for an address instead of a type and an id.

@@ -51,12 +51,12 @@ func (s *sealer) seal(q pending) (string, error) {
 	rand.Read(id[:])
 	state := base64.RawURLEncoding.EncodeToString(s.box.Seal(id[:], id[:], raw, nil))
 	if len(state) > maxState {
-		return "", errors.New("too much was asked in one call")
+		return "", errors.New("too many questions in one call")
 	}
 	return state, nil
 }
 
-var errState = errors.New("the answer belongs to no question that is open")
+var errState = errors.New("the answer belongs to no open question")
 
 // open returns the sealed content and marks the state as used.
 func (s *sealer) open(state string, now time.Time) (q pending, err error) {

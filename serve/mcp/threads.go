@@ -59,7 +59,7 @@ func (s *Server) taken(ctx context.Context, threads rye.Threads, a executeArgs) 
 		return nil, err
 	}
 	if ref.Kind != objects.Directive {
-		return nil, fault.New(fault.Usage, "a thread follows a directive; %s is none", ref)
+		return nil, fault.New(fault.Usage, "a thread needs a directive; %s is not one", ref)
 	}
 	return threads.Start(ctx, s.caller(ctx), rye.StartRequest{Ref: ref, Params: a.Parameters, DryRun: a.DryRun})
 }

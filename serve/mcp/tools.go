@@ -17,11 +17,11 @@ const (
 	kindSchema    = `{"type":"string","enum":["directive","tool","knowledge","config"]}`
 	idSchema      = `{"type":"string","description":"such as acme/hello"}`
 	projectSchema = `{"type":"string","description":"another project's directory"}`
-	detailSchema  = `{"type":"boolean","description":"say more"}`
+	detailSchema  = `{"type":"boolean","description":"more detail"}`
 )
 
 func searchTool() mcp.Tool {
-	return tool("search", "Find directives, tools and knowledge by words or a question. A result says what it takes (parameters) and, unless it is signed, its state.",
+	return tool("search", "Find directives, tools and knowledge by words or a question. A result has its parameters and, unless it is signed, its state.",
 		`"query":{"type":"string","description":"words, \"phrases\", AND, OR, NOT, (), wild*, field:value; * is all"},
 		"scope":{"type":"string","description":"kind and namespace: tool.acme.*"},
 		"item_type":{"type":"string","enum":["directive","tool","knowledge","config","thread"]},
@@ -33,7 +33,7 @@ func searchTool() mcp.Tool {
 }
 
 func loadTool() mcp.Tool {
-	return tool("load", "Read an item's text, verified, and whose it is.",
+	return tool("load", "Read an item's verified text and its signer.",
 		`"item_type":`+kindSchema+`,
 		"item_id":{"type":"string","description":"such as acme/hello, or a rye:// address"},
 		"source":{"type":"string","enum":["project","user","system"],"description":"only from there"},

@@ -32,7 +32,7 @@ func (h *Host) file(c clients.Client, scope clients.Scope) (file, error) {
 	case scope == clients.Project && h.Project == "":
 		return file{}, fault.New(fault.NotFound, "there is no project here").Mend("rye init")
 	case len(paths) == 0:
-		return file{}, fault.New(fault.NotFound, "where %s keeps its file is not known: HOME is not set", c.Title)
+		return file{}, fault.New(fault.NotFound, "the path of %s's file is unknown: HOME is not set", c.Title)
 	}
 	for i, path := range paths {
 		if scope == clients.Project {
@@ -70,11 +70,11 @@ func (h *Host) settled(f file) (file, error) {
 	}
 	if !within(base, real) {
 		return file{}, fault.New(fault.Malformed, "%s leads to %s, outside of %s", f.path, real, top).
-			Advise("take the link away, or write the entry there by hand")
+			Advise("remove the link, or write the entry there by hand")
 	}
 	for at := real; within(base, at); at = filepath.Dir(at) {
 		if info, err := os.Lstat(at); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			return file{}, fault.New(fault.Malformed, "%s leads to %s, which leads nowhere", f.path, at).Advise("take the link away")
+			return file{}, fault.New(fault.Malformed, "%s leads to %s, a broken link", f.path, at).Advise("remove the link")
 		}
 	}
 	f.base = base

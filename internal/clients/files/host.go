@@ -49,8 +49,8 @@ type State struct {
 // command in an entry by themselves, outside every sandbox.
 func permit(c rye.Caller) error {
 	if err := c.May("mcp.install", time.Now()); err != nil || !c.IsPerson() {
-		return fault.New(fault.Denied, "only a person tells MCP clients what to start, and %s is none", c.Who()).
-			Advise("this rye was started by something that rye runs; a person does it at a terminal of their own")
+		return fault.New(fault.Denied, "only a person may register programs in MCP clients, and %s is not a person", c.Who()).
+			Advise("a tool started this rye; a person must run it at a terminal of their own")
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func state(h *Host, f file) State {
 	case !found:
 		s.State = Absent
 	case laden(f.scope, server):
-		s.State, s.Text = Other, "starts "+server.Command+server.URL+", and says "+strings.Join(server.Besides, ", ")
+		s.State, s.Text = Other, "starts "+server.Command+server.URL+", with "+strings.Join(server.Besides, ", ")
 	case server.URL != "":
 		s.State, s.Text = Known, "calls "+server.URL
 	case !server.IsRye():
@@ -104,10 +104,10 @@ func state(h *Host, f file) State {
 func stale(h *Host, scope clients.Scope, s clients.Server) string {
 	switch {
 	case !filepath.IsAbs(s.Command) && s.Command != "rye" && s.Command != "rye.exe":
-		return "starts " + s.Command + ", wherever it is started"
+		return "starts " + s.Command + ", found through PATH"
 	case filepath.IsAbs(s.Command) && !sameFile(s.Command, h.Rye):
 		if _, err := os.Stat(s.Command); err != nil {
-			return "starts " + s.Command + ", which is not there"
+			return "starts " + s.Command + ", which is missing"
 		}
 		return "starts " + s.Command + ", this is " + h.Rye
 	}
@@ -116,7 +116,7 @@ func stale(h *Host, scope clients.Scope, s clients.Server) string {
 			dir = filepath.Join(h.Project, dir)
 		}
 		if !h.Dir(dir) {
-			return "serves " + dir + ", which is no project any more"
+			return "serves " + dir + ", which is no longer a project"
 		}
 	}
 	return ""

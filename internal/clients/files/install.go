@@ -91,7 +91,7 @@ func change(ctx context.Context, c rye.Caller, h *Host, q Request, work func(fil
 		return nil, err
 	}
 	if h.State == "" {
-		return nil, fault.New(fault.NotFound, "there is no directory for what rye keeps: HOME is not set")
+		return nil, fault.New(fault.NotFound, "no state directory: HOME is not set")
 	}
 	f, err := h.file(q.Client, q.Scope)
 	if err != nil {
@@ -103,7 +103,7 @@ func change(ctx context.Context, c rye.Caller, h *Host, q Request, work func(fil
 			return rep, about(err, f)
 		}
 	}
-	return nil, fault.New(fault.Conflict, "%s: another program writes it all the time", f.path).Advise("end %s, and try again", q.Client.Title)
+	return nil, fault.New(fault.Conflict, "%s: another program keeps writing it", f.path).Advise("quit %s, then try again", q.Client.Title)
 }
 
 // about names the file in an error.
@@ -199,12 +199,12 @@ func mayHold(f file, s clients.Server) error {
 		return nil
 	}
 	if f.scope != clients.User {
-		return fault.New(fault.Denied, "%s belongs to the project, and a token in it would be everybody's", f.path).
-			Advise("leave --token-file out: then the file names the variable of the environment that holds it")
+		return fault.New(fault.Denied, "%s belongs to the project, so everyone in it could read the token", f.path).
+			Advise("leave --token-file out: the file then names an environment variable")
 	}
 	if repo := f.inRepository(); repo != "" {
-		return fault.New(fault.Denied, "%s lies in the repository %s, and a token in it would be published with that", f.path, repo).
-			Advise("leave --token-file out: then the file names the variable of the environment that holds it")
+		return fault.New(fault.Denied, "%s lies in the repository %s, which would publish the token", f.path, repo).
+			Advise("leave --token-file out: the file then names an environment variable")
 	}
 	return nil
 }
@@ -221,7 +221,7 @@ func agree(ctx context.Context, h *Host, f file, q Request, rep *Report) error {
 	}
 	question := rye.Question{
 		Topic: "replace the entry " + clients.Name + " of " + q.Client.Title,
-		Text:  fmt.Sprintf("%s has an entry called %s that is not rye's; a copy of the file is kept", f.path, clients.Name),
+		Text:  fmt.Sprintf("%s has an entry %s that another program made; rye keeps a copy of the file", f.path, clients.Name),
 		Lines: rep.Changes,
 		Mend:  fault.CommandOf(append(words, "--force")...),
 	}
@@ -229,11 +229,11 @@ func agree(ctx context.Context, h *Host, f file, q Request, rep *Report) error {
 		return err
 	}
 	if h.Ask == nil {
-		return fault.New(fault.Denied, "%s: nobody can be asked here", question.Topic).With(question.Mend)
+		return fault.New(fault.Denied, "%s: rye cannot ask here", question.Topic).With(question.Mend)
 	}
 	yes, err := h.Ask(ctx, question)
 	if err == nil && !yes {
-		err = fault.New(fault.Denied, "%s: not agreed to", question.Topic).With(question.Mend)
+		err = fault.New(fault.Denied, "%s: declined", question.Topic).With(question.Mend)
 	}
 	return err
 }
