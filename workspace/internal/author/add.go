@@ -117,7 +117,7 @@ func parseFile(l *space.Layer, p string) (*objects.Item, error) {
 func itemIn(s *custody.Desk, l *space.Layer, q rye.AddRequest, p string) (*objects.Item, error) {
 	if p != "" {
 		if q.As != "" || q.Kind != "" {
-			return nil, fault.New(fault.Usage, "add %s: it lies below .ai already, so its place says what it is", q.Path).Advise("leave out --as and --kind")
+			return nil, fault.New(fault.Usage, "add %s: it lies below .ai already, so its path gives its kind and id", q.Path).Advise("leave out --as and --kind")
 		}
 		return parseFile(l, p)
 	}
@@ -222,7 +222,7 @@ func describeAdded(ctx context.Context, s *custody.Desk, l *space.Layer, it *obj
 	switch {
 	case err != nil:
 	case f.Past != nil:
-		err = f.Past.Refusal("%s, compared with what is recorded", f.State)
+		err = f.Past.Refusal("%s, compared with the record", f.State)
 	case f.State == objects.Older:
 		err = f.Err
 	case f.Bundle != "" && f.Err != nil:
@@ -244,7 +244,7 @@ func (in *addition) addBundle(ctx context.Context, s *custody.Desk, dir string) 
 		return err
 	}
 	if c.Past != nil {
-		return c.Past.Refusal("%s, compared with what is recorded", c.State)
+		return c.Past.Refusal("%s, compared with the record", c.State)
 	}
 	rep := rye.AddReport{Ref: look.BundleRef(b.manifest.ID), Path: session.Shown(in.layer, dir), SHA256: b.manifest.Item().Sum.String(), State: c.State}
 	if c.State != objects.Signed {

@@ -58,7 +58,7 @@ func (g *signing) approve(ctx context.Context, c rye.Caller, all []*draft) error
 // uses the files in the user space.
 func (g *signing) where() string {
 	if g.layer.Space == objects.User {
-		return "in your own space, which every project of yours uses"
+		return "in your user space, which all your projects use"
 	}
 	return "in " + g.ProjectDir
 }

@@ -31,7 +31,7 @@ func CheckAttributes(h *session.Host) []rye.DoctorCheck {
 	text, err := readAttributes(h.AIDir())
 	if err == nil && !signersUnmerged(text) {
 		return []rye.DoctorCheck{{Name: "merging", Mend: fault.Command("rye doctor --fix"),
-			Text: ".ai/.gitattributes lets git merge .ai/allowed_signers, which may bring removed signers back"}}
+			Text: ".ai/.gitattributes lets git merge .ai/allowed_signers, which may restore removed signers"}}
 	}
 	return []rye.DoctorCheck{session.Checked("merging", "git leaves merges of .ai/allowed_signers to you", err)}
 }

@@ -16,7 +16,7 @@ import (
 // nothing and notes this in the report. Items verify and run without a record.
 func Baseline(ctx context.Context, s *custody.Desk, rep *rye.TrustStatement) error {
 	if s.Place.Dir == "" {
-		rep.Note = "nothing was recorded: there is no data directory"
+		rep.Note = "nothing was recorded: no data directory"
 		return nil
 	}
 	now, err := s.WithTrust()

@@ -133,13 +133,13 @@ func nothing(q rye.AddRequest, passed []foreign.Passed) error {
 	}
 	why := ""
 	for i, p := range passed[:min(len(passed), 3)] {
-		why += []string{"; passed over: ", ", ", ", "}[i] + strconv.Quote(words.Brief(p.Path)) + " (" + p.Why + ")"
+		why += []string{"; skipped: ", ", ", ", "}[i] + strconv.Quote(words.Brief(p.Path)) + " (" + p.Why + ")"
 	}
 	if len(passed) > 3 {
 		why += fmt.Sprintf(" and %d more", len(passed)-3)
 	}
-	return fault.New(fault.NotFound, "add %s: nothing there that is an item, a skill, a command, a rule or a script%s", from, why).
-		Advise("a program of many files needs --entry <its main file>; a text needs --kind knowledge and its own path")
+	return fault.New(fault.NotFound, "add %s: no item, skill, command, rule or script there%s", from, why).
+		Advise("a program with many files needs --entry <its main file>; a text needs --kind knowledge and its own path")
 }
 
 // take passes on the interpreted files, and reports the skipped ones.
@@ -195,7 +195,7 @@ func question(url string, commit store.OID, come []rye.AddReport) rye.Question {
 			n++
 		}
 	}
-	q := rye.Question{Topic: "add from " + url, Text: "Take in " + words.Plural(n, "item") + "?",
+	q := rye.Question{Topic: "add from " + url, Text: "Add " + words.Plural(n, "item") + "?",
 		Lines: []string{"commit   " + commit.String()}, Mend: fault.Command("rye add %s --yes", url)}
 	for i, rep := range come {
 		if i == maxShown {
@@ -205,7 +205,7 @@ func question(url string, commit store.OID, come []rye.AddReport) rye.Question {
 		line := rep.Ref + "  " + string(rep.State)
 		switch {
 		case rep.Why != "":
-			line = "passed over " + words.Brief(rep.Path) + ": " + words.Brief(rep.Why)
+			line = "skipped " + words.Brief(rep.Path) + ": " + words.Brief(rep.Why)
 		case rep.Signer != "":
 			line += "  signed by " + rep.Signer
 		}

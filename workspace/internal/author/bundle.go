@@ -28,7 +28,7 @@ func makeManifest(l *space.Layer, dir string, old *objects.Manifest) (*objects.M
 	m, err := old.Renewed(l.Folder(dir), id, entryVersion(l, dir))
 	if err == nil && len(m.Files) == 0 {
 		err = fault.New(fault.NotFound, "bundle %s: .ai/%s holds no files", id, dir).
-			Advise("put its files there: rye sign writes rye.bundle.yaml")
+			Advise("put its files there; rye sign then writes rye.bundle.yaml")
 	}
 	return m, err
 }
@@ -76,8 +76,8 @@ func oldManifest(l *space.Layer, dir string) (*objects.Manifest, []byte) {
 func checkPlace(m *objects.Manifest, dir string) error {
 	want, err := objects.BundleID(dir)
 	if err == nil && want != m.ID {
-		err = fault.New(fault.Integrity, "bundle %s: it stands in .ai/%s, where it does not count", m.ID, dir).
-			Advise("rye sign .ai/%s, if that is its place now", dir)
+		err = fault.New(fault.Integrity, "bundle %s: its manifest is not valid in .ai/%s", m.ID, dir).
+			Advise("rye sign .ai/%s, if you moved it there", dir)
 	}
 	return err
 }
@@ -118,7 +118,7 @@ func bundleFiles(s *custody.Desk, l *space.Layer, dir string, m *objects.Manifes
 	var all []store.Change
 	err := m.Read(l.Folder(dir), func(f objects.File, data []byte) error {
 		if len(data) > space.MaxItem {
-			return fault.New(fault.Limit, "bundle %s: %s has %d bytes, at most %d are recorded", m.ID, f.Path, len(data), space.MaxItem)
+			return fault.New(fault.Limit, "bundle %s: %s has %d bytes, and the record takes at most %d", m.ID, f.Path, len(data), space.MaxItem)
 		}
 		p := dir + "/" + f.Path
 		all = append(all, store.Change{Path: p, Data: data})
@@ -175,7 +175,7 @@ type workBundle struct {
 func readBundle(ctx context.Context, l *space.Layer, dir string) (*workBundle, error) {
 	raw, err := l.Read(manifestIn(dir))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New(fault.NotFound, ".ai/%s: its manifest is gone", dir).Mend("rye restore .ai/%s", dir)
+		return nil, fault.New(fault.NotFound, ".ai/%s: its manifest is missing", dir).Mend("rye restore .ai/%s", dir)
 	}
 	if err != nil {
 		return nil, err

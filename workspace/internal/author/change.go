@@ -28,7 +28,7 @@ func changeable(ctx context.Context, s *custody.Desk, name string, looks bool) (
 	}
 	what, err := space.Finish(ctx, l)
 	if what != "" {
-		s.Tell("finished what was interrupted: " + what)
+		s.Tell("finished an interrupted change: " + what)
 	}
 	return l, err
 }
@@ -38,7 +38,7 @@ func changeable(ctx context.Context, s *custody.Desk, name string, looks bool) (
 // Where there can be no record it tells the user, changes the files, and returns no commit.
 func change(ctx context.Context, s *custody.Desk, l *space.Layer, verb string, refs []objects.Ref, files []store.Change, record ...store.Change) (string, error) {
 	if l.Store == "" {
-		s.Tell("nothing is recorded: " + s.Records.Err().Error())
+		s.Tell("the change is not recorded: " + s.Records.Err().Error())
 		return "", writeFiles(l, files)
 	}
 	named := pathsOf(record)
@@ -90,7 +90,7 @@ func removalsOf(files []store.Change) []store.Change {
 // items. Where there can be no record it tells the user, and returns no commit.
 func record(ctx context.Context, s *custody.Desk, l *space.Layer, verb string, refs []objects.Ref, changes []store.Change) (string, error) {
 	if l.Store == "" {
-		s.Tell("nothing is recorded: " + s.Records.Err().Error())
+		s.Tell("the change is not recorded: " + s.Records.Err().Error())
 		return "", nil
 	}
 	o, err := s.Keys.CommitOptions(ctx, subject(verb, refs))
@@ -128,7 +128,7 @@ func keep(ctx context.Context, s *custody.Desk, l *space.Layer, refs []objects.R
 		return nil
 	}
 	if l.Store == "" {
-		return fault.New(fault.NotFound, "%s would be lost: there is no record to keep it", files[0].Path).
+		return fault.New(fault.NotFound, "%s would be lost, because there is no record to keep it", files[0].Path).
 			Advise("move .ai/%s out of the project", files[0].Path)
 	}
 	_, err := record(ctx, s, l, "keep", refs, files)

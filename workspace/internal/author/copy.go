@@ -61,7 +61,7 @@ func Copy(ctx context.Context, s *custody.Desk, q rye.CopyRequest) (*rye.CopyRep
 	if rep.State = worth.State; worth.Err != nil {
 		rep.Why, rep.Next = worth.Err.Error(), fault.HintOf(worth.Err)
 		if wrong, perr := look.Problems(ctx, s.Session, l.Space, it); perr != nil || len(wrong) > 0 {
-			rep.Next = fault.Advice("rye sign %s, after changing what still names the old item", it.Ref)
+			rep.Next = fault.Advice("rye sign %s, after you change the items that name the old one", it.Ref)
 		}
 	}
 	rep.Replaces = replaces != nil
@@ -84,7 +84,7 @@ func different(l *space.Layer, it *objects.Item) ([]byte, error) {
 	case err != nil || there == "":
 		return nil, err
 	case there != it.Path:
-		return nil, fault.New(fault.Conflict, "copy %s: in the %s space it is %s", it.Ref, l.Space, session.Shown(l, there)).Mend("rye rm %s"+session.SpaceFlag(l), it.Ref)
+		return nil, fault.New(fault.Conflict, "copy %s: the %s space has it at another path, %s", it.Ref, l.Space, session.Shown(l, there)).Mend("rye rm %s"+session.SpaceFlag(l), it.Ref)
 	}
 	have, err := l.Read(there)
 	if bytes.Equal(have, it.Raw) {
@@ -99,9 +99,9 @@ func replace(ctx context.Context, s *custody.Desk, l *space.Layer, it *objects.I
 	if q.As != "" {
 		again = append(again, "--as", q.As)
 	}
-	lines := []string{"there is another " + it.Ref.String() + " in the " + l.Space.String() + " space: " + session.Shown(l, it.Path)}
+	lines := []string{"there is a different " + it.Ref.String() + " in the " + l.Space.String() + " space: " + session.Shown(l, it.Path)}
 	err := s.Ask(ctx, rye.Question{Topic: "replace " + it.Ref.String() + " in the " + l.Space.String() + " space",
-		Lines: append(lines, diff.Count(string(old), string(it.Raw))+"; what is there is recorded first"),
+		Lines: append(lines, diff.Count(string(old), string(it.Raw))+"; the present file is recorded first"),
 		Text:  "Replace it?", Mend: fault.CommandOf(append(again, "--yes")...)})
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func replace(ctx context.Context, s *custody.Desk, l *space.Layer, it *objects.I
 // CopyLoaded puts a loaded item into a space, byte for byte. Only a person may.
 func CopyLoaded(ctx context.Context, s *custody.Desk, c rye.Caller, f *look.Loaded, to string) (*rye.LoadResult, error) {
 	if !c.IsPerson() {
-		return nil, fault.New(fault.Denied, "load %s: copying into a space needs a person", f.Ref).Mend("rye load %s --to %s", f.Ref, to)
+		return nil, fault.New(fault.Denied, "load %s: only a person may copy into a space", f.Ref).Mend("rye load %s --to %s", f.Ref, to)
 	}
 	if err := standsAlone(f.Finding); err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func copyTo(ctx context.Context, s *custody.Desk, l *space.Layer, it *objects.It
 		}
 	}
 	if have, err := l.Read(it.Path); err == nil && !bytes.Equal(have, it.Raw) && (replaces == nil || !bytes.Equal(have, replaces)) {
-		return "", fault.New(fault.Conflict, "copy %s: the %s space holds another one", it.Ref, l.Space).Advise("rye show --all %s", it.Ref)
+		return "", fault.New(fault.Conflict, "copy %s: the %s space has a different one", it.Ref, l.Space).Advise("rye show --all %s", it.Ref)
 	}
 	return change(ctx, s, l, "copy", []objects.Ref{it.Ref}, []store.Change{{Path: it.Path, Data: it.Raw}})
 }
@@ -149,6 +149,6 @@ func standsAlone(f space.Finding) error {
 	if f.Verified.IsZero() || f.Space == objects.System || f.Level() != trust.Manifest {
 		return nil
 	}
-	return fault.New(fault.Untrusted, "copy %s: bundle %s answers for it, and would not in another place", f.Ref, f.Bundle).
-		Advise("copy the directory of the bundle")
+	return fault.New(fault.Untrusted, "copy %s: it is signed through bundle %s only, so a copy would be unsigned", f.Ref, f.Bundle).
+		Advise("copy the whole directory of the bundle")
 }

@@ -35,7 +35,7 @@ func DenyShared(ctx context.Context, s *custody.Desk, q rye.TrustDenyRequest) (*
 		return nil, err
 	}
 	if !trust.MayTakeBack(key.Public(), v, s.Trust) {
-		return nil, fault.New(fault.Untrusted, "deny %s: %s signed it, and only that key or the owner of %s/ takes it back for everybody", it.Ref, v.Key(), it.Ref.ID.Namespace()).
+		return nil, fault.New(fault.Untrusted, "deny %s: %s signed it, and only that key or the owner of %s/ can deny it for other people", it.Ref, v.Key(), it.Ref.ID.Namespace()).
 			Mend("rye trust deny %s", d)
 	}
 	q.Share = false
@@ -88,7 +88,7 @@ func withDigest(ctx context.Context, s *custody.Desk, d objects.Digest) (found t
 		err = nil
 	}
 	if err == nil && found.IsZero() {
-		err = fault.New(fault.NotFound, "deny %s: no item of this project has, or had, this digest and a signature that holds", d).Advise("rye status --all --json")
+		err = fault.New(fault.NotFound, "deny %s: no present or recorded item of this project has this digest and a valid signature", d).Advise("rye status --all --json")
 	}
 	return found, err
 }

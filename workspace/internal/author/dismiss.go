@@ -127,7 +127,7 @@ func denyKeyShared(ctx context.Context, s *custody.Desk, fp objects.Fingerprint,
 		}
 	}
 	if len(namespaces) == 0 {
-		return nil, fault.New(fault.NotFound, "deny %s: it counts for no namespace in this project", fp).Advise("rye trust deny %s --share --namespace <name>", fp)
+		return nil, fault.New(fault.NotFound, "deny %s: it is trusted for no namespace in this project", fp).Advise("rye trust deny %s --share --namespace <name>", fp)
 	}
 	lines, err := dismiss(ctx, s, objects.KeyDenied, fp, namespaces)
 	if err != nil && (len(lines) == 0 || len(q.Namespaces) > 0) {

@@ -45,20 +45,20 @@ func (g *signing) elsewhere(ref objects.Ref, missing error) error {
 	if p, err := user.Locate(ref); err != nil || p == "" {
 		return missing
 	}
-	return fault.New(fault.NotFound, "%s: not in the %s space, but in your own", ref, g.layer.Space).Mend("rye sign --space user %s", ref)
+	return fault.New(fault.NotFound, "%s: not in the %s space, but in your user space", ref, g.layer.Space).Mend("rye sign --space user %s", ref)
 }
 
 // signItem is item for a readable item.
 func (g *signing) signItem(ctx context.Context, d *draft, it *objects.Item) error {
 	if it.Legacy != nil && !g.q.Upgrade {
-		return fault.New(fault.Untrusted, "sign %s: it carries RYE OS's signature, which this would replace", it.Ref).Mend("rye sign --upgrade %s", it.Ref)
+		return fault.New(fault.Untrusted, "sign %s: it has a signature of RYE OS, which a new one would replace", it.Ref).Mend("rye sign --upgrade %s", it.Ref)
 	}
 	v, refused := trust.Verify(it, g.scope, g.Trust)
 	if g.passOver(d, it, refused) {
 		return d.err
 	}
 	if everything(g.q) && saysNothing(it) {
-		d.Status, d.Why, d.Path = "passed over", "no program that rye knows, and it says nothing of itself", ".ai/"+it.Path
+		d.Status, d.Why, d.Path = "passed over", "not an item: unknown program, no metadata", ".ai/"+it.Path
 		return nil
 	}
 	if err := g.validate(ctx, d, it); err != nil {
@@ -136,7 +136,7 @@ func (g *signing) withoutLine(ctx context.Context, ref objects.Ref, found error)
 	}
 	if at := (*objects.SyntaxError)(nil); errors.As(found, &at) {
 		return nil, fault.New(fault.Malformed, "%w", found).
-			Advise("delete line %d of %s, which is not this item's recorded signature, and run rye sign again", at.Line, p)
+			Advise("delete line %d of %s, which differs from the recorded signature, and run rye sign again", at.Line, p)
 	}
 	return nil, found
 }
@@ -185,7 +185,7 @@ func (g *signing) bundles(ctx context.Context, dirs []string, items []*draft) []
 		d.err = g.bundle(ctx, d, dir)
 		for _, it := range items {
 			if d.err == nil && it.changed && strings.HasPrefix(it.path, dir+"/") {
-				d.fail(fault.New(fault.Integrity, "sign %s: %s in it is signed anew, so its manifest has to be made again", d.Ref, it.ref).
+				d.fail(fault.New(fault.Integrity, "sign %s: %s in it gets a new signature, so the manifest must be signed again", d.Ref, it.ref).
 					Mend("rye sign .ai/%s", dir))
 			}
 		}

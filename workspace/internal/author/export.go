@@ -73,21 +73,21 @@ func skillOf(ctx context.Context, s *session.Session, ref rye.Ref) (none trust.B
 			return lockedSkill(pack, ref)
 		}
 	}
-	return none, fault.New(fault.NotFound, "export skill %s: there is no such skill here", ref).Advise("rye search --kind knowledge %s", ref.ID.Name())
+	return none, fault.New(fault.NotFound, "export skill %s: no such skill here", ref).Advise("rye search --kind knowledge %s", ref.ID.Name())
 }
 
 // workingSkill returns the files of the skill whose entry lies at p.
 func workingSkill(ctx context.Context, s *session.Session, l *space.Layer, ref rye.Ref, p string) (none trust.Bundle, err error) {
 	dir, ok := objects.InBundles(p)
 	if !ok || !objects.IsSkill(p) {
-		return none, fault.New(fault.Usage, "export skill %s: it is .ai/%s, and no skill", ref, p).Advise("rye bundle list")
+		return none, fault.New(fault.Usage, "export skill %s: .ai/%s is not a skill", ref, p).Advise("rye bundle list")
 	}
 	c, err := s.Stack.Cover(ctx, l, dir+"/"+objects.ManifestName, nil)
 	if err != nil {
 		return none, err
 	}
 	if c == nil {
-		return none, fault.New(fault.Untrusted, "%s: no manifest in .ai/%s vouches for it", ref, dir).Mend("rye sign .ai/%s", dir)
+		return none, fault.New(fault.Untrusted, "%s: .ai/%s is not signed yet", ref, dir).Mend("rye sign .ai/%s", dir)
 	}
 	return c.Bundle, c.Err
 }
@@ -98,7 +98,7 @@ func lockedSkill(p *space.Package, ref rye.Ref) (none trust.Bundle, err error) {
 		return none, p.Err
 	}
 	if at, err := p.Manifest().Locate(ref); err != nil || !objects.IsSkill(p.Dir()+"/"+at) {
-		return none, errors.Join(err, fault.New(fault.Usage, "export skill %s: it is %s of package %s, and no skill", ref, at, p.Ref.Published()))
+		return none, errors.Join(err, fault.New(fault.Usage, "export skill %s: %s of package %s is not a skill", ref, at, p.Ref.Published()))
 	}
 	return p.Bundle, nil
 }
@@ -112,7 +112,7 @@ func vacant(dir string) error {
 	case err != nil:
 		return fault.New(fault.Conflict, "export to %s: %w", dir, err)
 	case len(list) > 0:
-		return fault.New(fault.Conflict, "export to %s: something is there", dir).Advise("name a folder that does not exist yet")
+		return fault.New(fault.Conflict, "export to %s: it exists and is not empty", dir).Advise("name a folder that does not exist yet")
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func askAboutFormer(ctx context.Context, h *session.Host, dir string, q rye.Init
 		if q.Project == "" || q.Project == now.Project {
 			return nil
 		}
-		return fault.New(fault.Conflict, "init %s: it is project %s already", dir, now.Project).Advise("leave out --project")
+		return fault.New(fault.Conflict, "init %s: it is already project %s", dir, now.Project).Advise("leave out --project")
 	}
 	former, err := formerly(h, dir)
 	if err != nil {
@@ -31,17 +31,17 @@ func askAboutFormer(ctx context.Context, h *session.Host, dir string, q rye.Init
 	}
 	if q.Project != "" {
 		if !slices.ContainsFunc(former, func(k records.Known) bool { return k.Project == q.Project }) {
-			return fault.New(fault.NotFound, "init %s: no record says that it was project %s", dir, words.Brief(q.Project)).Advise("rye where --all shows what was")
+			return fault.New(fault.NotFound, "init %s: no record names it as project %s", dir, words.Brief(q.Project)).Advise("rye where --all shows the recorded projects")
 		}
 		return nil
 	}
 	if len(former) == 0 {
 		return nil
 	}
-	ask := rye.Question{Topic: "init " + dir, Text: "Give it another id? The record and the grants of the old one stay with that.",
+	ask := rye.Question{Topic: "init " + dir, Text: "Give it another id? The record and the grants stay with the old id.",
 		Mend: fault.CommandOf("rye", "init", dir, "--project", former[0].Project)}
 	for _, k := range former {
-		ask.Lines = append(ask.Lines, "was project "+k.Project+", used last on "+k.Used.Format("2006-01-02"))
+		ask.Lines = append(ask.Lines, "was project "+k.Project+", last used on "+k.Used.Format("2006-01-02"))
 	}
 	return h.Ask(ctx, ask)
 }

@@ -53,14 +53,14 @@ func Init(ctx context.Context, h *session.Host, keys *custody.Keys, q rye.InitRe
 		return nil, fault.New(fault.Usage, "namespace %q is reserved", q.Namespace).Advise("rye init --namespace <yours>")
 	}
 	if _, inside := session.Below(dir, h.ConfigDir); inside {
-		return nil, fault.New(fault.Auth, "init %s: your configuration, %s, lies in it, and a change of the project could change your trust", dir, h.ConfigDir).
-			Advise("make a project in a directory that holds nothing else")
+		return nil, fault.New(fault.Auth, "init %s: your configuration, %s, is inside it, so a change of the project could change your trust", dir, h.ConfigDir).
+			Advise("create the project in another directory")
 	}
 	if err := session.CheckConfig(h.At(dir)); err != nil {
 		return nil, err
 	}
 	if c, err := session.ReadProject(dir); err == nil && asked != "" && c.Namespace != asked {
-		return nil, fault.New(fault.Conflict, "init %s: it is a project whose own items stand under %s", dir, c.Namespace).Mend("rye config namespace %s", asked)
+		return nil, fault.New(fault.Conflict, "init %s: the namespace of this project is already %s", dir, c.Namespace).Mend("rye config namespace %s", asked)
 	}
 	rep := &rye.InitReport{Dir: dir}
 	if err := ensureKey(ctx, keys, rep); err != nil {
@@ -225,7 +225,7 @@ func firstCommit(ctx context.Context, h *session.Host, keys *custody.Keys, rep *
 		return err
 	}
 	if place.Dir == "" {
-		h.Tell("nothing is recorded: " + h.Records.Err().Error())
+		h.Tell("the change is not recorded: " + h.Records.Err().Error())
 		return nil
 	}
 	defer l.Close()

@@ -87,7 +87,7 @@ func newRef(old objects.Ref, arg string) (objects.Ref, error) {
 	case ref.Kind != old.Kind:
 		return ref, fault.New(fault.Usage, "%s is a %s and cannot become a %s", old, old.Kind, ref.Kind)
 	case ref == old:
-		return ref, fault.New(fault.Usage, "%s is its name already", ref)
+		return ref, fault.New(fault.Usage, "%s is already its name", ref)
 	}
 	return ref, nil
 }

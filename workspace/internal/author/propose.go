@@ -77,6 +77,6 @@ func (g *signing) replaces(d *draft, body []byte) []string {
 	if old, err := objects.Parse(d.path, d.there); err == nil && g.mine(old) == nil {
 		return append([]string{"changed:"}, change...)
 	}
-	lines := append([]string{"it replaces a file that you did not sign:"}, change...)
+	lines := append([]string{"it replaces a file without your signature:"}, change...)
 	return append(append(lines, "all of it:"), diff.Lines("", string(body))...)
 }

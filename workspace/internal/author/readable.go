@@ -24,18 +24,18 @@ func readable(lines []string) ([]string, error) {
 	for i, l := range lines {
 		l = strings.TrimSuffix(l, "\r")
 		if len(l) > maxWidth {
-			return nil, fault.New(fault.Limit, "a line of %d bytes is too long to judge, at most %d are shown to a person: %q",
+			return nil, fault.New(fault.Limit, "a line has %d bytes, and a question shows at most %d: %q",
 				len(l), maxWidth, words.Clip(strings.TrimSpace(l), 40))
 		}
 		for _, r := range l {
 			if words.Hidden(r) || r == utf8.RuneError {
-				return nil, fault.New(fault.Denied, "line %d of the change holds %s, which nobody can see: %q", i+1, words.Escaped(r), words.Brief(l))
+				return nil, fault.New(fault.Denied, "line %d of the change has an invisible character, %s: %q", i+1, words.Escaped(r), words.Brief(l))
 			}
 		}
 		out = append(out, words.Fold(l, foldAt)...)
 	}
 	if len(out) > rye.MaxQuestionLines {
-		return nil, fault.New(fault.Limit, "%d lines to judge, at most %d are shown to a person at once", len(out), rye.MaxQuestionLines)
+		return nil, fault.New(fault.Limit, "%d lines to review, and a question shows at most %d", len(out), rye.MaxQuestionLines)
 	}
 	return out, nil
 }

@@ -74,7 +74,7 @@ func maySign(s *custody.Desk, c rye.Caller, q rye.SignRequest, refs []objects.Re
 		return fault.New(fault.Denied, "sign .ai/%s: only a person at a terminal signs bundles", bundles[0]).Mend("rye sign .ai/%s", bundles[0])
 	}
 	if q.Content != "" && (len(refs) != 1 || len(bundles) > 0 || !named(q)) {
-		return fault.New(fault.Usage, "sign: a text is that of one item, which is named alone")
+		return fault.New(fault.Usage, "sign: a text belongs to one item, so name only that one")
 	}
 	return nil
 }
@@ -244,7 +244,7 @@ func (g *signing) finish(ctx context.Context, all []*draft) (*rye.SignReport, er
 	rep, first := reportOf(all)
 	first = cmp.Or(first, err)
 	if rep.Commit = commit; g.q.Check && rep.Signed > 0 && first == nil {
-		first = fault.New(fault.Untrusted, "%s would be signed", words.Plural(rep.Signed, "item")).Advise("rye sign --all, where the key is")
+		first = fault.New(fault.Untrusted, "%s would be signed", words.Plural(rep.Signed, "item")).Advise("rye sign --all, on a machine with the key")
 	}
 	return rep, first
 }

@@ -107,7 +107,7 @@ func (g *signing) vouch(ctx context.Context, c rye.Caller, all []*draft) error {
 // the text. When the text cannot be shown whole, the question names the file to read before
 // the answer.
 func (d *draft) vouchQuestion(lines []string) rye.Question {
-	q := rye.Question{Topic: "sign " + d.Ref, Text: "It carries a signature by " + d.before.who + ". Signing it says that you vouch for it",
+	q := rye.Question{Topic: "sign " + d.Ref, Text: "It has a signature by " + d.before.who + ". Your signature would replace it",
 		Mend: fault.Command("rye sign %s --yes", d.Ref)}
 	shown, err := readable(lines)
 	if q.Lines = shown; err == nil {
@@ -125,7 +125,7 @@ func (f *otherSigner) lines() []string {
 		return nil
 	}
 	if f.err == nil {
-		return []string{"signed by " + f.who + ", which holds and counts here"}
+		return []string{"signed by " + f.who + ", which is valid and trusted here"}
 	}
-	return []string{"signed by " + f.who + ", which does not count here: " + f.err.Error()}
+	return []string{"signed by " + f.who + ", which is not accepted here: " + f.err.Error()}
 }

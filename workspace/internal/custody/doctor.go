@@ -39,7 +39,7 @@ func (ks *Keys) usable(pub trust.PublicKey) error {
 	case err != nil:
 		return nil
 	case isDenied(st, pub):
-		return fault.New(fault.Revoked, "your key %s is denied: nothing that it signed counts", pub).Mend("rye trust allow %s", pub)
+		return fault.New(fault.Revoked, "your key %s is denied, so its signatures are refused", pub).Mend("rye trust allow %s", pub)
 	}
 	return known(ks, st, pub)
 }
@@ -57,11 +57,11 @@ func CheckAccepted(h *session.Host) []rye.DoctorCheck {
 	if s.Trust.Accepted(s.Site()) {
 		return []rye.DoctorCheck{session.Checked("accepted", "you accepted this project", nil)}
 	}
-	return []rye.DoctorCheck{{Name: "accepted", Text: "you did not accept this project, so no key counts in it", Mend: fault.Command("rye trust")}}
+	return []rye.DoctorCheck{{Name: "accepted", Text: "you have not accepted this project, so no key is trusted in it", Mend: fault.Command("rye trust")}}
 }
 
 // CheckTrust reads the user's trust store.
 func CheckTrust(h *session.Host) rye.DoctorCheck {
 	all, err := Beliefs(h)
-	return session.Checked("trust", fmt.Sprintf("%s: %s", h.TrustPath(), words.Plural(len(all), "belief")), err)
+	return session.Checked("trust", fmt.Sprintf("%s: %s", h.TrustPath(), words.Plural(len(all), "decision")), err)
 }

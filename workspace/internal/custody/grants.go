@@ -31,7 +31,7 @@ func grantEntries(h *session.Host, st *trust.Store) []rye.TrustEntry {
 		what, of := g.Cut()
 		switch g.Kind {
 		case trust.GrantProject:
-			e.Detail = "your own keys count"
+			e.Detail = "your own keys are trusted"
 		case trust.GrantSigner:
 			e.Namespaces = []string{what}
 			if k, err := trust.ParsePublicKey(of); err == nil {
@@ -77,7 +77,7 @@ func Override(ctx context.Context, s *session.Session, q rye.TrustOverrideReques
 			return forgetOverride(st, s.Site(), q.Ref)
 		}
 		if !st.Accepted(s.Site()) {
-			return fault.New(fault.Untrusted, "override %s: this directory was not accepted", q.Ref).Mend("rye trust")
+			return fault.New(fault.Untrusted, "override %s: you have not accepted this directory", q.Ref).Mend("rye trust")
 		}
 		grants = overridesByOwn(st, s.Site(), q.Ref)
 		if len(grants) == 0 {
@@ -96,7 +96,7 @@ func OverrideAll(ctx context.Context, s *session.Session, refs []objects.Ref) er
 	var grants []trust.Grant
 	err := update(s.Host, false, func(st *trust.Store) error {
 		if !st.Accepted(s.Site()) {
-			return fault.New(fault.Untrusted, "override %s: this directory was not accepted", refs[0]).Mend("rye trust")
+			return fault.New(fault.Untrusted, "override %s: you have not accepted this directory", refs[0]).Mend("rye trust")
 		}
 		for _, ref := range refs {
 			grants = append(grants, overridesByOwn(st, s.Site(), ref)...)
@@ -166,7 +166,7 @@ func forgetOverride(st *trust.Store, at trust.Site, ref objects.Ref) error {
 		return g.Site == at && g.Kind == trust.GrantOverride && what == ref.String()
 	})
 	if n == 0 {
-		return fault.New(fault.NotFound, "override %s: this directory does not override it", ref).Advise("rye trust list shows what was")
+		return fault.New(fault.NotFound, "override %s: this directory does not override it", ref).Advise("rye trust list shows the grants")
 	}
 	return nil
 }
@@ -183,9 +183,9 @@ func Forget(h *session.Host, q rye.TrustForgetRequest) (*rye.TrustChange, error)
 	return c, update(h, q.DryRun, func(st *trust.Store) error {
 		n := st.Ungrant(match)
 		if n == 0 {
-			return fault.New(fault.NotFound, "forget %s: nothing was granted to it", words.Brief(subject)).Advise("rye trust list shows what was")
+			return fault.New(fault.NotFound, "forget %s: it has no grant", words.Brief(subject)).Advise("rye trust list shows the grants")
 		}
-		c.Detail = fmt.Sprintf("%s taken back", words.Plural(n, "grant"))
+		c.Detail = fmt.Sprintf("%s removed", words.Plural(n, "grant"))
 		return nil
 	})
 }
@@ -248,12 +248,12 @@ func projectID(h *session.Host, project string) (string, error) {
 		dir = filepath.Clean(project)
 	}
 	if dir == "" {
-		return "", fault.New(fault.Usage, "forget: which project?").Advise("rye trust forget <project>")
+		return "", fault.New(fault.Usage, "forget: no project named").Advise("rye trust forget <project>")
 	}
 	c, err := session.ReadProject(dir)
 	if fault.Is(err, fault.NotFound) {
-		return "", fault.New(fault.NotFound, "forget %q: no digest, no fingerprint, no project's id and no project's directory", words.Brief(dir)).
-			Advise("rye trust list, or rye trust forget with nothing for the project here")
+		return "", fault.New(fault.NotFound, "forget %q: not a digest, a fingerprint, a project's id or its directory", words.Brief(dir)).
+			Advise("rye trust list, or rye trust forget without an argument for the present project")
 	}
 	if err != nil {
 		return "", err

@@ -74,11 +74,11 @@ func checkKeyName(name string) error {
 	base := filepath.Base(name)
 	switch {
 	case Held(name):
-		return fault.New(fault.Usage, "key %q: that names a key which no file holds", name).Advise("rye key import %s", name)
+		return fault.New(fault.Usage, "key %q: no file holds this key", name).Advise("rye key import %s", name)
 	case len(base) > maxKeyName || strings.Trim(base, keyNameLetter) != "" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "-"):
-		return fault.New(fault.Usage, "key %q: want letters, digits, _, - and dots within, at most %d", name, maxKeyName)
+		return fault.New(fault.Usage, "key %q: want letters, digits, _, - and inner dots, at most %d characters", name, maxKeyName)
 	case strings.HasSuffix(base, nextSuffix) || strings.HasSuffix(base, publicSuffix) || strings.Contains(base, retiredMark):
-		return fault.New(fault.Usage, "key %q: rye gives names like that to files of its own", name)
+		return fault.New(fault.Usage, "key %q: rye reserves this kind of name for its own files", name)
 	}
 	return nil
 }
@@ -204,10 +204,10 @@ func (ks *Keys) Find(ctx context.Context, name string) (*rye.KeyInfo, error) {
 	}
 	i := slices.IndexFunc(all, func(k rye.KeyInfo) bool { return k.Name == name || k.Fingerprint == name })
 	if i < 0 {
-		return nil, fault.New(fault.NotFound, "key %q: there is none on this machine", words.Brief(name)).Mend("rye key new %s", words.Brief(name))
+		return nil, fault.New(fault.NotFound, "key %q: no such key on this machine", words.Brief(name)).Mend("rye key new %s", words.Brief(name))
 	}
 	if all[i].State == "damaged" {
-		return nil, fault.New(fault.Malformed, "key %q: %s holds no key", words.Brief(name), all[i].Path).With(aside(ks.host, all[i].Path))
+		return nil, fault.New(fault.Malformed, "key %q: %s is not a key", words.Brief(name), all[i].Path).With(aside(ks.host, all[i].Path))
 	}
 	return &all[i], nil
 }

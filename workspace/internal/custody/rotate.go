@@ -42,8 +42,8 @@ func (ks *Keys) PlanRotation(ctx context.Context, name string) (*Rotation, error
 		return nil, err
 	}
 	if info.Path == "" {
-		return nil, fault.New(fault.Usage, "rotate key %s: its private half is not in a file of rye's", info.Fingerprint).
-			Advise("rotate it where it is, then rye key import it")
+		return nil, fault.New(fault.Usage, "rotate key %s: rye has no file with its private key", info.Fingerprint).
+			Advise("rotate it in its agent or service, then rye key import it")
 	}
 	if err := trust.NoLink(info.Path); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (ks *Keys) PlanRotation(ctx context.Context, name string) (*Rotation, error
 		return nil, err
 	}
 	if info.Retired && (r.New == "" || strings.Contains(filepath.Base(info.Path), retiredMark)) {
-		return nil, fault.New(fault.Usage, "rotate key %s: it was retired already", info.Name).Advise("rye key list")
+		return nil, fault.New(fault.Usage, "rotate key %s: it is already retired", info.Name).Advise("rye key list")
 	}
 	r.Retired, err = r.retiredPath()
 	return r, err
@@ -90,7 +90,7 @@ func (r *Rotation) makeNew(old trust.Signer, q rye.KeyRotateRequest) (KeyPair, e
 	var secret []byte
 	if r.Old.Protected || q.Protect {
 		if q.Ask == nil {
-			return pair, fault.New(fault.Auth, "rotate key %s: the new key needs a passphrase like the old one, and there is nobody to ask",
+			return pair, fault.New(fault.Auth, "rotate key %s: the new key needs a passphrase like the old one, but this is not a terminal",
 				r.Old.Fingerprint).
 				Advise("rye key rotate at a terminal")
 		}
@@ -167,14 +167,14 @@ func overridesFollow(st *trust.Store, old, added trust.PublicKey) error {
 
 // RotationQuestion asks for consent to a planned rotation.
 func RotationQuestion(r *rye.KeyRotation) rye.Question {
-	q := rye.Question{Topic: "rotate key", Text: "Replace the key " + r.Name + " by a new one?", Mend: fault.Command("rye key rotate %s --yes", r.Name),
+	q := rye.Question{Topic: "rotate key", Text: "Replace the key " + r.Name + " with a new one?", Mend: fault.Command("rye key rotate %s --yes", r.Name),
 		Lines: []string{
 			"old " + r.Old + ", kept as " + filepath.Base(r.Retired),
-			"it still vouches for " + words.Plural(r.Kept, "file") + " that it signed, in " + strings.Join(r.Places, ", ") + ", and for nothing else",
+			"its signatures stay valid on " + words.Plural(r.Kept, "file") + ", in " + strings.Join(r.Places, ", ") + "; it can sign nothing new",
 		}}
 	if r.Elsewhere > 0 {
-		q.Lines = append(q.Lines, "not for what it signed in "+words.Plural(r.Elsewhere, "other project")+" of yours: "+
-			"name them with --project, or sign there again")
+		q.Lines = append(q.Lines, "they become invalid in "+words.Plural(r.Elsewhere, "other project")+" of yours: "+
+			"name these with --project, or sign there again")
 	}
 	for _, n := range r.Namespaces {
 		q.Lines = append(q.Lines, n.Namespace+"/ in "+n.URL+": "+n.Text)

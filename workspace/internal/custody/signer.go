@@ -86,7 +86,7 @@ func (ks *Keys) explainMissing(err error) error {
 func aside(h *session.Host, path string) fault.Hint {
 	raw, err := place.Read(path, maxDamaged)
 	if err != nil || filepath.Dir(path) != h.KeyDir() {
-		return fault.Advice("bring %s back from a copy of it, or name another file in RYE_KEY", path)
+		return fault.Advice("restore %s from a backup, or name another file in RYE_KEY", path)
 	}
 	return fault.Command("mv %s %s", path, trust.Aside(filepath.Join(h.ConfigDir, filepath.Base(path)), raw))
 }
@@ -141,7 +141,7 @@ func (ks *Keys) agentKey(ctx context.Context, name string) (fp objects.Fingerpri
 	for _, k := range keys {
 		list = append(list, k.String())
 	}
-	return fp, fault.New(fault.Usage, "the ssh-agent holds %d Ed25519 keys (%s): say which", len(keys), strings.Join(list, ", ")).
+	return fp, fault.New(fault.Usage, "the ssh-agent holds %d Ed25519 keys (%s); choose one", len(keys), strings.Join(list, ", ")).
 		Advise("RYE_KEY=agent:%s", list[0])
 }
 
@@ -159,7 +159,7 @@ type serviceSigner struct {
 
 func (ks *Keys) dialService(ctx context.Context, uri string) (trust.Signer, error) {
 	if ks.KeyService == nil {
-		return nil, fault.New(fault.Auth, "the key is in a key service, and this program cannot reach one").Advise("RYE_KEY=<name of a key file>")
+		return nil, fault.New(fault.Auth, "the key is in a key service, which this program cannot reach").Advise("RYE_KEY=<name of a key file>")
 	}
 	s := &serviceSigner{uri: uri, service: ks.KeyService}
 	a, err := s.ask(ctx, nil)
@@ -184,7 +184,7 @@ func (s *serviceSigner) Sign(ctx context.Context, message []byte) ([]byte, error
 		return nil, err
 	}
 	if !s.pub.Verify(message, a.Signature) {
-		return nil, fault.New(fault.Integrity, "sign with %s in the key service: it returned a signature that does not verify", s.pub)
+		return nil, fault.New(fault.Integrity, "sign with %s in the key service: its signature does not verify", s.pub)
 	}
 	return a.Signature, nil
 }
@@ -197,14 +197,14 @@ func known(ks *Keys, st *trust.Store, pub trust.PublicKey) error {
 	fp := pub.Fingerprint()
 	if st.IsRetired(pub) {
 		if _, err := os.Lstat(ks.Path(ks.Key) + nextSuffix); err == nil {
-			return fault.New(fault.Revoked, "sign with %s: it was retired by a rotation that did not end", fp).Mend("rye key rotate %s", ks.Key)
+			return fault.New(fault.Revoked, "sign with %s: an unfinished rotation retired it", fp).Mend("rye key rotate %s", ks.Key)
 		}
-		return fault.New(fault.Revoked, "sign with %s: it was retired, and vouches for nothing new", fp).Advise("rye key list")
+		return fault.New(fault.Revoked, "sign with %s: it is retired and can sign nothing new", fp).Advise("rye key list")
 	}
 	if _, ok := st.Key(fp); ok {
 		return nil
 	}
-	err := fault.New(fault.Untrusted, "sign with %s: this key is not among yours", fp)
+	err := fault.New(fault.Untrusted, "sign with %s: it is not one of your keys", fp)
 	if Held(ks.Key) {
 		return err.Mend("rye key import %s", ks.Key)
 	}

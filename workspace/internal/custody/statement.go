@@ -75,7 +75,7 @@ func readAsking(s *session.Session, files []session.SignedFile) (*asking, error)
 	registries, without := s.Project.StatedRegistries()
 	st, err := trust.NewStatement(s.Project.Project, signers, registries, overrides)
 	if err != nil {
-		return nil, fault.Wrap(err, "read what %s asks for", s.ProjectDir)
+		return nil, fault.Wrap(err, "read the trust statement of %s", s.ProjectDir)
 	}
 	a := &asking{s: s, store: s.Trust, statement: st, parts: st.Parts(), missing: st.Missing(s.Trust, s.Site(), s.Stack.Declared), files: files,
 		rep: &rye.TrustStatement{Dir: s.ProjectDir, Project: st.Project, Digest: st.Digest().String()}}
@@ -85,7 +85,7 @@ func readAsking(s *session.Session, files []session.SignedFile) (*asking, error)
 	main := a.takeOver()
 	a.rep.First = a.first(without)
 	for _, g := range a.over {
-		a.rep.First = append(a.rep.First, fmt.Sprintf("granted in %s, whose linked worktree this is, a yes lets it hold here too: %s", words.Quote(main), strings.TrimSpace(string(g.Kind)+" "+g.Value)))
+		a.rep.First = append(a.rep.First, fmt.Sprintf("a yes also grants here, in a linked worktree, what you granted in %s: %s", words.Quote(main), strings.TrimSpace(string(g.Kind)+" "+g.Value)))
 	}
 	a.rep.Ignored = s.AgainstNotes()
 	a.rep.Undeclared = a.undeclared()
@@ -116,13 +116,13 @@ func (a *asking) takeOver() (main string) {
 // first lists the warnings to read before everything else.
 func (a *asking) first(without []string) (all []string) {
 	for _, g := range a.owners {
-		all = append(all, "this directory belongs to user "+g.Value+" of this machine, not to you: a yes lets it be used")
+		all = append(all, "this directory belongs to user "+g.Value+" of this machine, not to you; a yes lets rye use it")
 	}
 	for _, id := range a.formerly() {
-		all = append(all, "this directory was project "+id+" before; what you granted to that does not count for this one")
+		all = append(all, "this directory was project "+id+" before; the grants of that project do not apply to this one")
 	}
 	for _, name := range without {
-		all = append(all, fmt.Sprintf("registry %q is named without root keys, so it cannot be agreed to here: rye registry add %s", name, a.s.Project.Registries[name].URL))
+		all = append(all, fmt.Sprintf("registry %q is named without root keys, so you cannot accept it here: rye registry add %s", name, a.s.Project.Registries[name].URL))
 	}
 	return all
 }
@@ -137,7 +137,7 @@ type contest struct {
 }
 
 func (c contest) String() string {
-	return fmt.Sprintf("%s/ belongs to %s in %s, which states the same project; here %s asks for it", c.namespace, c.there.Key, words.Quote(c.there.Path), c.here)
+	return fmt.Sprintf("%s/ belongs to %s in %s, another directory of the same project; here %s asks for it", c.namespace, c.there.Key, words.Quote(c.there.Path), c.here)
 }
 
 // findContests notes them. A directory that also asks for one of the other directory's owners
@@ -408,20 +408,20 @@ func meet(st *trust.Store, r *trust.StatedRegistry) error {
 func (a *asking) remaining(q rye.TrustRequest) error {
 	switch {
 	case len(a.owners) > 0 && !q.Here:
-		return fault.New(fault.Denied, "%s belongs to another user, and was found above the directory that you are in", a.s.ProjectDir).
+		return fault.New(fault.Denied, "%s belongs to another user, and is above the current directory", a.s.ProjectDir).
 			Mend("rye -C %s trust", a.s.ProjectDir)
 	case a.rep.Missing+len(a.owners) == 0:
 		return nil
 	}
-	return fault.New(fault.Untrusted, "%s of what %s asks for is not granted; the whole statement is %s", words.Plural(a.rep.Missing, "part"), a.s.ProjectDir, a.rep.Digest).
-		Advise("compare that with the digest that somebody told you: one that this directory itself brings proves nothing; rye trust --dry-run shows every part")
+	return fault.New(fault.Untrusted, "%s not yet granted in %s; the whole statement is %s", words.Plural(a.rep.Missing, "part"), a.s.ProjectDir, a.rep.Digest).
+		Advise("compare this with the digest that its owner gave you, because a digest from the directory itself proves nothing; rye trust --dry-run shows every part")
 }
 
 // question asks about everything without a grant. Without a person, --yes agrees to the user's
 // own keys; other people's keys need the digest of the statement.
 func (a *asking) question() rye.Question {
-	q := rye.Question{Topic: "trust", Text: "Grant what this directory asks for?", Lines: StatementLines(a.rep, true),
-		Mend: fault.Advice("rye trust --accept sha256:…, with the digest that you got from outside this directory; rye trust --dry-run shows it, and those of the parts")}
+	q := rye.Question{Topic: "trust", Text: "Trust everything that this directory asks for?", Lines: StatementLines(a.rep, true),
+		Mend: fault.Advice("rye trust --accept sha256:…, with the digest that you got from outside this directory; rye trust --dry-run shows the digests of the whole and of the parts")}
 	if slices.ContainsFunc(a.missing, a.ofOthers) {
 		q.Flags = []string{"--accept " + a.rep.Digest}
 	}
@@ -469,7 +469,7 @@ func StatementLines(rep *rye.TrustStatement, asked bool) []string {
 		lines = append(lines, partLines(p)...)
 	}
 	for _, u := range rep.Undeclared {
-		lines = append(lines, fmt.Sprintf("NOT ASKED  %s signed %s in %s/, and is not declared for it: untrusted (%s)",
+		lines = append(lines, fmt.Sprintf("NOT ASKED  %s signed %s in %s/, but is not declared for it: untrusted (%s)",
 			u.Signer, words.Plural(u.Items, "item"), u.Namespace, strings.Join(u.Paths, ", ")))
 	}
 	for _, text := range rep.Ignored {
@@ -491,7 +491,7 @@ func partLines(p rye.TrustPart) []string {
 	}
 	switch trust.GrantKind(p.Kind) {
 	case trust.GrantProject:
-		return []string{"you        your own keys count here"}
+		return []string{"you        your own keys are trusted here"}
 	case trust.GrantSigner:
 		return []string{"           for everything in " + p.Namespace + "/ (" + items + ")"}
 	case trust.GrantRegistry:
@@ -503,7 +503,7 @@ func partLines(p rye.TrustPart) []string {
 			lines = append(lines, "           root key "+k)
 		}
 		for _, scope := range p.Scopes {
-			lines = append(lines, "           says whose "+scopeName(scope)+" is")
+			lines = append(lines, "           decides who owns "+scopeName(scope)+" is")
 		}
 		return lines
 	case trust.GrantOverride:
@@ -514,7 +514,7 @@ func partLines(p rye.TrustPart) []string {
 
 func scopeName(scope string) string {
 	if scope == "*" {
-		return "every other namespace"
+		return "all other namespaces"
 	}
 	return scope + "/"
 }

@@ -64,7 +64,7 @@ func (ks *Keys) importHeld(ctx context.Context, q rye.KeyImportRequest, namespac
 		return nil, err
 	}
 	if !k.Public().Verify(challenge, sig) {
-		return nil, fault.New(fault.Integrity, "import key %s: it does not sign", k.Public())
+		return nil, fault.New(fault.Integrity, "import key %s: it cannot sign", k.Public())
 	}
 	info := keyInfo(cmp.Or(q.Name, HeldName(q.From)), "", k.Public(), namespaces)
 	if q.DryRun {
@@ -116,7 +116,7 @@ func (ks *Keys) exportText(ctx context.Context, q rye.KeyExportRequest, info *ry
 		return pub.PEM(), nil
 	}
 	if info.Path == "" {
-		return nil, fault.New(fault.NotFound, "export key %s: its private half is not in a file of rye's", info.Fingerprint).
+		return nil, fault.New(fault.NotFound, "export key %s: rye has no file with its private key", info.Fingerprint).
 			Advise("rye key export --public")
 	}
 	if err := ks.host.Ask(ctx, exportQuestion(q, info)); err != nil {
@@ -133,14 +133,14 @@ func (ks *Keys) exportText(ctx context.Context, q rye.KeyExportRequest, info *ry
 }
 
 func exportQuestion(q rye.KeyExportRequest, info *rye.KeyInfo) rye.Question {
-	what := "nothing protects it"
+	what := "it has no passphrase"
 	if info.Protected {
 		what = "its passphrase still protects it"
 		if q.PEM {
-			what = "this form drops the passphrase that protects it"
+			what = "this format drops the passphrase that protects it"
 		}
 	}
-	return rye.Question{Topic: "export private key", Text: "Give out the private key " + info.Name + "? Whoever has it signs as you.",
+	return rye.Question{Topic: "export private key", Text: "Export the private key " + info.Name + "? Its holder can sign as you.",
 		Lines: []string{info.Fingerprint, "to " + cmp.Or(q.Out, "standard output"), what}, Mend: fault.Advice("rye key export %s --yes prints it", info.Name)}
 }
 
@@ -152,8 +152,8 @@ func (ks *Keys) SetPassphrase(ctx context.Context, q rye.KeyPassphraseRequest) (
 		return nil, err
 	}
 	if info.Path == "" {
-		return nil, fault.New(fault.Usage, "passphrase of key %s: its private half is not in a file of rye's", info.Fingerprint).
-			Advise("change it where the key is")
+		return nil, fault.New(fault.Usage, "passphrase of key %s: rye has no file with its private key", info.Fingerprint).
+			Advise("change it in the agent or service that holds the key")
 	}
 	if err := trust.NoLink(info.Path); err != nil {
 		return nil, err

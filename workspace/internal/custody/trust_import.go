@@ -38,7 +38,7 @@ func ImportPins(ctx context.Context, s *session.Session, q rye.TrustImportReques
 		return nil, err
 	}
 	if err := checkPinNamespaces(trust.PublicKey{}, q.Namespaces); err != nil {
-		return nil, fault.New(fault.CodeOf(err), "import: for which namespaces? RYE OS's keys counted for everything; here each counts for what you name").
+		return nil, fault.New(fault.CodeOf(err), "import: no namespace named, and rye trusts a key only for the namespaces that you name").
 			Advise("rye trust import %s --namespace <name>", q.From)
 	}
 	files, err := trustedFiles(q.From)
@@ -192,7 +192,7 @@ func (p *importing) compare() error {
 	}
 	for _, t := range p.keys {
 		if !slices.Contains(p.q.Fingerprints, t.Key.String()) {
-			return fault.New(fault.Untrusted, "import %s: %s is not among the fingerprints that you gave", p.q.From, t.Key).
+			return fault.New(fault.Untrusted, "import %s: you gave no fingerprint for %s", p.q.From, t.Key).
 				Advise("ask the owner; do not import it unless both agree")
 		}
 	}
@@ -201,7 +201,7 @@ func (p *importing) compare() error {
 
 func (p *importing) question() rye.Question {
 	q := rye.Question{Topic: "import keys",
-		Text: "Believe " + words.Plural(len(p.keys), "key") + " that RYE OS trusted? Nobody vouches for who owns them.",
+		Text: "Trust " + words.Plural(len(p.keys), "key") + " that RYE OS trusted? Their owners are not proven.",
 		Mend: fault.Advice("rye trust import %s --namespace … --fingerprint SHA256:… --yes, for each key shown", p.q.From)}
 	if len(p.q.Fingerprints) == 0 {
 		q.Flags = []string{"--fingerprint"}

@@ -32,7 +32,7 @@ func Pin(ctx context.Context, s *session.Session, q rye.TrustPinRequest) (*rye.T
 	}
 	told := q.Fingerprint != "" || strings.HasPrefix(q.Key, "SHA256:")
 	if q.Fingerprint != "" && q.Fingerprint != pub.String() {
-		return nil, fault.New(fault.Untrusted, "pin %s: you gave the fingerprint %q, and the key has another", pub, words.Brief(q.Fingerprint)).
+		return nil, fault.New(fault.Untrusted, "pin %s: the key has another fingerprint than %q, which you gave", pub, words.Brief(q.Fingerprint)).
 			Advise("ask the owner again; do not pin it unless both agree")
 	}
 	in, err := whereIn(s, q.Space)
@@ -73,13 +73,13 @@ func PublicKey(h *session.Host, st *trust.Store, text string) (trust.PublicKey, 
 	if k, ok, err := listedKey(h, fp); ok || err != nil {
 		return k, err
 	}
-	return trust.PublicKey{}, fault.New(fault.NotFound, "pin %s: only its fingerprint is known here, not the key", fp).
+	return trust.PublicKey{}, fault.New(fault.NotFound, "pin %s: rye knows only its fingerprint, not the key", fp).
 		Advise("rye trust pin 'ssh-ed25519 AAAA...' --fingerprint %s", fp)
 }
 
 func checkPinNamespaces(pub trust.PublicKey, namespaces []string) error {
 	if len(namespaces) == 0 {
-		return fault.New(fault.Usage, "trust %s: for which namespace?", pub).Advise("rye trust pin --namespace acme '<key>'")
+		return fault.New(fault.Usage, "trust %s: no namespace named", pub).Advise("rye trust pin --namespace acme '<key>'")
 	}
 	for _, ns := range namespaces {
 		if err := session.CheckNamespace(ns); err != nil {
@@ -91,8 +91,8 @@ func checkPinNamespaces(pub trust.PublicKey, namespaces []string) error {
 
 func pinQuestion(c *rye.TrustChange, person bool) rye.Question {
 	q := rye.Question{Topic: "pin key", Lines: []string{c.Subject},
-		Text: "Believe this key? Compare the fingerprint with what its owner tells you.",
-		Mend: fault.Advice("rye trust pin <key> --namespace <name> --fingerprint <SHA256:...> --yes, with what the owner told you")}
+		Text: "Trust this key? Compare the fingerprint with the one from its owner.",
+		Mend: fault.Advice("rye trust pin <key> --namespace <name> --fingerprint <SHA256:...> --yes, with the fingerprint from its owner")}
 	if person {
 		q.Flags = []string{"--fingerprint"}
 	}
@@ -145,11 +145,11 @@ func pinned(st *trust.Store, subject string) (objects.Fingerprint, error) {
 	}
 	switch len(found) {
 	case 0:
-		return objects.Fingerprint{}, fault.New(fault.NotFound, "unpin %q: no key is pinned under that name", words.Brief(subject)).Advise("rye trust list")
+		return objects.Fingerprint{}, fault.New(fault.NotFound, "unpin %q: no trusted key has that name", words.Brief(subject)).Advise("rye trust list")
 	case 1:
 		return found[0], nil
 	}
-	return objects.Fingerprint{}, fault.New(fault.Usage, "unpin %q: %d keys are pinned under that name", words.Brief(subject), len(found)).
+	return objects.Fingerprint{}, fault.New(fault.Usage, "unpin %q: %d trusted keys have that name", words.Brief(subject), len(found)).
 		Mend("rye trust unpin %s", found[0])
 }
 
