@@ -57,7 +57,7 @@ func (f *Finder) Threads(ctx context.Context, s *session.Session, c rye.Caller, 
 		return nil, err
 	}
 	if f.index == nil || f.turns == nil {
-		return nil, fault.New(fault.Failed, "search transcripts: %w", rye.WordlessError{}).Advise("rye search --kind thread, which hands it to rye-engine")
+		return nil, fault.New(fault.Failed, "search transcripts: %w", rye.WordlessError{}).Advise("use rye search --kind thread, which runs it in rye-engine")
 	}
 	lower := strings.ToLower(q.Query)
 	turns, err := f.turns(ctx, c, TurnsRequest{Directive: may, Stem: f.index.Stem, Say: s.Say,
@@ -80,7 +80,7 @@ func (f *Finder) Threads(ctx context.Context, s *session.Session, c rye.Caller, 
 // searchableTurns returns a filter for the directives whose threads are searched.
 func searchableTurns(s *session.Session, c rye.Caller, q rye.SearchRequest) (func(objects.ID) bool, error) {
 	if q.Space != "" && q.Space != "all" {
-		return nil, fault.New(fault.Usage, "search --space %s: threads lie in no space", q.Space).Advise("leave it out")
+		return nil, fault.New(fault.Usage, "search --space %s: threads are in no space", q.Space).Advise("leave it out")
 	}
 	in, err := scopeOfTurns(q)
 	if err != nil {
@@ -163,7 +163,7 @@ func (t *Turns) page(q rye.SearchRequest, r *search.Ranking, found []int) *rye.S
 	for i, entry := range found[from:min(from+res.Limit, len(found))] {
 		hit, ok := t.Show(entry, r)
 		if !ok {
-			res.Notes = append(res.Notes, "a turn is left out: its journal is not what was read of it")
+			res.Notes = append(res.Notes, "a turn is left out: its journal changed while it was read")
 			continue
 		}
 		h := r.Hits[from+i]

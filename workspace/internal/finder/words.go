@@ -54,7 +54,7 @@ func (k *known) words(ctx context.Context, s *session.Session, stem func(string)
 	if err != nil {
 		c = &rye.ConfigResult{}
 		if !fault.Is(err, fault.NotFound) {
-			notes = append(notes, "config:"+wordsID+" is not used, so no synonyms are known: "+err.Error())
+			notes = append(notes, "config:"+wordsID+" is not used, so search has no synonyms: "+err.Error())
 		}
 	}
 	if from == "" {

@@ -43,7 +43,7 @@ func Grant(ctx context.Context, s *custody.Desk, q rye.GrantRequest) (*rye.RootC
 		return nil, err
 	}
 	if old != nil && old.Genesis == op.Genesis && old.Located == op.Located && slices.Equal(old.Keys, keys) && !r.usedUp(old) {
-		return nil, fault.New(fault.Conflict, "grant %s: the root granted it to exactly these keys already", q.Namespace).
+		return nil, fault.New(fault.Conflict, "grant %s: these keys hold the grant already", q.Namespace).
 			Advise("rye registry members %s shows them", q.Namespace)
 	}
 	rep, err := r.propose(ctx, op, step{file: q.Out, dryRun: q.DryRun, mend: share.GrantCommand(q.Namespace, keys, "--yes")})
@@ -123,7 +123,7 @@ func (r *root) vouchable(ctx context.Context, every bool) (names []string, err e
 		}
 	}
 	if len(names) == 0 {
-		return nil, fault.New(fault.Conflict, "checkpoint: the root vouches for everything that there is").Advise("rye registry root show tells how far it is")
+		return nil, fault.New(fault.Conflict, "checkpoint: every namespace has a checkpoint at its newest operation").Advise("rye registry root show shows the checkpoints")
 	}
 	return names, nil
 }
@@ -134,8 +134,8 @@ func keysOf(s *custody.Desk, texts []string) ([]trust.PublicKey, error) {
 	for _, text := range texts {
 		k, err := custody.PublicKey(s.Host, s.Trust, text)
 		if fault.Is(err, fault.NotFound) {
-			return nil, fault.New(fault.NotFound, "key %s: only its fingerprint is known here, and a registry keeps whole keys", text).
-				Advise("ask its owner for what rye key show --ssh prints, and give that in quotes")
+			return nil, fault.New(fault.NotFound, "key %s: rye knows only its fingerprint, and a registry needs the whole key", text).
+				Advise("ask its owner for the output of rye key show --ssh, and give that in quotes")
 		}
 		if err != nil {
 			return nil, err

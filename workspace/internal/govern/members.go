@@ -22,7 +22,7 @@ import (
 func Members(ctx context.Context, s *custody.Desk, q rye.MembersRequest) (*rye.MembersReport, error) {
 	change := len(q.Add)+len(q.Retire) > 0 || q.Threshold > 0 && len(q.Transfer) == 0
 	if change && (q.Join || len(q.Transfer) > 0) || q.Join && len(q.Transfer) > 0 {
-		return nil, fault.New(fault.Usage, "registry members: --join asks for yourself, and changes nobody else").
+		return nil, fault.New(fault.Usage, "registry members: --join is for your own key, and excludes --add and --retire").
 			Advise("leave out --add and --retire, or --join")
 	}
 	m, err := openMembers(ctx, s, q.Registry, q.Namespace)
@@ -44,7 +44,7 @@ func Members(ctx context.Context, s *custody.Desk, q rye.MembersRequest) (*rye.M
 // RevokeKey revokes the signatures of keys in a namespace from a position on.
 func RevokeKey(ctx context.Context, s *custody.Desk, q rye.RevokeKeyRequest) (*rye.MembersReport, error) {
 	if strings.TrimSpace(q.Reason) == "" {
-		return nil, fault.New(fault.Usage, "registry revoke-key: say why: every reader is told").Advise("--reason '...'")
+		return nil, fault.New(fault.Usage, "registry revoke-key: missing reason, which every reader sees").Advise("--reason '...'")
 	}
 	m, err := openBeyond(ctx, s, q.Registry, q.Namespace)
 	if err != nil {
@@ -70,7 +70,7 @@ func RevokeKey(ctx context.Context, s *custody.Desk, q rye.RevokeKeyRequest) (*r
 	var lines []string
 	for _, k := range op.Revocations() {
 		lines = append(lines, fmt.Sprintf("revoke %s from operation %d of %s on: %s", k.Key, k.BadFrom, m.state.Namespace, words.Brief(q.Reason)),
-			"what it published from there on, and keys that it added, are revoked with it, for good")
+			"later versions by this key, and the keys that it added, are revoked too, for good")
 	}
 	lines = append(lines, dropLines(drops)...)
 	if err := m.askDrops(ctx, q, op, drops); err != nil {
@@ -121,8 +121,8 @@ func (m *members) askDrops(ctx context.Context, q rye.RevokeKeyRequest, op oplog
 		whose = "the keys"
 	}
 	return m.s.Ask(ctx, rye.Question{Topic: "drop operations of " + m.state.Namespace, Lines: dropLines(readable), Person: true,
-		Text: fmt.Sprintf("The log of %s cannot be followed from operation %d on. Drop what %s wrote from there on?", m.state.Namespace, first, whose),
-		Mend: fault.Advice("look with --dry-run, then the same with --drop")})
+		Text: fmt.Sprintf("The log of %s is invalid from operation %d on. Drop the later operations of %s?", m.state.Namespace, first, whose),
+		Mend: fault.Advice("look with --dry-run, then repeat with --drop")})
 }
 
 // rescue puts before a key-revoke an operation that makes a key a member, by the root's grant.
@@ -130,12 +130,12 @@ func (m *members) askDrops(ctx context.Context, q rye.RevokeKeyRequest, op oplog
 // must agree, the new key replaces them all.
 func (m *members) rescue(me trust.PublicKey, op oplog.Op, lines []string) ([]oplog.Op, []string) {
 	first := oplog.Op{Kind: oplog.OpKeyAdd, Keys: []oplog.KeyGrant{{Public: me}}}
-	note := []string{"add    " + me.String() + ", which the root granted " + m.state.Namespace + "/ to"}
+	note := []string{"add    " + me.String() + ", which has the root's grant for " + m.state.Namespace + "/"}
 	if m.state.Threshold > 1 {
 		first.Kind = oplog.OpTransfer
-		note = append(note, "retire every other key, since "+fmt.Sprint(m.state.Threshold)+" of them must agree")
+		note = append(note, "retire every other key, because "+fmt.Sprint(m.state.Threshold)+" of them must agree")
 	}
-	return []oplog.Op{first, op}, append(append(note, "every reader is asked before that counts"), lines...)
+	return []oplog.Op{first, op}, append(append(note, "every reader is asked before they accept this"), lines...)
 }
 
 // Void voids a malformed operation of a namespace, which has no effect: readers report it no
@@ -151,7 +151,7 @@ func Void(ctx context.Context, s *custody.Desk, q rye.VoidRequest) (*rye.Members
 		return nil, err
 	}
 	text := fmt.Sprintf("void operation %d of %s, signed by %s: %s", bad.Seq, m.state.Namespace, bad.By, bad.Why)
-	return m.change(ctx, []oplog.Op{op}, []string{text, "it has no effect, and is reported no more"}, step{file: q.Out, dryRun: q.DryRun})
+	return m.change(ctx, []oplog.Op{op}, []string{text, "it has no effect, and readers no longer report it"}, step{file: q.Out, dryRun: q.DryRun})
 }
 
 // members is a namespace and its keys.
@@ -196,7 +196,7 @@ func openBeyond(ctx context.Context, s *custody.Desk, name, ns string) (*members
 func openMembers(ctx context.Context, s *custody.Desk, name, ns string) (*members, error) {
 	ns = cmp.Or(ns, s.Project.Namespace)
 	if ns == objects.LocalNamespace {
-		return nil, fault.New(fault.Usage, "namespace %q belongs to each project for itself and has no members", ns).
+		return nil, fault.New(fault.Usage, "namespace %q is local to each project and has no members", ns).
 			Advise("rye registry members <namespace>")
 	}
 	if name == "" {
@@ -248,12 +248,12 @@ func (m *members) join(ctx context.Context, q rye.MembersRequest) (*rye.MembersR
 		return nil, m.unclaimed(me)
 	}
 	if k, ok := m.state.Key(me.Fingerprint()); ok {
-		return nil, fault.New(fault.Conflict, "join %s: %s is there already, and %s; a key is added once", ns, me, k.State).
+		return nil, fault.New(fault.Conflict, "join %s: %s is already a key there (%s), and a key is added once", ns, me, k.State).
 			Advise("rye registry members %s shows them", ns)
 	}
 	if m.state.MayJoin(m.root, me) {
 		rep, err := m.change(ctx, []oplog.Op{{Kind: oplog.OpKeyAdd, Keys: []oplog.KeyGrant{{Public: me}}}},
-			[]string{"add " + me.String() + ", which the root granted " + ns + "/ to"}, step{dryRun: q.DryRun})
+			[]string{"add " + me.String() + ", which has the root's grant for " + ns + "/"}, step{dryRun: q.DryRun})
 		if err == nil {
 			rep.Status = map[bool]string{true: "would-join", false: "joined"}[q.DryRun]
 		}
@@ -271,11 +271,11 @@ func (m *members) join(ctx context.Context, q rye.MembersRequest) (*rye.MembersR
 // unclaimed explains how a key gets a namespace without a log.
 func (m *members) unclaimed(me trust.PublicKey) error {
 	ns, g := m.state.Namespace, m.root.Grant(m.state.Namespace)
-	err := fault.New(fault.NotFound, "namespace %s: nobody has published anything in it, so it has no members", ns)
+	err := fault.New(fault.NotFound, "namespace %s: it has no published versions, so it has no members", ns)
 	if g == nil && m.root.Claims != oplog.ClaimsOpen {
 		return err.Advise("send this to a holder of the root: %s", share.GrantCommand(ns, []trust.PublicKey{me}))
 	}
-	return err.Advise("rye push, which claims it for your key where the root allows that")
+	return err.Advise("rye push claims it for your key, if the root allows claims")
 }
 
 // amend adds and removes members, all or nothing.
@@ -300,7 +300,7 @@ func (m *members) amend(ctx context.Context, q rye.MembersRequest) (*rye.Members
 			return nil, err
 		}
 		ops = append(ops, oplog.Op{Kind: oplog.OpKeyRetire, Key: key.Public.Fingerprint()})
-		lines = append(lines, "retire "+key.Public.String()+"; what it signed stays good")
+		lines = append(lines, "retire "+key.Public.String()+"; its earlier signatures stay valid")
 	}
 	if q.Threshold > 0 {
 		ops = append(ops, oplog.Op{Kind: oplog.OpThreshold, Threshold: q.Threshold})
@@ -323,20 +323,20 @@ func (m *members) transfer(ctx context.Context, q rye.MembersRequest) (*rye.Memb
 	}
 	for _, k := range m.state.Keys() {
 		if k.State == oplog.KeyActive {
-			lines = append(lines, "retire "+k.Public.String()+"; what it signed stays good")
+			lines = append(lines, "retire "+k.Public.String()+"; its earlier signatures stay valid")
 		}
 	}
 	if op.Threshold = q.Threshold; op.Threshold == 1 {
 		op.Threshold = 0 // 0 is the only encoding of one
 	}
-	return m.change(ctx, []oplog.Op{op}, append(lines, "every reader is asked before that counts"), step{file: q.Out, dryRun: q.DryRun})
+	return m.change(ctx, []oplog.Op{op}, append(lines, "every reader is asked before they accept this"), step{file: q.Out, dryRun: q.DryRun})
 }
 
 // noRequest explains the request that is needed in place of a bare key.
 func noRequest(text string, err error, ns string) error {
 	if _, bad := trust.ParsePublicKey(text); bad == nil || strings.HasPrefix(text, "SHA256:") {
-		return fault.New(fault.Untrusted, "add %s: it comes without the proof that its owner agrees", words.Brief(text)).
-			Advise("its owner runs rye registry members %s --join, and sends you what that prints", ns)
+		return fault.New(fault.Untrusted, "add %s: its owner's proof is missing", words.Brief(text)).
+			Advise("its owner runs rye registry members %s --join, and sends you the output", ns)
 	}
 	return err
 }
@@ -375,11 +375,11 @@ func (m *members) change(ctx context.Context, ops []oplog.Op, lines []string, ho
 		return nil, mayNotChange(err, m.state, key.Public())
 	}
 	if !slices.ContainsFunc(after.Keys(), func(k oplog.Key) bool { return k.State == oplog.KeyActive }) {
-		lines = append(lines, "no active key is left: only a key that the root grants "+ns+"/ to may write to it then")
+		lines = append(lines, "no active key is left; only a key with the root's grant for "+ns+"/ can write to it then")
 	}
 	status := "would-change"
 	if !dry {
-		q := rye.Question{Topic: "members of " + ns, Lines: lines, Mend: fault.Advice("the same with --yes, when this is what you want"),
+		q := rye.Question{Topic: "members of " + ns, Lines: lines, Mend: fault.Advice("the same with --yes, if you want this change"),
 			Text: "Sign this with the key " + key.Public().String() + " and publish it in " + m.name + "?"}
 		if err := m.s.Ask(ctx, q); err != nil {
 			return nil, err
@@ -388,7 +388,7 @@ func (m *members) change(ctx context.Context, ops []oplog.Op, lines []string, ho
 			return nil, mayNotChange(err, m.state, key.Public())
 		}
 		if err := share.UpdateTrust(ctx, m.s, m.reg, ns); err != nil {
-			return nil, fault.Wrap(err, "the members of %s are changed; what you believe of them is not", ns)
+			return nil, fault.Wrap(err, "the members of %s are changed, but not your own trust in them", ns)
 		}
 		status = "changed"
 	}

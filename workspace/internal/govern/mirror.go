@@ -19,7 +19,7 @@ func PushMirrors(ctx context.Context, s *custody.Desk, q rye.MirrorRequest) (*ry
 	}
 	defer r.reg.Close()
 	if len(q.Namespaces) > 0 && q.URL == "" {
-		return nil, fault.New(fault.Usage, "registry mirror push: single namespaces go to one address").Advise("say which: --to <url>")
+		return nil, fault.New(fault.Usage, "registry mirror push: --namespace needs one address").Advise("add --to <url>")
 	}
 	names := q.Namespaces
 	if len(names) == 0 {
@@ -58,7 +58,7 @@ func PushMirrors(ctx context.Context, s *custody.Desk, q rye.MirrorRequest) (*ry
 		rep.Addresses = append(rep.Addresses, at)
 	}
 	if down != nil {
-		return rep, fault.New(fault.CodeOf(down), "registry mirror push: an address was not reached: %w", down).Advise("rye registry mirror push %s again, when it answers", r.name)
+		return rep, fault.New(fault.CodeOf(down), "registry mirror push: an address did not answer: %w", down).Advise("rye registry mirror push %s again, as soon as it answers", r.name)
 	}
 	return rep, nil
 }

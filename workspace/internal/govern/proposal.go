@@ -126,9 +126,9 @@ func advance(ctx context.Context, s *custody.Desk, p proposal, how step) (*rye.R
 
 func agreeQuestion(p proposal, c *rye.RootChange, me trust.PublicKey, commit bool, mend fault.Hint) rye.Question {
 	if mend.IsZero() {
-		mend = fault.Advice("the same with --yes, when this is what you want")
+		mend = fault.Advice("the same with --yes, if you want this change")
 	}
-	q := rye.Question{Topic: p.topic(), Text: "Agree to this change with the key " + me.String() + "?",
+	q := rye.Question{Topic: p.topic(), Text: "Approve this change with the key " + me.String() + "?",
 		Lines: c.Changes, Mend: mend}
 	if commit {
 		q.Text = "Sign this change with the key " + me.String() + " and publish it?"
@@ -149,7 +149,7 @@ func readProposal(path string) (string, error) {
 // the file that it was read from.
 func writeProposal(path, text string, fresh bool) error {
 	if _, err := os.Lstat(path); fresh && err == nil {
-		return fault.New(fault.Conflict, "write the proposal: %s is there already", path).Advise("--out <another file>")
+		return fault.New(fault.Conflict, "write the proposal: %s exists already", path).Advise("--out <another file>")
 	}
 	return place.File(path, []byte(text), 0o644)
 }

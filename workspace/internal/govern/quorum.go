@@ -26,7 +26,7 @@ func (m *members) needsOthers(ops []oplog.Op, me trust.PublicKey) bool {
 // propose makes a proposal of the one given operation.
 func (m *members) propose(ctx context.Context, ops []oplog.Op, me trust.PublicKey, q step) (*rye.RootChange, error) {
 	if len(ops) != 1 {
-		return nil, fault.New(fault.Usage, "%s: %d keys must agree to each change, so one change at a time", m.state.Namespace, m.state.Threshold).
+		return nil, fault.New(fault.Usage, "%s: %d keys must agree to each change, so make one change at a time", m.state.Namespace, m.state.Threshold).
 			Advise("one --retire, or all of --add, or --threshold")
 	}
 	op, err := m.reg.ProposeOp(ctx, m.state.Namespace, me, ops[0])
@@ -39,16 +39,16 @@ func (m *members) propose(ctx context.Context, ops []oplog.Op, me trust.PublicKe
 
 func (p *namespaceProposal) judge(ctx context.Context, me trust.PublicKey) (oplog.Agreement, error) {
 	if p.s.Offline {
-		return oplog.Agreement{}, fault.New(fault.Offline, "namespace %s: it has to be fetched before it is changed", p.state.Namespace).Advise("leave out --offline")
+		return oplog.Agreement{}, fault.New(fault.Offline, "namespace %s: a change needs its newest log", p.state.Namespace).Advise("leave out --offline")
 	}
 	return p.reg.JudgeOp(ctx, p.op, me)
 }
 
 func (p *namespaceProposal) mayCommit(got oplog.Agreement, _ trust.PublicKey) error {
 	if got.Have < got.Want {
-		return fault.New(fault.Untrusted, "%s: %d of %d keys agreed, %d must, and one key counts once",
+		return fault.New(fault.Untrusted, "%s: %d of %d keys agreed, and %d must agree; one key counts once",
 			p.state.Namespace, got.Have, got.Have+len(got.Waiting), got.Want).
-			Advise("rye registry approve <file>, by another of them")
+			Advise("another holder runs rye registry approve <file>")
 	}
 	return nil
 }

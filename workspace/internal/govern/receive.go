@@ -25,7 +25,7 @@ func Receive(ctx context.Context, now time.Time, q rye.ReceiveRequest) (*rye.Rec
 		return nil, err
 	}
 	defer repo.Close()
-	ctx, stop := context.WithTimeoutCause(ctx, judgeFor, fault.New(fault.Limit, "push: judging it takes more than %s", judgeFor))
+	ctx, stop := context.WithTimeoutCause(ctx, judgeFor, fault.New(fault.Limit, "push: the check takes more than %s", judgeFor))
 	defer stop()
 	if err := registry.Judge(ctx, repo, moves, now); err != nil {
 		return nil, fault.New(fault.CodeOf(err), "push of %s refused: %w", words.Plural(len(moves), "ref"), err)

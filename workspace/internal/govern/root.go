@@ -71,7 +71,7 @@ func openRoot(ctx context.Context, s *custody.Desk, name string, fresh bool) (*r
 	case !fresh:
 		r.reg, err = share.Open(s, name, nil)
 	case s.Offline:
-		err = fault.New(fault.Offline, "root of registry %s: it has to be fetched before it is changed", name).Advise("leave out --offline")
+		err = fault.New(fault.Offline, "root of registry %s: a change needs its newest state", name).Advise("leave out --offline")
 	default:
 		r.reg, err = share.OpenSynced(ctx, s, name)
 	}
@@ -111,7 +111,7 @@ func (r *root) newKeys(q rye.RootChangeRequest) ([]trust.PublicKey, error) {
 			return nil, err
 		}
 		if slices.Contains(keys, k) {
-			return nil, fault.New(fault.Untrusted, "add %s: it is a root key already, and one key is one holder, whatever names it has", k).
+			return nil, fault.New(fault.Untrusted, "add %s: it is a root key already, maybe under another name; one key is one holder", k).
 				Advise("rye registry root show lists them")
 		}
 		keys = append(keys, k)
@@ -169,8 +169,8 @@ func (r *root) mayAgree(op oplog.RootOp, me trust.PublicKey) error {
 	if slices.Contains(r.Keys, me) || op.Kind == oplog.OpRoots && slices.Contains(op.Keys, me) {
 		return nil
 	}
-	return fault.New(fault.Untrusted, "root of registry %s: %s is not a root key, and does not become one", r.name, me).
-		Advise("RYE_KEY=<name of a root key>, and the same again")
+	return fault.New(fault.Untrusted, "root of registry %s: %s is not a root key, now or in this proposal", r.name, me).
+		Advise("repeat with RYE_KEY=<name of a root key>")
 }
 
 // mayCommit refuses a commit that the registry's readers would refuse. One key that approved
@@ -179,15 +179,15 @@ func (p *rootProposal) mayCommit(got oplog.Agreement, me trust.PublicKey) error 
 	r := p.root
 	switch {
 	case !slices.Contains(r.Keys, me):
-		return fault.New(fault.Untrusted, "root of registry %s: signed by %s, which is not a root key yet", r.name, me).
-			Advise("let one of the present root keys commit it")
+		return fault.New(fault.Untrusted, "root of registry %s: %s signed it, and is not a root key yet", r.name, me).
+			Advise("one of the present root keys must commit it")
 	case got.Have < got.Want:
-		return fault.New(fault.Untrusted, "root of registry %s: %d of %d root keys agreed, %d must, and one key counts once",
+		return fault.New(fault.Untrusted, "root of registry %s: %d of %d root keys agreed, and %d must agree; one key counts once",
 			r.name, got.Have, len(r.Keys), got.Want).
-			Advise("rye registry root approve <file>, by another of them")
+			Advise("another holder runs rye registry root approve <file>")
 	case len(got.Newcomers) > 0:
-		return fault.New(fault.Untrusted, "root of registry %s: %s becomes a root key and has not agreed", r.name, got.Newcomers[0]).
-			Advise("rye registry root approve <file>, by whoever holds it")
+		return fault.New(fault.Untrusted, "root of registry %s: the new root key %s has not approved it", r.name, got.Newcomers[0]).
+			Advise("the holder of that key runs rye registry root approve <file>")
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func RotatedBindings(s *custody.Desk, key trust.PublicKey, local bool) ([]rye.Ro
 		all = append(all, r)
 	}
 	if len(all) > 0 && !local && s.Offline {
-		return all, fault.New(fault.Offline, "rotate key %s: registries have to be told", key).Advise("leave out --offline, or rye key rotate --local")
+		return all, fault.New(fault.Offline, "rotate key %s: the registries must be updated", key).Advise("leave out --offline, or use rye key rotate --local")
 	}
 	return all, nil
 }
@@ -111,7 +111,7 @@ func rotateBinding(ctx context.Context, s *custody.Desk, pair custody.KeyPair, b
 		return fault.Wrap(err, "retire the old key of %s", b.Namespace)
 	}
 	if file != "" {
-		b.Text = "the new key was added; the old one is retired when others agree: rye registry approve " + file
+		b.Text = "the new key was added; the old one is retired as soon as others approve: rye registry approve " + file
 	}
 	return share.UpdateTrust(ctx, s, reg, b.Namespace)
 }
@@ -149,8 +149,8 @@ func (r rotating) addKey(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return fault.New(fault.Denied, "%d keys of %s must agree to the new key; the old one signs until then", st.Threshold, r.ns).
-		Advise("send %s to the others, for rye registry approve and commit; then rye key rotate goes on", file)
+	return fault.New(fault.Denied, "%d keys of %s must agree to the new key; until then the old one signs", st.Threshold, r.ns).
+		Advise("send %s to the others, for rye registry approve and commit; then repeat rye key rotate", file)
 }
 
 // retireKey retires the old key, signed by the new one. Where more than these two must agree it

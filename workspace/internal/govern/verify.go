@@ -32,7 +32,7 @@ func Verify(ctx context.Context, s *custody.Desk, q rye.RegistryVerifyRequest) (
 	}
 	if len(lost) > 0 {
 		return all, fault.New(fault.Network, "registry verify: %s missing on the host: %s", words.Plural(len(lost), "object"), words.Brief(lost[0])).
-			Advise("whoever published it: rye registry rebuild <namespace>, which sends again what the host lost")
+			Advise("its publisher runs rye registry rebuild <namespace>, to send the lost objects again")
 	}
 	return all, nil
 }
@@ -79,7 +79,7 @@ func Rebuild(ctx context.Context, s *custody.Desk, q rye.RebuildRequest) (*rye.R
 	ns := m.state.Namespace
 	if !q.DryRun {
 		if err := s.Ask(ctx, rye.Question{Topic: "rebuild " + ns, Text: "Replace the branch content/" + ns + " in " + m.name + "?",
-			Lines: []string{"what was redacted, and states that nobody vouches for, are then named by no branch"},
+			Lines: []string{"redacted versions and old unsigned states will be on no branch"},
 			Mend:  fault.Command("rye registry rebuild %s --yes", ns)}); err != nil {
 			return nil, err
 		}

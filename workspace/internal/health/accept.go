@@ -40,7 +40,7 @@ func accept(ctx context.Context, s *session.Session, rep *rye.AuditReport) {
 		list, err = acceptances(f.Item())
 	}
 	if err != nil {
-		rep.Findings = append(rep.Findings, finding("not-accepted", audit.Medium, acceptRef.String(), "", "what it accepts does not count: "+err.Error(), fault.HintOf(err)))
+		rep.Findings = append(rep.Findings, finding("not-accepted", audit.Medium, acceptRef.String(), "", "its acceptances have no effect: "+err.Error(), fault.HintOf(err)))
 		return
 	}
 	by := f.Verified.Key().Fingerprint().String()

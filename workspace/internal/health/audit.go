@@ -135,7 +135,7 @@ func drifted(ctx context.Context, d *custody.Desk) (all []rye.AuditFinding) {
 				item = r.String()
 			}
 		}
-		all = append(all, finding("drift", audit.High, item, ".ai/"+session.LockFile, text, fault.Advice("rye lock pins what is here, once it was looked at")))
+		all = append(all, finding("drift", audit.High, item, ".ai/"+session.LockFile, text, fault.Advice("review the change; rye lock then pins the present files")))
 	}
 	return all
 }
@@ -200,7 +200,7 @@ func stale(ctx context.Context, s *session.Session) (all []rye.AuditFinding, err
 			g := root.Grant(ns)
 			if s.Lock.Namespaces[ns].Registry == name && g != nil && !g.FreshUntil.IsZero() && s.Now().After(g.FreshUntil) {
 				all = append(all, finding("stale", severity, "", ".ai/"+session.LockFile,
-					fmt.Sprintf("namespace %s: its registry called it fresh until %s: something newer may be hidden", ns, g.FreshUntil.UTC().Format(time.RFC3339)),
+					fmt.Sprintf("namespace %s: its checkpoint expired on %s, so newer entries may be hidden", ns, g.FreshUntil.UTC().Format(time.RFC3339)),
 					fault.Command("rye fetch")))
 			}
 		}
@@ -232,7 +232,7 @@ func texts(ctx context.Context, s *session.Session, rep *rye.AuditReport, found 
 		rep.Files++
 		rep.Bytes += r.rep.Bytes
 		if r.err != nil {
-			rep.Findings = append(rep.Findings, finding("not-read", audit.High, f.item, f.path, r.err.Error(), fault.Advice("nobody has looked at it: make it readable, or take it away")))
+			rep.Findings = append(rep.Findings, finding("not-read", audit.High, f.item, f.path, r.err.Error(), fault.Advice("it was not checked: make it readable, or remove it")))
 		}
 		for _, x := range r.rep.Findings {
 			a := finding(x.Rule, x.Severity, f.item, f.path, cmp.Or(x.Says, Rules[x.Rule]), adviceFor(x.Rule))
@@ -240,7 +240,7 @@ func texts(ctx context.Context, s *session.Session, rep *rye.AuditReport, found 
 			rep.Findings = append(rep.Findings, a)
 		}
 		if r.rep.More > 0 {
-			a := finding("not-judged", audit.Medium, f.item, f.path, fmt.Sprintf("%d findings besides those that are told", r.rep.More), adviceFor(""))
+			a := finding("not-judged", audit.Medium, f.item, f.path, fmt.Sprintf("%d more findings", r.rep.More), adviceFor(""))
 			a.SHA256 = r.rep.Sum.String()
 			rep.Findings = append(rep.Findings, a)
 		}
@@ -250,20 +250,20 @@ func texts(ctx context.Context, s *session.Session, rep *rye.AuditReport, found 
 
 // Rules are the rules of texts, each with its subject.
 var Rules = map[string]string{
-	"hidden-unicode": "characters that nobody sees and a model reads", "pipe-to-shell": "what is downloaded is run", "encoded-command": "a command that cannot be read",
-	"remote-shell": "a shell for somebody elsewhere", "secrets-leave": "secrets are sent away", "destructive-command": "a command that destroys",
-	"risky-command": "a command that a person should look at", "prerequisite": "its reader is sent to fetch a program", "unpinned": "whatever is newest is fetched and run",
-	"secret": "a secret in a text", "not-judged": "more than can be judged",
+	"hidden-unicode": "invisible characters that a model reads", "pipe-to-shell": "a download is run", "encoded-command": "a command that cannot be read",
+	"remote-shell": "a shell for another machine", "secrets-leave": "secrets are sent away", "destructive-command": "a destructive command",
+	"risky-command": "a command that a person should review", "prerequisite": "it asks its reader to fetch a program", "unpinned": "the newest version is fetched and run",
+	"secret": "a secret in a text", "not-judged": "too many findings",
 }
 
 func adviceFor(rule string) fault.Hint {
 	switch rule {
 	case "secret":
-		return fault.Advice("change the secret where it counts, then take it out")
+		return fault.Advice("replace the secret in its service, then remove it here")
 	case "unpinned":
 		return fault.Advice("name an exact version")
 	case "hidden-unicode":
-		return fault.Advice("take the characters out")
+		return fault.Advice("remove the characters")
 	}
-	return fault.Advice("look at the line; where it is meant, accept it: docs/format/audit.md")
+	return fault.Advice("review the line; if it is right, accept it: docs/format/audit.md")
 }

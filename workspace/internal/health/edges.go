@@ -120,7 +120,7 @@ func Why(ctx context.Context, s *session.Session, q rye.ItemRequest) (*rye.WhyRe
 	rep := &rye.WhyReport{Ref: name, Chains: [][]rye.Step{}}
 	rep.Chains, rep.More = g.chains(name)
 	if len(rep.Chains) == 0 && g.isRoot[name] {
-		rep.Chains = [][]rye.Step{{{Name: name, How: "an item of the project's own"}}}
+		rep.Chains = [][]rye.Step{{{Name: name, How: "an item of the project"}}}
 	}
 	return rep, nil
 }
@@ -134,7 +134,7 @@ func Tree(ctx context.Context, s *session.Session, q rye.TreeRequest) (*rye.Tree
 	g, from := graphOf(v.edges, v.roots), []string{q.Ref.String()}
 	if q.Ref == (objects.Ref{}) {
 		if q.Invert {
-			return nil, fault.New(fault.Usage, "tree --invert: say of which item").Advise("rye tree <ref> --invert")
+			return nil, fault.New(fault.Usage, "tree --invert: no item named").Advise("rye tree <ref> --invert")
 		}
 		from = v.tops(g)
 	} else if err := v.known(g, from[0]); err != nil {
@@ -168,10 +168,10 @@ func (v *survey) known(g graph, name string) error {
 	if _, ok := v.facts[name]; ok || len(g.up[name]) > 0 {
 		return nil
 	}
-	err := fault.New(fault.NotFound, "%s: it is in no space, and nothing here uses it", name)
+	err := fault.New(fault.NotFound, "%s: not found, and nothing here uses it", name)
 	for _, other := range slices.Sorted(maps.Keys(v.facts)) {
 		if strings.HasSuffix(other, "/"+name[strings.LastIndexAny(name, "/:")+1:]) {
-			return err.Advise("there is %s", other)
+			return err.Advise("did you mean %s?", other)
 		}
 	}
 	return err.Advise("rye list")

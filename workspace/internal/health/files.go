@@ -110,7 +110,7 @@ func (s source) read(ctx context.Context, root *os.Root) (audit.Report, error) {
 		return audit.Report{}, err
 	}
 	if !st.Mode().IsRegular() {
-		return audit.Report{}, fault.New(fault.Malformed, "%s is no regular file", path.Base(s.path))
+		return audit.Report{}, fault.New(fault.Malformed, "%s is not a regular file", path.Base(s.path))
 	}
 	f, err := root.Open(s.path)
 	if err != nil {

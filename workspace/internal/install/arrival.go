@@ -48,7 +48,7 @@ func (in *installation) fetch(ctx context.Context, reg *registry.Registry, name 
 		return nil, err
 	}
 	if it.Ref != e.Ref || it.Meta.Version != e.Version {
-		return nil, fault.New(fault.Integrity, "%s: the file says it is %s@%s", e.Name(), it.Ref, it.Meta.Version)
+		return nil, fault.New(fault.Integrity, "%s: the file is %s@%s", e.Name(), it.Ref, it.Meta.Version)
 	}
 	a := &arrival{release: rel, content: c, registry: name, item: it, verified: v}
 	return a, in.free(ctx, a)
@@ -94,7 +94,7 @@ func (a *arrival) question(lock *chain.Lock) rye.Question {
 // without a declaration.
 func describeNeeds(n objects.Needs) string {
 	if !n.Declared {
-		return "says nothing: reads the project, no network"
+		return "none declared: reads the project, no network"
 	}
 	var parts []string
 	for _, p := range []struct {

@@ -79,7 +79,7 @@ func (r review) change(ctx context.Context, a *arrival) rye.Change {
 	case old != nil:
 		c.Wider = policy.Wider(fromElsewhere(it), fromElsewhere(old))
 	case had && pin.Capability != chain.CapabilityDigest(it):
-		c.Wider = []string{"asks for other things than " + pin.Version + ", which is not here to compare"}
+		c.Wider = []string{"has other needs or permissions than " + pin.Version + ", which is not here to compare with"}
 	case !had && !c.Direct:
 		c.Wider = r.unexpected(it)
 	}
@@ -131,7 +131,7 @@ func fromElsewhere(it *objects.Item) *objects.Item {
 // has them, and the item that uses it does not. In an update it reports every new tool.
 func (r review) unexpected(it *objects.Item) (all []string) {
 	if r.q.Update && it.Ref.Kind == objects.Tool {
-		return []string{"is a new tool"}
+		return []string{"brings a new tool"}
 	}
 	for i := range r.arrivals {
 		user := r.arrivals[i].item
@@ -150,7 +150,7 @@ func (r review) unexpected(it *objects.Item) (all []string) {
 	}
 	if len(all) == 0 {
 		for _, text := range r.sol.Chosen[it.Ref].By { // for items that were there before
-			all = append(all, "is new, for what was there before: "+text)
+			all = append(all, "adds a dependency: "+text)
 		}
 	}
 	return all
@@ -225,7 +225,7 @@ func (r review) question(all []rye.Change) (rye.Question, int) {
 	}
 	q.Text = "Add it?"
 	if r.q.Update {
-		q.Text = "Take it?"
+		q.Text = "Update it?"
 	}
 	if n > 1 {
 		q.Topic += " and " + words.Plural(n-1, "more item")
@@ -271,13 +271,13 @@ func (r review) refused(err error, all []rye.Change) error {
 	if i < 0 {
 		return err
 	}
-	return fault.New(fault.Untrusted, "%s %s: it is signed by somebody else than %s: %w", r.verb(), all[i].Name, all[i].Was, err).With(r.again(all))
+	return fault.New(fault.Untrusted, "%s %s: its signer is not the signer of %s: %w", r.verb(), all[i].Name, all[i].Was, err).With(r.again(all))
 }
 
 // lines shows one change: the new item, and its differences from the previous version.
 func (r review) lines(c rye.Change) (lines []string) {
 	if c.Version == "" {
-		return []string{c.Name + "@" + c.Was + " goes: nothing wants it any more"}
+		return []string{c.Name + "@" + c.Was + " is removed: no longer needed"}
 	}
 	i := slices.IndexFunc(r.arrivals, func(a arrival) bool { return a.item.Ref.Published() == c.Name })
 	lines = r.arrivals[i].question(r.Lock).Lines
@@ -285,7 +285,7 @@ func (r review) lines(c rye.Change) (lines []string) {
 		lines = append(lines, words.Clip(fmt.Sprintf(format, args...), rye.MaxLineBytes-8))
 	}
 	if !c.Direct {
-		add("comes along: %s", strings.Join(c.WantedBy, "; "))
+		add("dependency: %s", strings.Join(c.WantedBy, "; "))
 	}
 	if c.Was != "" {
 		add("moves    %s -> %s, +%d -%d lines", c.Was, c.Version, c.Added, c.Removed)
@@ -293,20 +293,20 @@ func (r review) lines(c rye.Change) (lines []string) {
 			add("PUBLISHER CHANGED: now %s, was %s", c.Publisher, c.PublisherWas)
 		}
 		if c.NeedsWas != "" && c.NeedsWas != c.Needs {
-			add("needed   %s", c.NeedsWas)
+			add("needed before: %s", c.NeedsWas)
 		}
 		if len(c.CapabilitiesWas) > 0 && !slices.Equal(c.Capabilities, c.CapabilitiesWas) {
-			add("asked for %s", strings.Join(c.CapabilitiesWas, ", "))
+			add("asked for before: %s", strings.Join(c.CapabilitiesWas, ", "))
 		}
 	}
 	for _, w := range c.Wider {
-		add("MORE     it %s", w)
+		add("NOW ALSO %s", w)
 	}
 	if len(c.Deps) > 0 {
 		add("uses     %s", depsText(c.Deps))
 	}
 	if len(c.DepsGone) > 0 {
-		add("uses no more %s", strings.Join(c.DepsGone, ", "))
+		add("no longer uses %s", strings.Join(c.DepsGone, ", "))
 	}
 	const most = 200
 	for i, l := range c.Diff {

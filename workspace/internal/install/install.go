@@ -263,8 +263,8 @@ func (in *installation) arrive(ctx context.Context, ref objects.Ref, version str
 	}
 	a, err := in.fetch(ctx, reg, name, rel)
 	if err == nil && !maps.Equal(rel.Meta.Deps, a.item.Meta.Deps) {
-		err = fault.New(fault.Integrity, "%s: its registry says that it uses %s, the file says %s", rel.Name(), depsText(rel.Meta.Deps), depsText(a.item.Meta.Deps)).
-			Advise("tell whoever published it; another version may be as its registry says")
+		err = fault.New(fault.Integrity, "%s: the registry lists the dependencies %s, but the file lists %s", rel.Name(), depsText(rel.Meta.Deps), depsText(a.item.Meta.Deps)).
+			Advise("report this to its publisher, or use another version")
 	}
 	return a, err
 }
@@ -311,7 +311,7 @@ func (in *installation) registry(ctx context.Context, name, ns string) (*registr
 		return reg, nil
 	}
 	if len(in.registries) >= maxNamespaces {
-		return nil, fault.New(fault.Limit, "add: what is wanted leads to more than %d namespaces", maxNamespaces).Advise("leave out the item that brings so many")
+		return nil, fault.New(fault.Limit, "add: the dependencies lead to more than %d namespaces", maxNamespaces).Advise("leave out the item that brings so many")
 	}
 	in.Say("reading " + ns + " from " + name)
 	reg, err := share.OpenSynced(ctx, &in.Desk, name, ns)

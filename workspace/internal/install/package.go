@@ -46,7 +46,7 @@ func (in *installation) unpack(ctx context.Context, a *arrival, id string) error
 		return err
 	}
 	if meta.Caps != e.Meta.Caps || !maps.Equal(meta.Deps, e.Meta.Deps) {
-		return fault.New(fault.Integrity, "%s: what its registry says that it uses and may do is not what its members say", e.Name())
+		return fault.New(fault.Integrity, "%s: the registry's dependencies and permissions differ from those of its members", e.Name())
 	}
 	a.verified, a.item = p.Proof(), a.parcel.whole(meta)
 	return in.free(ctx, a)
@@ -88,7 +88,7 @@ func describedNeeds(it *objects.Item) objects.Needs {
 func (in *installation) free(ctx context.Context, a *arrival) error {
 	ref := a.release.Entry.Ref
 	taken := func(ref objects.Ref, by string) error {
-		return fault.New(fault.Conflict, "add %s: it brings %s, and %s is that already", a.release.Name(), ref, by).Mend("rye rm %s", ref)
+		return fault.New(fault.Conflict, "add %s: it brings %s, which %s has already", a.release.Name(), ref, by).Mend("rye rm %s", ref)
 	}
 	for _, b := range in.arrivals {
 		if b.parcel != nil && slices.ContainsFunc(b.parcel.members, func(m *objects.Item) bool { return m.Ref == ref }) {
@@ -102,7 +102,7 @@ func (in *installation) free(ctx context.Context, a *arrival) error {
 		return nil
 	}
 	if in.Stack.Project.IsFolder(ref.PackageDir()) {
-		return fault.New(fault.Conflict, "add %s: the project has a package of its own by this name", a.release.Name()).Mend("rye rm %s", ref)
+		return fault.New(fault.Conflict, "add %s: the project has its own package of this name", a.release.Name()).Mend("rye rm %s", ref)
 	}
 	for _, m := range a.parcel.members {
 		for _, b := range in.arrivals {
@@ -124,7 +124,7 @@ func comesWith(ref objects.Ref, p *space.Package, err error) error {
 	if err != nil {
 		return err
 	}
-	return fault.New(fault.Conflict, "add %s: it comes with package %s, which the project has", ref.Published(), p.Ref.Published()).Advise("rye show %s", ref)
+	return fault.New(fault.Conflict, "add %s: it is part of package %s, which the project has", ref.Published(), p.Ref.Published()).Advise("rye show %s", ref)
 }
 
 // shown is the number of members, and of files, that a question names one by one.
@@ -238,7 +238,7 @@ func Bring(ctx context.Context, s *custody.Desk, q rye.InstallRequest) (*rye.Ins
 		ref, bad := objects.ParseRef(name)
 		if of, in := ref.Package(); bad == nil && in && brings(ctx, s, of) {
 			return rep, fault.New(fault.NotFound, "add %s: %w", ref.Published(), err).
-				Advise("it may come with package %s: rye add %[1]s", of.Published())
+				Advise("it may be part of package %s: rye add %[1]s", of.Published())
 		}
 	}
 	return rep, err

@@ -24,7 +24,7 @@ func (in *installation) pin(ctx context.Context, rep *rye.InstallReport) error {
 	defer release()
 	for i := range in.arrivals {
 		if in.arrivals[i].overtaken(in.Lock, s.Lock) {
-			return fault.New(fault.Conflict, "add %s: another rye pinned something else for it meanwhile", in.arrivals[i].item.Ref).Advise("run it again")
+			return fault.New(fault.Conflict, "add %s: another rye process pinned a different version meanwhile", in.arrivals[i].item.Ref).Advise("run it again")
 		}
 	}
 	lock := s.Lock.Clone()

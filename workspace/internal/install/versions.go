@@ -104,13 +104,13 @@ func (in *installation) own(ctx context.Context, ref objects.Ref) ([]resolve.Ver
 	}
 	f, ok, err := in.Stack.In(ctx, space, ref)
 	if err == nil && !ok && space == objects.System {
-		err = fault.New(fault.NotFound, "%s: the standard library has no such item", ref.Published()).Advise("another version of what wants it may not, or another version of rye has it")
+		err = fault.New(fault.NotFound, "%s: the standard library has no such item", ref.Published()).Advise("try another version of the item that needs it, or another version of rye")
 	}
 	if err != nil || !ok || f.Registry != "" {
 		return nil, false, err
 	}
 	if in.asked[ref] {
-		return nil, false, fault.New(fault.Conflict, "add %s: the project has an item of its own by this name", ref).Mend("rye rm %s", ref)
+		return nil, false, fault.New(fault.Conflict, "add %s: the project has its own item of this name", ref).Mend("rye rm %s", ref)
 	}
 	e := oplog.Entry{Ref: ref, Version: "0.0.0", Status: oplog.StatusOK}
 	if f.Item != nil {
@@ -237,7 +237,7 @@ func (in *installation) remarks(sol *resolve.Solution) (all []string) {
 		all = append(all, text)
 	}
 	for _, p := range sol.Passed {
-		text := fmt.Sprintf("%s@%s is passed over: %s", p.Item.Published(), p.Version, p.Why)
+		text := fmt.Sprintf("%s@%s is skipped: %s", p.Item.Published(), p.Version, p.Why)
 		if !p.Until.IsZero() {
 			text += ", until " + p.Until.Format(time.RFC3339)
 		}
