@@ -38,7 +38,7 @@ func differences(then, now []chain.Source) string {
 	var all []string
 	for _, p := range slices.Sorted(maps.Keys(was)) {
 		if sum, there := is[p]; !there {
-			all = append(all, ".ai/"+p+" is gone")
+			all = append(all, ".ai/"+p+" is missing")
 		} else if sum != was[p] {
 			all = append(all, ".ai/"+p+" changed")
 		}

@@ -88,7 +88,7 @@ func keep(rep *rye.LockReport, refused []space.Finding) error {
 	if len(refused) == 0 {
 		return nil
 	}
-	return fault.Wrap(refused[0].Err, "lock: %s refused, and what the lock pinned stays", words.Plural(len(refused), "item"))
+	return fault.Wrap(refused[0].Err, "lock: %s refused, so their old pins stay", words.Plural(len(refused), "item"))
 }
 
 // compare notes pins that a new lock has and the old one, which may be nil, lacks, and the
@@ -211,7 +211,7 @@ func pinOne(ctx context.Context, s *session.Session, lock *chain.Lock, f space.F
 	case objects.System:
 		return nil
 	case objects.User:
-		return fault.New(fault.Denied, "lock %s: it lies in the user space, which a lock cannot pin", f.Ref).Mend("rye load %s --to project", f.Ref)
+		return fault.New(fault.Denied, "lock %s: a lock cannot pin an item of the user space", f.Ref).Mend("rye load %s --to project", f.Ref)
 	}
 	lock.SetItem(link(s, f.Found))
 	return nil
@@ -266,7 +266,7 @@ func verifyPin(ctx context.Context, s *session.Session, ref objects.Ref) error {
 func verifyPackage(ctx context.Context, s *session.Session, ref objects.Ref) error {
 	p := s.Stack.LockedPackage(ref)
 	if p == nil {
-		return fault.New(fault.Drift, "%s: locked, and not from a registry", ref).Mend("rye rm %s", ref)
+		return fault.New(fault.Drift, "%s: it is locked, but not from a registry", ref).Mend("rye rm %s", ref)
 	}
 	if p.Err != nil {
 		return p.Err

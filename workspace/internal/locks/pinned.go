@@ -39,7 +39,7 @@ func Library(s *session.Session, q rye.ExecuteRequest) (*session.Session, chain.
 
 // noLock is the refusal of a request that needs a lock.
 func noLock(ref objects.Ref) error {
-	return fault.New(fault.Drift, "%s: there is no lock here", ref).Mend("rye lock")
+	return fault.New(fault.Drift, "%s: no lock here", ref).Mend("rye lock")
 }
 
 // Pinned returns the pinned item, by its bytes and from any place that has them: edited,
@@ -54,13 +54,13 @@ func Pinned(ctx context.Context, s *session.Session, ref objects.Ref) (space.Fou
 	}
 	switch {
 	case !ok:
-		return space.Found{}, fault.New(fault.Drift, "%s: it is not in the lock, so nothing is pinned", ref).Mend("rye lock %s", ref)
+		return space.Found{}, fault.New(fault.Drift, "%s: not in the lock, so nothing is pinned", ref).Mend("rye lock %s", ref)
 	case pin.From != "":
 		return s.Stack.FromLock(ref)
 	case pin.Space == objects.System:
 		f, ok, err := s.Stack.In(ctx, objects.System, ref)
 		if err == nil && !ok {
-			err = fault.New(fault.Drift, "%s: not in the standard library that is locked", ref).Mend("rye lock")
+			err = fault.New(fault.Drift, "%s: not in the locked standard library", ref).Mend("rye lock")
 		}
 		return f.Found, errors.Join(err, f.Err)
 	}
@@ -118,8 +118,8 @@ func (p pinned) Around(ctx context.Context, tool chain.Link, d chain.Deps) ([]ch
 		return fs.SkipAll
 	})
 	if err == nil && then == nil {
-		err = fault.New(fault.Offline, "%s: the files beside it that are pinned are neither in the working tree nor in its record", tool.Ref()).
-			Advise("rye lock %s, to pin what is here", tool.Ref())
+		err = fault.New(fault.Offline, "%s: its pinned companion files are neither in the working tree nor in its record", tool.Ref()).
+			Advise("rye lock %s, to pin the present files", tool.Ref())
 	}
 	return then, err
 }

@@ -32,7 +32,7 @@ func beside(s *session.Session, f space.Finding) (string, error) {
 			parts = append(parts, fmt.Sprintf("%s%s and %d more", what, words.Quote(paths[0]), n-1))
 		}
 	}
-	add("not in the manifest, and not given to runs: ", b.Dirs)
+	add("not in the manifest, so runs cannot read it: ", b.Dirs)
 	if len(b.Added)+len(b.Removed) > 0 && keepsModes(s, l) {
 		add("executable on disk only: ", b.Added)
 		add("executable in the manifest only: ", b.Removed)

@@ -19,7 +19,7 @@ import (
 // historian returns the Historian, or refuses a request that needs one.
 func historian(s *session.Session, what string) (session.Historian, error) {
 	if s.Historian == nil {
-		return nil, fault.New(fault.Denied, "%s: versions are compared by rye-engine, and this program is not it", what)
+		return nil, fault.New(fault.Denied, "%s: only rye-engine compares versions, and this is another program", what)
 	}
 	return s.Historian, nil
 }
@@ -69,13 +69,13 @@ func blamed(ctx context.Context, l *space.Layer, q rye.BlameRequest) (at store.O
 			return at, "", nil, err
 		}
 		if tip.IsZero() {
-			return at, "", nil, fault.New(fault.NotFound, "blame %s: nothing is recorded in this project", q.Ref).Advise("rye add records a file")
+			return at, "", nil, fault.New(fault.NotFound, "blame %s: this project has no record yet", q.Ref).Advise("rye add records a file")
 		}
 		commit, what = tip.String(), "the record"
 	}
 	at, path, raw, err = l.Version(ctx, q.Ref, commit)
 	if err == nil && path == "" {
-		err = fault.New(fault.NotFound, "blame %s: %s does not hold it", q.Ref, what).Advise("rye log shows what was recorded, and rye blame --at takes a commit of it")
+		err = fault.New(fault.NotFound, "blame %s: it is not in %s", q.Ref, what).Advise("rye log shows the recorded versions; give one of its commits to rye blame --at")
 	}
 	return at, path, raw, err
 }
@@ -87,7 +87,7 @@ func tellChanged(s *session.Session, l *space.Layer, ref objects.Ref, raw []byte
 		return
 	}
 	if now, err := l.Read(where); err == nil && !bytes.Equal(now, raw) {
-		s.Tell("shown as it was recorded; the file has changed since: rye diff " + ref.String())
+		s.Tell("this is the recorded version; the file has changed since: rye diff " + ref.String())
 	}
 }
 
@@ -95,7 +95,7 @@ func tellChanged(s *session.Session, l *space.Layer, ref objects.Ref, raw []byte
 func blameLines(repo *store.Repo, raw []byte, from []store.OID, signed *signings) ([]rye.BlameLine, error) {
 	texts := slices.Collect(strings.Lines(string(raw)))
 	if len(texts) != len(from) {
-		return nil, fault.New(fault.Failed, "blame: %d of %s have a commit", len(from), words.Plural(len(texts), "line"))
+		return nil, fault.New(fault.Failed, "blame: only %d of %s have a commit", len(from), words.Plural(len(texts), "line"))
 	}
 	known := map[store.OID]rye.BlameLine{}
 	all := make([]rye.BlameLine, len(texts))

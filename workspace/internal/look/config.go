@@ -53,7 +53,7 @@ func Config(ctx context.Context, s *session.Session, c rye.Caller, name string) 
 		res.Value = objects.MergeConfig(res.Value, doc)
 	}
 	if _, err := json.Marshal(res.Value); err != nil {
-		return nil, fault.New(fault.Malformed, "config:%s: it holds a number that JSON has not, such as .inf", name)
+		return nil, fault.New(fault.Malformed, "config:%s: it has a number that JSON cannot express, such as .inf", name)
 	}
 	return res, nil
 }
@@ -62,9 +62,9 @@ func Config(ctx context.Context, s *session.Session, c rye.Caller, name string) 
 func mayExtend(above []objects.ID, id objects.ID) error {
 	switch {
 	case slices.Contains(above, id):
-		return fault.New(fault.Conflict, "config:%s extends config:%s, which is built on it", above[len(above)-1], id)
+		return fault.New(fault.Conflict, "config:%s extends config:%s, which already extends it", above[len(above)-1], id)
 	case len(above) > maxExtends:
-		return fault.New(fault.Limit, "config:%s: it is built on more than %d others", above[0], maxExtends)
+		return fault.New(fault.Limit, "config:%s: it extends more than %d others", above[0], maxExtends)
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func layers(ctx context.Context, s *session.Session, c rye.Caller, ref objects.R
 		from = append(from, rye.ConfigSource{Ref: ref.String(), Space: f.Space.String(), SHA256: it.Sum.String()})
 	}
 	if from == nil {
-		return nil, nil, space.Missing(ctx, s.Stack, ref, "in no space")
+		return nil, nil, space.Missing(ctx, s.Stack, ref, "not found in any space")
 	}
 	return doc, from, nil
 }

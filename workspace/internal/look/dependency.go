@@ -35,7 +35,7 @@ func LogDependency(ctx context.Context, s *session.Session, q rye.LogRequest, li
 		all = append(all, e)
 	}
 	if len(all) == 0 {
-		err = fault.New(fault.NotFound, "log %s: its content is not here", q.Ref).Mend("rye pull")
+		err = fault.New(fault.NotFound, "log %s: its content is not on this machine", q.Ref).Mend("rye pull")
 	}
 	return all, err
 }
@@ -55,7 +55,7 @@ func diffDependency(ctx context.Context, s *session.Session, ref objects.Ref, q 
 		was = slices.IndexFunc(kept, func(v session.KeptVersion) bool { return v.Version == q.From })
 	}
 	if now < 0 || was < 0 {
-		return nil, fault.New(fault.NotFound, "diff %s: this project has never had that version", ref).Advise("rye log %s", ref)
+		return nil, fault.New(fault.NotFound, "diff %s: this project never had that version", ref).Advise("rye log %s", ref)
 	}
 	d := rye.ItemDiff{Ref: ref.String(), Path: ref.Published() + "@" + kept[now].Version, Recorded: true, Lines: []string{}}
 	if was == len(kept) { // there is no older version to compare with

@@ -51,7 +51,7 @@ func Diff(ctx context.Context, s *session.Session, q rye.DiffRequest) ([]rye.Ite
 			return nil, err
 		}
 		if room -= sizeOf(some); room < 0 && len(all) > 0 {
-			return nil, fault.New(fault.Limit, "diff: what changed in %s has more than %d MiB", words.Plural(len(found), "item"), maxShown>>20).
+			return nil, fault.New(fault.Limit, "diff: the changes of %s have more than %d MiB", words.Plural(len(found), "item"), maxShown>>20).
 				Advise("name some of them: rye diff %s", f.Ref)
 		}
 		all = append(all, some...)
@@ -114,7 +114,7 @@ func isBundle(f space.Finding) bool { return f.Manifest && f.Cover != nil && f.R
 // without the item is an empty one.
 func diffVersions(ctx context.Context, s *session.Session, q rye.DiffRequest) ([]rye.ItemDiff, error) {
 	if len(q.Targets) != 1 {
-		return nil, fault.New(fault.Usage, "diff: versions are of one item, and %d were named", len(q.Targets))
+		return nil, fault.New(fault.Usage, "diff: --from and --to take one item, not %d", len(q.Targets))
 	}
 	ref, err := session.RefOf(ctx, s, string(q.Targets[0]))
 	if err != nil {
@@ -141,7 +141,7 @@ func diffVersions(ctx context.Context, s *session.Session, q rye.DiffRequest) ([
 		return nil, err
 	}
 	if was == "" && path == "" {
-		return nil, fault.New(fault.NotFound, "diff %s: neither version has it", ref).Advise("rye log %s", ref)
+		return nil, fault.New(fault.NotFound, "diff %s: it is in neither version", ref).Advise("rye log %s", ref)
 	}
 	return []rye.ItemDiff{{Ref: ref.String(), Path: ".ai/" + cmp.Or(path, was), Recorded: was != "", Deleted: path == "",
 		From: q.From, To: q.To, Lines: append([]string{}, diff.Lines(string(old), string(now))...)}}, nil
@@ -224,7 +224,7 @@ func changedLines(lost bool, unread error, old, now []byte) []string {
 	case !isText(old) || !isText(now):
 		return []string{fmt.Sprintf("@@ %d bytes, now %d: not text @@", len(old), len(now))}
 	case lost:
-		return []string{"@@ the record does not hold what the manifest lists @@"}
+		return []string{"@@ the record lacks the files of the manifest @@"}
 	}
 	return diff.Lines(string(old), string(now))
 }

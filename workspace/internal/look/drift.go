@@ -37,6 +37,6 @@ func drift(s *session.Session, r *space.Row) bool {
 		return false
 	}
 	r.State, r.Code = objects.Drifted, fault.Drift
-	r.Why, r.Hint = "signed, and not what the lock pins", fault.Command("rye lock %s", r.Ref).Encode()
+	r.Why, r.Hint = "signed, but differs from the lock", fault.Command("rye lock %s", r.Ref).Encode()
 	return true
 }

@@ -87,15 +87,15 @@ func checkRecord(ctx context.Context, h *session.Host, sp objects.Space, dir, pr
 	}
 	defer l.Close()
 	if at.Dir == "" {
-		return session.Checked(name, "there is none, because there is no data directory", nil)
+		return session.Checked(name, "no record, because there is no data directory", nil)
 	}
 	if _, err := os.Lstat(at.Store()); errors.Is(err, fs.ErrNotExist) {
 		known, there, _ := at.Known()
 		if !there {
-			return session.Checked(name, "none yet: what was here before is not known", nil)
+			return session.Checked(name, "no record yet, so earlier versions are unknown", nil)
 		}
-		return rye.DoctorCheck{Name: name, Text: fmt.Sprintf("it was written on %s and is gone from %s: no version before this one is known", known.Used.Format(time.DateOnly), at.Store()),
-			Mend: fault.Advice("bring it back from a copy of the disk; without one, what is signed next begins a new record")}
+		return rye.DoctorCheck{Name: name, Text: fmt.Sprintf("last written on %s, now missing from %s: earlier versions are unknown", known.Used.Format(time.DateOnly), at.Store()),
+			Mend: fault.Advice("restore it from a backup; otherwise the next signature begins a new record")}
 	}
 	f, err := l.Fsck(ctx)
 	if err != nil {

@@ -77,7 +77,7 @@ func RevokedElsewhere(s *session.Session, rows iter.Seq[space.Row]) ([]trust.Els
 
 // ElsewhereHint is the advice for such an item.
 func ElsewhereHint(e trust.Elsewhere) fault.Hint {
-	return fault.Advice("that does not reach it: look at it with rye show %s; rye rm %[1]s removes it", e.Ref)
+	return fault.Advice("this does not affect it: review it with rye show %s; rye rm %[1]s removes it", e.Ref)
 }
 
 // tellUnfinished reports changes that a killed process left, or that another process is making
@@ -164,7 +164,7 @@ func describeTwins(rows []space.Row) []rye.ItemInfo {
 	all := describeAll(rows)
 	for i := range rows {
 		if twin := twinOf(rows, i); twin != "" {
-			all[i].Why = strings.TrimPrefix(all[i].Why+"; "+twin+" is this item too: keep one of them", "; ")
+			all[i].Why = strings.TrimPrefix(all[i].Why+"; "+twin+" is the same item: keep one of them", "; ")
 		}
 	}
 	return all

@@ -96,7 +96,7 @@ func patcher(ctx context.Context, s *session.Session, repo *store.Repo, q rye.Lo
 			change := rye.FileChange{From: below(from), To: below(to), Lines: append([]string{}, lines...)}
 			if room -= sizeOfChange(change); room < 0 {
 				return fault.New(fault.Limit, "log --patch: more than %d MiB of changes, the last in commit %s", maxShown>>20, c.ID).
-					Advise("fewer of them, or those of one item: rye log --patch --limit 5 <ref>")
+					Advise("show fewer, or one item: rye log --patch --limit 5 <ref>")
 			}
 			all = append(all, change)
 			return nil

@@ -145,17 +145,17 @@ func explain(s *session.Session, f space.Finding) []rye.Check {
 	var all []rye.Check
 	switch {
 	case f.Space == objects.System:
-		text := "compiled in, and listed with this digest in the signed manifest of the standard library"
+		text := "compiled in; the signed manifest of the standard library lists this digest"
 		if f.Err != nil {
 			text = f.Err.Error()
 		}
 		return []rye.Check{{Name: "manifest", OK: f.Err == nil, Text: text}}
 	case !f.Verified.IsZero() && f.Level() == trust.Manifest:
 		return []rye.Check{{Name: "manifest", OK: true,
-			Text: "listed with this digest in the manifest of bundle " + string(f.Bundle) + ", signed by " + f.Key().String()}}
+			Text: "this digest is in the manifest of bundle " + string(f.Bundle) + ", signed by " + f.Key().String()}}
 	case f.Bundle != "":
 		all = append(all, rye.Check{Name: "manifest", OK: f.Err == nil || f.State != objects.Modified,
-			Text: "its own line counts, and the manifest of bundle " + string(f.Bundle) + " must list it"})
+			Text: "its own signature is valid, and the manifest of bundle " + string(f.Bundle) + " must list it"})
 	}
 	scope := s.Stack.Scope(&space.Layer{Space: f.Space})
 	scope.Registry = f.Registry
@@ -179,13 +179,13 @@ func explainRecord(f space.Finding) rye.Check {
 	case f.Err != nil && (f.State == objects.Older || f.State == objects.Returned || f.State == objects.Absent):
 		c.OK, c.Text = false, f.Err.Error()
 	case f.State == objects.Older:
-		c.Text = "older than the version signed " + f.Past.Newest.UTC().Format(time.RFC3339) + ", and no wider"
+		c.Text = "older than the version signed " + f.Past.Newest.UTC().Format(time.RFC3339) + ", with no wider needs"
 	case f.Recorded:
 		c.Text = "these bytes are recorded in the " + f.Space.String() + " space"
 	case f.Err == nil:
-		c.Text = "newer than what the " + f.Space.String() + " space has recorded"
+		c.Text = "newer than the version recorded in the " + f.Space.String() + " space"
 	default:
-		c.Text = "other bytes than the " + f.Space.String() + " space has recorded"
+		c.Text = "different from the version recorded in the " + f.Space.String() + " space"
 	}
 	return c
 }

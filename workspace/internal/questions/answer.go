@@ -66,7 +66,7 @@ func (e entry) shown() rye.OpenQuestion {
 // replaces that, because a program that asks could type the flag.
 func Answer(ctx context.Context, h *session.Host, c rye.Caller, q rye.AnswerRequest) (*rye.OpenQuestion, error) {
 	if !c.IsPerson() {
-		return nil, fault.New(fault.Denied, "answer question %s: only a person answers, and %s is none", q.ID, c.Who())
+		return nil, fault.New(fault.Denied, "answer question %s: only a person may answer, and %s is not a person", q.ID, c.Who())
 	}
 	e, err := find(h, q.ID)
 	if err != nil {
@@ -92,13 +92,13 @@ func Answer(ctx context.Context, h *session.Host, c rye.Caller, q rye.AnswerRequ
 
 // approval is the question to the person who answers another caller's question.
 func approval(e entry) rye.Question {
-	where := "outside of every project"
+	where := "outside any project"
 	if e.Directory != "" {
 		where = "in " + e.Directory
 	}
 	text := e.Topic + ", asked by " + e.Caller + " " + where + " at " + e.Asked.UTC().Format(time.RFC3339) + ": " + e.Text
 	return rye.Question{Topic: "approve " + e.ID, Text: text, Lines: e.Lines, Person: true,
-		Mend: fault.Advice("look at it in a terminal: rye approve %s", e.ID)}
+		Mend: fault.Advice("review it in a terminal: rye approve %s", e.ID)}
 }
 
 // find returns the one open question whose id begins with id.
@@ -110,11 +110,11 @@ func find(h *session.Host, id string) (entry, error) {
 	all = slices.DeleteFunc(all, func(e entry) bool { return !strings.HasPrefix(e.ID, strings.ToLower(id)) })
 	switch {
 	case id == "" || len(all) == 0:
-		return entry{}, fault.New(fault.NotFound, "no open question %q", id).Advise("rye approve shows what is open")
+		return entry{}, fault.New(fault.NotFound, "no open question %q", id).Advise("rye approve lists the open questions")
 	case len(all) > 1:
-		return entry{}, fault.New(fault.Usage, "%d open questions begin with %q", len(all), id).Advise("rye approve shows what is open")
+		return entry{}, fault.New(fault.Usage, "%d open questions begin with %q", len(all), id).Advise("rye approve lists the open questions")
 	case all[0].answer != nil:
-		return entry{}, fault.New(fault.Conflict, "question %s was answered already", all[0].ID).Advise("rye approve shows what is open")
+		return entry{}, fault.New(fault.Conflict, "question %s was answered already", all[0].ID).Advise("rye approve lists the open questions")
 	}
 	return all[0], nil
 }

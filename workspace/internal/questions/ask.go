@@ -49,7 +49,7 @@ func Ask(ctx context.Context, s *session.Session, c rye.Caller, subject objects.
 		return Agreed{}, err
 	}
 	if err != nil {
-		s.Tell("the question could not be kept: " + err.Error())
+		s.Tell("the question could not be stored: " + err.Error())
 	}
 	if e == nil || err != nil {
 		return Agreed{}, s.Ask(ctx, q)
@@ -130,10 +130,10 @@ func (e *entry) standing() (Agreed, error) {
 	}
 	no := &rye.Unagreed{How: rye.Declined, Err: fmt.Errorf("%s: a person refused it (question %s)", e.Topic, e.ID)}
 	return Agreed{}, fault.New(fault.Denied, "%w", no).
-		Advise("it can be asked again from %s on", e.Expires.Format(time.RFC3339))
+		Advise("it can be asked again after %s", e.Expires.Format(time.RFC3339))
 }
 
-var errLate = errors.New("nobody answered in time")
+var errLate = errors.New("no answer in time")
 
 // put asks in the host's way and waits for the answer.
 func (e *entry) put(ctx context.Context, s *session.Session, c rye.Caller, q rye.Question) (Agreed, error) {
@@ -176,7 +176,7 @@ func (e *entry) late(q rye.Question) (Agreed, error) {
 		return e.standing()
 	}
 	e.remove()
-	late := &rye.Unagreed{How: rye.Late, Err: fmt.Errorf("%s: nobody answered within %s", q.Topic, q.Wait)}
+	late := &rye.Unagreed{How: rye.Late, Err: fmt.Errorf("%s: no answer within %s", q.Topic, q.Wait)}
 	return Agreed{}, fault.New(fault.Denied, "%w", late).With(q.Mend)
 }
 
@@ -185,12 +185,12 @@ func (e *entry) keep(c rye.Caller, why error) error {
 	if until := e.Asked.Add(Patience); until.After(e.Expires) {
 		e.Expires = until
 		if err := e.write(); err != nil {
-			return fault.Wrap(why, "keep the question: %v", err)
+			return fault.Wrap(why, "store the question: %v", err)
 		}
 	}
 	refused := fault.New(fault.Denied, "%w", &rye.Unanswered{ID: e.ID, Until: e.Expires, Err: why})
 	if c.IsInside() || c.Thread() != "" { // the asking tool or thread does not answer its own questions
-		return refused.Advise("a person answers it, at a terminal of their own: rye approve %s", e.ID)
+		return refused.Advise("a person must answer it, at a terminal of their own: rye approve %s", e.ID)
 	}
 	return refused.Mend("rye approve %s", e.ID)
 }

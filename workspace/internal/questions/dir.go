@@ -81,7 +81,7 @@ func (d dir) entry(id string) (entry, error) {
 		return e, err
 	}
 	if e.ID != id {
-		return e, fault.New(fault.Malformed, "question %s calls itself %s", id, e.ID)
+		return e, fault.New(fault.Malformed, "question %s has another id in its file, %s", id, e.ID)
 	}
 	_, err = os.Lstat(e.path(usedFile))
 	e.used = err == nil
@@ -140,7 +140,7 @@ func (e entry) use() error {
 		_, err = os.Lstat(e.path(questionFile))
 	}
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
-		return fault.New(fault.Denied, "what question %s agreed to has happened: an answer counts once", e.ID).Advise("ask again")
+		return fault.New(fault.Denied, "the answer to question %s is already used: it is valid once", e.ID).Advise("ask again")
 	}
 	return err
 }

@@ -157,7 +157,7 @@ func requested(s *custody.Desk, plan *chain.Plan, q rye.PolicyConsentRequest) (t
 	if q.Secrets {
 		t := secretsOf(s, plan, env.vars)
 		if t == nil {
-			return none("it sends nothing of your environment that has to be allowed (it declares [%s])", declared)
+			return none("it sends no environment variable that needs your approval (it declares [%s])", declared)
 		}
 		things = append(things, *t)
 	}

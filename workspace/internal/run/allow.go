@@ -34,7 +34,7 @@ func Allow(ctx context.Context, s *custody.Desk, q rye.AllowRequest) (*rye.Appro
 	}
 	if q.Any {
 		if why := plan.Unsigned(with); len(why) > 0 {
-			return nil, fault.New(fault.Denied, "allow %s with any parameters: %s, so that this would allow any program", q.Ref, strings.Join(why, "; ")).
+			return nil, fault.New(fault.Denied, "allow %s with any parameters: %s, so this would allow any program", q.Ref, strings.Join(why, "; ")).
 				Advise("%s", standingWith(plan))
 		}
 	}
@@ -60,7 +60,7 @@ func Allow(ctx context.Context, s *custody.Desk, q rye.AllowRequest) (*rye.Appro
 func allowedParams(plan *chain.Plan, q rye.AllowRequest) (chain.Params, error) {
 	if q.Any {
 		if len(q.Params) > 0 {
-			return chain.Params{}, fault.New(fault.Usage, "allow %s: with these parameters, or with any?", q.Ref).Advise("leave one of both out")
+			return chain.Params{}, fault.New(fault.Usage, "allow %s: --any excludes -p and --params", q.Ref).Advise("leave out one of them")
 		}
 		params, err := plan.Check(nil)
 		if err != nil {
@@ -84,22 +84,22 @@ func standingWith(plan *chain.Plan) string {
 
 // uncovered lists the limits of an approval: bytes outside it, and questions that remain.
 func uncovered(plan *chain.Plan, with chain.Interpreter, any bool) []string {
-	out := []string{"another directory; a change of the item, of what it runs by, or of a file that it can load"}
+	out := []string{"another directory; a change of the item, of its runtime, or of a file that it can load"}
 	if any {
-		out = append(out, "dangerous commands in a parameter, which are asked about")
+		out = append(out, "dangerous commands in a parameter: rye asks about them")
 	} else {
 		out = append(out, "other parameters")
 	}
 	if !with.Sum.IsZero() {
-		out = append(out, "the packages that "+with.Path+" loads: what lies there when it runs is used")
+		out = append(out, "the packages that "+with.Path+" loads: rye uses the packages there at run time")
 	} else if with.Path != "" {
 		out = append(out, "another version of "+with.Path+" at the same path is allowed, too")
 	}
 	if len(plan.Declares()) > 0 {
-		out = append(out, ".env files and variables, which are agreed to on their own")
+		out = append(out, ".env files and variables: rye asks about them separately")
 	}
 	if plan.Primitive() == chain.Subprocess || plan.Starts() {
-		out = append(out, "what the files of the project say that it reads or runs when it runs")
+		out = append(out, "files of the project that it reads or runs by itself")
 	}
 	return out
 }
@@ -144,7 +144,7 @@ func Forget(ctx context.Context, s *custody.Desk, q rye.ForgetRequest) ([]rye.Ap
 			return true
 		})
 		if err == nil && len(gone) == 0 {
-			err = fault.New(fault.NotFound, "forget %s: nothing is allowed of it here", q.Ref).Advise("rye policy list shows what is")
+			err = fault.New(fault.NotFound, "forget %s: it has no approval here", q.Ref).Advise("rye policy list shows the approvals")
 		}
 		return text, err
 	})

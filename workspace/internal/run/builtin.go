@@ -22,7 +22,7 @@ func (r *Runner) runBuiltin(ctx context.Context, s *custody.Desk, j *job) (outco
 		return r.answer(ctx, j)
 	}
 	if s.Self == nil {
-		return outcome{}, fault.New(fault.Failed, "execute %s: rye does not know its own program, which runs %s", j.plan.Tool().Ref, j.plan.Function())
+		return outcome{}, fault.New(fault.Failed, "execute %s: the path of the rye program, which runs %s, is unknown", j.plan.Tool().Ref, j.plan.Function())
 	}
 	program, build, err := s.Self()
 	if err != nil {

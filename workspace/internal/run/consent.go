@@ -87,12 +87,12 @@ func describe(s *custody.Desk, plan *chain.Plan, t consent.Thing) (text string, 
 	lines = []string{t.Path, t.Sum.String()}
 	switch t.What {
 	case consent.Env:
-		return "It takes variables from a file that nobody signed: " + inProject(s, t.Path) + ". Use it?", append(lines, "it sets "+t.Names())
+		return "It takes variables from an unsigned file: " + inProject(s, t.Path) + ". Use it?", append(lines, "it sets "+t.Names())
 	case consent.Interpreter:
 		program, _, _ := strings.Cut(string(t.Parts["program"]), "\n")
-		return "It runs with an interpreter in the project, which nobody signed: " + inProject(s, t.Path) + ". Use it?", append(lines,
+		return "It runs with an unsigned interpreter in the project: " + inProject(s, t.Path) + ". Use it?", append(lines,
 			"the program is "+program,
-			"agreed to are the program and what it runs at its start ("+t.Names()+"); not its packages: what lies there when it runs is used")
+			"you approve the program and its start-up files ("+t.Names()+"), but not its packages: rye uses those there at run time")
 	}
 	return describeSecrets(s, plan, t)
 }

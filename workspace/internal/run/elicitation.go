@@ -38,12 +38,12 @@ func Elicitation(ctx context.Context, s *custody.Desk, q rye.ElicitationRequest)
 
 func showsQuestions(client string) rye.Question {
 	return rye.Question{
-		Topic: "count what " + words.Brief(client) + " answers as yours",
-		Text:  "does " + words.Brief(client) + " show you the questions of MCP servers, and pass on what you answer?",
+		Topic: "accept answers from " + words.Brief(client) + " as yours",
+		Text:  "does " + words.Brief(client) + " show you the questions of MCP servers, and return your answers?",
 		Lines: []string{
-			"Yes: before it runs what your policy asks about, rye asks through this client, and",
-			"an answer that comes from it counts as yours. It is known by the name it gives itself.",
-			"No: such questions wait until you say: rye approve",
+			"Yes: rye asks you through this client where your policy requires a question, and",
+			"accepts its answers as yours. rye knows the client only by the name that it reports.",
+			"No: these questions wait for you in rye approve",
 		},
 		Person: true,
 	}

@@ -119,7 +119,7 @@ func runnable(it *objects.Item) error {
 	if kind != "runtime" && kind != "primitive" {
 		return nil
 	}
-	return fault.New(fault.Usage, "execute %s: its type %s is there for other items, and does not run by itself", it.Ref, kind).
+	return fault.New(fault.Usage, "execute %s: a tool of type %s only serves other tools and does not run by itself", it.Ref, kind).
 		Advise("execute a tool that uses it; rye search lists them")
 }
 
@@ -132,9 +132,9 @@ func (j *job) asPinned() error {
 		it := l.Verified.Item()
 		switch want, ok := j.q.Pins[it.Ref.String()]; {
 		case !ok:
-			return fault.New(fault.Drift, "execute %s: %s was not there when this began", j.q.Ref, it.Ref)
+			return fault.New(fault.Drift, "execute %s: %s is new since this run began", j.q.Ref, it.Ref)
 		case want != it.Sum.String():
-			return fault.New(fault.Drift, "execute %s: %s changed since this began", j.q.Ref, it.Ref)
+			return fault.New(fault.Drift, "execute %s: %s has changed since this run began", j.q.Ref, it.Ref)
 		}
 	}
 	return nil

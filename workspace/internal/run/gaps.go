@@ -26,8 +26,8 @@ func (j *job) acceptGaps(ctx context.Context, s *custody.Desk) error {
 		return nil
 	}
 	return j.ask(ctx, s, rye.Question{
-		Text:  "It writes the whole project, and this machine cannot keep .ai and .git out of that. Let it?",
-		Lines: []string{"why          S3 is not to be had: " + primitive.NoNamespaces(), "at stake     what git and rye run and believe in this project"},
-		Mend:  fault.Advice("give this machine namespaces (rye doctor says how), or --yes; policy.yaml: unprotected: allow"),
+		Text:  "It writes the whole project, and this machine cannot protect .ai and .git from it. Run it anyway?",
+		Lines: []string{"why          sandbox S3 is not available: " + primitive.NoNamespaces(), "at risk      the files that git and rye run and trust in this project"},
+		Mend:  fault.Advice("enable namespaces on this machine (see rye doctor), or use --yes; policy.yaml: unprotected: allow"),
 	})
 }

@@ -71,8 +71,8 @@ func (j *job) hostQuestion(r *web.Request, host string) rye.Question {
 	ref := j.plan.Tool().Ref
 	return rye.Question{
 		Topic: "execute " + ref.String(),
-		Text:  "It sends a request to a host that nobody agreed to in this project: " + host + ". Send it, and later ones?",
-		Lines: []string{r.Method + " " + r.URL, "asked by " + j.caller.Who(), "what the address holds is sent along; agreed to is every request of this project to that host"},
+		Text:  "It sends a request to a new host for this project: " + host + ". Allow this request and later ones to the host?",
+		Lines: []string{r.Method + " " + r.URL, "asked by " + j.caller.Who(), "the request sends everything in the address; a yes covers every request of this project to that host"},
 		Mend:  fault.Command("rye policy allow %s --host %s", ref, host),
 	}
 }
@@ -100,7 +100,7 @@ func signedHost(plan *chain.Plan) bool {
 func hostOf(text string) (host string, port uint16, err error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" {
-		return "", 0, fault.New(fault.Usage, "%q is not the address of a page", text)
+		return "", 0, fault.New(fault.Usage, "%q is not a web address", text)
 	}
 	number := map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	if u.Port() != "" {
@@ -108,7 +108,7 @@ func hostOf(text string) (host string, port uint16, err error) {
 	}
 	n, err := strconv.ParseUint(number, 10, 16)
 	if err != nil || n == 0 {
-		return "", 0, fault.New(fault.Usage, "%q has no port that can be asked", text)
+		return "", 0, fault.New(fault.Usage, "%q has no valid port", text)
 	}
 	name := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	if strings.Contains(name, ":") {

@@ -22,7 +22,7 @@ func (j *job) runHTTP(ctx context.Context, s *custody.Desk) (outcome, error) {
 		return outcome{}, err
 	}
 	if s.Offline {
-		return outcome{}, fault.New(fault.Offline, "execute %s: it asks %s, and rye was told to stay offline", j.plan.Tool().Ref, r.URL)
+		return outcome{}, fault.New(fault.Offline, "execute %s: it needs %s, and rye is offline (--offline)", j.plan.Tool().Ref, r.URL)
 	}
 	if j.q.Stdout != nil {
 		o.Event = func(ev web.Event) error {

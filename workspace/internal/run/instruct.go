@@ -43,7 +43,7 @@ func (j *job) instruct(f space.Found) (*rye.ExecuteResult, error) {
 		res.Instructions = "Use this knowledge to inform your decisions."
 		data["title"], data["entry_type"], data["tags"], data["body"] = m.Title, m.EntryType, m.Tags, m.Prose
 	default:
-		return nil, fault.New(fault.Usage, "execute %s: config items drive rye and do not run", it.Ref).Mend("rye load %s", it.Ref)
+		return nil, fault.New(fault.Usage, "execute %s: config items configure rye and do not run", it.Ref).Mend("rye load %s", it.Ref)
 	}
 	if j.q.DryRun {
 		res.Status, res.Instructions = "validation_passed", ""
@@ -113,9 +113,9 @@ func fits(ref objects.Ref, in objects.Input, v any) error {
 	}
 	err := fault.New(fault.Usage, "%s: input %s %s", ref, in.Name, wrong)
 	if _, is := in.Read(v); is {
-		return err.Advise("-p %s:=… passes JSON and not text: rye execute %s -p %s:=…", in.Name, ref, in.Name)
+		return err.Advise("-p %s:=… passes JSON instead of text: rye execute %s -p %s:=…", in.Name, ref, in.Name)
 	}
-	return err.Advise("rye show %s says what it takes", ref)
+	return err.Advise("rye show %s shows its inputs", ref)
 }
 
 // interpolate replaces {input:key}, {input:key?} and {input:key:default} in a directive's text,

@@ -57,11 +57,11 @@ func openLine(ctx context.Context, r called, call *primitive.Call) (*line, error
 	}
 	grant, err := r.grant(ends(r.now, call))
 	if err != nil {
-		return nil, fault.Wrap(err, "execute %s: let it call rye", r.tool)
+		return nil, fault.Wrap(err, "execute %s: connect it to rye", r.tool)
 	}
 	ours, theirs, err := primitive.Pair()
 	if err != nil {
-		return nil, fault.Wrap(err, "execute %s: let it call rye", r.tool)
+		return nil, fault.Wrap(err, "execute %s: connect it to rye", r.tool)
 	}
 	call.Back = theirs
 	r.show(call)
@@ -185,7 +185,7 @@ func (l *line) serve(ctx context.Context) {
 			blank++
 			continue
 		case w.left.Add(-1) < 0:
-			l.refuse("", fault.New(fault.Limit, "request: a run and what it calls ask at most %d times", callback.MaxRequests))
+			l.refuse("", fault.New(fault.Limit, "request: a run and its calls may ask at most %d times", callback.MaxRequests))
 			return
 		}
 		if !l.take(ctx, raw) {
@@ -210,7 +210,7 @@ func (l *line) take(ctx context.Context, raw []byte) bool {
 	}
 	text, err := a.Line()
 	if err != nil {
-		return l.refuse(q.ID, fault.Wrap(err, "it was done"))
+		return l.refuse(q.ID, fault.Wrap(err, "it was done, but the answer failed"))
 	}
 	return l.write(text)
 }
@@ -272,7 +272,7 @@ func (l *line) do(ctx context.Context, q *callback.Request, held rye.Callback) (
 // execute runs a tool's call to execute, with the locks and pins of the tool's own run.
 func (l *line) execute(ctx context.Context, q *callback.Request, held rye.Callback) (any, error) {
 	if withinOf(ctx).depth > callback.MaxDepth {
-		return nil, fault.New(fault.Limit, "execute %s: %d tools call each other, at most %d do", q.Execute.Ref, callback.MaxDepth+2, callback.MaxDepth+1)
+		return nil, fault.New(fault.Limit, "execute %s: %d nested tool calls, at most %d allowed", q.Execute.Ref, callback.MaxDepth+2, callback.MaxDepth+1)
 	}
 	x, around := q.Execute, l.r.asked
 	x.Locked, x.Frozen, x.Pinned, x.Pins, x.Callback = around.Locked, around.Frozen, around.Pinned, around.Pins, held
@@ -303,7 +303,7 @@ func (l *line) pinned(ref rye.Ref, sum string) error {
 	case l.r.asked.Pins == nil, ok && want == sum:
 		return nil
 	case !ok:
-		return fault.New(fault.Drift, "%s was not there when this began", ref)
+		return fault.New(fault.Drift, "%s is new since this run began", ref)
 	}
-	return fault.New(fault.Drift, "%s changed since this began", ref)
+	return fault.New(fault.Drift, "%s has changed since this run began", ref)
 }

@@ -100,11 +100,11 @@ func sumOf(parts map[string][]byte) objects.Digest {
 func (j *job) describeRun(s *custody.Desk, with chain.Interpreter) ([]string, error) {
 	by := j.caller.Who()
 	if itself := j.caller.Itself(); itself != "" {
-		by += ", which calls itself " + quoted(itself)
+		by += ", under the name " + quoted(itself)
 	}
 	dir := s.ProjectDir
 	if dir == "" {
-		dir = "outside of every project"
+		dir = "outside any project"
 	}
 	lines := []string{"asked by     " + by, "directory    " + dir}
 	lines = append(lines, describePlan(s, j.plan, with)...)
@@ -247,7 +247,7 @@ func (r *Runner) compare(ctx context.Context, j *job) error {
 	}
 	plan, err := chain.Resolve(ctx, lib, j.q.Ref)
 	if err != nil {
-		return fault.Wrap(err, "look again at what you agreed to")
+		return fault.Wrap(err, "check your approval again")
 	}
 	s := r.keys.Desk(seen)
 	is, _, err := subjectOf(s, plan, j.params)
@@ -255,8 +255,8 @@ func (r *Runner) compare(ctx context.Context, j *job) error {
 		return err
 	}
 	if was := j.agreed.subject; is != was {
-		return fault.New(fault.Denied, "execute %s: what you agreed to has changed since: %s", j.q.Ref, difference(is, was)).
-			Advise("look at it, and run it again")
+		return fault.New(fault.Denied, "execute %s: it has changed since you approved it: %s", j.q.Ref, difference(is, was)).
+			Advise("review it, then run it again")
 	}
 	again := &job{caller: j.caller, q: j.q, plan: plan, params: j.params}
 	d, q, err := again.judge(s)
@@ -270,9 +270,9 @@ func (r *Runner) compare(ctx context.Context, j *job) error {
 func difference(is, was chain.Subject) string {
 	switch {
 	case is.In != was.In:
-		return "the directory is another one"
+		return "its directory"
 	case is.Plan != was.Plan:
-		return "the item, what it runs by, a file that it can load, or its interpreter"
+		return "the item, its runtime, a file that it can load, or its interpreter"
 	}
 	return "its parameters"
 }
@@ -299,7 +299,7 @@ func questionAbout(s *custody.Desk, plan *chain.Plan, t consent.Thing, changed [
 	}
 	q.Text, q.Lines = describe(s, plan, t)
 	if changed != nil {
-		q.Text = "Changed since you agreed. " + q.Text
+		q.Text = "Changed since your approval. " + q.Text
 		q.Lines = append(q.Lines, changed...)
 	}
 	return q

@@ -83,8 +83,8 @@ func describeSecrets(s *custody.Desk, plan *chain.Plan, t consent.Thing) (text s
 	}
 	slices.Sort(names)
 	url, hosts := plan.Asks()
-	text = fmt.Sprintf("It sends %s of your environment or .env, and somebody else signed it. Let it?", strings.Join(names, ", "))
-	lines = append(lines, fmt.Sprintf("it asks %q", url))
+	text = fmt.Sprintf("It sends %s from your environment or .env, and another person signed it. Allow it?", strings.Join(names, ", "))
+	lines = append(lines, fmt.Sprintf("it contacts %q", url))
 	if hosts != nil {
 		lines = append(lines, "it may reach "+strings.Join(hosts, ", "))
 	}

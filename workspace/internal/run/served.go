@@ -12,8 +12,8 @@ import (
 // starts no program, and passes on only the tool's parameters. So the result names no sandbox.
 func (r *Runner) answer(ctx context.Context, j *job) (outcome, error) {
 	if r.serve == nil {
-		return outcome{}, fault.New(fault.Denied, "execute %s: this program does not look after what %s is about", j.plan.Tool().Ref, j.plan.Function()).
-			Advise("the programs of rye do, such as rye mcp")
+		return outcome{}, fault.New(fault.Denied, "execute %s: this program cannot run %s", j.plan.Tool().Ref, j.plan.Function()).
+			Advise("use a program of rye, such as rye mcp")
 	}
 	j.watch.lap(&j.watch.parts.Rest)
 	data, err := r.serve(ctx, j.caller, rye.ServedCall{Function: j.plan.Function(), Params: j.params.JSON, Progress: j.q.Stdout})

@@ -62,7 +62,7 @@ func (j *job) start(ctx context.Context, s *custody.Desk, call *primitive.Call, 
 	}
 	if err != nil || res.Reached != "" {
 		for _, t := range taken { // there is no result to name it in
-			s.Tell("taken away: " + t.Path + " (" + t.How + ", " + t.Kind + "), now " + t.Where)
+			s.Tell("moved away: " + t.Path + " (" + t.How + ", " + t.Kind + "), now " + t.Where)
 		}
 	}
 	if err != nil {
@@ -70,7 +70,7 @@ func (j *job) start(ctx context.Context, s *custody.Desk, call *primitive.Call, 
 	}
 	if res.Reached != "" {
 		return outcome{}, fault.New(fault.Limit, "execute %s: stopped at its limit of %s", j.plan.Tool().Ref, res.Reached).
-			Advise("see what it does; its author can state another limits.%s", res.Reached)
+			Advise("review the tool; its author can set another limits.%s", res.Reached)
 	}
 	return outcome{Near: res.Near, Outcome: chain.Read(res), Exit: res.Exit, Sandbox: res.Tier.String(), Unbound: append(res.Unbound, unseen...), Truncated: res.Truncated, Taken: taken, Stderr: res.Stderr}, nil
 }

@@ -18,7 +18,7 @@ func (r *Runner) Check() []rye.DoctorCheck {
 	for _, name := range []string{"python3", "bash", "node"} {
 		all = append(all, r.checkInterpreter(name))
 	}
-	all = append(all, checkProgram("git", "rye works without git; with it, your own credentials and proxies are used"))
+	all = append(all, checkProgram("git", "rye works without git; with git it uses your own credentials and proxies"))
 	return append(all, checkSandbox()...)
 }
 
@@ -27,7 +27,7 @@ func (r *Runner) checkInterpreter(name string) rye.DoctorCheck {
 	vars := map[string]string{"python3": "RYE_PYTHON", "node": "RYE_NODE", "bash": "RYE_BASH"}
 	p, err := primitive.Interpreter(primitive.Spec{Type: "system_binary", Binary: name, Var: vars[name]}, searchOf(r.host, r.keys.Options))
 	if err != nil {
-		return rye.DoctorCheck{Name: name, OK: true, Text: "not found; tools that need it will be refused", Mend: fault.HintOf(err)}
+		return rye.DoctorCheck{Name: name, OK: true, Text: "not found, so tools that need it are refused", Mend: fault.HintOf(err)}
 	}
 	return rye.DoctorCheck{Name: name, OK: true, Text: p.Path}
 }
@@ -41,7 +41,7 @@ func checkSandbox() []rye.DoctorCheck {
 	}
 	c := rye.DoctorCheck{Name: "sandbox"}
 	c.OK, c.Text = refusals(fmt.Sprintf("%s, Landlock %d", rep.Tier, rep.Landlock), rep.Acts)
-	deeper := rye.DoctorCheck{Name: "sandbox S3", OK: true, Text: "not here, so that tools run under " + rep.Tier.String() + ": " + rep.NoDeeper,
+	deeper := rye.DoctorCheck{Name: "sandbox S3", OK: true, Text: "not available, so tools run under " + rep.Tier.String() + ": " + rep.NoDeeper,
 		Mend: fault.Advice("allow user namespaces (kernel.apparmor_restrict_unprivileged_userns=0, or a profile for rye and rye-engine; in a container, its own option)")}
 	if rep.Deeper != nil {
 		deeper.OK, deeper.Text = refusals("S3, namespaces", rep.Deeper)
@@ -59,7 +59,7 @@ func refusals(what string, acts []primitive.Act) (ok bool, text string) {
 		}
 	}
 	if len(allowed) > 0 {
-		return false, what + ": not refused: " + strings.Join(allowed, ", ")
+		return false, what + ": allowed, but should be refused: " + strings.Join(allowed, ", ")
 	}
 	return true, fmt.Sprintf("%s: %s attempted inside, all refused", what, words.Plural(len(acts), "forbidden act"))
 }

@@ -89,7 +89,7 @@ func (w *watched) begin(s *custody.Desk) (done func()) {
 		return func() {}
 	}
 	for _, p := range orphaned(w.base, w.ward) {
-		s.Tell("a run here was killed, and " + inProject(s, p) + ", which other programs run by themselves, was not there before it: look at it, if it is not yours")
+		s.Tell("after a killed run, there is a new file " + inProject(s, p) + ", which other programs run by themselves: review it, if it is not yours")
 	}
 	return note(w.base, w.ward)
 }
@@ -112,7 +112,7 @@ func (w *watched) after(ctx context.Context, s *custody.Desk, j *job, res primit
 	}
 	unbound = w.ward.Unbound()
 	if err != nil {
-		unbound = append(unbound, "what runs by itself in the project: "+err.Error())
+		unbound = append(unbound, "files that other programs run by themselves: "+err.Error())
 	}
 	return taken, unbound
 }
