@@ -95,7 +95,7 @@ func (r rotation) signAgain(ctx context.Context, pair custody.KeyPair) error {
 		n, err := r.signFiles(ctx, pair, files)
 		r.report.Resigned += n
 		if err != nil {
-			return fault.Wrap(err, "the key was rotated; sign again").Mend("rye sign --all")
+			return fault.Wrap(err, "the key is rotated, but the files are not signed again").Mend("rye sign --all")
 		}
 	}
 	return nil

@@ -94,7 +94,7 @@ func (g Upkeep) Settings(ctx context.Context, c rye.Caller) ([]rye.Setting, erro
 func (g Upkeep) Set(ctx context.Context, c rye.Caller, q rye.SetRequest) (*rye.Setting, error) {
 	if share.IsSetting(q.Name) {
 		if !c.IsPerson() {
-			return nil, fault.New(fault.Denied, "config %s: only a person sets it", q.Name)
+			return nil, fault.New(fault.Denied, "config %s: only a person may set it", q.Name)
 		}
 		return do(ctx, c, "config", g.working(g.enter), share.Set, q)
 	}

@@ -111,7 +111,7 @@ func layers(ctx context.Context, s *session.Session, c rye.Caller, ref objects.R
 		from = append(from, rye.ConfigSource{Ref: ref.String(), Space: f.Space.String(), SHA256: it.Sum.String()})
 	}
 	if from == nil {
-		return nil, nil, space.Missing(ctx, s.Stack, ref, "not found in any space")
+		return nil, nil, space.Missing(ctx, s.Stack, ref, "not found")
 	}
 	return doc, from, nil
 }

@@ -38,7 +38,7 @@ func candidates(ctx context.Context, s *session.Session, ref objects.Ref) iter.S
 			}
 		}
 		if none {
-			yield(space.Finding{}, space.Missing(ctx, s.Stack, ref, "not found in any space"))
+			yield(space.Finding{}, space.Missing(ctx, s.Stack, ref, "not found"))
 		}
 	}
 }

@@ -60,7 +60,7 @@ func (a *against) read(s *Session, kind objects.DismissalKind, raw []byte) (*tru
 	var here []objects.Dismissal
 	for _, l := range lines {
 		if l.At.After(s.Now().Add(maxAhead)) {
-			a.note(fmt.Sprintf(".ai/%s has no effect against %s in %s/: its line is of %s, in the future", fileOf(kind), l.Signer, l.Namespace, l.At.Format(time.DateOnly)))
+			a.note(fmt.Sprintf(".ai/%s has no effect against %s in %s/: its line is dated %s, in the future", fileOf(kind), l.Signer, l.Namespace, l.At.Format(time.DateOnly)))
 			continue
 		}
 		here = append(here, l)
@@ -138,9 +138,9 @@ func (s *Session) KeepSigners(ctx context.Context) {
 		left, err := s.keepLines(ctx, kind)
 		switch {
 		case err != nil:
-			s.Tell(fmt.Sprintf("what .ai/%s says against keys could not be kept: %v", fileOf(kind), err))
+			s.Tell(fmt.Sprintf("the lines of .ai/%s against keys could not be stored: %v", fileOf(kind), err))
 		case left > 0:
-			s.Tell(fmt.Sprintf("%s of .ai/%s did not fit into the %d that are kept of one key: they hold while they stand there", words.Plural(left, "line"), fileOf(kind), maxKept))
+			s.Tell(fmt.Sprintf("not stored: %s of .ai/%s, because rye stores %d for each key; they apply as long as they are in the file", words.Plural(left, "line"), fileOf(kind), maxKept))
 		}
 	}
 	if !s.Trust.HasRemoved(s.Site(), s.Stack.Declared) {
@@ -151,7 +151,7 @@ func (s *Session) KeepSigners(ctx context.Context) {
 		return nil
 	})
 	if err != nil {
-		s.Tell("the grants of signers that were removed could not be dropped: " + err.Error())
+		s.Tell("the grants of removed signers could not be dropped: " + err.Error())
 	}
 }
 
@@ -159,7 +159,7 @@ func (s *Session) KeepSigners(ctx context.Context) {
 func (s *Session) Remember(ctx context.Context, lines ...objects.Dismissal) {
 	for _, kind := range []objects.DismissalKind{objects.SignerRemoved, objects.KeyDenied} {
 		if _, err := keep(ctx, s.keptAgainst(kind), kind, of(kind, lines)); err != nil {
-			s.Tell(fmt.Sprintf("what .ai/%s says against keys could not be kept: %v", fileOf(kind), err))
+			s.Tell(fmt.Sprintf("the lines of .ai/%s against keys could not be stored: %v", fileOf(kind), err))
 		}
 	}
 }
@@ -244,7 +244,7 @@ func (s *Session) AgainstNotes() []string {
 		notes = append(notes, fmt.Sprintf(".ai/%s has no effect against %s in %s/: %s does not own that namespace here", fileOf(l.Kind), l.Signer, l.Namespace, l.Key))
 	}
 	if more > 0 {
-		notes = append(notes, fmt.Sprintf("%s more against keys have no effect", words.Plural(more, "line")))
+		notes = append(notes, fmt.Sprintf("no effect for %s more against keys", words.Plural(more, "line")))
 	}
 	return notes
 }

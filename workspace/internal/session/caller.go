@@ -30,7 +30,7 @@ func (h *Host) Require(c rye.Caller, verb string) error { return c.Check(verb, h
 func (h *Host) Permit(c rye.Caller, verb string) error {
 	if err := c.May(verb, h.Now()); err != nil {
 		if denied, ok := errors.AsType[*fault.Error](err); ok && c.IsInside() && denied.Code == fault.Denied {
-			return denied.Advise("this rye was started by something that rye runs; a person does it at a terminal of their own")
+			return denied.Advise("a tool started this rye; a person must run it at a terminal of their own")
 		}
 		return err
 	}

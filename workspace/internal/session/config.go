@@ -41,14 +41,14 @@ func checkConfig(look *place.Look, config, project string) error {
 			Advise("set HOME, or XDG_CONFIG_HOME to an absolute path")
 	}
 	if err := records.Outside(look, config); err != nil {
-		return fault.Wrap(err, "the configuration directory is not used")
+		return fault.Wrap(err, "rye refuses the configuration directory")
 	}
 	if checkout, same := sameCheckout(look, config, project); same {
-		return fault.New(fault.Auth, "the configuration directory %s lies in the git checkout %s, as the project does: a branch could say what you believe",
-			config, checkout).Advise("set XDG_CONFIG_HOME to a directory outside of it, or give the project a repository of its own: git init %s", project)
+		return fault.New(fault.Auth, "the configuration directory %s is in the same git checkout as the project, %s, so a branch could change your trust",
+			config, checkout).Advise("set XDG_CONFIG_HOME to a directory outside it, or give the project its own repository: git init %s", project)
 	}
 	if err := look.Trusted(filepath.Join(config, "trust.yaml")); err != nil {
-		return fault.Wrap(err, "the configuration is not used")
+		return fault.Wrap(err, "rye refuses the configuration")
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func needDir(dir, what, variable string) error {
 	if dir != "" {
 		return nil
 	}
-	return fault.New(fault.NotFound, "there is no %s directory: neither %s nor a home directory is known", what, variable).
+	return fault.New(fault.NotFound, "no %s directory: neither %s nor a home directory is set", what, variable).
 		Advise("set HOME, or %s to an absolute path", variable)
 }
 

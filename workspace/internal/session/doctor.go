@@ -48,7 +48,7 @@ func Checks(h *Host) []rye.DoctorCheck {
 	}
 	if old := OldRecord(h); old != "" {
 		all = append(all, rye.DoctorCheck{Name: "old record", Mend: fault.Command("rm -r %s", old),
-			Text: old + " is a record as rye 0.1 kept it, or came with a clone: it is ignored"})
+			Text: old + " is a record of rye 0.1, or from a clone; it is ignored"})
 	}
 	return append(all, checkFolders(h.AIDir())...)
 }
@@ -126,7 +126,7 @@ func checkFolders(dir string) (all []rye.DoctorCheck) {
 		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") || slices.Contains(folders, e.Name()) {
 			continue
 		}
-		c := rye.DoctorCheck{Name: "folder", OK: true, Text: filepath.Join(dir, e.Name()) + " is none of " + strings.Join(folders, ", ") + ": it holds no items"}
+		c := rye.DoctorCheck{Name: "folder", OK: true, Text: filepath.Join(dir, e.Name()) + " is not one of " + strings.Join(folders, ", ") + ", so rye reads no items from it"}
 		for _, known := range folders {
 			if _, near := words.Near(e.Name(), known); near {
 				c.OK, c.Mend = false, renameFolder(dir, e.Name(), known)
@@ -143,7 +143,7 @@ var folders = []string{"bundles", "config", "directives", "knowledge", "threads"
 // renameFolder is the fix for a folder's mistyped name.
 func renameFolder(dir, from, to string) fault.Hint {
 	if _, err := os.Lstat(filepath.Join(dir, to)); err == nil {
-		return fault.Advice("move what is in it to %s", filepath.Join(dir, to))
+		return fault.Advice("move its files to %s", filepath.Join(dir, to))
 	}
 	return fault.Command("mv %s %s", filepath.Join(dir, from), filepath.Join(dir, to))
 }

@@ -29,8 +29,8 @@ func Forks(h *Host, project *Project) ([]Fork, error) {
 				}
 			}
 		}
-		all = append(all, Fork{name + " showed two histories, which are kept in " + e.Dir,
-			fault.Advice("show both to its owners; when that is settled: rm -r %s", e.Dir)})
+		all = append(all, Fork{name + " showed two histories; the evidence is in " + e.Dir,
+			fault.Advice("show both to its owners; when this is settled: rm -r %s", e.Dir)})
 	}
 	return all, err
 }

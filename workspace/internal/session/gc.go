@@ -208,9 +208,9 @@ func gcText(g *rye.GCReport) string {
 	}
 	if n := len(g.Gone); n > 0 {
 		if g.Removed > 0 {
-			return "removed " + words.Plural(g.Removed, "record") + " of directories that are gone"
+			return "removed " + words.Plural(g.Removed, "record") + " of missing directories"
 		}
-		return words.Plural(n, "record") + " of directories that are gone, which stay (rye gc --gone removes them)"
+		return words.Plural(n, "record") + " of missing directories left; rye gc --gone removes them"
 	}
 	if g.Removed > 0 {
 		parts = append(parts, removed+" "+words.Plural(g.Removed, "leftover"))

@@ -129,7 +129,7 @@ func (h *Host) Ask(ctx context.Context, q rye.Question) error {
 
 // NotAgreed is the refusal of a request that a person declined.
 func NotAgreed(q rye.Question) error {
-	err := &rye.Unagreed{How: rye.Declined, Err: fmt.Errorf("%s: not agreed to", q.Topic)}
+	err := &rye.Unagreed{How: rye.Declined, Err: fmt.Errorf("%s: declined", q.Topic)}
 	return fault.New(fault.Denied, "%w", err).With(q.Mend)
 }
 
@@ -140,7 +140,7 @@ func Put(ctx context.Context, h *Host, q rye.Question) (bool, error) {
 		return false, err
 	}
 	if h.Consent == nil || unattended(ctx) {
-		err := &rye.Unagreed{How: rye.NoWay, Err: fmt.Errorf("%s: needs a person's consent, and nobody can be asked here", q.Topic)}
+		err := &rye.Unagreed{How: rye.NoWay, Err: fmt.Errorf("%s: a person must agree, and rye cannot ask here", q.Topic)}
 		return false, fault.New(fault.Denied, "%w", err).With(q.Mend)
 	}
 	return yieldTurn(ctx, func(ctx context.Context) (bool, error) { return h.Consent(ctx, q) })

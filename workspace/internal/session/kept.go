@@ -74,7 +74,7 @@ func KeptText(s *Session, v KeptVersion) (string, error) {
 	}
 	raw, err := repo.Blob(e.ID, space.MaxItem)
 	if err == nil && objects.DigestOf(raw).Hex() != v.Sum {
-		err = fault.New(fault.Integrity, "%s: the bytes that are kept are not those that were locked", v.Path).Mend("rye fsck")
+		err = fault.New(fault.Integrity, "%s: its stored bytes differ from the locked ones", v.Path).Mend("rye fsck")
 	}
 	return string(raw), err
 }

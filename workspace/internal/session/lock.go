@@ -63,7 +63,7 @@ func readLock(ai place.Folder) (*chain.Lock, objects.Digest, error) {
 		return nil, objects.Digest{}, err
 	}
 	if chain.Conflicted(raw) {
-		return nil, objects.Digest{}, fault.New(fault.Malformed, "read %s: it holds a merge that nobody finished", path).Mend("rye lock merge")
+		return nil, objects.Digest{}, fault.New(fault.Malformed, "read %s: it has unresolved merge conflicts", path).Mend("rye lock merge")
 	}
 	l, err := chain.ParseLock(raw)
 	if err != nil {

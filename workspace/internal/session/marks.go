@@ -113,7 +113,7 @@ func (s *Session) Warning(ref objects.Ref) string {
 	m, ok, err := s.Marked(ref)
 	switch {
 	case err != nil:
-		return "what its registry said of " + ref.Published() + " cannot be read: " + err.Error() + "; rye fetch writes it anew"
+		return "the registry's marks on " + ref.Published() + " cannot be read: " + err.Error() + "; rye fetch restores them"
 	case ok && m.Warned():
 		return m.Warning()
 	}

@@ -72,11 +72,11 @@ func (s *Session) reportOthers(ctx context.Context) (notes []TakenNote, err erro
 			return notes, err
 		}
 		for _, t := range strangers.sorted() {
-			notes = append(notes, TakenNote{fmt.Sprintf("no effect here for %s in %s: %s owns no %s/ in this directory", words.Plural(t.n, "removal"), words.Quote(o.Path), t.key, t.namespace), true})
+			notes = append(notes, TakenNote{fmt.Sprintf("no effect here: %s in %s, because %s owns no %s/ in this directory", words.Plural(t.n, "removal"), words.Quote(o.Path), t.key, t.namespace), true})
 		}
 	}
 	if s.others.more > 0 {
-		notes = append(notes, TakenNote{fmt.Sprintf("%d more directories have this project, and what was removed there has no effect here: rye gc --gone", s.others.more), false})
+		notes = append(notes, TakenNote{fmt.Sprintf("%d more directories belong to this project, and their removals have no effect here: rye gc --gone", s.others.more), false})
 	}
 	return notes, err
 }

@@ -45,7 +45,7 @@ func isMe(h *Host, uid int) bool {
 func checkOwners(s *Session, uids []int) error {
 	for _, uid := range uids {
 		if !s.AnyOwner && !s.Trust.Granted(s.Site().Owner(uid)) {
-			return fault.New(fault.Denied, "%s belongs to user %d, not to you, so nothing in it is used", s.ProjectDir, uid).Mend("rye trust")
+			return fault.New(fault.Denied, "%s belongs to user %d, not to you, so rye uses nothing in it", s.ProjectDir, uid).Mend("rye trust")
 		}
 	}
 	return nil

@@ -63,7 +63,7 @@ func (r *pastRule) judge(ctx context.Context, f space.Finding, beside bool) erro
 	case err != nil:
 		return err
 	case rules.RefuseOlder:
-		return f.Past.Refusal("older than the newest recorded version, and the policy says older: refuse")
+		return f.Past.Refusal("older than the newest recorded version, and your policy refuses older versions")
 	case !r.caller.IsPerson():
 		return r.unseen(f, beside)
 	case f.Err == nil:
@@ -83,16 +83,16 @@ func (r *pastRule) unseen(f space.Finding, beside bool) error {
 	case f.Err != nil:
 		return f.Err
 	case !beside && (f.Ref != r.asked || r.asked == objects.Ref{}):
-		return f.Past.Refusal("older than the newest recorded version, and %s did not ask for it by its name", r.caller.Who())
+		return f.Past.Refusal("older than the newest recorded version, and %s did not ask for it by name", r.caller.Who())
 	case f.Space != objects.Project:
 		return f.Past.Refusal("older than the newest recorded version in the %s space", f.Space)
 	}
 	is, err := r.s.head.is(f.Past.Path, f.Past.Raw)
 	if err != nil {
-		return f.Past.Refusal("older than the newest recorded version, and nobody knows whether you have it checked out: %v", err)
+		return f.Past.Refusal("older than the newest recorded version, and rye cannot read your git's HEAD: %v", err)
 	}
 	if !is {
-		return f.Past.Refusal("older than the newest recorded version, and not what your git has at HEAD")
+		return f.Past.Refusal("older than the newest recorded version, and different from your git's HEAD")
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func (r *pastRule) unseen(f space.Finding, beside bool) error {
 // questionAbout is the question about an item that is wider or was removed.
 func questionAbout(f space.Finding) rye.Question {
 	p := f.Past
-	q := rye.Question{Topic: "use " + p.Name, Text: "It is older than the newest recorded version, and may more. Use it?", Mend: fault.HintOf(f.Err),
+	q := rye.Question{Topic: "use " + p.Name, Text: "It is older than the newest recorded version and has wider needs. Use it?", Mend: fault.HintOf(f.Err),
 		Lines: []string{p.Name + "  .ai/" + p.Path + "  " + objects.DigestOf(p.Raw).String()}}
 	q.Person = len(p.Wider) > 0 // --yes accepts no wider needs
 	for _, w := range p.Wider {
@@ -111,10 +111,10 @@ func questionAbout(f space.Finding) rye.Question {
 		q.Lines = append(q.Lines, "removed on "+p.Removed.UTC().Format("2006-01-02 15:04 MST"))
 	}
 	if p.Where != "" {
-		q.Lines = append(q.Lines, "recorded in "+words.Quote(p.Where)+", which is the same project")
+		q.Lines = append(q.Lines, "recorded in "+words.Quote(p.Where)+", a directory of the same project")
 	}
 	if p.Where != "" && f.Recorded {
-		q.Text = "Another directory of this project removed it, or replaced it by one that may less. Use it?"
+		q.Text = "Another directory of this project removed it, or replaced it with a narrower version. Use it?"
 	}
 	return q
 }

@@ -100,7 +100,7 @@ func parseProject(raw []byte) (*Project, error) {
 		return nil, err
 	}
 	if c.Format == 0 {
-		return nil, fault.New(fault.Malformed, "it says no format, as if it had been emptied").Advise("git restore .ai/%s, where git has it", ProjectFile)
+		return nil, fault.New(fault.Malformed, "it has no format field, so it may have been truncated").Advise("git restore .ai/%s, if git has it", ProjectFile)
 	}
 	if c.Format != 1 {
 		return nil, fault.New(fault.Malformed, "format %d: this rye reads format 1", c.Format).Advise("install a newer rye")
@@ -155,7 +155,7 @@ func (r Registry) check() error {
 	}
 	for i, url := range r.Mirrors {
 		if url == "" || url == r.URL || slices.Contains(r.Mirrors[:i], url) {
-			return fmt.Errorf("mirror %q: empty, or there twice", words.Brief(url))
+			return fmt.Errorf("mirror %q: empty, or listed twice", words.Brief(url))
 		}
 	}
 	for _, root := range r.Roots {
@@ -211,13 +211,13 @@ func (p *Project) RegistryFor(namespace string) (string, Registry, error) {
 			return name, p.Registries[name], nil
 		}
 	}
-	err := fault.New(fault.NotFound, "no registry is pinned for namespace %q", namespace)
+	err := fault.New(fault.NotFound, "no registry for namespace %q", namespace)
 	for _, scope := range slices.Sorted(maps.Keys(p.Scopes)) {
 		if _, near := words.Near(namespace, scope); near {
-			return "", Registry{}, err.Advise("there is one for %s", scope)
+			return "", Registry{}, err.Advise("did you mean %s?", scope)
 		}
 	}
-	return "", Registry{}, err.Advise("rye registry add <url>, with the address of the registry that has %s", namespace)
+	return "", Registry{}, err.Advise("rye registry add <url>, with the address of the registry of %s", namespace)
 }
 
 // OnlyRegistry returns name, or for "" the name of the project's only registry.
@@ -232,5 +232,5 @@ func (p *Project) OnlyRegistry(name string) (string, error) {
 	case 1:
 		return names[0], nil
 	}
-	return "", fault.New(fault.Usage, "this project has %d registries: say which", len(names)).Advise("rye registry root show --name %s", names[0])
+	return "", fault.New(fault.Usage, "this project has %d registries; name one", len(names)).Advise("rye registry root show --name %s", names[0])
 }

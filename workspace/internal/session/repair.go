@@ -64,13 +64,13 @@ func refRepair(place string, b store.BrokenRef, dryRun bool) rye.RefRepair {
 
 // repairQuestion shows every repair.
 func repairQuestion(all []rye.RefRepair) rye.Question {
-	q := rye.Question{Topic: "fsck", Text: "Mend " + words.Plural(len(all), "ref") + " like this? No object and no file is touched.",
-		Mend: fault.Advice("rye fsck --repair --yes, after looking at rye fsck --repair --dry-run")}
+	q := rye.Question{Topic: "fsck", Text: "Mend " + words.Plural(len(all), "ref") + " like this? No object and no file changes.",
+		Mend: fault.Advice("rye fsck --repair --yes, after a look at rye fsck --repair --dry-run")}
 	for _, r := range all {
 		if r.To != "" {
 			q.Lines = append(q.Lines, fmt.Sprintf("%s: %s goes back to %s: %s", r.Place, r.Ref, r.To, r.Why))
 		} else {
-			q.Lines = append(q.Lines, fmt.Sprintf("%s: the log of %s forgets what is not whole: %s", r.Place, r.Ref, r.Why))
+			q.Lines = append(q.Lines, fmt.Sprintf("%s: the log of %s loses its damaged part: %s", r.Place, r.Ref, r.Why))
 		}
 	}
 	for _, r := range all {

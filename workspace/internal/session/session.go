@@ -156,7 +156,7 @@ func (s *Session) Alone(ctx context.Context) (fresh *Session, release func(), er
 		}
 	}
 	if err == nil && fresh.Project.Project != s.Project.Project {
-		err = fault.New(fault.Conflict, "%s became another project meanwhile", s.ProjectDir).Advise("try again")
+		err = fault.New(fault.Conflict, "%s is now another project", s.ProjectDir).Advise("try again")
 	}
 	if err != nil {
 		release()
@@ -266,7 +266,7 @@ func (h *Host) NoProject() error {
 	if h.Ended == "" {
 		return NoProject()
 	}
-	return fault.New(fault.NotFound, "no project here: no .ai/%s in this directory or above, as far as was looked: %s", ProjectFile, h.Ended).
+	return fault.New(fault.NotFound, "no project here: no .ai/%s in this directory or above; the search ended early: %s", ProjectFile, h.Ended).
 		Advise("cd into the project, or rye init <directory>")
 }
 

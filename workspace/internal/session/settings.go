@@ -40,7 +40,7 @@ func Settings(_ context.Context, s *Session, _ struct{}) (all []rye.Setting, err
 // Set changes a setting of the project, and returns the new value.
 func Set(ctx context.Context, s *Session, q rye.SetRequest) (*rye.Setting, error) {
 	if q.Name != settingNamespace {
-		return nil, fault.New(fault.Usage, "config: %q cannot be set by this", words.Brief(q.Name)).Advise("rye config")
+		return nil, fault.New(fault.Usage, "config: this command cannot set %q", words.Brief(q.Name)).Advise("rye config")
 	}
 	if err := CheckNamespace(q.Value); err != nil {
 		return nil, err

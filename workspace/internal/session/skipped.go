@@ -19,7 +19,7 @@ const shownSkipped = 3
 func SkippedLines(ns string, k oplog.Skips) (lines []string) {
 	open := k.Open()
 	for _, s := range open[:min(len(open), shownSkipped)] {
-		lines = append(lines, fmt.Sprintf("%s/: operation %d, signed by %s, is malformed and has no effect: %s; a member may void it: rye registry void %s %d",
+		lines = append(lines, fmt.Sprintf("%s/: operation %d, signed by %s, is malformed and has no effect: %s; a member can void it: rye registry void %s %d",
 			ns, s.Seq, s.By, s.Why, ns, s.Seq))
 	}
 	if more := len(open) - len(lines) + int(k.More); more > 0 {

@@ -63,7 +63,7 @@ func (s *Session) KeepTaken(ctx context.Context) {
 	}
 	s.taken.told.Do(func() {
 		if err != nil {
-			s.Tell(fmt.Sprintf("what .ai/%s takes back holds in this run, and was not kept: %v", objects.TakenFile, err))
+			s.Tell(fmt.Sprintf("the denials of .ai/%s apply in this run, but could not be stored: %v", objects.TakenFile, err))
 			return
 		}
 		s.Tell(notKept(left))
@@ -71,7 +71,7 @@ func (s *Session) KeepTaken(ctx context.Context) {
 }
 
 func notKept(n int) string {
-	return fmt.Sprintf("%s of .ai/%s did not fit into the %d that are kept of one signer: the denials hold while they stand there",
+	return fmt.Sprintf("not stored: %s of .ai/%s, because rye stores %d for each signer; these denials apply as long as they are in the file",
 		words.Plural(n, "line"), objects.TakenFile, objects.MaxTakenLines)
 }
 
@@ -167,7 +167,7 @@ func (s *Session) ListTaken(t objects.Taken) error {
 	raw := objects.AddTaken(s.taken.raw, t)
 	if s.taken.more || n >= objects.MaxTakenLines || len(raw) > objects.MaxTakenFile {
 		return fault.New(fault.Limit, "deny %s: .ai/%s is full", t.Ref, objects.TakenFile).
-			Advise("take lines out of .ai/%s whose items nobody has any more", objects.TakenFile)
+			Advise("remove lines from .ai/%s whose items no longer exist", objects.TakenFile)
 	}
 	return s.Stack.Project.Write(objects.TakenFile, raw, space.WaitAll)
 }
@@ -191,7 +191,7 @@ func (s *Session) ReportTaken(ctx context.Context) (all []TakenNote, err error) 
 		all = append(all, TakenNote{fmt.Sprintf(format, args...), ok})
 	}
 	if s.taken.more {
-		note(false, "%s is larger than %d bytes: what is behind them is not read", file, objects.MaxTakenFile)
+		note(false, "%s is larger than %d bytes, and rye does not read the rest", file, objects.MaxTakenFile)
 	}
 	here, faults := objects.ParseTakenFile(s.taken.raw)
 	for i, f := range faults {
@@ -217,7 +217,7 @@ func (s *Session) ReportTaken(ctx context.Context) (all []TakenNote, err error) 
 		}
 	}
 	for _, t := range strangers.sorted() {
-		note(true, "%s: no effect for %s: %s owns no %s/ in this directory", file, words.Plural(t.n, "line"), t.key, t.namespace)
+		note(true, "%s: no effect for %s, because %s owns no %s/ in this directory", file, words.Plural(t.n, "line"), t.key, t.namespace)
 	}
 	if full > 0 {
 		note(false, "%s", notKept(full))
@@ -229,7 +229,7 @@ func (s *Session) ReportTaken(ctx context.Context) (all []TakenNote, err error) 
 		}
 	})
 	for _, t := range elsewhere.sorted() {
-		note(true, "no effect here for %s from another directory of this project: %s owns no %s/ in this directory", words.Plural(t.n, "denial"), t.key, t.namespace)
+		note(true, "no effect here: %s from another directory of this project, because %s owns no %s/ in this directory", words.Plural(t.n, "denial"), t.key, t.namespace)
 	}
 	if err != nil {
 		return all, err

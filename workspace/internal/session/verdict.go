@@ -47,7 +47,7 @@ func (s *Session) RecordVerdict(q policy.Request, d policy.Decision, asked bool,
 	}
 	if record && s.StateDir != "" {
 		if err := appendVerdict(s.StateDir, v); err != nil {
-			s.Say("the verdict could not be recorded: " + err.Error())
+			s.Say("the decision could not be recorded: " + err.Error())
 		}
 	}
 	return &v
@@ -80,7 +80,7 @@ func appendVerdict(dir string, v rye.Verdict) error {
 // limit of them; 0 is all in the log.
 func (h *Host) PolicyLog(ctx context.Context, limit int) ([]rye.Verdict, error) {
 	if h.StateDir == "" {
-		return nil, fault.New(fault.NotFound, "no state directory, so no verdicts are kept")
+		return nil, fault.New(fault.NotFound, "no state directory, so decisions are not recorded")
 	}
 	var all []rye.Verdict
 	for _, name := range []string{verdictOld, verdictFile} {

@@ -66,11 +66,11 @@ func move(ctx context.Context, s *Session, q rye.WhereRequest, rep *rye.WhereRep
 	rep.Moved, rep.DryRun = &info, q.DryRun
 	switch {
 	case old.Project != s.Place.Project:
-		return fault.New(fault.Conflict, "the record of %s is of another project, %s", old.Path, old.Project).Advise("rye where --all")
+		return fault.New(fault.Conflict, "the record of %s belongs to another project, %s", old.Path, old.Project).Advise("rye where --all")
 	case info.Foreign:
-		return fault.New(fault.Conflict, "the record of %s was made on another machine or by another user", old.Path).Advise("rye where --all")
+		return fault.New(fault.Conflict, "the record of %s comes from another machine or user", old.Path).Advise("rye where --all")
 	case !info.Gone && !info.Same:
-		return fault.New(fault.Conflict, "%s is still there, and uses its record", old.Path).Advise("rye where --all")
+		return fault.New(fault.Conflict, "%s still exists and uses its record", old.Path).Advise("rye where --all")
 	case q.DryRun:
 		return nil
 	}
@@ -87,17 +87,17 @@ func move(ctx context.Context, s *Session, q rye.WhereRequest, rep *rye.WhereRep
 // Inode and birth time may show that the two directories are one. Otherwise only a person, or
 // the flag for it, says yes: a clone can state the same project.
 func sameDirectory(s *Session, q rye.WhereRequest, old records.Known) rye.Question {
-	ask := rye.Question{Topic: "take over the record of " + old.Path, Text: "Is " + s.Place.Path + " that directory?",
-		Lines: []string{"the record was made for " + old.Path + " on " + old.Made.Format(time.DateOnly) + ", with what was granted there"},
+	ask := rye.Question{Topic: "take over the record of " + old.Path, Text: "Is " + s.Place.Path + " the same directory?",
+		Lines: []string{"the record was made for " + old.Path + " on " + old.Made.Format(time.DateOnly) + ", with its grants"},
 		Mend:  fault.CommandOf("rye", "where", "--move", q.Move, "--yes")}
 	switch now, err := records.StampOf(s.Place.Path); {
 	case err == nil && now == old.Stamp && now.Born != 0:
-		ask.Lines = append(ask.Lines, "it is the same directory: inode and birth time are the same")
+		ask.Lines = append(ask.Lines, "it is the same directory: inode and birth time match")
 		return ask
 	case err == nil && now.Born != 0 && old.Born != 0:
 		ask.Lines = append(ask.Lines, "it is another directory: its inode or birth time differs")
 	default:
-		ask.Lines = append(ask.Lines, "nothing shows that it is the same directory: no birth time is known")
+		ask.Lines = append(ask.Lines, "nothing proves that it is the same directory: its birth time is unknown")
 	}
 	ask.Person = !q.AcceptDirectory
 	ask.Mend = fault.CommandOf("rye", "where", "--move", q.Move, "--yes", "--accept-directory")
@@ -119,7 +119,7 @@ func recordOf(s *Session, name string) (records.Known, error) {
 			return k, nil
 		}
 	}
-	return records.Known{}, fault.New(fault.NotFound, "no record of this project was made for %s", name).Advise("rye where --all")
+	return records.Known{}, fault.New(fault.NotFound, "no record of this project for %s", name).Advise("rye where --all")
 }
 
 func recordInfo(s *Session, k records.Known) rye.RecordInfo {
@@ -143,7 +143,7 @@ func TellSiblings(s *Session) error {
 	all, err := s.Records.All()
 	for _, k := range all {
 		if k.Project == s.Place.Project && k.Key != s.Place.Key && k.Machine == s.Place.Machine && k.UID == s.Place.UID && !k.Gone() {
-			s.Tell(k.Path + " is the same project, with a record of its own")
+			s.Tell(k.Path + " belongs to the same project, with its own record")
 		}
 	}
 	return err
@@ -186,12 +186,12 @@ func RemoveGone(ctx context.Context, s *Session, q rye.GCRequest) (*rye.GCReport
 	if !q.Gone || q.DryRun {
 		return g, nil
 	}
-	question := rye.Question{Topic: "gc", Text: "Remove " + words.Plural(len(gone), "record") + " of directories that are gone?",
-		Mend: fault.Advice("rye gc --gone --yes, after looking at rye where --all")}
+	question := rye.Question{Topic: "gc", Text: "Remove " + words.Plural(len(gone), "record") + " of missing directories?",
+		Mend: fault.Advice("rye gc --gone --yes, after a look at rye where --all")}
 	for _, r := range gone {
 		question.Lines = append(question.Lines, fmt.Sprintf("%s, used %s, %d bytes", r.Path, r.Used, r.Bytes))
 	}
-	question.Lines = append(question.Lines, "what was removed there holds in no other directory of the project afterwards")
+	question.Lines = append(question.Lines, "their removals will no longer apply in other directories of the project")
 	if err := s.Ask(ctx, question); err != nil {
 		return g, err
 	}
@@ -207,13 +207,13 @@ func RemoveGone(ctx context.Context, s *Session, q rye.GCRequest) (*rye.GCReport
 // removeRecord removes a record, and the grants to its directory, unless the directory is back.
 func removeRecord(s *Session, r rye.RecordInfo) error {
 	if _, err := os.Lstat(r.Path); !errors.Is(err, fs.ErrNotExist) {
-		return fault.New(fault.Conflict, "remove the record of %s: the directory is there again", r.Path)
+		return fault.New(fault.Conflict, "remove the record of %s: the directory exists again", r.Path)
 	}
 	if err := os.RemoveAll(r.Dir); err != nil {
 		return fault.New(fault.Failed, "remove the record of %s: %w", r.Path, err)
 	}
 	if err := os.Remove(records.Place{Key: r.Key, Project: r.Project, Dir: r.Dir}.Index()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fault.New(fault.Failed, "remove what was kept of the record of %s: %w", r.Path, err)
+		return fault.New(fault.Failed, "remove the index of the record of %s: %w", r.Path, err)
 	}
 	return trust.Update(s.TrustPath(), func(st *trust.Store) error {
 		st.DropGrants(r.Key)

@@ -20,7 +20,7 @@ import (
 // namesOf returns the selected registries of the project: one, or all.
 func namesOf(s *custody.Desk, only string) ([]string, error) {
 	if s.Project == nil {
-		return nil, fault.New(fault.NotFound, "what registries offer: there is no project here, and registries belong to one").Mend("rye init")
+		return nil, fault.New(fault.NotFound, "no project here, so no registries").Mend("rye init")
 	}
 	if only != "" {
 		if _, ok := s.Project.Registries[only]; !ok {

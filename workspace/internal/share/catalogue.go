@@ -47,7 +47,7 @@ func Catalogues(ctx context.Context, s *custody.Desk, q rye.CatalogueRequest) ([
 	}
 	for _, ns := range q.Namespaces {
 		if !slices.ContainsFunc(b.all, func(i rye.CatalogueInfo) bool { return i.Namespace == ns }) {
-			b.first = cmp.Or[error](b.first, fault.New(fault.NotFound, "catalogue of %q: no registry of this project has it", words.Brief(ns)).Advise("rye registry list"))
+			b.first = cmp.Or[error](b.first, fault.New(fault.NotFound, "catalogue of %q: no registry of this project has this namespace", words.Brief(ns)).Advise("rye registry list"))
 		}
 	}
 	return b.all, b.first
@@ -139,8 +139,8 @@ func (b *bringing) namespaces(name string, root oplog.Root) ([]string, error) {
 	}
 	slices.Sort(list)
 	if list = slices.Compact(list); len(list) > mostNamespaces {
-		return nil, fault.New(fault.Limit, "registry %s: it has %d namespaces, at most %d are brought at once", name, len(list), mostNamespaces).
-			Advise("rye fetch --catalogue <namespace>, with those that you mean")
+		return nil, fault.New(fault.Limit, "registry %s: it has %d namespaces, and rye fetches at most %d at once", name, len(list), mostNamespaces).
+			Advise("rye fetch --catalogue <namespace>, for each namespace that you need")
 	}
 	return list, nil
 }
@@ -152,7 +152,7 @@ func (b *bringing) one(ctx context.Context, reg *registry.Registry, name, ns str
 	if wrong != nil {
 		var owners *registry.OwnerError
 		if errors.As(wrong, &owners) {
-			wrong = fault.New(fault.Untrusted, "%w", wrong).Advise("rye fetch asks whether to follow them, where the namespace is accepted")
+			wrong = fault.New(fault.Untrusted, "%w", wrong).Advise("rye fetch asks whether to follow them, if you accepted the namespace")
 		}
 		return info, wrong
 	}
@@ -208,7 +208,7 @@ func (b *bringing) doubts(reg *registry.Registry, root oplog.Root, list []string
 		b.Tell(w)
 	}
 	if n := len(warnings) - 3; n > 0 {
-		b.Tell(fmt.Sprintf("and %d more like that", n))
+		b.Tell(fmt.Sprintf("and %d more of these", n))
 	}
 	return err
 }

@@ -31,7 +31,7 @@ const (
 // commits are not checked: an item is trusted by its own. Nothing stays on disk.
 func FetchTree(ctx context.Context, s *custody.Desk, address string) (store.OID, foreign.Tree, error) {
 	if s.Offline {
-		return store.OID{}, foreign.Tree{}, fault.New(fault.Offline, "add %s: it has to be fetched", address).Advise("leave out --offline")
+		return store.OID{}, foreign.Tree{}, fault.New(fault.Offline, "add %s: it must be fetched from the network", address).Advise("leave out --offline")
 	}
 	if err := s.NeedCache(); err != nil {
 		return store.OID{}, foreign.Tree{}, err
@@ -95,14 +95,14 @@ func tipOf(ctx context.Context, remote *transport.Remote, name string) (store.OI
 	for _, p := range prefixes {
 		id := refs[p]
 		if !tip.IsZero() && !id.IsZero() && id != tip {
-			return id, fault.New(fault.Conflict, "add %s: %q is a branch and a tag there, and they differ", remote, name)
+			return id, fault.New(fault.Conflict, "add %s: %q is both a branch and a tag there, and they differ", remote, name)
 		}
 		if !id.IsZero() {
 			tip = id
 		}
 	}
 	if tip.IsZero() {
-		return tip, fault.New(fault.NotFound, "add %s: there is no %s", remote, strings.Join(prefixes, " and no "))
+		return tip, fault.New(fault.NotFound, "add %s: no %s there", remote, strings.Join(prefixes, " and no "))
 	}
 	return tip, nil
 }
@@ -140,7 +140,7 @@ func commitOf(rd *store.Reader, id store.OID, name string) (*store.Commit, error
 		return nil, err
 	}
 	if tag.Name != name {
-		return nil, fault.New(fault.Integrity, "what it calls tag %q is tag %q", name, tag.Name)
+		return nil, fault.New(fault.Integrity, "the tag %q has another name in its object, %q", name, tag.Name)
 	}
 	return rd.Commit(tag.Target)
 }
@@ -152,7 +152,7 @@ func filesOf(ctx context.Context, rd *store.Reader, tree store.OID) (t foreign.T
 	folded := map[string]string{}
 	err = rd.Walk(ctx, tree, func(p string, e store.Entry) error {
 		if seen++; seen > maxFiles || strings.Count(p, "/") >= maxLevels {
-			return fault.New(fault.Limit, "more than %d files and folders, or than %d levels", maxFiles, maxLevels)
+			return fault.New(fault.Limit, "more than %d files and folders, or more than %d levels", maxFiles, maxLevels)
 		}
 		if err := honest(p, folded); err != nil || e.IsDir() {
 			return err
@@ -186,11 +186,11 @@ func honest(p string, folded map[string]string) error {
 	switch {
 	case name == "." || name == ".." || name == "/" || strings.HasPrefix(strings.TrimRight(name, " ."), ".git") && len(strings.TrimRight(name, " .")) == 4,
 		strings.ContainsAny(name, "\\\x00"):
-		return fault.New(fault.Malformed, "tree entry %q: no honest name", words.Brief(p))
+		return fault.New(fault.Malformed, "tree entry %q: invalid name", words.Brief(p))
 	}
 	key := strings.ToLower(p)
 	if other, there := folded[key]; there {
-		return fault.New(fault.Malformed, "%q and %q are one name on some systems", words.Brief(other), words.Brief(p))
+		return fault.New(fault.Malformed, "%q and %q are the same name on some systems", words.Brief(other), words.Brief(p))
 	}
 	folded[key] = p
 	return nil

@@ -26,7 +26,7 @@ func Newest(s *custody.Desk, reg *registry.Registry, root oplog.Root, namespaces
 				return warnings, err
 			}
 		case !said && !s.Offline && reg.FirstContact(ns) && !lockKnows(s, reg, ns):
-			warnings = append(warnings, fmt.Sprintf("%s: first seen here, and no lock or checkpoint states how far it is: rye cannot check this and trusts the host", ns))
+			warnings = append(warnings, fmt.Sprintf("%s: first contact, so rye cannot tell whether the host withholds newer entries", ns))
 		}
 	}
 	return warnings, nil
@@ -38,10 +38,10 @@ func stale(s *custody.Desk, warnings []string, ns string, until time.Time) ([]st
 	if err != nil {
 		return warnings, err
 	}
-	text := fmt.Sprintf("%s: its registry called it fresh until %s, and has said nothing since: something newer may be hidden", ns, until.UTC().Format(time.RFC3339))
+	text := fmt.Sprintf("%s: its checkpoint expired on %s, so newer entries may be hidden", ns, until.UTC().Format(time.RFC3339))
 	if rules.RefuseStale {
 		return warnings, fault.New(fault.Stale, "%s", text).
-			Advise("a holder of its root runs rye registry checkpoint %s --fresh 720h; or take stale: refuse out of the policy", ns)
+			Advise("a holder of its root runs rye registry checkpoint %s --fresh 720h; or remove stale: refuse from the policy", ns)
 	}
 	return append(warnings, text), nil
 }

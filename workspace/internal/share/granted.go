@@ -25,9 +25,9 @@ func MayReach(s *custody.Desk, name string) (session.Registry, error) {
 		return c, nil
 	}
 	if _, known := s.Trust.Registry(c.ID); known {
-		return c, fault.New(fault.Untrusted, "registry %s: this project names %s for it, an address that you did not agree to", name, c.URL).Mend("rye trust")
+		return c, fault.New(fault.Untrusted, "registry %s: you have not accepted its address in this project, %s", name, c.URL).Mend("rye trust")
 	}
-	return c, fault.New(fault.Untrusted, "registry %s (%s): this project names it, and you did not agree to it", name, c.URL).Mend("rye trust")
+	return c, fault.New(fault.Untrusted, "registry %s (%s): you have not accepted it in this project", name, c.URL).Mend("rye trust")
 }
 
 // mayDecide refuses a namespace that the user did not give to a registry in this directory.
@@ -39,7 +39,7 @@ func mayDecide(s *custody.Desk, name, ns string) error {
 	if s.Site().RegistryOf(s.Trust, ns) == c.ID {
 		return nil
 	}
-	return fault.New(fault.Untrusted, "registry %s: this project says that %s/ comes from it, and you did not agree to that", name, ns).Mend("rye trust")
+	return fault.New(fault.Untrusted, "registry %s: you have not accepted it as the source of %s/ in this project", name, ns).Mend("rye trust")
 }
 
 // mayBind refuses to store a registry's owners of a namespace that the user never gave it:
@@ -51,7 +51,7 @@ func mayBind(s *custody.Desk, st *trust.Store, id, ns string) error {
 	if s.Project != nil && s.Site().RegistryOf(st, ns) == id || s.Home().RegistryOf(st, ns) == id {
 		return nil
 	}
-	return fault.New(fault.Untrusted, "bind %s/ to registry %s: you did not agree to that", ns, id).Mend("rye trust")
+	return fault.New(fault.Untrusted, "bind %s/ to registry %s: you have not accepted that", ns, id).Mend("rye trust")
 }
 
 // settle stores in the trust store the root keys that a registry proved at first contact. It
@@ -64,7 +64,7 @@ func settle(ctx context.Context, s *custody.Desk, reg *registry.Registry, namesp
 	id := reg.ID().String()
 	for _, ns := range namespaces {
 		if root.Claims == oplog.ClaimsOpen && !s.Trust.Granted(s.Site().Scope(ns, id)) {
-			return fault.New(fault.Denied, "registry %s: anybody may claim a namespace there, so it says whose %s/ is only where you name that scope", reg.URL(), ns).
+			return fault.New(fault.Denied, "registry %s: anyone may claim a namespace there, so rye uses it for %s/ only with that scope", reg.URL(), ns).
 				Mend("rye registry add %s --scope %s", reg.URL(), ns)
 		}
 	}
@@ -93,9 +93,9 @@ func (e *lockError) Error() string {
 		return e.line
 	}
 	if e.claim == registry.ClaimAhead {
-		return fmt.Sprintf("%s: names operation %d of %s, and the registry shows fewer", shownLock, e.seq, e.namespace)
+		return fmt.Sprintf("%s: it names operation %d of %s, but the registry has fewer", shownLock, e.seq, e.namespace)
 	}
-	return fmt.Sprintf("%s: names an operation %d of %s that is not the one in the registry's log", shownLock, e.seq, e.namespace)
+	return fmt.Sprintf("%s: its operation %d of %s differs from the registry's log", shownLock, e.seq, e.namespace)
 }
 
 const shownLock = ".ai/" + session.LockFile
@@ -125,7 +125,7 @@ func LockFault(ctx context.Context, s *custody.Desk, reg *registry.Registry, nam
 			continue
 		}
 		err = errors.Join(err, fault.New(code, "%w", &lockError{namespace: ns, seq: pin.Seq, claim: claim}).
-			Advise("ask whoever committed the lock what they saw; rye update takes what the registry shows now"))
+			Advise("ask the author of the lock about it; rye update takes the registry's present versions"))
 	}
 	return err
 }

@@ -34,8 +34,8 @@ func Info(ctx context.Context, s *custody.Desk, q rye.PublishedRequest) (*rye.Pu
 	}
 	ref, err := objects.ParseRef(name)
 	if err != nil {
-		return nil, fault.New(fault.Usage, "info %q: it is no item, namespace or registry", words.Brief(q.Name)).
-			Advise("rye info acme/tool/hello, rye info acme, or the name of a registry that rye registry list shows")
+		return nil, fault.New(fault.Usage, "info %q: not an item, namespace or registry", words.Brief(q.Name)).
+			Advise("rye info acme/tool/hello, rye info acme, or the name of a registry from rye registry list")
 	}
 	rng, err := objects.ParseRange(cmp.Or(text, "*"))
 	if err != nil {
@@ -73,7 +73,7 @@ func ask(ctx context.Context, s *custody.Desk, name, ns string) (*asking, error)
 			return nil, because(why, err)
 		}
 		if !s.Offline {
-			a.rep.Warnings = append(a.rep.Warnings, "it was not asked: "+why.Error())
+			a.rep.Warnings = append(a.rep.Warnings, "the registry was not asked: "+why.Error())
 		}
 	}
 	root, err := a.reg.Root(ctx)
@@ -144,7 +144,7 @@ func (a *asking) state(ns string) (oplog.State, error) {
 		return st, err
 	}
 	if st.Seq == 0 {
-		return st, fault.New(fault.NotFound, "namespace %s: nobody has published in it, in registry %s", ns, a.rep.Registry).
+		return st, fault.New(fault.NotFound, "namespace %s: it has no published versions in registry %s", ns, a.rep.Registry).
 			Advise("rye info %s lists its namespaces", a.rep.Registry)
 	}
 	a.rep.Seq, a.rep.Dated = st.Seq, timeText(st.Time)
@@ -176,9 +176,9 @@ func registryFor(ctx context.Context, s *custody.Desk, only, ns string) (string,
 	case len(grant) == 1:
 		return grant[0], nil
 	case len(grant) > 1:
-		return "", fault.New(fault.Conflict, "namespace %s: %s have one, and it comes from none here", ns, strings.Join(grant, " and ")).Advise("say which: --name %s", grant[0])
+		return "", fault.New(fault.Conflict, "namespace %s: %s have it, and no scope of this project selects one", ns, strings.Join(grant, " and ")).Advise("name one: --name %s", grant[0])
 	case ns == objects.LocalNamespace:
-		return "", fault.New(fault.NotFound, "local/ is what no registry has")
+		return "", fault.New(fault.NotFound, "local/ is never in a registry")
 	}
 	return "", err
 }
@@ -229,7 +229,7 @@ func infoOfItem(ctx context.Context, s *custody.Desk, q rye.PublishedRequest, re
 // mendByShow adds advice for an item without a registry: rye show describes it.
 func mendByShow(ctx context.Context, s *custody.Desk, ref objects.Ref, err error) error {
 	if _, ferr := s.Stack.Find(ctx, ref); ferr == nil {
-		return fault.New(fault.NotFound, "info %s: it comes from no registry", ref).Advise("rye show %s", ref)
+		return fault.New(fault.NotFound, "info %s: it is not from a registry", ref).Advise("rye show %s", ref)
 	}
 	return err
 }
@@ -251,7 +251,7 @@ func (a *asking) versions(list []oplog.Entry, rng objects.Range, text string) er
 	}
 	switch {
 	case len(list) == 0:
-		return fault.New(fault.NotFound, "%s: namespace %s has published nothing of this name", a.rep.Item, a.rep.Namespace).Advise("rye info %s", a.rep.Namespace)
+		return fault.New(fault.NotFound, "%s: no published item of namespace %s has this name", a.rep.Item, a.rep.Namespace).Advise("rye info %s", a.rep.Namespace)
 	case len(a.rep.Versions) == 0:
 		return fault.New(fault.Conflict, "%s: no version fits %s; the newest is %s", a.rep.Item, text, list[len(list)-1].Version).Advise("rye info %s", a.rep.Item)
 	}

@@ -33,7 +33,7 @@ func notAgreed(s *custody.Desk, name string) (warnings []string) {
 	c := s.Project.Registries[name]
 	for _, url := range c.Mirrors {
 		if !agreed(s, c.ID, url) {
-			warnings = append(warnings, url+": this project names it as a mirror, and you did not agree to it: rye trust")
+			warnings = append(warnings, url+": you have not accepted this mirror of the project: rye trust")
 		}
 	}
 	return warnings
@@ -72,7 +72,7 @@ func AddMirror(ctx context.Context, s *custody.Desk, q rye.MirrorRequest) (*rye.
 		return nil, err
 	}
 	if s.Offline {
-		return nil, fault.New(fault.Offline, "mirror add %s: its identity has to be fetched", q.URL).Advise("leave out --offline")
+		return nil, fault.New(fault.Offline, "mirror add %s: its identity must be fetched from the network", q.URL).Advise("leave out --offline")
 	}
 	if q.URL == c.URL || slices.Contains(c.Mirrors, q.URL) && agreed(s, c.ID, q.URL) {
 		return mirrorReport(s, name, c, "added"), nil // it is one already
@@ -85,7 +85,7 @@ func AddMirror(ctx context.Context, s *custody.Desk, q rye.MirrorRequest) (*rye.
 		after.Mirrors = append(slices.Clone(c.Mirrors), q.URL)
 	}
 	if len(after.Mirrors) > registry.MaxMirrors {
-		return nil, fault.New(fault.Limit, "mirror add %s: registry %s has %d mirrors already", q.URL, name, registry.MaxMirrors).Advise("rye registry mirror list %s shows those that there are", name)
+		return nil, fault.New(fault.Limit, "mirror add %s: registry %s has %d mirrors already", q.URL, name, registry.MaxMirrors).Advise("rye registry mirror list %s shows the mirrors", name)
 	}
 	if q.DryRun {
 		return dryMirrors(s, name, after, "would-add"), nil
@@ -118,8 +118,8 @@ func sameRegistry(ctx context.Context, s *custody.Desk, name string, c session.R
 		return err
 	}
 	if id.ID.String() != c.ID {
-		return fault.New(fault.Untrusted, "mirror add %s: the registry there is %s, and %s is %s", url, id.ID, name, c.ID).
-			Advise("ask whoever runs it; a copy of a registry has its identity")
+		return fault.New(fault.Untrusted, "mirror add %s: the registry there is %s, but %s is %s", url, id.ID, name, c.ID).
+			Advise("ask its administrator; a mirror has the same identity")
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func locates(ctx context.Context, s *custody.Desk, name, url string) bool {
 
 func mirrorQuestion(name string, c session.Registry, url string) rye.Question {
 	return rye.Question{Topic: "mirror " + url, Text: "Ask " + words.Brief(url) + " for registry " + name + ", too?",
-		Lines: []string{"identity " + c.ID + ", as at " + c.URL, "what it shows has to follow from what was verified; it learns what you ask for"},
+		Lines: []string{"identity " + c.ID + ", the same as at " + c.URL, "its log must continue the verified one; its host sees your requests"},
 		Mend:  fault.Command("rye registry mirror add %s %s --yes", name, url)}
 }
 
@@ -193,7 +193,7 @@ func RemoveMirror(ctx context.Context, s *custody.Desk, q rye.MirrorRequest) (*r
 	}
 	i := slices.Index(c.Mirrors, q.URL)
 	if i < 0 {
-		return nil, fault.New(fault.NotFound, "mirror remove %s: it is no mirror of registry %s", q.URL, name).Advise("rye registry mirror list %s shows those that there are", name)
+		return nil, fault.New(fault.NotFound, "mirror remove %s: it is not a mirror of registry %s", q.URL, name).Advise("rye registry mirror list %s shows the mirrors", name)
 	}
 	c.Mirrors = slices.Delete(slices.Clone(c.Mirrors), i, i+1)
 	if q.DryRun {
@@ -295,8 +295,8 @@ func agreeToPlace(ctx context.Context, s *custody.Desk, name string, e *registry
 	if agreedSince(s, s.Project.Registries[name].ID, e.URL) {
 		return nil, fault.New(fault.Untrusted, "%w", e).With(command) // it was agreed to before, without effect
 	}
-	q := rye.Question{Topic: "repository of " + e.Namespace, Text: "Registry " + name + " says that " + e.Namespace + "/ lies in " + words.Brief(e.URL) + ". Ask there?",
-		Lines: []string{fmt.Sprintf("signed by its root keys, in operation %d", e.Since), "whose the namespace is stays the word of " + name},
+	q := rye.Question{Topic: "repository of " + e.Namespace, Text: "Registry " + name + " locates " + e.Namespace + "/ at " + words.Brief(e.URL) + ". Use that repository?",
+		Lines: []string{fmt.Sprintf("signed by its root keys, in operation %d", e.Since), "the owner of the namespace is still decided by " + name},
 		Mend:  fault.Command("rye fetch --yes")}
 	if err := s.Ask(ctx, q); err != nil {
 		return nil, err

@@ -198,15 +198,15 @@ func (o *ownNames) layer(ctx context.Context, s *session.Session, l *space.Layer
 // why explains why the namespace is the user's.
 func (o *ownNames) why() string {
 	if len(o.items) == 0 {
-		return "a project of yours declares it"
+		return "one of your projects declares it"
 	}
 	return "you signed " + words.Plural(len(o.items), "item") + " in it"
 }
 
 // question shows both owners.
 func (o *ownNames) question(s *custody.Desk, reg *registry.Registry, keys []trust.BoundKey) rye.Question {
-	q := rye.Question{Topic: "owners of " + o.ns, Text: "A registry names owners of " + o.ns + "/, and " + o.why() + ". Let its keys own " + o.ns + "/?",
-		Mend: fault.Advice("keep it: rye registry remove, then add with --scope; give it away: rye fetch %s %s", rye.AcceptOwner, o.ns)}
+	q := rye.Question{Topic: "owners of " + o.ns, Text: "A registry names owners for " + o.ns + "/, and " + o.why() + ". Let its keys own " + o.ns + "/?",
+		Mend: fault.Advice("to keep it: rye registry remove, then add with --scope; to give it away: rye fetch %s %s", rye.AcceptOwner, o.ns)}
 	yours := slices.Sorted(maps.Keys(o.keys))
 	if len(yours) == 0 {
 		for _, k := range s.Trust.Own() {
@@ -233,7 +233,7 @@ func (o *ownNames) question(s *custody.Desk, reg *registry.Registry, keys []trus
 	for _, k := range keys {
 		q.Lines = append(q.Lines, "its key   "+k.Key.String()+" ("+string(k.State)+")")
 	}
-	q.Lines = append(q.Lines, "after a yes your own items in "+o.ns+"/ stop running")
+	q.Lines = append(q.Lines, "after a yes, your own items in "+o.ns+"/ stop running")
 	return q
 }
 

@@ -42,13 +42,13 @@ func openTo(s *custody.Desk, name, to string) (*registry.Registry, error) {
 	}
 	o := registry.Options{URL: c.URL, Mirrors: agreedMirrors(s, c), To: to}
 	if to != "" && to != o.URL && !slices.Contains(o.Mirrors, to) {
-		return nil, fault.New(fault.Untrusted, "push to %s: it is no address of registry %s that you agreed to", to, name).Mend("rye registry mirror add %s %s", name, to)
+		return nil, fault.New(fault.Untrusted, "push to %s: it is not an accepted address of registry %s", to, name).Mend("rye registry mirror add %s %s", name, to)
 	}
 	return openAt(s, c.ID, o)
 }
 
 func unknownRegistry(name string) error {
-	return fault.New(fault.NotFound, "registry %q: not in this project's rye.yaml", name).Advise("rye registry list shows those that are")
+	return fault.New(fault.NotFound, "registry %q: not in this project's rye.yaml", name).Advise("rye registry list shows the registries")
 }
 
 // OpenPinned opens a registry that the user agreed to ask at this address.
@@ -145,7 +145,7 @@ func openFollowing(ctx context.Context, s *custody.Desk, name string, namespaces
 
 func ownerQuestion(name string, e *registry.OwnerError) rye.Question {
 	q := rye.Question{Topic: "owners of " + e.Namespace, Text: "In registry " + name + " the namespace " + e.Namespace + " has other owners. Follow them?",
-		Mend: fault.Advice("rye fetch %s %s, after asking the former owners", rye.AcceptOwner, e.Namespace)}
+		Mend: fault.Advice("rye fetch %s %s, after you ask the former owners", rye.AcceptOwner, e.Namespace)}
 	for _, k := range e.Keys {
 		q.Lines = append(q.Lines, "now "+k.String())
 	}
@@ -159,12 +159,12 @@ const manyVersions = 1000
 // mayFetchWhole reports, or asks, before all content of a namespace is fetched because its host
 // serves nothing less.
 func mayFetchWhole(ctx context.Context, s *custody.Desk, w registry.WholeFetch) error {
-	text := fmt.Sprintf("%s: its host serves only what a branch names, so all of its content is fetched: about %s, of what size no host tells", w.Namespace, words.Plural(int(min(w.Versions, 1<<30)), "version"))
+	text := fmt.Sprintf("%s: its host serves only whole branches, so rye must fetch all of it: about %s, of unknown size", w.Namespace, words.Plural(int(min(w.Versions, 1<<30)), "version"))
 	if w.Versions < manyVersions {
 		s.Tell(text)
 		return nil
 	}
 	return s.Ask(ctx, rye.Question{Topic: "content of " + w.Namespace, Text: text + ". Fetch it?",
-		Lines: []string{"later only what is new is fetched", "a registry made with rye registry init --tags needs none of this"},
+		Lines: []string{"later fetches transfer only new objects", "a registry created with rye registry init --tags avoids this"},
 		Mend:  fault.Command("rye fetch --yes")})
 }

@@ -88,8 +88,8 @@ func (p *pushing) grant(ctx context.Context, pub registry.Publication, free *reg
 
 func (p *pushing) question(me trust.PublicKey) rye.Question {
 	return rye.Question{Topic: "grant " + p.ns, Text: "Grant it to your key, as a holder of the root, and publish?",
-		Lines: []string{"nobody has the namespace " + p.ns + " in " + p.name, "registry " + p.reg.ID().String(), "key      " + me.String()},
-		Mend:  fault.Advice("the same with --yes, when the namespace is to be yours")}
+		Lines: []string{"no one owns the namespace " + p.ns + " in " + p.name, "registry " + p.reg.ID().String(), "key      " + me.String()},
+		Mend:  fault.Advice("the same with --yes, if you want to own the namespace")}
 }
 
 // explain adds advice for a key that is no member of the namespace.
@@ -113,7 +113,7 @@ func (p *pushing) explain(ctx context.Context, err error) error {
 	if st.MayJoin(root, me) {
 		return more.Advise("rye registry members %s --join", p.ns)
 	}
-	return more.Advise("rye registry members %s --join, and send what it prints to a member", p.ns)
+	return more.Advise("rye registry members %s --join, and send its output to a member", p.ns)
 }
 
 // GrantCommand is the command by which a holder of the root gives a namespace to keys.

@@ -88,7 +88,7 @@ func push(ctx context.Context, s *custody.Desk, q rye.PushRequest) (*rye.PushRep
 		return rep, reg.MayPush(ctx, ns)
 	}
 	if err := UpdateTrust(ctx, s, reg, ns); err != nil { // tried before anything was sent: a failure now is the disk, or another process
-		rep.Warning = "published; what you believe of " + ns + "/ was not brought up to date: " + err.Error()
+		rep.Warning = "published, but your own trust in " + ns + "/ could not be updated: " + err.Error()
 	}
 	return rep, nil
 }
@@ -105,7 +105,7 @@ func pushTargets(ctx context.Context, s *custody.Desk, q rye.PushRequest) (what 
 	ns = all[0].ID.Namespace()
 	for _, ref := range all {
 		if ref.ID.Namespace() != ns {
-			return what, "", fault.New(fault.Usage, "push: %s and %s are of two namespaces", all[0], ref).Advise("push them one after the other")
+			return what, "", fault.New(fault.Usage, "push: %s and %s are in different namespaces", all[0], ref).Advise("push one namespace at a time")
 		}
 	}
 	if ns == objects.LocalNamespace {

@@ -92,9 +92,9 @@ func publishablePackage(ctx context.Context, s *custody.Desk, dir string) (*regi
 	case err != nil:
 		return nil, err
 	case c == nil:
-		return nil, fault.New(fault.Untrusted, "no manifest there vouches for its files").Mend("rye sign .ai/%s", dir)
+		return nil, fault.New(fault.Untrusted, "it is not signed yet").Mend("rye sign .ai/%s", dir)
 	case c.Past != nil:
-		return nil, fault.New(fault.Rollback, "its manifest is older than what is recorded").Mend("rye sign .ai/%s", dir)
+		return nil, fault.New(fault.Rollback, "its manifest is older than the recorded one").Mend("rye sign .ai/%s", dir)
 	}
 	if err := c.Check(); err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func publishablePackage(ctx context.Context, s *custody.Desk, dir string) (*regi
 func ownLine(s *custody.Desk, it *objects.Item) error {
 	switch {
 	case it.Legacy != nil:
-		return fault.New(fault.Untrusted, "%s: it carries a line of RYE OS, which a registry does not take", it.Ref).Mend("rye sign --upgrade %s", it.Ref)
+		return fault.New(fault.Untrusted, "%s: it has a signature line of RYE OS, which registries refuse", it.Ref).Mend("rye sign --upgrade %s", it.Ref)
 	case it.Signature == nil:
 		return nil
 	}
@@ -188,7 +188,7 @@ func CountMembers(m *objects.Manifest, members []*objects.Item) (text string) {
 		}
 	}
 	if n := len(m.Files) - len(members); n > 0 {
-		text += words.Plural(n, "file of data") + ", "
+		text += words.Plural(n, "data file") + ", "
 	}
 	return text[:len(text)-2]
 }

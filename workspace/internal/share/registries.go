@@ -102,7 +102,7 @@ func headless(ctx context.Context, s *custody.Desk, url string) []string {
 	if err != nil || !refs["HEAD"].IsZero() || refs["refs/heads/main"].IsZero() {
 		return nil
 	}
-	return []string{"git clone checks out nothing there: its HEAD names no branch; in that repository: git symbolic-ref HEAD refs/heads/main"}
+	return []string{"optional, so that git clone checks out main: git symbolic-ref HEAD refs/heads/main, in that repository"}
 }
 
 // AddRegistry pins a registry for this project. Its identity and root keys are shown and agreed
@@ -110,7 +110,7 @@ func headless(ctx context.Context, s *custody.Desk, url string) []string {
 // registry with this name, it must have the same identity.
 func AddRegistry(ctx context.Context, s *custody.Desk, q rye.RegistryAddRequest) (*rye.RegistryInfo, error) {
 	if s.Offline {
-		return nil, fault.New(fault.Offline, "registry add %s: its identity has to be fetched", q.URL).Advise("leave out --offline")
+		return nil, fault.New(fault.Offline, "registry add %s: its identity must be fetched from the network", q.URL).Advise("leave out --offline")
 	}
 	q.Name = cmp.Or(q.Name, defaultName)
 	if err := os.MkdirAll(s.CacheDir, 0o700); err != nil {
@@ -145,13 +145,13 @@ func asExpected(s *custody.Desk, q rye.RegistryAddRequest, id registry.Identity)
 	if q.ID == "" && have.URL != q.URL && !slices.Contains(have.Mirrors, q.URL) { // it is another registry
 		return nameTaken(q.Name, have).With(fault.CommandOf(addAgain(q, freeName(s.Project.Registries, q.Name))...))
 	}
-	return fault.New(fault.Untrusted, "registry %s: its identity is %s, and %s %s", q.URL, id.ID, who, want).
-		Advise("ask whoever runs it; do not pin it unless both agree")
+	return fault.New(fault.Untrusted, "registry %s: its identity is %s, but %s %s", q.URL, id.ID, who, want).
+		Advise("ask its administrator; do not add it unless both agree")
 }
 
 // nameTaken refuses a second registry with the same name.
 func nameTaken(name string, have session.Registry) *fault.Error {
-	return fault.New(fault.Conflict, "registry %q is %s here already (%s)", name, words.Brief(have.URL), have.ID)
+	return fault.New(fault.Conflict, "registry %q is already %s here (%s)", name, words.Brief(have.URL), have.ID)
 }
 
 // freeName is a similar name that no registry of a project has.
@@ -194,20 +194,36 @@ func addAgain(q rye.RegistryAddRequest, name string) []string {
 }
 
 func pinQuestion(q rye.RegistryAddRequest, id registry.Identity) rye.Question {
-	ask := rye.Question{Topic: "pin registry", Text: "Trust " + q.URL + " to say who owns which namespace?",
+	ask := rye.Question{Topic: "pin registry", Text: "Trust " + q.URL + " to decide who owns which namespace?",
 		Lines: []string{"identity " + id.ID.String()},
-		Mend:  fault.Advice("%s --yes, when the identity is the one you were told", fault.CommandOf(addAgain(q, q.Name)...))}
+		Mend:  fault.Advice("%s --yes, if the identity is the one that its owners gave you", fault.CommandOf(addAgain(q, q.Name)...))}
 	for _, k := range id.Roots {
 		ask.Lines = append(ask.Lines, "root key "+k.String())
 	}
-	ask.Lines = append(ask.Lines, "claims   "+string(id.Claims))
+	ask.Lines = append(ask.Lines, "claims   "+claimsText(id.Claims))
 	for _, scope := range scopesAsked(q) {
-		ask.Lines = append(ask.Lines, "scope    "+scope+", here and in your user space")
+		ask.Lines = append(ask.Lines, "used for "+scopeText(scope)+", in this project and your user space")
 	}
 	return ask
 }
 
-// scopesAsked returns the scopes of a registry to add: everything, unless q names some.
+// claimsText says who hands out the namespaces of a registry.
+func claimsText(c oplog.Claims) string {
+	if c == oplog.ClaimsOpen {
+		return "open: anyone may claim a free namespace"
+	}
+	return string(c) + ": the root hands out the namespaces"
+}
+
+func scopeText(scope string) string {
+	if scope == "*" {
+		return "all namespaces"
+	}
+	return scope + "/"
+}
+
+// scopesAsked returns what is to come from a registry that is added: everything, unless
+// that was said.
 func scopesAsked(q rye.RegistryAddRequest) []string {
 	if len(q.Scopes) == 0 {
 		return []string{"*"}
@@ -283,8 +299,8 @@ func mayGiveScopes(s *custody.Desk, st *trust.Store, scopes []string, id string)
 			}
 		}
 		if had != "" && had != id && scope != "*" {
-			return fault.New(fault.Untrusted, "scope %q: you gave it to registry %s, and a namespace belongs to one registry", scope, words.Brief(had)).
-				Advise("take another namespace; or rye registry remove %s --everywhere, when that registry is done with", had)
+			return fault.New(fault.Untrusted, "scope %q: it belongs to registry %s, and a namespace belongs to one registry", scope, words.Brief(had)).
+				Advise("use another namespace; or, if you no longer need that registry, rye registry remove %s --everywhere", had)
 		}
 	}
 	return nil
@@ -298,11 +314,11 @@ func addScopes(scopes map[string]string, info *rye.RegistryInfo) error {
 				return err
 			}
 		} else if info.Claims == string(oplog.ClaimsOpen) {
-			return fault.New(fault.Denied, "registry %s: anybody may claim a namespace there, so it cannot serve every scope", info.URL).
+			return fault.New(fault.Denied, "registry %s: anyone may claim a namespace there, so it cannot serve every scope", info.URL).
 				Advise("rye registry add %s --scope <namespace>", info.URL)
 		}
 		if have, ok := scopes[scope]; ok && have != info.Name {
-			return fault.New(fault.Conflict, "scope %q comes from registry %q already", scope, have).
+			return fault.New(fault.Conflict, "scope %q already comes from registry %q", scope, have).
 				Advise("rye registry add %s --scope <namespace>", info.URL)
 		}
 		scopes[scope] = info.Name

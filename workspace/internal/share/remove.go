@@ -79,7 +79,7 @@ func findRegistry(s *custody.Desk, q rye.RegistryRemoveRequest, rep *rye.Registr
 	if s.Project == nil && !q.Everywhere {
 		return s.NoProject()
 	}
-	return fault.New(fault.NotFound, "registry %q: this project names no such registry", words.Brief(q.Name)).Advise("rye registry list shows those that there are")
+	return fault.New(fault.NotFound, "registry %q: this project has no such registry", words.Brief(q.Name)).Advise("rye registry list shows the registries")
 }
 
 // scopesOf returns the scopes of a registry, sorted.
@@ -112,7 +112,7 @@ func unused(s *session.Session, name string) error {
 		return nil
 	}
 	slices.SortFunc(refs, func(a, b objects.Ref) int { return strings.Compare(a.String(), b.String()) })
-	return fault.New(fault.Conflict, "remove registry %s: the project has %s from it, %s first", name, words.Plural(len(refs), "item"), refs[0]).
+	return fault.New(fault.Conflict, "remove registry %s: the project has %s from it; first remove %s", name, words.Plural(len(refs), "item"), refs[0]).
 		Mend("rye rm %s", refs[0])
 }
 
@@ -128,15 +128,15 @@ func boundTo(st *trust.Store, id string) (names []string) {
 
 func removeQuestion(rep *rye.RegistryRemoveReport, q rye.RegistryRemoveRequest) rye.Question {
 	words := []string{"rye", "registry", "remove", q.Name}
-	ask := rye.Question{Topic: "remove registry", Text: "Take it from this project?", Lines: []string{"identity " + rep.ID, "address  " + rep.URL}}
+	ask := rye.Question{Topic: "remove registry", Text: "Remove it from this project?", Lines: []string{"identity " + rep.ID, "address  " + rep.URL}}
 	for _, scope := range rep.Scopes {
 		ask.Lines = append(ask.Lines, "scope    "+scope)
 	}
 	if q.Everywhere {
 		words = append(words, "--everywhere")
-		ask.Text = "Forget it in every project? Its items count nowhere then."
+		ask.Text = "Remove it from every project? Its items are then refused everywhere."
 		for _, ns := range rep.Namespaces {
-			ask.Lines = append(ask.Lines, "no longer decides whose "+ns+"/ is")
+			ask.Lines = append(ask.Lines, "no longer decides who owns "+ns+"/ is")
 		}
 	}
 	ask.Mend = fault.CommandOf(append(words, "--yes")...)

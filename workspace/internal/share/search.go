@@ -36,17 +36,17 @@ func offersOf(s *custody.Desk, only string) (*finder.Offers, error) {
 	for _, name := range names {
 		st, left := newStall(s, name, all)
 		if left > 0 {
-			o.Notes = append(o.Notes, fmt.Sprintf("%s: %s of it left out, which another registry was given here", name, words.Plural(left, "namespace")))
+			o.Notes = append(o.Notes, fmt.Sprintf("%s: %s left out, because they belong to another registry here", name, words.Plural(left, "namespace")))
 		}
 		if len(all[name]) == 0 {
-			o.Notes = append(o.Notes, name+": its catalogue is not here")
+			o.Notes = append(o.Notes, name+": its catalogue has not been fetched")
 			continue
 		}
 		o.Notes = append(o.Notes, ageOf(s, name, all[name]))
 		o.Stalls = append(o.Stalls, st.stall())
 	}
 	if len(o.Stalls) > 0 {
-		o.Hint = fault.Advice("rye fetch --catalogue brings what is new")
+		o.Hint = fault.Advice("rye fetch --catalogue fetches the newest")
 	}
 	return o, nil
 }
@@ -86,9 +86,9 @@ func ageOf(s *custody.Desk, name string, all []*shelf) string {
 			part++
 		}
 	}
-	text := fmt.Sprintf("%s: catalogues of %s, brought %s", name, words.Plural(len(all), "namespace"), Ago(s.Now(), oldest))
+	text := fmt.Sprintf("%s: catalogues of %s, fetched %s", name, words.Plural(len(all), "namespace"), Ago(s.Now(), oldest))
 	if part > 0 {
-		text += fmt.Sprintf("; %d of them in part", part)
+		text += fmt.Sprintf("; %d of them partly", part)
 	}
 	return text
 }

@@ -28,7 +28,7 @@ func Serves(q rye.ServedCall) bool { return strings.HasPrefix(q.Function, served
 // HandOn passes a call on to next; nil is none.
 func HandOn(ctx context.Context, next func(context.Context, rye.Caller, rye.ServedCall) (json.RawMessage, error), c rye.Caller, q rye.ServedCall) (json.RawMessage, error) {
 	if next == nil {
-		return nil, fault.New(fault.Denied, "this program does not look after what %s is about", q.Function).Advise("the programs of rye do, such as rye mcp")
+		return nil, fault.New(fault.Denied, "this program cannot run %s", q.Function).Advise("use a program of rye, such as rye mcp")
 	}
 	return next(ctx, c, q)
 }
@@ -70,7 +70,7 @@ func (v Server) Serve(ctx context.Context, s *custody.Desk, c rye.Caller, q rye.
 	case "add":
 		res, err = v.add(ctx, s, c, a)
 	default:
-		err = fault.New(fault.Usage, "there is no function %q of registries", q.Function)
+		err = fault.New(fault.Usage, "registries have no function %q", q.Function)
 	}
 	if err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func Asking(h *session.Host, c rye.Caller) *session.Host {
 	return session.AnsweredBy(h, func(ctx context.Context, q rye.Question) (bool, error) {
 		a, ok := ctx.Value(agreementKey{}).(*agreement)
 		if !ok {
-			return false, fault.New(fault.Denied, "%s: only a person can say that", q.Topic).With(q.Mend)
+			return false, fault.New(fault.Denied, "%s: only a person can answer this", q.Topic).With(q.Mend)
 		}
 		s, err := h.OpenProject()
 		if err != nil {

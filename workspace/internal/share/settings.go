@@ -112,7 +112,7 @@ func ParseSettings(raw []byte) (Settings, error) {
 		}
 	}
 	if !bytes.Equal(out.Encode(), raw) {
-		return nil, fault.New(fault.Malformed, "%s: not as rye writes it", SettingsFile).Mend("rye config %s", authorEmail)
+		return nil, fault.New(fault.Malformed, "%s: it is not in the form that rye writes", SettingsFile).Mend("rye config %s", authorEmail)
 	}
 	return out, nil
 }
@@ -162,7 +162,7 @@ func readSettings(s *custody.Desk) (Settings, error) {
 func settingsOf(s *custody.Desk) Settings {
 	set, err := readSettings(s)
 	if err != nil {
-		s.Tell(err.Error() + "; your settings about sharing are not used")
+		s.Tell(err.Error() + "; your settings for sharing are ignored")
 	}
 	return set
 }
@@ -260,9 +260,9 @@ func askAuthor(ctx context.Context, s *custody.Desk, user func() (name, email st
 	if checkName(name) != nil || checkEmail(email) != nil || name == "" || len(name) > textMax || len(email) > textMax {
 		return nil
 	}
-	yes, err := session.Put(ctx, s.Host, rye.Question{Topic: "publish as " + email, Text: "Put your name and address into what you publish?",
-		Lines: []string{name + " <" + email + ">", "from your git; whoever reads the registry sees them, and they stay in its history",
-			"a forge that knows the address calls your signatures verified"},
+	yes, err := session.Put(ctx, s.Host, rye.Question{Topic: "publish as " + email, Text: "Publish your name and email address with your items?",
+		Lines: []string{name + " <" + email + ">", "from your git; every reader of the registry sees them, and they stay in its history",
+			"a forge that knows the address shows your signatures as verified"},
 		Mend: fault.Command("rye config %s %s", authorEmail, email), Person: true})
 	if err != nil {
 		if ctx.Err() != nil {

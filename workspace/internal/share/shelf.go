@@ -67,7 +67,7 @@ type maker struct {
 }
 
 // errFull reports that a shelf would be too large.
-var errFull = errors.New("more than can be browsed")
+var errFull = errors.New("more than rye can search")
 
 func (m *maker) add(e *oplog.Entry) error {
 	if item := e.Ref.Published(); item != m.item {
@@ -152,7 +152,7 @@ func readShelf(path, ns string) (*shelf, error) {
 
 func parseShelf(raw []byte, ns string) (*shelf, error) {
 	broken := func(why string) (*shelf, error) {
-		return nil, fault.New(fault.Integrity, "what is kept of the catalogue of %s: %s", ns, why).Mend("rye fetch --catalogue %s", ns)
+		return nil, fault.New(fault.Integrity, "the stored catalogue of %s %s", ns, why).Mend("rye fetch --catalogue %s", ns)
 	}
 	head, body, ok := bytes.Cut(raw, []byte{'\n'})
 	if !ok || string(head) != fmt.Sprintf("%s%x", shelfHead, sha256.Sum256(body)) {
@@ -161,13 +161,13 @@ func parseShelf(raw []byte, ns string) (*shelf, error) {
 	first, rest, _ := bytes.Cut(body, []byte{'\n'})
 	sh := &shelf{}
 	if sh.shelfState, ok = parseState(string(first)); !ok || sh.namespace != ns {
-		return broken("is another's")
+		return broken("belongs to another namespace")
 	}
 	sh.lines = make([][]byte, 0, bytes.Count(rest, []byte{'\n'}))
 	for len(rest) > 0 {
 		line, after, ok := bytes.Cut(rest, []byte{'\n'})
 		if !ok || bytes.Count(line, []byte{'\t'}) != 6 || !strings.HasPrefix(string(line[:min(len(line), len(ns)+1)]), ns+"/") {
-			return broken("has a line that is none")
+			return broken("has an invalid line")
 		}
 		if n := len(sh.lines); n > 0 && search.CompareEntries(itemOf(sh.lines[n-1]), itemOf(line)) >= 0 {
 			return broken("is not sorted")

@@ -130,7 +130,7 @@ func unread(reg *registry.Registry, namespaces []string) (warnings []string, err
 			return nil, err
 		}
 		if n > 0 {
-			warnings = append(warnings, fmt.Sprintf("%s/: the registry does not serve %s that its log names; the next rye fetch asks again", ns, words.Plural(n, "revocation")))
+			warnings = append(warnings, fmt.Sprintf("%s/: the registry does not serve %s from its log; the next rye fetch asks again", ns, words.Plural(n, "revocation")))
 		}
 	}
 	return warnings, nil
@@ -311,9 +311,9 @@ func AsLocked(s *custody.Desk, reg *registry.Registry, ref objects.Ref) error {
 	case fault.Is(err, fault.NotFound), fault.Is(err, fault.Offline):
 		return nil // the lock's positions in the log are compared separately
 	case err == nil && rel.Sum != pin.SHA256:
-		return fault.New(fault.Integrity, "%w", &lockError{line: fmt.Sprintf("%s: pins %s@%s as %s, its registry says %s, and a version never changes",
+		return fault.New(fault.Integrity, "%w", &lockError{line: fmt.Sprintf("%s: it pins %s@%s as %s, but its registry has %s, and a version never changes",
 			shownLock, ref.Published(), pin.Version, pin.SHA256, rel.Sum)}).
-			Advise("ask whoever committed the lock, and the owners of %s, what they saw", ref.ID.Namespace())
+			Advise("ask the author of the lock and the owners of %s about it", ref.ID.Namespace())
 	}
 	return err
 }

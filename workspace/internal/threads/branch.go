@@ -164,7 +164,7 @@ func turnOf(thread string, c *store.Commit) (int, error) {
 		}
 	}
 	if of != thread || turn < 0 {
-		return 0, fault.New(fault.Integrity, "commit %s is no turn of thread %s", c.ID, thread)
+		return 0, fault.New(fault.Integrity, "commit %s is not a turn of thread %s", c.ID, thread)
 	}
 	return turn, nil
 }

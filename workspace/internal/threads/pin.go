@@ -24,11 +24,11 @@ func Followable(ref objects.Ref) error {
 	if ref.Kind == objects.Directive {
 		return nil
 	}
-	err := fault.New(fault.Usage, "a thread follows a directive; %s is none", ref)
+	err := fault.New(fault.Usage, "a thread needs a directive; %s is not one", ref)
 	if ref.Kind == objects.Tool {
 		return err.Mend("rye execute %s", ref)
 	}
-	return err.Advise("rye list --kind directive shows what it can follow")
+	return err.Advise("rye list --kind directive shows the directives")
 }
 
 // Pin describes a directive and every item in use, as they are now: a thread begins with them, and
@@ -80,7 +80,7 @@ func pinItems(ctx context.Context, s *session.Session, p *rye.Pinned, capabiliti
 			return context.Cause(ctx)
 		}
 		if r.Ref == p.Ref && (err != nil || f.Verified.Item().Sum.String() != p.SHA256) {
-			return fault.New(fault.Conflict, "%s changed while the thread was to begin", r.Ref).Advise("try again")
+			return fault.New(fault.Conflict, "%s changed while the thread was starting", r.Ref).Advise("try again")
 		}
 		if err != nil {
 			continue
@@ -120,7 +120,7 @@ func outputs(declared []objects.Output) (all []rye.PinnedOutput) {
 // FillIn gives p the text for the model, from the result of executing its directive.
 func FillIn(p *rye.Pinned, res *rye.ExecuteResult) error {
 	if p.SHA256 != res.Chain[0].Integrity {
-		return fault.New(fault.Conflict, "%s changed while the thread was to begin", p.Ref).Advise("try again")
+		return fault.New(fault.Conflict, "%s changed while the thread was starting", p.Ref).Advise("try again")
 	}
 	var data struct {
 		Body string `json:"body"`

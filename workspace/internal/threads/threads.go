@@ -25,7 +25,7 @@ const dirName = "threads"
 // there are no threads: fault.Denied.
 func Dir(s *session.Session) (string, error) {
 	if s.Place.Dir == "" {
-		return "", fault.New(fault.Denied, "threads are kept beside the record, and there is none here: %w", s.Records.Err()).Advise("rye where")
+		return "", fault.New(fault.Denied, "threads are stored beside the record, and there is no record: %w", s.Records.Err()).Advise("rye where")
 	}
 	dir := filepath.Join(s.Place.Dir, dirName)
 	if err := place.Mine(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -40,7 +40,7 @@ func Vouched(h *session.Host, doc []byte, sig string) error {
 	}
 	k, err := trust.LoadKey(keyPath(h), nil)
 	if fault.Is(err, fault.NotFound) || err == nil && k.Public() != by {
-		return fault.New(fault.Untrusted, "the description of the thread is signed by %s, which is not this machine's key for threads", by)
+		return fault.New(fault.Untrusted, "the description of the thread is signed by %s, not by this machine's key for threads", by)
 	}
 	return err
 }
