@@ -67,7 +67,7 @@ var shells = [...]struct{ name, script string }{
 
 func completionCommand() *spec {
 	return &spec{
-		name: "completion", args: "bash | zsh | fish | powershell", group: "Serve and mend",
+		name: "completion", args: "bash | zsh | fish | powershell", group: "Serve and maintain",
 		short:    "Print a completion script for a shell",
 		examples: "source <(rye completion bash)\nrye completion fish | source",
 		exits:    []fault.Code{fault.Usage},

@@ -12,7 +12,7 @@ import (
 
 func configCommand() *spec {
 	return &spec{
-		name: "config", args: "[setting [value]]", group: "Serve and mend",
+		name: "config", args: "[setting [value]]", group: "Serve and maintain",
 		short: "Show settings and their sources, or change one",
 		long: `A setting comes from an environment variable, from the project's rye.yaml, from
 configuration items, or is the default. Policy has its own files (rye help capabilities),

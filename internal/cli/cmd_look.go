@@ -213,7 +213,7 @@ rye info shows the versions in a registry.
 --resolved merges a configuration from every space, the project over the user over the
 system, and the configurations that it extends. If one of them may not be used, rye
 refuses the whole.`,
-		examples: "rye show tool:acme/hello\nrye show tool:acme/hello --all    # and what it shadows\nrye show config:rye/agent --resolved",
+		examples: "rye show tool:acme/hello\nrye show tool:acme/hello --all    # and the items that it shadows\nrye show config:rye/agent --resolved",
 		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Denied, fault.Malformed,
 			fault.Limit},
 		flags: []cli.Flag{

@@ -33,7 +33,7 @@ func mcpCommand() *spec {
 		return err
 	}
 	return &spec{
-		name: "mcp", group: "Serve and mend",
+		name: "mcp", group: "Serve and maintain",
 		short: "Serve search, load, execute and sign to an MCP client",
 		long: `Speaks the Model Context Protocol on standard input and output until the input ends. -C
 names the default project, for calls without project_path. Calls can name that project and
@@ -62,7 +62,7 @@ var mcpExits = []fault.Code{fault.Failed, fault.Usage, fault.NotFound, fault.Con
 func doctorCommand() *spec {
 	var fix bool
 	return &spec{
-		name: "doctor", group: "Serve and mend",
+		name: "doctor", group: "Serve and maintain",
 		short: "Check this machine and project for problems",
 		long: `With --fix rye corrects a project's .ai/.gitattributes if git could merge
 .ai/allowed_signers by itself. rye shows the change and asks first.`,
@@ -91,7 +91,7 @@ func doctorCommand() *spec {
 func fsckCommand() *spec {
 	var q rye.FsckRequest
 	return &spec{
-		name: "fsck", slow: true, group: "Serve and mend",
+		name: "fsck", slow: true, group: "Serve and maintain",
 		short: "Check every object, ref and signature of the stores",
 		long: `Reads every object that the refs of the project's and the user's record reach, and reports
 the limit if the record or the working tree holds more than rye reads.
@@ -139,7 +139,7 @@ func printRepair(p *printer, r rye.RefRepair) {
 func gcCommand() *spec {
 	var q rye.GCRequest
 	return &spec{
-		name: "gc", slow: true, group: "Serve and mend",
+		name: "gc", slow: true, group: "Serve and maintain",
 		short: "Pack the stores' objects, and delete leftovers",
 		long: `Puts the loose objects and small packs of the project's and the user's stores, and the
 packs of the caches of registries, into one pack each. It drops moves older than 90 days
@@ -178,7 +178,7 @@ func (t *task) printChecks(checks []rye.DoctorCheck, code fault.Code) error {
 
 func versionCommand() *spec {
 	return &spec{
-		name: "version", group: "Serve and mend",
+		name: "version", group: "Serve and maintain",
 		short:    "Show the version of rye",
 		examples: "rye version\nrye version --json",
 		exits:    []fault.Code{fault.Usage},

@@ -37,7 +37,7 @@ time of each step in milliseconds. -p name=value passes text, -p name:=value pas
 			dryRun(&q.DryRun),
 			&cli.BoolFlag{Name: "locked", Destination: &q.Locked, Usage: "refuse to run if anything differs from .ai/rye.lock"},
 			&cli.BoolFlag{Name: "frozen", Destination: &q.Frozen, Usage: "the same as --locked --offline"},
-			&cli.BoolFlag{Name: "pinned", Destination: &q.Pinned, Usage: "run the bytes that .ai/rye.lock pins, not those of the working tree"},
+			&cli.BoolFlag{Name: "pinned", Destination: &q.Pinned, Usage: "run the bytes that .ai/rye.lock pins, not the working tree"},
 		},
 		min: 1, max: 2, ref: &q.Ref,
 		run: func(t *task) (err error) {

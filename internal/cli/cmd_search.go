@@ -16,16 +16,16 @@ func searchCommand() *spec {
 	return &spec{
 		name: "search", aliases: []string{"find"}, args: "<query…>", group: "Look",
 		short: "Find items by their text",
-		long: "Words are looked for in names, descriptions, categories, tags and in the text itself.\n" +
-			"The best hit has most of them, and the rarest; none has to have them all. Operators:\n" +
+		long: "rye looks for the words in names, descriptions, categories, tags and in the text itself.\n" +
+			"The best hit has the most and the rarest of them; no item needs to have all. Operators:\n" +
 			"AND OR NOT, \"a phrase\", word*, field:word, word~ for mistakes, \"two words\"~5.\n" +
 			"* finds every item.\n\n" +
-			"--kind thread looks in what threads said and did instead, turn by turn, for what was said\n" +
-			"to the model, what it said, and what its tools were given and gave. With AND,\n" +
+			"--kind thread searches the transcripts of threads instead, turn by turn: the messages to\n" +
+			"the model, its answers, and the parameters and results of its tools. With AND,\n" +
 			"status:completed, directive:acme/review and thread:<id> narrow it. A line begins with\n" +
 			"the number of its record.\n\n" +
-			"--registry looks in what the project's registries offer instead, as rye fetch --catalogue\n" +
-			"brought it: in names and descriptions. Nothing of it is installed, or believed.",
+			"--registry searches the catalogues of the project's registries instead, as rye fetch\n" +
+			"--catalogue fetched them: names and descriptions. It installs and trusts nothing.",
 		examples: "rye search deploy\nrye search how do I fetch a web page\nrye search 'deploy AND staging' --kind directive --limit 5\nrye search '*' --scope tool.acme.*\nrye search --kind thread 'parcel AND status:completed'\nrye search deploy --registry",
 		exits:    []fault.Code{fault.Usage, fault.Integrity, fault.Untrusted, fault.Denied, fault.Malformed, fault.Limit},
 		flags: []cli.Flag{

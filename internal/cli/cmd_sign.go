@@ -57,7 +57,7 @@ func (p *printer) printSign(rep *rye.SignReport) {
 	var past []string // not signed, because they are older than the record
 	for _, r := range rep.Results {
 		if r.Status == "passed over" && r.Error == "" {
-			p.resultf(false, "%s  %s: %s\n", r.Status, r.Ref, prose(cmp.Or(r.Why, "signed by "+r.SignedBy)))
+			p.resultf(false, "%s  %s: %s\n", "skipped", r.Ref, prose(cmp.Or(r.Why, "signed by "+r.SignedBy)))
 			p.hint(r.Hint)
 			continue
 		}
@@ -127,7 +127,7 @@ func (p *printer) printMistakes(all []rye.Mistake) {
 			p.printf("      %4d | %s\n", m.Line, prose(m.Text))
 		}
 		if m.Mend != "" {
-			p.printf("      mend | %s\n", prose(m.Mend))
+			p.printf("      fix  | %s\n", prose(m.Mend))
 		}
 	}
 }

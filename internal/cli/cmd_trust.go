@@ -146,7 +146,7 @@ func trustDeny() *spec {
 	return &spec{
 		name: "deny", args: "<fingerprint | digest>",
 		short:    "Deny a key, or certain bytes, for good",
-		long:     "A denial applies at once, everywhere, also offline, whoever signed the bytes. --share also\nwrites a signed line for your colleagues, which applies on every branch once they have seen\nit. For a digest, the line in .ai/denied withdraws that version of your item. For a key, the\nline in .ai/denied-keys denies it for namespaces that your key owns.",
+		long:     "A denial applies at once, everywhere, also offline, for any signer. --share also\nwrites a signed line for your colleagues, which applies on every branch once they have seen\nit. For a digest, the line in .ai/denied withdraws that version of your item. For a key, the\nline in .ai/denied-keys denies it for namespaces that your key owns.",
 		examples: "rye trust deny SHA256:… --reason 'key lost'\nrye trust deny SHA256:… --share --namespace acme\nrye trust deny sha256:…\nrye trust deny sha256:… --share",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Untrusted, fault.Malformed, fault.Limit},
 		flags: []cli.Flag{
@@ -216,7 +216,7 @@ func trustExplain() *spec {
 	return &spec{
 		name: "explain", args: "<ref>",
 		short:    "Show why an item is trusted or not, check by check",
-		long:     "Shows each space with the item, the one that is used first. The exit status is that of\nusing the item.",
+		long:     "Shows each space with the item, the one that is used first. The exit status is the one\nfor using the item.",
 		examples: "rye trust explain tool:acme/hello\nrye trust explain tool:acme/hello --json",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Malformed},
 		min:      1, max: 2, ref: &q.Ref,
@@ -228,7 +228,7 @@ func trustExplain() *spec {
 }
 
 func printExplanation(p *printer, e rye.TrustExplanation) {
-	verdict, use := good("believed"), "used"
+	verdict, use := good("trusted"), "used"
 	if !e.OK {
 		verdict = bad("refused")
 	}

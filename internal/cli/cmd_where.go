@@ -17,7 +17,7 @@ var placeNames = []string{"project", "record", "user", "user-record", "config", 
 func whereCommand() *spec {
 	var q rye.WhereRequest
 	return &spec{
-		name: "where", group: "Serve and mend", args: "[project|record|user|user-record|config|data|state|cache]",
+		name: "where", group: "Serve and maintain", args: "[project|record|user|user-record|config|data|state|cache]",
 		short: "Show the paths of the record, keys, state and caches",
 		long: `Prints every path, or with a name only that path, for scripts. The record is the git
 repository with the history of the project's items. It is in your own directories, not in

@@ -11,7 +11,7 @@ import (
 
 func helpCommand() *spec {
 	return &spec{
-		name: "help", args: "[command… | topic]", group: "Serve and mend",
+		name: "help", args: "[command… | topic]", group: "Serve and maintain",
 		short:    "Show help for a command or a topic, or the exit codes",
 		long:     "Topics: " + strings.Join(topicNames(), ", ") + ".",
 		examples: "rye help add\nrye help registry init\nrye help sandbox\nrye help exit-codes",

@@ -41,7 +41,7 @@ const many = -1
 
 // The headings of the overview, in order.
 var groups = [...]string{
-	"Begin", "Items", "Look", "Run", "Share", "Trust", "Serve and mend",
+	"Begin", "Items", "Look", "Run", "Share", "Trust", "Serve and maintain",
 }
 
 // maker makes a command. names are its name and its aliases.

@@ -28,7 +28,7 @@ only as they are pinned.
   rye lock [ref…]                pin the present items; shows the changes
   rye lock verify                compare; drift is exit 18
   rye execute <ref> --locked     refuse if anything differs from the lock
-  rye execute <ref> --pinned     run the pinned bytes, not those of the working tree
+  rye execute <ref> --pinned     run the pinned bytes, not the working tree
   rye update --dry-run           list newer versions`},
 	{"spaces", `rye looks for an item in three spaces. The first space that has it decides, even if its item
 is refused:

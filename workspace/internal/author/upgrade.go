@@ -73,7 +73,7 @@ func overrideLegacy(ctx context.Context, s *custody.Desk, l *space.Layer, refs [
 	if len(over) == 0 {
 		return nil
 	}
-	q := rye.Question{Topic: "upgrade", Text: "Let " + words.Plural(len(over), "item") + " of this project replace those of the standard library?",
+	q := rye.Question{Topic: "upgrade", Text: "Let " + words.Plural(len(over), "item") + " of this project replace items of the standard library?",
 		Mend: fault.Command("rye sign --all --upgrade --yes")}
 	for i, ref := range over {
 		if i == maxShown {

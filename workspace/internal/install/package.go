@@ -46,7 +46,7 @@ func (in *installation) unpack(ctx context.Context, a *arrival, id string) error
 		return err
 	}
 	if meta.Caps != e.Meta.Caps || !maps.Equal(meta.Deps, e.Meta.Deps) {
-		return fault.New(fault.Integrity, "%s: the registry's dependencies and permissions differ from those of its members", e.Name())
+		return fault.New(fault.Integrity, "%s: its members have other dependencies or permissions than the registry lists", e.Name())
 	}
 	a.verified, a.item = p.Proof(), a.parcel.whole(meta)
 	return in.free(ctx, a)
