@@ -135,11 +135,8 @@ func (t *jsonc) find(path []string) (o held, at, found int, err error) {
 		if at = slices.IndexFunc(o.Members, is); at < 0 {
 			return o, at, i, nil
 		}
-		if slices.ContainsFunc(all[at+1:], func(n node) bool { return n.name == name }) {
-			return n, open, i, fault.New(fault.Malformed, "%s occurs twice", strings.Join(path[:i+1], "."))
-		}
-		if n = all[at]; i+1 < len(path) {
-			open = n.value
+		if slices.ContainsFunc(o.Members[at+1:], is) {
+			return o, at, i, fault.New(fault.Malformed, "%s occurs twice", strings.Join(path[:i+1], "."))
 		}
 		v = &o.Members[at].Value
 	}

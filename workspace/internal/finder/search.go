@@ -105,7 +105,7 @@ func (f *Finder) understand(ctx context.Context, s *session.Session, c rye.Calle
 
 // wordless refuses a query with words where there is no index.
 func wordless(q rye.SearchRequest) error {
-	return fault.New(fault.Failed, "search %q: %w", q.Query, rye.WordlessError{}).Advise("use rye search, which runs them in rye-engine")
+	return fault.New(fault.Failed, "search %q: %w", q.Query, rye.WordlessError{}).Advise("rye search, which runs them in rye-engine")
 }
 
 // wants returns a filter for the searched items; nil for all of them.

@@ -57,7 +57,7 @@ func (f *Finder) Threads(ctx context.Context, s *session.Session, c rye.Caller, 
 		return nil, err
 	}
 	if f.index == nil || f.turns == nil {
-		return nil, fault.New(fault.Failed, "search transcripts: %w", rye.WordlessError{}).Advise("use rye search --kind thread, which runs it in rye-engine")
+		return nil, fault.New(fault.Failed, "search transcripts: %w", rye.WordlessError{}).Advise("rye search --kind thread, which runs it in rye-engine")
 	}
 	lower := strings.ToLower(q.Query)
 	turns, err := f.turns(ctx, c, TurnsRequest{Directive: may, Stem: f.index.Stem, Say: s.Say,

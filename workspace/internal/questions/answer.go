@@ -110,11 +110,11 @@ func find(h *session.Host, id string) (entry, error) {
 	all = slices.DeleteFunc(all, func(e entry) bool { return !strings.HasPrefix(e.ID, strings.ToLower(id)) })
 	switch {
 	case id == "" || len(all) == 0:
-		return entry{}, fault.New(fault.NotFound, "no open question %q", id).Advise("rye approve lists the open questions")
+		return entry{}, fault.New(fault.NotFound, "no open question %q", id).Advise("rye approve shows the open questions")
 	case len(all) > 1:
-		return entry{}, fault.New(fault.Usage, "%d open questions begin with %q", len(all), id).Advise("rye approve lists the open questions")
+		return entry{}, fault.New(fault.Usage, "%d open questions begin with %q", len(all), id).Advise("rye approve shows the open questions")
 	case all[0].answer != nil:
-		return entry{}, fault.New(fault.Conflict, "question %s was answered already", all[0].ID).Advise("rye approve lists the open questions")
+		return entry{}, fault.New(fault.Conflict, "question %s was answered already", all[0].ID).Advise("rye approve shows the open questions")
 	}
 	return all[0], nil
 }
