@@ -28,7 +28,7 @@ func TestHint(t *testing.T) {
 		{fault.Command("rye search %s --kind tool", "list files"), `{"tool":"rye_search","arguments":{"item_type":"tool","query":"list files"}}`},
 		{fault.Advice("rye thread log %s --from 7", "01k9"), `{"tool":"rye_execute","arguments":{"item_id":"rye/agent/threads/read_transcript","item_type":"tool","parameters":{"from":7,"thread_id":"01k9"}}}`},
 		{fault.Advice("rye show %s", "tool:acme/x"), `{"tool":"rye_load","arguments":{"item_id":"acme/x","item_type":"tool"}}`},
-		{fault.Advice("rye list --kind directive shows what it can follow"), `{"tool":"rye_search","arguments":{"item_type":"directive","query":"*"}}`},
+		{fault.Advice("rye list --kind directive shows the directives"), `{"tool":"rye_search","arguments":{"item_type":"directive","query":"*"}}`},
 		{fault.Advice("rye list"), `{"tool":"rye_search","arguments":{"query":"*"}}`},
 		// Not the call that it looks like.
 		{fault.Command("rye sign --upgrade %s", "tool:acme/x"), `"a person can run: rye sign --upgrade tool:acme/x"`},
@@ -40,7 +40,7 @@ func TestHint(t *testing.T) {
 		{fault.Advice("rye execute %s -p %s=...", "directive:acme/x", "to"), `"for a person: rye execute directive:acme/x -p to=..."`},
 		{fault.Command("rye policy allow %s", "tool:acme/x"), `"a person can run: rye policy allow tool:acme/x"`},
 		{fault.Command("rye approve %s", "01k"), `"a person can run: rye approve 01k; then make the same call again"`},
-		{fault.Command("rye new %s %s", "tool", "acme/x"), `"call rye_sign with its whole text as content, which a person is shown"`},
+		{fault.Command("rye new %s %s", "tool", "acme/x"), `"call rye_sign with its whole text as content, for a person to approve"`},
 		{fault.Command("chmod 600 %s", "k"), `"a person can run: chmod 600 k"`},
 		{fault.Advice("leave out --offline"), `"for a person: leave out --offline"`},
 		{fault.Advice("make room on the disk"), `"make room on the disk"`},

@@ -101,7 +101,7 @@ func TestEnvFilesNeedConsent(t *testing.T) {
 	p.file(".env", "API_URL=http://one\nTOKEN=hunter3\nNEW=1\n")
 	show("changed since", fault.Denied)
 	said := strings.Join(p.asks[0].Lines, "\n") + p.asks[0].Text
-	for _, want := range []string{"Changed since you agreed", "TOKEN changed", "NEW is new", "UNDECLARED is gone"} {
+	for _, want := range []string{"Changed since your approval", "TOKEN changed", "NEW is new", "UNDECLARED is gone"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the question does not say %q: %s", want, said)
 		}

@@ -101,7 +101,7 @@ func TestDepsComeAlong(t *testing.T) {
 	if len(bob.asks) != asked+1 {
 		t.Errorf("%d questions for one command", len(bob.asks)-asked)
 	}
-	wantText(t, "the question", bob.lastQuestion(), "and 2 more items", "acme/tool/lib@1.1.0", "comes along: acme/tool/tool@1.0.0 wants ^1", "uses     acme/tool/greet *, acme/tool/lib ^1")
+	wantText(t, "the question", bob.lastQuestion(), "and 2 more items", "acme/tool/lib@1.1.0", "dependency: acme/tool/tool@1.0.0 wants ^1", "uses     acme/tool/greet *, acme/tool/lib ^1")
 	if deps := bob.read("rye.yaml"); !strings.Contains(deps, "acme/tool/tool: ^1.0.0") || strings.Contains(deps, "acme/tool/lib") {
 		t.Errorf("rye.yaml lists what only came along:\n%s", deps)
 	}
@@ -178,7 +178,7 @@ func TestDepsGo(t *testing.T) {
 	if i < 0 || rep.Changes[i].Was != "1.0.0" || len(rep.Changes[i].DepsGone) != 2 {
 		t.Errorf("changes %+v", rep.Changes)
 	}
-	wantText(t, "the question", bob.lastQuestion(), "acme/tool/lib@1.0.0 goes", "uses no more acme/tool/greet, acme/tool/lib", "moves    1.0.0 -> 1.1.0, +")
+	wantText(t, "the question", bob.lastQuestion(), "acme/tool/lib@1.0.0 is removed", "no longer uses acme/tool/greet, acme/tool/lib", "moves    1.0.0 -> 1.1.0, +")
 }
 
 // After a yank nothing jams: what is locked stays and works, and is told what to take.
@@ -241,7 +241,7 @@ func TestMoreIsAgreedToApart(t *testing.T) {
 	alice.publish("lib 1.0.0: needs: {read: [src], net: []}", "tool 1.0.0: needs: {net: []}; deps: {acme/tool/lib: ^1}")
 	_, err := bob.install(rye.InstallRequest{Names: []string{"acme/tool/tool"}})
 	wantCode(t, "a dependency that reads more than who uses it (76)", err, fault.Denied)
-	wantText(t, "the question", bob.lastQuestion(), `MORE     it reads "src", which acme/tool/tool@1.0.0 does not`)
+	wantText(t, "the question", bob.lastQuestion(), `NOW ALSO reads "src", which acme/tool/tool@1.0.0 does not`)
 	if _, serr := os.Stat(bob.path("rye.lock")); serr == nil {
 		t.Error("refused, and written")
 	}
@@ -282,7 +282,7 @@ func TestNewToolsTakeAFlag(t *testing.T) {
 	alice.publish("tool 1.1.0: deps: {acme/tool/lib: ^1}")
 	_, err := bob.install(rye.InstallRequest{Update: true})
 	wantCode(t, "a new tool comes along", err, fault.Denied)
-	wantText(t, "the question", bob.lastQuestion(), "MORE     it is a new tool")
+	wantText(t, "the question", bob.lastQuestion(), "NOW ALSO brings a new tool")
 	bob.looks = true
 	if _, err := bob.install(rye.InstallRequest{Update: true}); err != nil || bob.locked() != "lib@1.0.0 tool@1.1.0" {
 		t.Errorf("a person says yes: %v, %s", err, bob.locked())
@@ -339,7 +339,7 @@ func TestTooYoungIsPassedOver(t *testing.T) {
 	if err != nil || bob.locked() != "lib@1.0.0" {
 		t.Fatalf("a version that is dated back: %v, %s", err, bob.locked())
 	}
-	wantText(t, "the report", strings.Join(rep.Warnings, "\n"), "acme/tool/lib@1.1.0 is passed over: it is too young, until 2026-03-16T12:00:00Z")
+	wantText(t, "the report", strings.Join(rep.Warnings, "\n"), "acme/tool/lib@1.1.0 is skipped: it is too young, until 2026-03-16T12:00:00Z")
 	_, err = bob.install(rye.InstallRequest{Names: []string{"acme/tool/lib@^1.1"}})
 	wantCode(t, "only what is too young", err, fault.Denied)
 	at(bob, 16)
@@ -449,7 +449,7 @@ func TestLineSaysOtherThanFile(t *testing.T) {
 		}
 		_, err = bob.install(rye.InstallRequest{Names: []string{"acme/tool/" + name}})
 		wantCode(t, name, err, fault.Integrity)
-		wantText(t, "the refusal", fmt.Sprint(err), "its registry says that it uses")
+		wantText(t, "the refusal", fmt.Sprint(err), "the registry lists the dependencies")
 		if _, serr := os.Stat(bob.path("rye.lock")); serr == nil {
 			t.Error("refused, and written")
 		}
@@ -475,7 +475,7 @@ func TestExecutorsComeAlong(t *testing.T) {
 	if bob.locked() != "runs@1.1.0 tool@1.0.0" {
 		t.Fatalf("locked %s", bob.locked())
 	}
-	wantText(t, "the question", bob.lastQuestion(), "comes along: acme/tool/tool@1.0.0 wants *")
+	wantText(t, "the question", bob.lastQuestion(), "dependency: acme/tool/tool@1.0.0 wants *")
 	before := bob.read("rye.lock")
 	if rep, err := bob.install(rye.InstallRequest{Update: true}); err != nil || len(rep.Changes) != 0 || bob.read("rye.lock") != before {
 		t.Errorf("an update of what is newest: %+v, %v", rep, err)
@@ -487,7 +487,7 @@ func TestExecutorsComeAlong(t *testing.T) {
 	through("1.1.0", "rye/core/runtimes/bash_runtime")
 	_, err := bob.install(rye.InstallRequest{Update: true})
 	wantCode(t, "another executor", err, fault.Denied)
-	wantText(t, "the question", bob.lastQuestion(), `MORE     it is executed by "rye/core/runtimes/bash_runtime"`, "acme/tool/runs@1.1.0 goes")
+	wantText(t, "the question", bob.lastQuestion(), `NOW ALSO is executed by "rye/core/runtimes/bash_runtime"`, "acme/tool/runs@1.1.0 is removed")
 	if _, err := bob.install(rye.InstallRequest{Update: true, AcceptNeeds: true}); err != nil || bob.locked() != "greet@1.0.0 tool@1.1.0" {
 		t.Errorf("%v, %s", err, bob.locked())
 	}

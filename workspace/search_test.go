@@ -46,7 +46,7 @@ func TestSearchWithoutAnIndex(t *testing.T) {
 	if err != nil || fmt.Sprintf("%+v", with) != fmt.Sprintf("%+v", without) {
 		t.Errorf("everything is %+v, %v without an index, %+v with", without, err, with)
 	}
-	if _, err := w.Search(t.Context(), rye.Terminal(), rye.SearchRequest{Query: "reservoir"}); !fault.Is(err, fault.Failed) || !strings.Contains(err.Error(), "no words") {
+	if _, err := w.Search(t.Context(), rye.Terminal(), rye.SearchRequest{Query: "reservoir"}); !fault.Is(err, fault.Failed) || !strings.Contains(err.Error(), "no word search") {
 		t.Errorf("a word without an index: %v", err)
 	}
 }

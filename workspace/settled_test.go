@@ -37,7 +37,7 @@ func TestFetchRepeatsItsWarnings(t *testing.T) {
 	}
 	bob.write("rye.yaml", mirror)
 	for i := range 3 {
-		if got := bob.fetched(); !strings.Contains(got, "you did not agree to it") {
+		if got := bob.fetched(); !strings.Contains(got, "you have not accepted it") {
 			t.Errorf("fetch %d warns %q, want of the mirror", i+1, got)
 		}
 	}
@@ -90,7 +90,7 @@ func TestFetchWarnsOfTheFirstStaleNamespace(t *testing.T) {
 	now := bob.o.Now
 	bob.o.Now = func() time.Time { return now().Add(2 * time.Hour) }
 	bob.enter(bob.dir)
-	if got := bob.fetched(); !strings.Contains(got, "acme: its registry called it fresh until") || strings.Contains(got, "beta") {
+	if got := bob.fetched(); !strings.Contains(got, "acme: its checkpoint expired on") || strings.Contains(got, "beta") {
 		t.Errorf("two hours later: %q, want a warning of acme", got)
 	}
 }

@@ -157,7 +157,7 @@ func TestRegistryRolledBack(t *testing.T) {
 	}
 	_, err = fresh.Registry().Install(t.Context(), rye.Terminal(), rye.InstallRequest{})
 	wantCode(t, "pull on a new machine", err, fault.Drift)
-	if !strings.Contains(err.Error(), ".ai/rye.lock: names operation 3 of acme, and the registry shows fewer") {
+	if !strings.Contains(err.Error(), ".ai/rye.lock: it names operation 3 of acme, but the registry has fewer") {
 		t.Errorf("pull on a new machine: %v", err)
 	}
 }
@@ -348,8 +348,8 @@ func TestAddVerifiesTheFile(t *testing.T) {
 		name, version, more string
 		says                string
 	}{
-		{"of another version", "2.0.0", "", "the file says it is tool:acme/greet@2.0.0"},
-		{"changed since it was signed", "1.0.0", "# more\n", "changed since it was signed"},
+		{"of another version", "2.0.0", "", "the file is tool:acme/greet@2.0.0"},
+		{"changed after it was signed", "1.0.0", "# more\n", "changed after it was signed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			alice, bob, url := published(t)

@@ -298,7 +298,7 @@ config: {url: "{url}"}
 		for i, c := range []rye.Caller{rye.Client(), thread(t, everything, nil)} {
 			_, err := p.Execute(t.Context(), c, rye.ExecuteRequest{Ref: refOf("tool:acme/get"), Params: raw})
 			wantCode(t, "a host that nobody agreed to, by "+c.Who(), err, fault.Denied)
-			if len(p.asks) != i+1 || !strings.Contains(p.asks[i].Text, "host that nobody agreed to") {
+			if len(p.asks) != i+1 || !strings.Contains(p.asks[i].Text, "a new host for this project") {
 				t.Errorf("%s was asked %+v", c.Who(), p.asks)
 			}
 		}
@@ -356,7 +356,7 @@ func TestQuestionsOfThreadsAreApart(t *testing.T) {
 	other := callerOf(t, o)
 	refused := run(one, "x")
 	wantCode(t, "what is asked about", refused, fault.Denied)
-	if h := fault.HintOf(refused); h.IsCommand() || !strings.Contains(h.String(), "a person answers") {
+	if h := fault.HintOf(refused); h.IsCommand() || !strings.Contains(h.String(), "a person must answer") {
 		t.Errorf("the thread is told %q", h)
 	}
 	for i := range 33 {

@@ -18,7 +18,7 @@ func TestSwapBehindAQuestion(t *testing.T) {
 			if ran := strings.Contains(shown, " ran\r\n"); ran != sw.runs || (exit == 0) != sw.runs || !sw.runs && exit != 16 {
 				t.Errorf("exit %d, ran %v:\n%s", exit, ran, shown)
 			}
-			if !sw.runs && sw.name != "the policy" && !strings.Contains(shown, "what you agreed to has changed since") {
+			if !sw.runs && sw.name != "the policy" && !strings.Contains(shown, "it has changed since you approved it") {
 				t.Errorf("it does not say why:\n%s", shown)
 			}
 			if open := h.rye("approve"); strings.Contains(open, riskyRef) && exit == 0 {
@@ -74,7 +74,7 @@ func TestQuestionAtATerminalEnds(t *testing.T) {
 		exit int
 		says string
 	}{
-		{"unanswered", func(*home, string) {}, 16, "nobody answered within 1s"},
+		{"unanswered", func(*home, string) {}, 16, "no answer within 1s"},
 		{"answered elsewhere", func(h *home, id string) { terminal(h.t.(*testing.T), h, "[y/N]", "y\n", "approve", id) }, 0, "it ran"},
 		{"refused elsewhere", func(h *home, id string) { h.rye("deny", id) }, 16, "a person refused it"},
 	} {

@@ -217,7 +217,7 @@ func TestQuestionShowsTheRun(t *testing.T) {
 		t.Fatalf("asked %q", asked)
 	}
 	for _, want := range []string{
-		"execute " + riskyRef, "asked by     mcp, which calls itself \"test 1\"", "directory    " + h.dir,
+		"execute " + riskyRef, "asked by     mcp, under the name \"test 1\"", "directory    " + h.dir,
 		"item         " + riskyRef + " 1.0.0  sha256:", "project, signed by you, SHA256:", "runs by      tool:rye/core/runtimes/bash_runtime", "signed by the standard library",
 		"can load     tools/acme/pack/words.txt  sha256:", "program      /",
 		`parameter    to = "x\u202e\u001b[2Jy"`, "parameter    many, 2 lines:", "    | one\n    |   two", `parameter    n = 1.5`, `parameter    deep = {"a":[null,true]}`,

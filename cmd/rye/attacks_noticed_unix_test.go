@@ -113,7 +113,7 @@ func (s *side) notices(l lie, m *machine) string {
 	if exit != 0 {
 		return fmt.Sprintf("1st: %d", exit)
 	}
-	if m == s.dave && !strings.Contains(out, "first seen here") {
+	if m == s.dave && !strings.Contains(out, "first contact") {
 		s.t.Errorf("%s: a first contact does not say whom it believes:\n%s", l.name, out)
 	}
 	if soak {

@@ -122,7 +122,7 @@ func TestCloneBindsNothing(t *testing.T) {
 		c.writeTrust(strings.Replace(before, "grants:\n", "grants:\n"+grant, 1))
 		defer c.writeTrust(before)
 		out, status := c.status("add", "acme/knowledge/evil", "--yes")
-		if status != 16 || !strings.Contains(out, "anybody may claim a namespace there") {
+		if status != 16 || !strings.Contains(out, "anyone may claim a namespace there") {
 			t.Errorf("exit %d, %s; want 16", status, out)
 		}
 		if strings.Contains(c.trustFile(), "\n  acme:\n") {

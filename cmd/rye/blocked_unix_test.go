@@ -59,7 +59,7 @@ func TestBlockedRevocation(t *testing.T) {
 			t.Errorf("%s: fetch does not report it:\n%s", m.name, said)
 		}
 	}
-	if said := ann.rye("registry", "log", "acme"); !strings.Contains(said, "what it wrote was dropped by 5") {
+	if said := ann.rye("registry", "log", "acme"); !strings.Contains(said, "its changes were dropped by 5") {
 		t.Errorf("the log does not show it:\n%s", said)
 	}
 	eve.fails(12, "execute", "tool:acme/report")

@@ -98,7 +98,7 @@ func TestToolShowsAnItem(t *testing.T) {
 	h := calling(t)
 	h.bash("shows", ofAcme, "rye show tool:acme/step; rye show tool:acme/step --all; rye show tool:acme/none; exit 0\n")
 	out, err := h.command("execute", "tool:acme/shows").CombinedOutput()
-	if text := said(string(out)); err != nil || !strings.Contains(text, "tool:acme/step  signed\n  space        project\n") || strings.Count(text, "rye.show") != 1 || !strings.Contains(text, "acme/none: in no space") {
+	if text := said(string(out)); err != nil || !strings.Contains(text, "tool:acme/step  signed\n  space        project\n") || strings.Count(text, "rye.show") != 1 || !strings.Contains(text, "acme/none: not found") {
 		t.Errorf("%v\n%s", err, text)
 	}
 }
@@ -262,7 +262,7 @@ print(word(call("search", query="step")))
 `, "ok\n"},
 		{"one that calls itself", ofAcme, `a = call("execute", item_type="tool", item_id="acme/attack", parameters={"x": "1"})
 print("%s;" % word(a), a.get("result", {}).get("data", {}).get("stdout", a.get("error", {}).get("message")))
-`, "ok; ok; ok; ok; limit; execute tool:acme/attack: 6 tools call each other, at most 5 do\n\n\n\n\n"},
+`, "ok; ok; ok; ok; limit; execute tool:acme/attack: 6 nested tool calls, at most 5 allowed\n\n\n\n\n"},
 	}
 }
 

@@ -121,7 +121,7 @@ func TestMounts(t *testing.T) {
 		t.Errorf("a project on another disk: %v\n%s", err, out)
 	}
 	out, err := mounted(`mount --bind "$2" "$4" && cd "$4" && "$1" status && "$1" where --all`)
-	if err != nil || !strings.Contains(out, h.dir+", which is this directory by another path") {
+	if err != nil || !strings.Contains(out, h.dir+", this directory under another path") {
 		t.Errorf("by two paths: %v\n%s", err, out)
 	}
 }

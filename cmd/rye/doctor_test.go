@@ -72,12 +72,12 @@ func TestDoctorSees(t *testing.T) {
 		{"denied key", "key", func(t *testing.T, h *home) { h.rye("trust", "deny", h.key("").Fingerprint) }, "denied", true},
 		{"forgotten key", "key", func(t *testing.T, h *home) {
 			remove(t, filepath.Join(h.variable("HOME"), ".config", "rye", "trust.yaml"))
-		}, "not among yours", true},
+		}, "not one of your keys", true},
 		{"project of somebody else's", "accepted", func(t *testing.T, h *home) {
 			h.write(".ai/rye.yaml", strings.ReplaceAll(h.read(".ai/rye.yaml"), projectID(h), strings.Repeat("ab", 16)))
-		}, "did not accept", false},
-		{"misspelled folder", "folder", func(t *testing.T, h *home) { h.write(".ai/tols/acme/x.sh", attackTool) }, "holds no items", true},
-		{"misspelled folder beside the right one", "folder", func(t *testing.T, h *home) { h.write(".ai/knowlege/acme/x.md", "x") }, "holds no items", false},
+		}, "have not accepted", false},
+		{"misspelled folder", "folder", func(t *testing.T, h *home) { h.write(".ai/tols/acme/x.sh", attackTool) }, "reads no items", true},
+		{"misspelled folder beside the right one", "folder", func(t *testing.T, h *home) { h.write(".ai/knowlege/acme/x.md", "x") }, "reads no items", false},
 		{"damaged trust store", "trust", func(t *testing.T, h *home) {
 			if err := os.WriteFile(filepath.Join(h.variable("HOME"), ".config", "rye", "trust.yaml"), nil, 0o600); err != nil {
 				t.Fatal(err)

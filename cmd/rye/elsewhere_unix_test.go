@@ -144,8 +144,8 @@ func TestStrangersClone(t *testing.T) {
 	at.rye("execute", helloRef)
 	at.rye("rm", helloRef)
 	changeNothing(t, h, 0, "", []string{"load", helloRef})
-	changeNothing(t, h, 0, "no effect here for 1 removal in "+at.dir+": "+key.Fingerprint+" owns no acme/", []string{"status"})
-	if _, said := h.exit("doctor"); !strings.Contains(said, "no effect here for 1 removal") {
+	changeNothing(t, h, 0, "no effect here: 1 removal in "+at.dir+", because "+key.Fingerprint+" owns no acme/", []string{"status"})
+	if _, said := h.exit("doctor"); !strings.Contains(said, "no effect here: 1 removal") {
 		t.Errorf("doctor: %s", said)
 	}
 	h.rye("execute", helloRef)

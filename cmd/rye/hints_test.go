@@ -44,7 +44,7 @@ var beyond = []string{"go", "ssh-add", "make"}
 
 // asks reports whether a command put a question, which nobody was there to answer.
 func (h tried) asks() bool {
-	return strings.Contains(h.Output, "needs consent, and there is no terminal") || strings.Contains(h.Output, "there is no terminal to ask on")
+	return strings.Contains(h.Output, "this is not a terminal")
 }
 
 // checkTried refuses commands that led nowhere.

@@ -98,7 +98,7 @@ func TestTerminalVouches(t *testing.T) {
 		if exit != c.exit {
 			t.Errorf("%q: exit %d, want %d", c.typed, exit, c.exit)
 		}
-		for _, want := range []string{alice.key("").Fingerprint, "does not count here", "+What a reader should know."} {
+		for _, want := range []string{alice.key("").Fingerprint, "is not accepted here", "+What a reader should know."} {
 			if !strings.Contains(shown, want) {
 				t.Errorf("%q: the question does not show %q:\n%s", c.typed, want, shown)
 			}

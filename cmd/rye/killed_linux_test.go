@@ -63,7 +63,7 @@ func TestKilledRunIsNamed(t *testing.T) {
 	cmd.Process.Kill()
 	cmd.Wait()
 	_, said := h.exit("execute", "tool:acme/idle")
-	if !strings.Contains(said, "a run here was killed, and .envrc") {
+	if !strings.Contains(said, "after a killed run, there is a new file .envrc") {
 		t.Errorf("the next run says %q", said)
 	}
 	if _, err := os.Stat(planted); err != nil {

@@ -71,7 +71,7 @@ func TestProposal(t *testing.T) {
 	}
 	w.yes = false
 	args := proposal("acme/count", counter, "source", "user")
-	if w.call("sign", args); !strings.Contains(w.asked[len(w.asked)-1], "in your own space, which every project of yours uses") {
+	if w.call("sign", args); !strings.Contains(w.asked[len(w.asked)-1], "in your user space, which all your projects use") {
 		t.Errorf("the question does not say where: %s", w.asked[len(w.asked)-1])
 	}
 	w.yes = true
@@ -110,7 +110,7 @@ func TestProposalOverSomething(t *testing.T) {
 		t.Fatal(r.facts)
 	}
 	asked := w.asked[0]
-	for _, want := range []string{"it replaces a file that you did not sign", `-echo "my own unfinished`, "all of it:", "+#!/usr/bin/env bash"} {
+	for _, want := range []string{"it replaces a file without your signature", `-echo "my own unfinished`, "all of it:", "+#!/usr/bin/env bash"} {
 		if !strings.Contains(asked, want) {
 			t.Errorf("%q was not shown: %s", want, asked)
 		}

@@ -224,7 +224,7 @@ func TestMCP(t *testing.T) {
 		{"failing", "execute", map[string]any{"item_type": "tool", "item_id": "acme/fails"}, "failed", "broken"},
 		{"wrong parameters", "execute", map[string]any{"item_type": "tool", "item_id": "acme/hello", "parameters": map[string]any{"nme": "x"}}, "usage", `"parameters":"name`},
 		{"dots", "load", map[string]any{"item_type": "tool", "item_id": "../../etc/passwd"}, "usage", "id"},
-		{"another place", "load", map[string]any{"item_type": "tool", "item_id": "acme/hello", "project_path": t.TempDir()}, "denied", "none of the projects"},
+		{"another place", "load", map[string]any{"item_type": "tool", "item_id": "acme/hello", "project_path": t.TempDir()}, "denied", "does not serve that project"},
 		{"copy", "load", map[string]any{"item_type": "tool", "item_id": "acme/hello", "destination": "user"}, "denied", "rye load"},
 		{"sign with nobody to ask", "sign", map[string]any{"item_type": "tool", "item_id": "acme/stranger"}, "denied", "rye approve "},
 	} {

@@ -176,7 +176,7 @@ func TestTerminalTakesOver(t *testing.T) {
 		}
 	}
 	tree.rye("load", noteRef)
-	if out, code := tree.status("trust"); code != 0 || strings.Contains(out, "whose linked worktree") {
+	if out, code := tree.status("trust"); code != 0 || strings.Contains(out, "in a linked worktree") {
 		t.Errorf("asked again: exit %d, %s", code, out)
 	}
 }

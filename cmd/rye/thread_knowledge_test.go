@@ -127,7 +127,7 @@ func TestKnowledgeIsAPersons(t *testing.T) {
 	refused(4, "is still running", slow, "--knowledge", "acme/x")
 	a.h.rye("thread", "kill", slow)
 	a.h.env = append(a.h.env, "RYE_RUN=1")
-	refused(16, "within a run", r.id, "--knowledge", "acme/x")
+	refused(16, "a run can neither", r.id, "--knowledge", "acme/x")
 	a.h.env = a.h.env[:len(a.h.env)-1]
 
 	// With --force the old text is in the history.

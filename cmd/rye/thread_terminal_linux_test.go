@@ -75,7 +75,7 @@ func TestInterruptedFollow(t *testing.T) {
 	if cmd.Wait(); cmd.ProcessState.ExitCode() != 130 {
 		t.Errorf("exit %d, want 130", cmd.ProcessState.ExitCode())
 	}
-	if want := "rye: thread " + i.ID + " goes on; rye thread cancel " + i.ID + " ends it\n"; !strings.Contains(stderr.String(), want) {
+	if want := "rye: thread " + i.ID + " goes on; to end it: rye thread cancel " + i.ID + "\n"; !strings.Contains(stderr.String(), want) {
 		t.Errorf("it says %q, want %q", stderr.String(), want)
 	}
 	if i = h.newest(); i.Status != "running" {

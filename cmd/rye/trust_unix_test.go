@@ -87,7 +87,7 @@ func TestForeignOwner(t *testing.T) {
 	if err := os.Mkdir(below.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if code, said := below.exit("trust", "--accept", digest); code != 16 || !strings.Contains(said, "was found above") {
+	if code, said := below.exit("trust", "--accept", digest); code != 16 || !strings.Contains(said, "is above the current directory") {
 		t.Errorf("accept from below: exit %d, said %s", code, said)
 	}
 	if code, _ := h.exit("load", noteRef); code != 16 {
@@ -143,7 +143,7 @@ func TestWorktreeOfAnotherUser(t *testing.T) {
 	linked := *h
 	linked.dir = filepath.Join(filepath.Dir(h.dir), "linked")
 	git("worktree", "add", "-q", linked.dir)
-	const offered = "whose linked worktree this is"
+	const offered = "a yes also grants here, in a linked worktree"
 	if code, said := linked.exit("trust"); code != 16 || !strings.Contains(said, offered) {
 		t.Fatalf("rye trust in a worktree: exit %d, said %s", code, said)
 	}

@@ -49,7 +49,7 @@ func passesOver(t *testing.T, bob *home, key string) {
 	const path = ".ai/knowledge/acme/style.md"
 	before := bob.read(path)
 	for _, args := range [][]string{{"--all"}, {"*"}, {"knowledge:*"}, {"--all", "--yes"}, {"knowledge:acme/style", "knowledge:acme/mine", "--yes"}} {
-		if out := bob.rye(append([]string{"sign"}, args...)...); !strings.Contains(out, "passed over  knowledge:acme/style: signed by "+key+"\n") {
+		if out := bob.rye(append([]string{"sign"}, args...)...); !strings.Contains(out, "skipped  knowledge:acme/style: signed by "+key+"\n") {
 			t.Errorf("rye sign %s does not say that it passed it over:\n%s", strings.Join(args, " "), out)
 		}
 		if got := bob.read(path); got != before {
@@ -140,7 +140,7 @@ func TestSigningVouches(t *testing.T) {
 			bob.write(".ai/tools/acme/pack/"+name, alice.read(".ai/tools/acme/pack/"+name))
 		}
 		before := bob.read(".ai/tools/acme/pack/rye.bundle.yaml")
-		if out := bob.rye("sign", "--all", "--yes"); !strings.Contains(out, "passed over  ") || !strings.Contains(out, alice.key("").Fingerprint) {
+		if out := bob.rye("sign", "--all", "--yes"); !strings.Contains(out, "skipped  ") || !strings.Contains(out, alice.key("").Fingerprint) {
 			t.Error(out)
 		}
 		bob.fails(16, "sign", ".ai/tools/acme/pack")
@@ -172,7 +172,7 @@ func TestMCPSignShowsTheSigner(t *testing.T) {
 	if isErr {
 		t.Fatalf("sign: %v", res)
 	}
-	for _, want := range []string{key + " (alice)", "holds and counts here", "new:", "+What a reader should know."} {
+	for _, want := range []string{key + " (alice)", "is valid and trusted here", "new:", "+What a reader should know."} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("the question does not show %q:\n%s", want, shown)
 		}

@@ -152,7 +152,7 @@ func TestWayBack(t *testing.T) {
 		}
 		// Search takes the way itself: it answers with what is near, and marks that as a guess.
 		out, err := h.command("search", "helo").CombinedOutput()
-		if err != nil || !strings.Contains(string(out), "?  tool:acme/hello") || !strings.Contains(string(out), "nothing says that; these say") {
+		if err != nil || !strings.Contains(string(out), "?  tool:acme/hello") || !strings.Contains(string(out), "no item has that word; similar words:") {
 			t.Errorf("rye search helo: %v\n%s", err, out)
 		}
 		if out := h.rye("search", "hello"); !strings.Contains(out, "tool:acme/hello") {

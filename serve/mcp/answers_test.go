@@ -37,7 +37,7 @@ func TestLongOutput(t *testing.T) {
 		t.Errorf("the answer has %d bytes", len(raw))
 	}
 	facts, ends, link := res.Content[0].(*sdk.TextContent).Text, res.Content[1].(*sdk.TextContent).Text, res.Content[2].(*sdk.ResourceLink)
-	if facts != `{"status":"success","truncated":true}` || !strings.Contains(ends, fmt.Sprintf("… %d bytes left out; load reads parts of it by item_id, such as %s/4000-28000 …", len(long)-8_000, link.URI)) {
+	if facts != `{"status":"success","truncated":true}` || !strings.Contains(ends, fmt.Sprintf("… %d bytes left out; read parts of it with load and an item_id such as %s/4000-28000 …", len(long)-8_000, link.URI)) {
 		t.Errorf("%s\n%.200s", facts, ends[5900:])
 	}
 	if link.Size == nil || *link.Size != int64(len(long)) {

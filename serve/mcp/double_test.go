@@ -46,7 +46,7 @@ func (v *verbs) Search(_ context.Context, c rye.Caller, q rye.SearchRequest) (*r
 func (v *verbs) Load(_ context.Context, c rye.Caller, q rye.LoadRequest) (*rye.LoadResult, error) {
 	v.note(c)
 	if q.Ref.String() != "tool:acme/hello" {
-		return nil, fault.New(fault.NotFound, "%s: in no space", q.Ref).Mend("rye search x")
+		return nil, fault.New(fault.NotFound, "%s: not found", q.Ref).Mend("rye search x")
 	}
 	return &rye.LoadResult{ItemInfo: item, Content: "print(1)\n"}, nil
 }

@@ -91,7 +91,7 @@ func TestErrors(t *testing.T) {
 		args       map[string]any
 		code, word string
 	}{
-		{"not found", "load", map[string]any{"item_type": "tool", "item_id": "acme/other"}, "not_found", "in no space"},
+		{"not found", "load", map[string]any{"item_type": "tool", "item_id": "acme/other"}, "not_found", "acme/other: not found"},
 		{"misspelled", "execute", map[string]any{"item_type": "tool", "item_id": "a", "dryrun": true}, "usage", "dryrun"},
 		{"other case", "execute", map[string]any{"item_type": "tool", "item_id": "a", "Dry_Run": true}, "usage", "Dry_Run"},
 		{"wrong type", "execute", map[string]any{"item_type": "tool", "item_id": 7}, "usage", "item_id"},

@@ -137,7 +137,7 @@ func everyText(t *testing.T, name string, scope clients.Scope) {
 		}
 		q.Force, b.asked = false, nil
 		if what == "theirs" {
-			b.refused(q, fault.Denied, "not agreed to")
+			b.refused(q, fault.Denied, "declined")
 			if b.text(f.path) != text || len(b.asked) != 1 || !strings.Contains(strings.Join(b.asked[0].Lines, "\n"), "/usr/bin/other") {
 				t.Errorf("%s: asked %+v", what, b.asked)
 			}
@@ -281,10 +281,10 @@ func TestLadenByAClone(t *testing.T) {
 		b.put(filepath.Join(b.Project, tc.path), tc.text, 0o644)
 		q := b.request(tc.client, clients.Project)
 		q.Server.Command = "rye"
-		if s := b.state(tc.client, clients.Project); s.State != Other || !strings.HasSuffix(s.Text, "and says "+tc.says) {
+		if s := b.state(tc.client, clients.Project); s.State != Other || !strings.HasSuffix(s.Text, "with "+tc.says) {
 			t.Errorf("%+v", s)
 		}
-		b.refused(q, fault.Denied, "not agreed to")
+		b.refused(q, fault.Denied, "declined")
 		q.Force = true
 		b.install(q)
 		if s := b.state(tc.client, clients.Project); s.State != Known {
@@ -344,7 +344,7 @@ func TestTokens(t *testing.T) {
 	b.install(g)
 	// Another address is another server: that is asked about, and says no token.
 	q.Scope, q.Server.URL, q.Server.Token = clients.User, "http://127.0.0.1:2/mcp", "other"
-	b.refused(q, fault.Denied, "not agreed")
+	b.refused(q, fault.Denied, "declined")
 	if strings.Contains(fmt.Sprint(b.asked), "hunter2") || strings.Contains(fmt.Sprint(b.asked), `"other"`) {
 		t.Errorf("asked: %v", b.asked)
 	}
@@ -380,7 +380,7 @@ func TestStale(t *testing.T) {
 	if err := os.Rename(b.Project, moved); err != nil {
 		t.Fatal(err)
 	}
-	if s := b.state("claude-desktop", clients.User); s.State != Stale || !strings.Contains(s.Text, "no project any more") {
+	if s := b.state("claude-desktop", clients.User); s.State != Stale || !strings.Contains(s.Text, "no longer a project") {
 		t.Errorf("%+v", s)
 	}
 	b.Rye = b.Rye + "2"

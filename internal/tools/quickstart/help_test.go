@@ -124,7 +124,7 @@ func TestHelpExamples(t *testing.T) {
 			}
 		}
 		out, status := run("project", script+" < /dev/null")
-		if asks := status == 16 && strings.Contains(out, "there is no terminal to ask on"); status != want.status && !asks {
+		if asks := status == 16 && strings.Contains(out, "this is not a terminal"); status != want.status && !asks {
 			t.Errorf("%s\n\tends with %d, want %d %s\n%s", script, status, want.status, want.why, out)
 		}
 	}
