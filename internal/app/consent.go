@@ -78,7 +78,7 @@ func refusal(q rye.Question) error {
 		}
 		about += " (" + words.Clip(strings.Join(lines, "; "), maxRefusal) + ")"
 	}
-	why := "confirmation needed, but this is not a terminal"
+	why := "it needs consent, but this is not a terminal"
 	if len(q.Flags) > 0 {
 		why += "; --yes is not enough, use " + strings.Join(q.Flags, " ")
 	}
