@@ -71,7 +71,7 @@ func TestUnderstand(t *testing.T) {
 		"key list":                  "",
 		"frob":                      "unknown command",
 		"key frob":                  "unknown command",
-		"key":                       "say what",
+		"key":                       "missing subcommand",
 		"sign --frob":               "unknown flag",
 		"revoke --yes":              "argument",
 		"version now":               "unexpected argument",

@@ -129,7 +129,7 @@ func checkNamed(tree []*spec, text string) string {
 }
 
 // sentence are words that stand behind a command in a sentence.
-var sentence = strings.Fields("and decides instead lists offers pins says shows tells that the to")
+var sentence = strings.Fields("and decides instead lists offers pins prints says shows tells that the to")
 
 func TestCheckNamed(t *testing.T) {
 	for text, want := range map[string]string{

@@ -197,7 +197,7 @@ func (s *spec) checkArgs(path []*spec, args []string) error {
 	full := commandName(path)
 	switch {
 	case s.run == nil && len(args) == 0:
-		return fault.New(fault.Usage, "%s: missing subcommand: %s", subject(full), names(s.subs)).With(helpFor(full))
+		return fault.New(fault.Usage, "%s: missing subcommand, one of: %s", subject(full), names(s.subs)).With(helpFor(full))
 	case s.run == nil:
 		return unknownCommand(path, args[0], s.subs, args[1:])
 	case len(args) < s.min:

@@ -230,7 +230,7 @@ func TestLinks(t *testing.T) {
 	b.link(filepath.Join(b.Home, "mcp.json"), filepath.Join(b.Project, ".mcp.json")) // of the project, into the home
 	b.refused(b.request("claude-code", clients.Project), fault.Malformed, "outside of")
 	b.link(filepath.Join(b.Home, "nowhere"), filepath.Join(b.Home, ".gemini"))
-	b.refused(b.request("gemini-cli", clients.User), fault.Malformed, "leads nowhere")
+	b.refused(b.request("gemini-cli", clients.User), fault.Malformed, "a broken link")
 	if got := b.text(filepath.Join(outside, "mcp.json")); got != "{}" {
 		t.Errorf("outside was written: %s", got)
 	}
@@ -333,7 +333,7 @@ func TestTokens(t *testing.T) {
 		t.Errorf("shown: %+v %+v", rep, s)
 	}
 	q.Scope = clients.Project
-	b.refused(q, fault.Denied, "everybody's")
+	b.refused(q, fault.Denied, "everyone in it")
 	b.put(filepath.Join(b.Home, "dotfiles", ".git", "HEAD"), "", 0o600)
 	b.put(filepath.Join(b.Home, "dotfiles", "gemini", "settings.json"), "{}", 0o600)
 	b.link(filepath.Join(b.Home, "dotfiles", "gemini"), filepath.Join(b.Home, ".gemini"))

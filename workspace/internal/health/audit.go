@@ -135,7 +135,7 @@ func drifted(ctx context.Context, d *custody.Desk) (all []rye.AuditFinding) {
 				item = r.String()
 			}
 		}
-		all = append(all, finding("drift", audit.High, item, ".ai/"+session.LockFile, text, fault.Advice("review the change; rye lock then pins the present files")))
+		all = append(all, finding("drift", audit.High, item, ".ai/"+session.LockFile, text, fault.Advice("review the change; rye lock pins the present files")))
 	}
 	return all
 }
