@@ -60,7 +60,7 @@ func TestMistakes(t *testing.T) {
 			defer os.Remove(path)
 			out, exit := rye("-C", "p", "sign", filepath.ToSlash(filepath.Join(".ai", item.Name)))
 			got := fmt.Sprintf("%sexit %d\n", out, exit)
-			if exit == 0 || !strings.Contains(got, "mend |") && !strings.Contains(got, "hint:") {
+			if exit == 0 || !strings.Contains(got, "fix  |") && !strings.Contains(got, "hint:") {
 				t.Errorf("it names no mend, or was signed:\n%s", got)
 			}
 			if left, err := os.ReadFile(path); err != nil || !bytes.Equal(left, item.Data) {
