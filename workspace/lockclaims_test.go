@@ -151,7 +151,7 @@ func TestLockThatNamesAnotherTip(t *testing.T) {
 			bob.write("rye.lock", bad)
 			all, err := bob.Registry().Fetch(t.Context(), rye.Terminal())
 			wantCode(t, "fetch", err, want)
-			if err == nil || !strings.HasPrefix(err.Error(), ".ai/rye.lock: names") {
+			if err == nil || !strings.HasPrefix(err.Error(), ".ai/rye.lock: it names") {
 				t.Errorf("fetch: %v, want the lock to be named", err)
 			}
 			if len(all) != 1 || all[0].Seen["acme"] != 3 {

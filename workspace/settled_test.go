@@ -37,7 +37,7 @@ func TestFetchRepeatsItsWarnings(t *testing.T) {
 	}
 	bob.write("rye.yaml", mirror)
 	for i := range 3 {
-		if got := bob.fetched(); !strings.Contains(got, "you have not accepted it") {
+		if got := bob.fetched(); !strings.Contains(got, "you have not accepted this mirror") {
 			t.Errorf("fetch %d warns %q, want of the mirror", i+1, got)
 		}
 	}

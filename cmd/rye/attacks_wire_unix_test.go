@@ -342,7 +342,7 @@ func wireAttacks() []wireAttack {
 	})
 	add(46, "a version that has other bytes now", 10, "", rewrite).gets("update --yes")
 	add(46, "a version that has other bytes now, for who never saw it", 10, "", rewrite).gets(verify)
-	r = add(47, "called fresh until lately, where policy refuses that", 14, "fresh until", func(s *side, _ *registrytest.Host) {
+	r = add(47, "called fresh until lately, where policy refuses that", 14, "expired on", func(s *side, _ *registrytest.Host) {
 		s.bob.write(".ai/policy.yaml", "policy: 1\nstale: refuse\n")
 	})
 	r.stage, r.holds = "stale", true

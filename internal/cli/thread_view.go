@@ -83,7 +83,7 @@ func (v *threadView) event(e rye.Event) error {
 		v.line("%s  %s  %s with %s", bold("thread"), e.Thread, d.Directive, d.Model)
 	case "cognition_in":
 		if d.Role == "user" && e.Turn > 0 {
-			v.line("%s  %s", bold("user"), prose(words.Clip(strings.Join(strings.Fields(d.Text), " "), 200)))
+			v.line("%s  %s", bold("message"), prose(words.Clip(strings.Join(strings.Fields(d.Text), " "), 200)))
 		}
 	case "cognition_out_delta":
 		v.words(d.Text)

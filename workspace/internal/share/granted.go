@@ -95,7 +95,7 @@ func (e *lockError) Error() string {
 	if e.claim == registry.ClaimAhead {
 		return fmt.Sprintf("%s: it names operation %d of %s, but the registry has fewer", shownLock, e.seq, e.namespace)
 	}
-	return fmt.Sprintf("%s: its operation %d of %s differs from the registry's log", shownLock, e.seq, e.namespace)
+	return fmt.Sprintf("%s: it names operation %d of %s, which differs from the registry's log", shownLock, e.seq, e.namespace)
 }
 
 const shownLock = ".ai/" + session.LockFile
