@@ -60,7 +60,7 @@ func TestDoctorSees(t *testing.T) {
 		says        string
 		mended      bool // by following the command
 	}{
-		{"no record", record, func(t *testing.T, h *home) { removeAll(t, h.store()) }, "is gone from", false},
+		{"no record", record, func(t *testing.T, h *home) { removeAll(t, h.store()) }, "now missing from", false},
 		{"record without HEAD", record, func(t *testing.T, h *home) { remove(t, filepath.Join(h.store(), "HEAD")) }, "damaged: no HEAD", false},
 		{"record without objects", record, func(t *testing.T, h *home) { removeAll(t, filepath.Join(h.store(), "objects")) }, "", false},
 		{"record of garbage", record, func(t *testing.T, h *home) {

@@ -61,7 +61,7 @@ func passesOver(t *testing.T, bob *home, key string) {
 		t.Errorf("rye sign --all --json: %d, %+v", status, rep)
 	}
 	said := bob.fails(16, "sign", "knowledge:acme/style")
-	for _, want := range []string{key, "vouch", "hint: rye sign knowledge:acme/style --yes"} {
+	for _, want := range []string{key, "Your signature would replace it", "hint: rye sign knowledge:acme/style --yes"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("rye sign of it, with nobody to ask, does not say %q:\n%s", want, said)
 		}
