@@ -134,7 +134,7 @@ func TestTerminalPassphrase(t *testing.T) {
 	}
 	h := newHome(t)
 	shown, exit := terminal(t, h, "passphrase: ", "hunter2\nhunter2\n", "key", "new", "safe", "--passphrase")
-	if exit != 0 || strings.Contains(shown, "hunter2") || !strings.Contains(shown, "the same again: ") {
+	if exit != 0 || strings.Contains(shown, "hunter2") || !strings.Contains(shown, "repeat it: ") {
 		t.Errorf("exit %d, shown %q", exit, shown)
 	}
 	h.env = append(h.env, "RYE_KEY=safe")
