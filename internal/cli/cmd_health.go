@@ -39,7 +39,7 @@ and revoked versions are never shown as newest. Nothing in the project changes.`
 					t.out.next(d.Instead)
 				}
 			}
-			t.out.infof("%s, %d to look at%s", dependencies(len(rep.Dependencies)), n, prose(knownSince(rep.Dependencies)))
+			t.out.infof("%s, %d with a newer version or a problem%s", dependencies(len(rep.Dependencies)), n, prose(knownSince(rep.Dependencies)))
 			if exitCode && n > 0 {
 				t.exit = fault.Failed.Exit()
 			}
@@ -92,7 +92,7 @@ of the project or from a bundle, through executors and declared dependencies (de
 					p.printf("%s\n", whyLine(chain))
 				}
 				if rep.More {
-					p.infof("and more than that")
+					p.infof("and more chains")
 				}
 				if len(rep.Chains) == 0 {
 					p.infof("nothing here uses %s", rep.Ref)
@@ -145,7 +145,7 @@ again. An item that leads back to itself is marked and not expanded.`,
 			}
 			t.out.printTree(rep.Lines)
 			if rep.More {
-				t.out.infof("there is more below")
+				t.out.infof("there are more levels below")
 			}
 			return nil
 		},

@@ -136,7 +136,7 @@ func (p *printer) printVersion(v *rye.PublishedVersion) {
 func (p *printer) printNamespaces(all []rye.PublishedNamespace) {
 	var list [][]any
 	for _, n := range all {
-		state := "never read here"
+		state := "not fetched yet"
 		if n.Seq > 0 {
 			state = fmt.Sprintf("at operation %d", n.Seq)
 		}

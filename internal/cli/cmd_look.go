@@ -354,7 +354,7 @@ func spaceFlag(into *string) cli.Flag {
 
 // spaceOf is the flag --space for commands that look at the record.
 func spaceOf(into *string) cli.Flag {
-	return &cli.StringFlag{Name: "space", Destination: into, Usage: "`space` to look at: project (default) or user"}
+	return &cli.StringFlag{Name: "space", Destination: into, Usage: "`space` of the items: project (default) or user"}
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

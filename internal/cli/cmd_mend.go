@@ -173,7 +173,7 @@ func (t *task) printChecks(checks []rye.DoctorCheck, code fault.Code) error {
 		}
 	}
 	verdict := func(c rye.DoctorCheck) (bool, fault.Code) { return c.OK, code }
-	return verdicts(t.out, checks, print, verdict, "not as it should be")
+	return verdicts(t.out, checks, print, verdict, "with a problem")
 }
 
 func versionCommand() *spec {

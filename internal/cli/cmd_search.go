@@ -143,7 +143,7 @@ func (p *printer) printWhy(w *rye.HitWhy) {
 }
 
 func printWord(p *printer, w rye.SearchWord) {
-	p.printf("%s: %d items, counts %.2f\n", w.Word, w.Items, w.Rarity)
+	p.printf("%s: %d items, weight %.2f\n", w.Word, w.Items, w.Rarity)
 	for _, f := range w.Forms {
 		p.printf("      %.2f  %s  %s\n", f.Weight, f.Form, f.Kind)
 	}

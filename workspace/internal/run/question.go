@@ -47,7 +47,7 @@ func (j *job) ask(ctx context.Context, s *custody.Desk, q rye.Question) error {
 		return err
 	}
 	q.Topic = "execute " + j.plan.Tool().Ref.String()
-	q.Lines = fold(append(append(about, q.Lines...), "in all       "+subject.Digest().String()))
+	q.Lines = fold(append(append(about, q.Lines...), "digest       "+subject.Digest().String()))
 	j.agreed.asked, j.agreed.subject = true, subject
 	if j.q.DryRun {
 		return s.Ask(ctx, q)
