@@ -110,7 +110,7 @@ func (r *run) attend(done <-chan error) error {
 			end(fault.Wrap(r.ctx.Err(), "loop %s", r.name))
 		case <-timer.C:
 			if stop != nil {
-				return fault.Wrap(stop, "an operation of the program does not end; this process must")
+				return fault.Wrap(stop, "an operation of the program does not end, so this process must end")
 			}
 			end(fault.New(fault.Limit, "loop %s: the program takes longer than %s", r.name, r.bounds.Time))
 		case q := <-r.questions:
