@@ -285,7 +285,7 @@ func (i itemFile) registryPin(pin *Pin, f *lockFile) (err error) {
 	}
 	note(f.registry(i.From))
 	if _, in := objects.InBundles(i.Path); in && !strings.HasSuffix(i.Path, "/"+objects.ManifestName) {
-		note(fault.New(fault.Malformed, "a member of a package is locked with it"))
+		note(fault.New(fault.Malformed, "a member of a bundle is locked with it"))
 	}
 	if i.Space != "" {
 		note(fault.New(fault.Malformed, "a registry item has no space"))

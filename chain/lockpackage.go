@@ -52,9 +52,9 @@ func (pin Pin) matchMember(link Link) error {
 	case pin.From != o.Registry:
 		return differs("from", pin.From, o.Registry, "it comes from another source")
 	case pin.Version != o.Version:
-		return differs("version", pin.Version, o.Version, "another version of the package is here")
+		return differs("version", pin.Version, o.Version, "another version of the bundle is here")
 	case pin.Commit != o.Commit:
-		return differs("commit", pin.Commit, o.Commit, "the package was published again")
+		return differs("commit", pin.Commit, o.Commit, "the bundle was published again")
 	case pin.Publisher != o.Publisher:
 		return differs("publisher", pin.Publisher.String(), o.Publisher.String(), "its publisher changed")
 	case pin.Author != link.Verified.Key().Fingerprint():
@@ -87,7 +87,7 @@ func (l *Lock) matchChain(p *Plan, pin Pin) error {
 	}
 	for _, ref := range beyond(p) {
 		if !slices.Contains(pin.Chain, ref) {
-			return drift(EntryOf(tool), "chain", refsText(pin.Chain), ref.String(), tool.Ref().String()+" runs through an item that is not locked with its package")
+			return drift(EntryOf(tool), "chain", refsText(pin.Chain), ref.String(), tool.Ref().String()+" runs through an item that is not locked with its bundle")
 		}
 	}
 	return nil

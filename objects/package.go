@@ -104,22 +104,22 @@ func ParsePublished(p string, raw []byte) (*Item, error) {
 // files within the bounds, and list no other manifest, which would cover the same files.
 func (m *Manifest) CheckPackage() error {
 	if m.Ref().PackageDir() == "" {
-		return fault.New(fault.Usage, "bundle %s: only a package is published, in a directory of its own below bundles/<namespace>/", m.ID).
+		return fault.New(fault.Usage, "bundle %s: only a bundle in a directory of its own below bundles/<namespace>/ is published", m.ID).
 			Advise("move its directory to .ai/bundles/%s/<name>, and rye sign it there", m.ID.Namespace())
 	}
 	if n := len(m.Files); n == 0 || n > MaxPackageFiles {
-		return fault.New(fault.Limit, "package %s: %d files, a registry takes 1 to %d", m.ID, n, MaxPackageFiles)
+		return fault.New(fault.Limit, "bundle %s: %d files, a registry takes 1 to %d", m.ID, n, MaxPackageFiles)
 	}
 	total := int64(0)
 	for _, f := range m.Files {
 		if f.Size > MaxPackageFile {
-			return fault.New(fault.Limit, "package %s: %s has %d bytes, a registry takes at most %d", m.ID, f.Path, f.Size, MaxPackageFile)
+			return fault.New(fault.Limit, "bundle %s: %s has %d bytes, a registry takes at most %d", m.ID, f.Path, f.Size, MaxPackageFile)
 		}
 		if total += f.Size; total > MaxPackageBytes {
-			return fault.New(fault.Limit, "package %s: its files have more than %d bytes, the limit of a registry", m.ID, MaxPackageBytes)
+			return fault.New(fault.Limit, "bundle %s: its files have more than %d bytes, the limit of a registry", m.ID, MaxPackageBytes)
 		}
 		if path.Base(f.Path) == ManifestName {
-			return fault.New(fault.Malformed, "package %s: %s is the manifest of another bundle", m.ID, f.Path)
+			return fault.New(fault.Malformed, "bundle %s: %s is the manifest of another bundle", m.ID, f.Path)
 		}
 	}
 	return nil
@@ -134,7 +134,7 @@ func (m *Manifest) Locate(ref Ref) (string, error) {
 			continue
 		}
 		if found != "" {
-			return "", fault.New(fault.Conflict, "package %s: %s and %s are both %s", m.ID, found, f.Path, ref)
+			return "", fault.New(fault.Conflict, "bundle %s: %s and %s are both %s", m.ID, found, f.Path, ref)
 		}
 		found = f.Path
 	}
@@ -192,7 +192,7 @@ func (m *Manifest) Uses(members []*Item, foreign func(Ref) bool) (map[string]str
 	}
 	maps.Copy(deps, m.Deps)
 	if len(deps) > MaxDeps {
-		return nil, fault.New(fault.Limit, "package %s: it uses %d items of others, at most %d", m.ID, len(deps), MaxDeps)
+		return nil, fault.New(fault.Limit, "bundle %s: it uses %d items of others, at most %d", m.ID, len(deps), MaxDeps)
 	}
 	if len(deps) == 0 {
 		return nil, nil
@@ -213,7 +213,7 @@ func (m *Manifest) join(deps map[string]string, member Ref, asks map[string]stri
 		}
 		joined, ok := joinRanges(deps[name], asks[name])
 		if !ok {
-			return fault.New(fault.Conflict, "package %s: %s asks for %s %s, another member for %s", m.ID, member, name, asks[name], deps[name]).
+			return fault.New(fault.Conflict, "bundle %s: %s asks for %s %s, another member for %s", m.ID, member, name, asks[name], deps[name]).
 				Advise("write the range that holds for all into deps of .ai/%s/%s, and sign it", m.Ref().PackageDir(), ManifestName)
 		}
 		deps[name] = joined

@@ -36,6 +36,9 @@ type tried struct {
 	Exit    int
 	Changed bool
 	Output  string
+
+	Failed, Mended bool
+	Path           []string
 }
 
 // beyond are the programs whose work lies outside of what a script could look at: the
@@ -47,7 +50,41 @@ func (h tried) asks() bool {
 	return strings.Contains(h.Output, "this is not a terminal")
 }
 
-// checkTried refuses commands that led nowhere.
+// remains are hints that mend one cause of a failure where a script has made a second one, by the
+// hint and the words that the command says at last.
+var remains = []struct{ hint, then, why string }{
+	{"rye execute", "a thread follows a directive", "it does what the user wanted"},
+	{"rye mcp token rotate", "has a token", "it gives the client another token, and the client exists"},
+	{"rye init", "no registry", "the project that it makes has no registry yet"},
+	{"rye init", "does not exist", "the script names a registry that does not exist"},
+	{"rye init", "not in the project space", "the item lies in the user space"},
+	{"rye policy allow", "decides to which host", "the tool names no host"},
+	{"rye policy allow", "a loopback address", "the script's server is on loopback"},
+	{"rye sign --upgrade", "changed after it was signed", "the script broke another item, too"},
+	{"rye registry init", "a namespace belongs to one registry", "the script claims it twice"},
+	{"rye key rotate", "passphrase", "the key is asked for at a terminal"},
+	{"rye trust allow", "--fingerprint", "keys from a file are named one by one"},
+}
+
+var directory = regexp.MustCompile(` -C \S+`)
+
+// unmended returns the commands that were typed after a hint and did not let the command succeed
+// that it was shown for; "" where they did.
+func (h tried) unmended() string {
+	if !h.Failed || h.Mended {
+		return ""
+	}
+	path := strings.Join(h.Path, "\n")
+	for _, r := range remains {
+		if strings.HasPrefix(directory.ReplaceAllString(h.Hint, ""), r.hint) && strings.Contains(path, r.then) {
+			return ""
+		}
+	}
+	return cmp.Or(path, h.Output)
+}
+
+// checkTried refuses commands that led nowhere, and those after which the command that they were
+// shown for fails again.
 func checkTried(t *testing.T) {
 	raw, err := os.ReadFile(triedFile())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -60,6 +97,10 @@ func checkTried(t *testing.T) {
 			t.Fatalf("%s: %q: %v", triedFile(), line, err)
 		}
 		n++
+		if why := h.unmended(); why != "" {
+			name, _ := provoked{Dir: h.Dir}.script()
+			t.Errorf("%s: rye %q shows the hint %q, and fails again after it:\n%s", name, h.Args, h.Hint, why)
+		}
 		if program, _, _ := strings.Cut(h.Hint, " "); !h.Changed && !h.asks() && !slices.Contains(beyond, program) {
 			name, _ := provoked{Dir: h.Dir}.script()
 			t.Errorf("%s: rye %q shows the hint %q, which leads nowhere: exit %d\n%s", name, h.Args, h.Hint, h.Exit, h.Output)

@@ -159,7 +159,7 @@ func registryCI() *spec {
 	var forge, name string
 	return &spec{
 		name: "ci", args: "[namespace…]",
-		short: "Print a workflow that checks a package's sources or watches a registry",
+		short: "Print a workflow that checks a bundle's sources or watches a registry",
 		long: `Without a namespace, the workflow is for the repository with a package's sources: it
 accepts the trust statement from the settings (rye trust --dry-run prints it, see
 docs/ci.md) and checks that every item is signed and matches the lock. With namespaces, it
@@ -198,7 +198,7 @@ type workflow struct {
 }
 
 var packageWorkflow = workflow{
-	about: "# Sources of a package: every item must have a trusted signature and match the lock.\n" +
+	about: "# Sources of a bundle: every item must have a trusted signature and match the lock.\n" +
 		"# RYE_STATEMENT is a variable of the settings, which no pull request can change.\n",
 	vars:  []string{"RYE_STATEMENT"},
 	lines: []string{`rye trust --accept "$RYE_STATEMENT"`, "rye pull", "rye verify", "rye sign --all --check", "rye lock verify", "rye audit --ci"},

@@ -238,7 +238,7 @@ registry, rye asks whether to grant the namespace to your key.`,
 		examples: "rye push tool:acme/hello\nrye push 'tool:acme/*' --dry-run\nrye push --all",
 		exits:    sharing,
 		flags: []cli.Flag{
-			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "every item and package of the project's namespace"},
+			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "every item and bundle of the project's namespace"},
 			&cli.StringFlag{Name: "registry", Destination: &q.Registry, Usage: "the registry's `name`, if no scope names one"},
 			&cli.StringFlag{Name: "to", Destination: &q.To, Usage: "push to this `address` of the registry (default its first)"},
 			dryRun(&q.DryRun),
@@ -267,7 +267,7 @@ func printPush(p *printer, rep *rye.PushReport) {
 		p.resultf(rep.DryRun, "%s  %s\n", faint("unchanged"), name)
 	}
 	for _, name := range rep.PassedOver {
-		p.resultf(rep.DryRun, "%s  %s: only packages are published, below .ai/bundles\n", faint("skipped"), name)
+		p.resultf(rep.DryRun, "%s  %s: only bundles below .ai/bundles are published\n", faint("skipped"), name)
 	}
 	if rep.Seq > 0 && len(rep.Published) > 0 && !rep.DryRun {
 		p.infof("%s: %s is at %d", rep.Registry, rep.Namespace, rep.Seq)

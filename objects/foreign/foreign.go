@@ -168,7 +168,7 @@ func (r *reading) packageDir(name string) (objects.ID, string, error) {
 		return "", "", err
 	}
 	if strings.Count(string(id), "/") != 1 {
-		return "", "", fault.New(fault.Usage, "add: a package is called <namespace>/<name>, and %q is not", id)
+		return "", "", fault.New(fault.Usage, "add: a bundle is called <namespace>/<name>, and %q is not", id)
 	}
 	return id, objects.BundlesDir + "/" + string(id), nil
 }

@@ -148,7 +148,7 @@ func (s *Store) judgeLogged(k BoundKey, b Binding, ref objects.Ref, in Scope, su
 		return "", refused(err.Error()).Mend("rye fetch")
 	}
 	return "", refused("and the registry's log does not have this content").
-		Advise("rye fetch; if that does not help, rye.lock pins a version that was never published")
+		Advise("rye fetch, and if that does not help, rye.lock pins a version that was never published")
 }
 
 // describe returns the key and its owner, as far as the store knows.

@@ -121,7 +121,7 @@ func (e *Entry) check() error {
 	name := words.Brief(e.Name())
 	ref, err := objects.RefOfPublished(e.Path)
 	if _, in := objects.InBundles(e.Path); in != (e.Ref.Kind == objects.Bundle) {
-		return fault.New(fault.Malformed, "%s: path %q: a member of a package is published with it", name, words.Brief(e.Path))
+		return fault.New(fault.Malformed, "%s: path %q: a member of a bundle is published with it", name, words.Brief(e.Path))
 	}
 	if err != nil || ref != e.Ref || len(e.Path) > maxPath || store.CheckName(e.Path[strings.LastIndexByte(e.Path, '/')+1:]) != nil {
 		return fault.New(fault.Malformed, "%s: path %q: is not the path of this item", name, words.Brief(e.Path))

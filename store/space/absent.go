@@ -73,7 +73,7 @@ func weakerOf(ctx context.Context, s *Stack, f Finding) (string, error) {
 			return "the one from registry " + pin.Registry, nil
 		}
 		if p, err := PackageOf(s, f.Ref); p != nil || err != nil {
-			return "the one of package " + p.name(), err
+			return "the one of bundle " + p.name(), err
 		}
 	}
 	for sp := f.Space - 1; sp >= objects.System; sp-- {

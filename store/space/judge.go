@@ -164,8 +164,8 @@ func (s *Stack) OwnedByLock(l *Layer, ref objects.Ref) error {
 			Advise("rye rm %[1]s to use the pinned one; a second one removes that from the lock, and rye restore %[1]s brings the file back", ref)
 	}
 	if p, err := PackageOf(s, ref); p != nil && err == nil {
-		return fault.New(fault.Conflict, "%s: a file of this name hides the item of package %s", ref, p.Ref.Published()).
-			Advise("rye rm %s to use the package's, or rye rm %s", ref, p.Ref)
+		return fault.New(fault.Conflict, "%s: a file of this name hides the item of bundle %s", ref, p.Ref.Published()).
+			Advise("rye rm %s to use the bundle's, or rye rm %s", ref, p.Ref)
 	}
 	return nil
 }

@@ -224,7 +224,7 @@ func (p *Package) verified(s *Stack, rel string, raw []byte) (*objects.Item, tru
 	}
 	it := v.Item()
 	if ps := it.Validate(); len(ps) > 0 {
-		return it, trust.Verified{}, fault.New(fault.Malformed, "%s: a file of package %s, not an item: %s", it.Ref, p.Ref, ps[0].String())
+		return it, trust.Verified{}, fault.New(fault.Malformed, "%s: a file of bundle %s, not an item: %s", it.Ref, p.Ref, ps[0].String())
 	}
 	if it.Signature == nil && it.Legacy == nil {
 		return it, v, nil
@@ -299,7 +299,7 @@ func pinnedTwice(ref objects.Ref, p *Package, err error) error {
 	if err != nil {
 		return err
 	}
-	return fault.New(fault.Conflict, "%s: the lock has it both by itself and with package %s", ref, p.Ref.Published()).
+	return fault.New(fault.Conflict, "%s: the lock has it both by itself and with bundle %s", ref, p.Ref.Published()).
 		Advise("rye rm %s, or remove %s from .ai/rye.yaml and rye.lock", p.Ref, ref.Published())
 }
 

@@ -98,7 +98,7 @@ func lockedSkill(p *space.Package, ref rye.Ref) (none trust.Bundle, err error) {
 		return none, p.Err
 	}
 	if at, err := p.Manifest().Locate(ref); err != nil || !objects.IsSkill(p.Dir()+"/"+at) {
-		return none, errors.Join(err, fault.New(fault.Usage, "export skill %s: %s of package %s is not a skill", ref, at, p.Ref.Published()))
+		return none, errors.Join(err, fault.New(fault.Usage, "export skill %s: %s of bundle %s is not a skill", ref, at, p.Ref.Published()))
 	}
 	return p.Bundle, nil
 }

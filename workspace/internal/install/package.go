@@ -102,7 +102,7 @@ func (in *installation) free(ctx context.Context, a *arrival) error {
 		return nil
 	}
 	if in.Stack.Project.IsFolder(ref.PackageDir()) {
-		return fault.New(fault.Conflict, "add %s: the project has its own package of this name", a.release.Name()).Mend("rye rm %s", ref)
+		return fault.New(fault.Conflict, "add %s: the project has its own bundle of this name", a.release.Name()).Mend("rye rm %s", ref)
 	}
 	for _, m := range a.parcel.members {
 		for _, b := range in.arrivals {
@@ -124,7 +124,7 @@ func comesWith(ref objects.Ref, p *space.Package, err error) error {
 	if err != nil {
 		return err
 	}
-	return fault.New(fault.Conflict, "add %s: it is part of package %s, which the project has", ref.Published(), p.Ref.Published()).Advise("rye show %s", ref)
+	return fault.New(fault.Conflict, "add %s: it is part of bundle %s, which the project has", ref.Published(), p.Ref.Published()).Advise("rye show %s", ref)
 }
 
 // shown is the number of members, and of files, that a question names one by one.
@@ -238,7 +238,7 @@ func Bring(ctx context.Context, s *custody.Desk, q rye.InstallRequest) (*rye.Ins
 		ref, bad := objects.ParseRef(name)
 		if of, in := ref.Package(); bad == nil && in && brings(ctx, s, of) {
 			return rep, fault.New(fault.NotFound, "add %s: %w", ref.Published(), err).
-				Advise("it may be part of package %s: rye add %[1]s", of.Published())
+				Advise("it may be part of bundle %s: rye add %[1]s", of.Published())
 		}
 	}
 	return rep, err

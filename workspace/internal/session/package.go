@@ -54,7 +54,7 @@ func LockedRefs(s *Session) (refs []objects.Ref) {
 func RemoveLocked(ctx context.Context, s *Session, ref objects.Ref, dryRun bool) (*rye.AddReport, error) {
 	entry, _ := LockEntry(s, ref)
 	if entry != ref && entry.ID != ref.ID { // the name of its entry means the whole package
-		return nil, fault.New(fault.Conflict, "remove %s: it is part of package %s", ref, entry.Published()).Mend("rye rm %s", entry)
+		return nil, fault.New(fault.Conflict, "remove %s: it is part of bundle %s", ref, entry.Published()).Mend("rye rm %s", entry)
 	}
 	rep := &rye.AddReport{Ref: entry.String(), State: objects.Absent}
 	if dryRun {

@@ -1,8 +1,9 @@
 // Hinted stands before rye on the PATH of the scripts. It runs rye, and when rye showed a
 // command as a hint, it types that command in the very state in which it was shown: it
-// notes what is there, runs the command without a terminal, looks whether anything
-// changed or was asked for, and puts everything back. What it found is one line of JSON in
-// a file for the test.
+// notes the state, runs the command without a terminal, looks whether anything changed or
+// a question came, and puts everything back. Where rye had failed, it types that command
+// again before, and follows the hints that come then, as a person would. The result is one
+// line of JSON in a file for the test.
 //
 // Its environment: RYE_TEST_BIN is the directory of the real programs, RYE_TEST_HINTS the
 // file in which they note hints, RYE_TEST_STATE the directories that are the state,
@@ -24,6 +25,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -46,6 +48,10 @@ type found struct {
 	Exit    int      `json:"exit"`
 	Changed bool     `json:"changed"`
 	Output  string   `json:"output"`
+
+	Failed bool     `json:"failed"` // rye had failed
+	Mended bool     `json:"mended"` // then the same command succeeded, after these
+	Path   []string `json:"path"`   // further commands, and how each ended
 }
 
 func main() {
@@ -77,7 +83,7 @@ func run() (int, error) {
 	}
 	for _, h := range hints {
 		if len(h.Words) > 0 && first(h) {
-			if err := try(h, env); err != nil {
+			if err := try(h, env, cmd.ProcessState.ExitCode() != 0); err != nil {
 				return 0, fmt.Errorf("try %q: %w", h.Hint, err)
 			}
 		}
@@ -168,7 +174,7 @@ func first(h shown) bool {
 func states() []string { return filepath.SplitList(os.Getenv("RYE_TEST_STATE")) }
 
 // try types the command and puts back what it changed.
-func try(h shown, env []string) error {
+func try(h shown, env []string, failed bool) error {
 	kept, err := os.MkdirTemp(os.Getenv("RYE_TEST_TRIED"), "kept")
 	if err != nil {
 		return err
@@ -196,6 +202,11 @@ func try(h shown, env []string) error {
 		return err
 	}
 	f.Changed = was != is
+	if f.Failed = failed; failed {
+		if f.Mended, f.Path, err = mends(h, f, env); err != nil {
+			return err
+		}
+	}
 	for i, dir := range states() {
 		if err := match(filepath.Join(kept, fmt.Sprint(i)), dir); err != nil {
 			return fmt.Errorf("put %s back: %w", dir, err)
@@ -204,8 +215,96 @@ func try(h shown, env []string) error {
 	return report(f)
 }
 
+// mostSteps bounds how many hints are followed for one command.
+const mostSteps = 5
+
+// mends types the command that failed again, after its hint, and follows each hint that comes
+// instead. A command that asks is typed with the answer.
+func mends(h shown, after found, env []string) (ok bool, path []string, err error) {
+	enter := func(words []string) (int, string, []shown) {
+		before := size(os.Getenv("RYE_TEST_HINTS"))
+		exit, output, pid, terr := typedAs(shown{Words: words, Dir: h.Dir}, env)
+		hints, herr := since(os.Getenv("RYE_TEST_HINTS"), before, pid)
+		err = errors.Join(err, terr, herr)
+		path = append(path, fmt.Sprintf("%s: %d", strings.Join(words, " "), exit))
+		return exit, output, hints
+	}
+	again := append([]string{"rye"}, h.Args...)
+	if len(h.Args) > 3 && h.Args[0] == "--for" { // as the engine is started
+		again = append([]string{"rye"}, h.Args[3:]...)
+	}
+	hint, exit, output := h.Words, after.Exit, after.Output
+	seen := map[string]bool{h.Hint: true}
+	for range mostSteps {
+		var hints []shown
+		if answer := answerTo(hint, output); exit != 0 && answer != nil {
+			exit, output, hints = enter(append(slices.Clone(hint), answer...))
+		}
+		if exit == 0 && verb(hint) == verb(again) {
+			return true, path, err // the hint is the same command with other arguments
+		}
+		if exit == 0 {
+			exit, output, hints = enter(again)
+			if exit == 0 || err != nil {
+				return exit == 0, path, err
+			}
+		}
+		hint = nil
+		for _, next := range hints {
+			if len(next.Words) > 0 && !seen[next.Hint] {
+				hint, seen[next.Hint] = next.Words, true
+				break
+			}
+		}
+		if hint == nil {
+			return false, append(path, output), err
+		}
+		exit, output, _ = enter(hint)
+	}
+	return false, append(path, output), err
+}
+
+var stated = regexp.MustCompile(`(?m)^statement +(sha256:[0-9a-f]{64})`)
+
+// answerTo returns the flags by which a person answers the question of a command without a
+// terminal; nil where it put none.
+func answerTo(command []string, output string) []string {
+	if m := stated.FindStringSubmatch(output); m != nil && strings.Contains(verb(command), "trust") {
+		return []string{"--accept", m[1]} // a person who compared it
+	}
+	if strings.Contains(output, "--yes") && !slices.Contains(command, "--yes") {
+		return []string{"--yes"}
+	}
+	return nil
+}
+
+// groups are commands that have commands.
+var groups = []string{"bundle", "key", "lock", "mcp", "policy", "registry", "thread", "token", "trust"}
+
+// verb returns the words that name a command of rye.
+func verb(words []string) (name string) {
+	for i := 1; i < len(words); i++ {
+		switch w := words[i]; {
+		case w == "-C":
+			i++
+		case strings.Trim(w, "abcdefghijklmnopqrstuvwxyz-") != "" || strings.HasPrefix(w, "-"):
+			return name
+		case !slices.Contains(groups, w):
+			return name + " " + w
+		default:
+			name += " " + w
+		}
+	}
+	return name
+}
+
 // typed runs the command as a person would who has no terminal.
 func typed(h shown, env []string) (exit int, output string, err error) {
+	exit, output, _, err = typedAs(h, env)
+	return exit, output, err
+}
+
+func typedAs(h shown, env []string) (exit int, output string, pid int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	program := h.Words[0]
@@ -217,9 +316,9 @@ func typed(h shown, env []string) (exit int, output string, err error) {
 	out, err := cmd.CombinedOutput()
 	var failed *exec.ExitError
 	if err != nil && !errors.As(err, &failed) {
-		return 127, err.Error(), nil
+		return 127, err.Error(), 0, nil
 	}
-	return cmd.ProcessState.ExitCode(), string(out), nil
+	return cmd.ProcessState.ExitCode(), string(out), cmd.Process.Pid, nil
 }
 
 func report(f found) error {
