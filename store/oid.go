@@ -84,7 +84,7 @@ func (id OID) String() string {
 	return hex.EncodeToString(id.b[:id.n])
 }
 
-// IsZero reports whether id is "not an object".
+// IsZero reports whether id is "no object".
 func (id OID) IsZero() bool { return id.n == 0 }
 
 // Bytes returns a fresh copy of the 20 or 32 raw bytes; nil for the zero OID.
@@ -136,7 +136,7 @@ func (f Format) new() hash.Hash {
 	return sha1.New()
 }
 
-// zero returns the hexadecimal text of "not an object".
+// zero returns the hexadecimal text of "no object".
 func (f Format) zero() string {
 	return "0000000000000000000000000000000000000000000000000000000000000000"[:2*f.size()]
 }

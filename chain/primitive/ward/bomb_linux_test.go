@@ -75,7 +75,7 @@ func TestAcross(t *testing.T) {
 		if _, err := os.Lstat(filepath.Join(dir, k.Path)); err == nil {
 			t.Errorf("%s is still there", k.Path)
 		}
-		if k.Path == ".RData" { // more than rye copies
+		if k.Path == ".RData" { // more than is copied
 			if st, err := os.Lstat(k.Where); err != nil || st.Mode().Perm() != 0 || st.Size() != maxCopied+1 || filepath.Dir(k.Where) != dir {
 				t.Errorf("%s is at %s: %v, %v", k.Path, k.Where, st, err)
 			}
