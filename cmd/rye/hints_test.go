@@ -22,7 +22,7 @@ import (
 
 var hintsInto = flag.String("hints", "", "list every hint that a test provoked in `file`: its kind, the hint, and the scripts")
 
-// hintsFile is where the programs note each hint that they show (internal/cli/hints.go).
+// hintsFile is where the programs note each hint that they show (internal/cli/hints_shown.go).
 func hintsFile() string { return filepath.Join(bin, "hints") }
 
 // triedFile is where testdata/hinted writes what became of the commands that it typed.

@@ -9,6 +9,13 @@
 //
 // docs/format/registry.md describes every byte.
 //
+// # A new operation
+//
+// A new kind touches, in this order: op.go (the kind, its trailers, its subject), apply.go
+// (keys in follow, catalogue lines in write and statusAfter), quorum.go (Governs),
+// propose.go (DescribeOp), the vectors of vectors_test.go, docs/format/registry.md, and in
+// package registry Marks or a function of its own that publishes it.
+//
 // # Reasons
 //
 // Every message, catalogue line and namespace.yaml has one encoding, and parsing ends by
