@@ -15,6 +15,12 @@ type Hint struct {
 	command bool
 }
 
+// The lines of a face that prints, as formats: what failed and why, then a Hint.
+const (
+	ErrorLine = "rye: %s"
+	HintLine  = "rye: hint: %s"
+)
+
 // Command returns a hint with a command. The words of format are the command's words.
 // An argument never splits a word, so a path with a space stays one word.
 func Command(format string, args ...any) Hint {

@@ -42,10 +42,10 @@ func EngineMain(argv []string, faces map[string]Face, command func(argv []string
 	}
 	screen := NewScreen(os.Stdin, os.Stdout, os.Stderr)
 	for _, line := range words.Lines(err) {
-		screen.Say("rye: %s\n", line)
+		screen.Say(fault.ErrorLine+"\n", line)
 	}
 	if h := fault.HintOf(err); !h.IsZero() {
-		screen.Say("rye: hint: %s\n", h.String())
+		screen.Say(fault.HintLine+"\n", h.String())
 	}
 	return fault.Exit(err)
 }

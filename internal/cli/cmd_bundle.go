@@ -87,9 +87,7 @@ func (p *printer) printBundleVerdict(b *rye.BundleInfo) {
 	}
 	p.printf("%s  %s: %s\n", bad("FAIL"), refOfBundle(b.ID), prose(b.Error))
 	p.printBundleDifferences(b)
-	if !b.Hint.IsZero() {
-		p.infof("rye: hint: %s", b.Hint)
-	}
+	p.hint(b.Hint)
 }
 
 func (p *printer) printBundleDifferences(b *rye.BundleInfo) {

@@ -378,7 +378,7 @@ func (p *printer) field(width int, name string, value any) {
 // hint shows the remedy for a problem in a result.
 func (p *printer) hint(h fault.Hint) {
 	if !h.IsZero() {
-		p.infof("rye: hint: %s", h)
+		p.infof(fault.HintLine, h)
 	}
 }
 
@@ -429,10 +429,10 @@ func (p *printer) report(err error) int {
 		showing(hint)
 	default:
 		for _, line := range words.Lines(told(err)) {
-			p.errorf("rye: %s", prose(line))
+			p.errorf(fault.ErrorLine, prose(line))
 		}
 		if !hint.IsZero() {
-			p.errorf("rye: hint: %s", hint)
+			p.errorf(fault.HintLine, hint)
 		}
 	}
 	return exit

@@ -172,6 +172,9 @@ func isConstant(e ast.Expr) bool {
 		return e.Op == token.ADD && isConstant(e.X) && isConstant(e.Y)
 	case *ast.Ident:
 		return e.Name == "format"
+	case *ast.SelectorExpr: // package fault's own constants
+		x, ok := e.X.(*ast.Ident)
+		return ok && x.Name == "fault" && strings.HasSuffix(e.Sel.Name, "Line")
 	}
 	return false
 }
