@@ -14,10 +14,10 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// moved is what the name of a member ends in whose value lies in an artifact.
+// moved is the end of a member's name whose value is in an artifact.
 const moved = "_artifact"
 
-// Artifact names what a thread keeps in a file of its own: the text of a member, or its JSON.
+// Artifact names a file of a thread. It holds the text of a member, or its JSON.
 type Artifact struct {
 	SHA256 string `json:"sha256"` // 64 hexadecimal digits; the file's name
 	Bytes  int64  `json:"bytes"`
@@ -34,9 +34,9 @@ func (a Artifact) encode() []byte {
 	return fmt.Appendf(nil, `{"sha256":"%s","bytes":%d}`, a.SHA256, a.Bytes)
 }
 
-// Keep keeps what r holds, at most limit bytes (fault.Limit), in a file of the thread, and
-// returns when it is on the disk. What is there already is kept once. Memory does not grow with
-// it. A record refers to it as its member <name>_artifact. It is safe for concurrent use.
+// Keep stores the bytes of r, at most limit of them (fault.Limit), in a file of the thread, and
+// returns when they are on the disk. Equal bytes share one file. Memory does not grow with their
+// number. A record refers to the file by a member <name>_artifact. Safe for concurrent use.
 func (j *Journal) Keep(r io.Reader, limit int64) (Artifact, error) {
 	root, err := openSub(j.Dir(), artifactsDir)
 	if err != nil {
@@ -76,8 +76,8 @@ func keepAs(root *os.Root, name string, r io.Reader, limit int64) (Artifact, err
 	return Artifact{hexOf(h.Sum(nil)), n}, err
 }
 
-// ReadArtifact returns the bytes of an artifact of the thread in dir, verified. More than limit
-// are fault.Limit; others than those that were kept fault.Integrity.
+// ReadArtifact returns the bytes of an artifact of the thread in dir, verified. An artifact of more
+// than limit bytes is fault.Limit; bytes that do not match the digest are fault.Integrity.
 func ReadArtifact(dir string, a Artifact, limit int64) ([]byte, error) {
 	if _, err := parseArtifact(a.encode()); err != nil {
 		return nil, err
@@ -105,22 +105,21 @@ func ReadArtifact(dir string, a Artifact, limit int64) ([]byte, error) {
 	return raw, nil
 }
 
-// Payload is the members of a record, whichever file they lie in.
+// Payload is the members of a record, from its line and from artifacts.
 type Payload struct {
 	dir string
 	r   Record
 	all []member
 }
 
-// Members reads the payload of a record of the thread in dir; who wants more than one member
-// reads it once.
+// Members parses the payload of a record of the thread in dir, once for all members.
 func Members(dir string, r Record) (Payload, error) {
 	all, err := members(r.Data)
 	return Payload{dir, r, all}, err
 }
 
-// Value returns a member: of a text its bytes, of anything else its JSON. A member that is
-// missing is fault.NotFound; one in an artifact of more than limit bytes fault.Limit.
+// Value returns the bytes of a text member, and the JSON of any other. A missing member is
+// fault.NotFound; a member in an artifact of more than limit bytes is fault.Limit.
 func (p Payload) Value(name string, limit int64) ([]byte, error) {
 	for _, m := range p.all {
 		switch {
@@ -137,7 +136,7 @@ func (p Payload) Value(name string, limit int64) ([]byte, error) {
 	return nil, fault.New(fault.NotFound, "record %d of type %s has no %s", p.r.Seq, p.r.Type, name)
 }
 
-// JSON returns a member as JSON, a text, too. Its errors are those of Value.
+// JSON returns a member as JSON, also a text. It fails as Value does.
 func (p Payload) JSON(name string, limit int64) (json.RawMessage, error) {
 	for _, m := range p.all {
 		if m.name == name {
@@ -151,7 +150,7 @@ func (p Payload) JSON(name string, limit int64) (json.RawMessage, error) {
 	return raw, err
 }
 
-// content is what an artifact would hold: the text, or the JSON.
+// content returns the bytes that an artifact would hold: the text, or the JSON.
 func (m member) content() ([]byte, error) {
 	if m.kind != 's' {
 		return slices.Clone(m.value), nil
@@ -163,7 +162,7 @@ func (m member) content() ([]byte, error) {
 	return []byte(s), nil
 }
 
-// fit checks a payload, and moves members into artifacts, the largest first, until it is
+// fit checks a payload, and moves members into artifacts, the largest first, until the payload is
 // small enough for a record.
 func (j *Journal) fit(r Record) (json.RawMessage, error) {
 	k := typeOf(r.Type)
@@ -194,7 +193,7 @@ func (j *Journal) fit(r Record) (json.RawMessage, error) {
 	return join(all), nil
 }
 
-// move keeps the value of a member in an artifact, and returns what stands in its place.
+// move stores the value of a member in an artifact, and returns the member that replaces it.
 func (j *Journal) move(m member) (member, error) {
 	content, err := m.content()
 	if err != nil {

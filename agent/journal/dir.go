@@ -18,11 +18,11 @@ import (
 const (
 	inboxDir     = "inbox"
 	artifactsDir = "artifacts"
-	tempName     = ".rye-tmp-" // of place, and of rye gc
+	tempName     = ".rye-tmp-" // also known to place and to rye gc
 	tempAge      = time.Hour
 )
 
-// threadOf returns whose directory it is: it has the id for a name.
+// threadOf returns the thread of a directory, whose name is the thread's id.
 func threadOf(dir string) (string, error) {
 	id := filepath.Base(dir)
 	if !ValidID(id) {
@@ -31,9 +31,9 @@ func threadOf(dir string) (string, error) {
 	return id, nil
 }
 
-// Make makes the directory of a thread, for its user alone, and those in it, durably. Its name
-// is the thread's id (ValidID), and the directory above must be there. What is there already
-// stays.
+// Make makes the directory of a thread and the directories in it, durably and for the user alone.
+// Its name is the thread's id (ValidID), and its parent directory must exist. Existing directories
+// stay.
 func Make(dir string) error {
 	if _, err := threadOf(dir); err != nil {
 		return err
@@ -48,14 +48,14 @@ func Make(dir string) error {
 		return err
 	}
 	defer root.Close()
-	var g errgroup.Group // the disk takes both at once
+	var g errgroup.Group // so that the disk does both syncs together
 	g.Go(func() error { return syncRoot(root) })
 	g.Go(func() error { return place.Sync(filepath.Dir(dir)) })
 	return g.Wait()
 }
 
-// openDir opens the directory of a thread, which has an id for a name, is no link, belongs to
-// this user, and which nobody else may enter.
+// openDir opens the directory of a thread. Its name must be an id. It must be no link, belong to
+// this user, and be closed to other users.
 func openDir(dir string) (*os.Root, error) {
 	if _, err := threadOf(dir); err != nil {
 		return nil, err
@@ -102,8 +102,8 @@ func openSub(dir, name string) (*os.Root, error) {
 	return openPrivate(filepath.Join(dir, name))
 }
 
-// openPlain opens a regular file right in a directory: no link, no pipe, nothing that was put
-// there meanwhile. One that is not there is fault.NotFound.
+// openPlain opens a regular file of a directory. It refuses links, pipes, and a file that was
+// replaced meanwhile. A missing file is fault.NotFound.
 func openPlain(root *os.Root, name string, flag int) (*os.File, error) {
 	st, err := root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -139,7 +139,7 @@ func tidy(root *os.Root, now time.Time) {
 		entries, err := d.ReadDir(256)
 		for _, e := range entries {
 			if st, serr := root.Lstat(e.Name()); strings.HasPrefix(e.Name(), tempName) && serr == nil && now.Sub(st.ModTime()) > tempAge {
-				root.Remove(e.Name()) // what stays is tried again by the next
+				root.Remove(e.Name()) // a failure leaves it for the next call
 			}
 		}
 		if err != nil {

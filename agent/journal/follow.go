@@ -10,32 +10,32 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// State is how a thread stands, by its journal and its lease.
+// State is the state of a thread according to its journal and its lease.
 type State string
 
-// The states. Those of a thread that has ended are for good.
+// The states. StateEnded is permanent.
 const (
 	StateRunning     State = "running"     // a process holds the lease
-	StateSuspended   State = "suspended"   // no process, and the thread said why
-	StateInterrupted State = "interrupted" // no process, and no word of the end
-	StateEnded       State = "ended"       // a final record is there
+	StateSuspended   State = "suspended"   // no process holds it, and the thread recorded why
+	StateInterrupted State = "interrupted" // no process holds it, and no final record exists
+	StateEnded       State = "ended"       // the journal has a final record
 )
 
-// FollowOptions of Follow. The zero value reads every critical record that is there.
+// FollowOptions of Follow. The zero value reads every critical record in the journal.
 type FollowOptions struct {
-	From int64 // the first sequence number; droppable records before it are left out, too
-	Live bool  // droppable records as well
-	Wait bool  // for more, until the thread ends or no process runs it
+	From int64 // the first sequence number; also leaves out earlier droppable records
+	Live bool  // include droppable records
+	Wait bool  // wait for more, until the thread ends or no process runs it
 }
 
-// Follow calls visit with what a thread did, and with o.Wait with what it does, in order: a
-// droppable record stands behind the critical one that it came after. It never sees half a
-// record, needs no lease and changes nothing. What it shows may not be on the disk yet. It ends
-// after the final record; without one, when no process holds the lease, or when all was read
-// and o.Wait is not set. The Ending says which. Damage is a *Damage, fault.Integrity. visit may
-// keep the record; its error ends Follow. When ctx is done its cause is returned.
+// Follow calls visit with the records of a thread in order, and with o.Wait also with new ones. A
+// droppable record follows the critical one that it came after. Follow never shows half a record,
+// needs no lease and changes nothing. Its records may not be on the disk yet. Follow ends after the
+// final record; without one, it ends when no process holds the lease, or, without o.Wait, when it
+// has read all records. The Ending says which. Damage is a *Damage, fault.Integrity. visit may keep
+// the record; its error ends Follow. When ctx is done, Follow returns its cause.
 //
-// On Linux the system tells of changes; elsewhere Follow looks every 20 ms.
+// On Linux the system reports changes; elsewhere Follow looks every 20 ms.
 func Follow(ctx context.Context, dir string, o FollowOptions, visit func(Record) error) (Ending, error) {
 	root, err := openDir(dir)
 	if err != nil {
@@ -52,7 +52,7 @@ func Follow(ctx context.Context, dir string, o FollowOptions, visit func(Record)
 	return f.end, err
 }
 
-// Ending is how a thread stood when Follow ended.
+// Ending is the state of a thread when Follow ended.
 type Ending struct {
 	State State
 	Final string // the type of the final record; "" without one
@@ -69,13 +69,13 @@ type follower struct {
 	file      *os.File // nil until there is a journal
 	lines     lines
 	chain     Chain
-	given     int64 // the last critical record that was visited, or left out
-	suspended bool  // by the last word about it
+	given     int64 // the last critical record that was visited or left out
+	suspended bool  // the last record that starts, resumes or suspends the thread suspends it
 
 	live    liveLines
-	pending *Record // droppable, that comes after a critical one that was not read yet
-	stale   bool    // the journal was read to its end since
-	dry     bool    // no droppable record is there that belongs before what was read
+	pending *Record // droppable, and after a critical record that was not read yet
+	stale   bool    // the journal was read to its end while pending waited
+	dry     bool    // live.jsonl was read to its end after the last critical records
 	end     Ending
 }
 
@@ -86,9 +86,9 @@ func (f *follower) close() {
 	f.live.close()
 }
 
-// follow reads whenever something may have changed, until the thread ends or nobody runs it.
+// follow reads after each possible change, until the thread ends or no process runs it.
 func (f *follower) follow() error {
-	w := watch(f.dir) // before the first look: nothing is missed
+	w := watch(f.dir) // before the first read, so that it misses no change
 	defer w.stop()
 	for {
 		free, stop := f.untilFree()
@@ -98,12 +98,12 @@ func (f *follower) follow() error {
 			return err
 		}
 		if err := f.judge(); err != nil || f.end.State != StateRunning {
-			return err // else it was resumed meanwhile
+			return err // otherwise it was resumed meanwhile
 		}
 	}
 }
 
-// followRun reads until the thread ends or its process gives the lease back.
+// followRun reads until the thread ends or its process releases the lease.
 func (f *follower) followRun(w *changes, free <-chan error) error {
 	for {
 		if err := f.pump(); err != nil || f.end.State == StateEnded {
@@ -115,14 +115,14 @@ func (f *follower) followRun(w *changes, free <-chan error) error {
 			if err != nil {
 				return err
 			}
-			return f.pump() // what was written until then
+			return f.pump() // the records written before the release
 		case <-f.ctx.Done():
 			return context.Cause(f.ctx)
 		}
 	}
 }
 
-// untilFree waits for the lease. stop ends it, and waits for it.
+// untilFree waits for the lease. stop ends the wait and returns when it has ended.
 func (f *follower) untilFree() (free <-chan error, stop func()) {
 	ctx, cancel := context.WithCancel(f.ctx)
 	c, done := make(chan error, 1), make(chan struct{})
@@ -133,7 +133,7 @@ func (f *follower) untilFree() (free <-chan error, stop func()) {
 	return c, func() { cancel(); <-done }
 }
 
-// judge says how a thread stands that did not end.
+// judge determines the state of a thread without a final record.
 func (f *follower) judge() error {
 	f.end.Last = f.chain
 	if f.end.State == StateEnded {
@@ -151,9 +151,9 @@ func (f *follower) judge() error {
 	return err
 }
 
-const batch = 256 // records that are read before what stands between them
+const batch = 256 // critical records that are read before the droppable ones between them
 
-// pump visits all that is there.
+// pump visits all records that exist now.
 func (f *follower) pump() error {
 	for {
 		had := f.pending != nil
@@ -162,8 +162,8 @@ func (f *follower) pump() error {
 		if err != nil && len(records) == 0 {
 			return err
 		}
-		// A droppable record is written before the critical one that follows it; so all that
-		// belong before these are there by now.
+		// A droppable record is written before the critical one that follows it. So all droppable
+		// records that belong before these exist by now.
 		for _, r := range records {
 			if err := f.between(r.Seq - 1); err != nil {
 				return err
@@ -185,7 +185,7 @@ func (f *follower) pump() error {
 	}
 }
 
-// critical reads some records of the journal, and reports whether those were all.
+// critical reads some records of the journal, and reports whether it reached the end.
 func (f *follower) critical() (some []Record, all bool, err error) {
 	if f.file == nil {
 		file, err := openPlain(f.root, journalFile, os.O_RDONLY)
@@ -219,7 +219,7 @@ func (f *follower) critical() (some []Record, all bool, err error) {
 	return some, false, nil
 }
 
-// shrunk refuses a journal that is shorter than what was read of it.
+// shrunk refuses a journal that is shorter than the part already read.
 func (f *follower) shrunk() error {
 	st, err := f.file.Stat()
 	if err != nil {
@@ -231,7 +231,7 @@ func (f *follower) shrunk() error {
 	return nil
 }
 
-// between visits the droppable records up to those that come after a sequence number.
+// between visits the droppable records that come after the critical records up to last.
 func (f *follower) between(last int64) error {
 	for f.o.Live && !f.dry {
 		if f.pending == nil {
@@ -246,7 +246,7 @@ func (f *follower) between(last int64) error {
 		}
 		r := *f.pending
 		if r.Seq > last {
-			if f.stale && last == f.chain.Seq { // it comes after a record that is not there: damage
+			if f.stale && last == f.chain.Seq { // it comes after a record that is missing: damage
 				f.pending = nil
 				continue
 			}
@@ -260,13 +260,13 @@ func (f *follower) between(last int64) error {
 	return nil
 }
 
-// give calls visit.
+// give passes a record to visit.
 func (f *follower) give(r Record) error {
 	if err := f.ctx.Err(); err != nil {
 		return context.Cause(f.ctx)
 	}
 	if r.Live && r.Seq < f.given {
-		return nil // what stands before it in the file is damaged; it is too late for it now
+		return nil // a damaged line in live.jsonl delayed it, and now it is too late
 	}
 	if !r.Live {
 		f.given = r.Seq

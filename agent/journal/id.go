@@ -10,8 +10,8 @@ const (
 	idLength = 26
 )
 
-// NewID returns a ULID in lower case: 48 bits of milliseconds since 1970, so that ids are in
-// the order of their times, and 80 random ones. Times before 1970 count as 1970.
+// NewID returns a ULID in lower case: 48 bits of milliseconds since 1970, so that ids sort by time,
+// and 80 random bits. Times before 1970 count as 1970.
 func NewID(at time.Time, random [10]byte) string {
 	ms := uint64(max(0, at.UnixMilli())) & (1<<48 - 1)
 	var id [idLength]byte
@@ -30,7 +30,7 @@ func NewID(at time.Time, random [10]byte) string {
 	return string(id[:])
 }
 
-// ValidID reports whether id is one that NewID can have made. Threads and messages have such.
+// ValidID reports whether NewID can have made id. Threads and messages have such ids.
 func ValidID(id string) bool {
 	return len(id) == idLength && id[0] <= '7' && strings.Trim(id, alphabet) == ""
 }

@@ -22,35 +22,35 @@ import (
 // Bounds of an inbox.
 const (
 	MaxMessages = 1000
-	MaxMessage  = 256 << 10 // bytes of one
-	maxRaise    = 1 << 53   // of a number in it
+	MaxMessage  = 256 << 10 // bytes of one message
+	maxRaise    = 1 << 53   // of a number in a message
 	messageExt  = ".json"
 )
 
 // The kinds of messages.
 const (
 	KindMessage = "message" // for the model
-	KindCancel  = "cancel"  // end after what is being done
-	KindRaise   = "raise"   // more of a limit
+	KindCancel  = "cancel"  // end after the current step
+	KindRaise   = "raise"   // raise a limit
 	KindAnswer  = "answer"  // to a question
 )
 
 // Message is one message to a thread, as its sender signed it.
 type Message struct {
 	ID       string           // by NewID, so that messages are in the order of their times
-	Thread   string           // to whom: an id
-	From     string           // who signed it; what that means is for Check
+	Thread   string           // the receiver's id
+	From     string           // the signer; see Check
 	Kind     string           // one of the above
 	Sent     time.Time        // to the second, UTC
-	Text     string           // of a message; why, of the others
+	Text     string           // the text of a message, or the reason of the other kinds
 	Question string           // of an answer: the question's id
 	Answer   string           // of an answer: yes or no
-	Raise    map[string]int64 // of raise: what is added to which limit
-	Sig      string           // over Signed, in a form that Check knows; not empty
+	Raise    map[string]int64 // of raise: the amount to add, by limit
+	Sig      string           // over Signed, in a form that Check knows; never empty
 }
 
-// Check verifies the signature of a message: that m.From made m.Sig over signed, and may send
-// such. Its error refuses the message.
+// Check verifies that m.From made m.Sig over signed, and may send such a message. Its error refuses
+// the message.
 type Check func(m Message, signed []byte) error
 
 // Signed returns the bytes that the sender signs: the file without its member sig.
@@ -94,8 +94,8 @@ func (m Message) encode(withSig bool) []byte {
 	return b
 }
 
-// ParseMessage reads a file. What Encode would not have written, byte for byte, is
-// fault.Malformed. It does not check the signature.
+// ParseMessage reads a file. It refuses (fault.Malformed) any file that Encode would write
+// differently by a byte. It does not check the signature.
 func ParseMessage(raw []byte) (Message, error) {
 	var j struct {
 		Answer   string           `json:"answer"`
@@ -130,7 +130,7 @@ func ParseMessage(raw []byte) (Message, error) {
 	return m, nil
 }
 
-// valid refuses what no file may hold.
+// valid refuses a message that no file may hold.
 func (m Message) valid() error {
 	switch {
 	case !ValidID(m.ID) || !ValidID(m.Thread):
@@ -167,10 +167,10 @@ func (m Message) validKind() error {
 	return nil
 }
 
-// Put puts a signed message into the inbox of the thread in dir, durably: it is whole or not
-// there, and on the disk when Put returns. A full inbox, or a message that is too large, is
-// fault.Limit; an id that waits already fault.Conflict. Processes that put at the same moment
-// may exceed the number of messages by their own number.
+// Put puts a signed message into the inbox of the thread in dir. The message is on the disk when
+// Put returns, and never stored in part. A full inbox or a message that is too large is
+// fault.Limit; an id that waits already is fault.Conflict. Processes that put at the same moment
+// may exceed MaxMessages by their own number.
 func Put(dir string, m Message) error {
 	if err := m.valid(); err != nil {
 		return err
@@ -199,7 +199,7 @@ func Put(dir string, m Message) error {
 	return place.FileIn(root, m.ID+messageExt, raw, 0o600)
 }
 
-// messageNames returns the ids of what waits, sorted. Other files are passed over.
+// messageNames returns the ids of the waiting messages, sorted, and skips other files.
 func messageNames(root *os.Root) ([]string, error) {
 	d, err := root.Open(".")
 	if err != nil {
@@ -224,15 +224,15 @@ func messageNames(root *os.Root) ([]string, error) {
 	}
 }
 
-// Refused is a file in an inbox that is no message for the thread, and why.
+// Refused is a file in an inbox that is no valid message for the thread, and the reason.
 type Refused struct {
 	ID  string
 	Err error
 }
 
-// List returns the messages that wait for the thread in dir, in the order of their ids, those
-// that were consumed and not removed yet among them; and what is refused: files that are no
-// message, or another thread's, or of which check says no. At most MaxMessages of both.
+// List returns the messages in the inbox of the thread in dir, sorted by id, including consumed
+// ones that are not removed yet. It also returns the refused files: files that are no message, that
+// are for another thread, or that check refuses. It reads at most MaxMessages files.
 func List(dir string, check Check) ([]Message, []Refused, error) {
 	root, err := openSub(dir, inboxDir)
 	if err != nil {
@@ -274,9 +274,8 @@ func readMessage(root *os.Root, id, thread string, check Check) (Message, error)
 	return m, check(m, m.Signed())
 }
 
-// Inbox returns the messages that the thread has not consumed, in the order of their ids, and
-// what is refused, of which the file stays until Discard. Those that were consumed before a
-// crash are removed.
+// Inbox returns the messages that the thread has not consumed, sorted by id, and the refused files,
+// which stay until Discard. It removes messages that were consumed before a crash.
 func (j *Journal) Inbox(check Check) ([]Message, []Refused, error) {
 	all, bad, err := List(j.Dir(), check)
 	if err != nil {
@@ -299,9 +298,9 @@ func (j *Journal) wasConsumed(id string) bool {
 	return j.consumed[id]
 }
 
-// Consume takes a message: its record is on the disk before its file is removed, so whatever
-// happens it is there once. One that was consumed before is fault.Conflict, and has no second
-// record. It is for one goroutine at a time.
+// Consume takes a message. It syncs the record before it removes the file, so that a crash neither
+// loses nor repeats the message. A message that was consumed before is fault.Conflict and gets no
+// second record. Only one goroutine at a time may call Consume.
 func (j *Journal) Consume(m Message, at time.Time, turn int) (Record, error) {
 	if err := m.valid(); err != nil {
 		return Record{}, err
@@ -319,7 +318,7 @@ func (j *Journal) Consume(m Message, at time.Time, turn int) (Record, error) {
 	return r, j.Discard(m.ID)
 }
 
-// payload is that of inbox_message.
+// payload returns the payload of an inbox_message record.
 func (m Message) payload() []byte {
 	b := quote([]byte(`{"id":`), m.ID)
 	b = quote(append(b, `,"kind":`...), m.Kind)
@@ -335,7 +334,7 @@ func (m Message) payload() []byte {
 	}
 	if m.Kind == KindRaise {
 		raise, err := json.Marshal(m.Raise)
-		if err != nil { // of names and numbers: cannot fail
+		if err != nil { // names and numbers always encode
 			panic(err)
 		}
 		b = append(append(b, `,"raise":`...), raise...)
@@ -343,8 +342,7 @@ func (m Message) payload() []byte {
 	return append(b, '}')
 }
 
-// Discard removes a file from the inbox: that of a message that was consumed, or of one that
-// was refused. One that is not there is no error.
+// Discard removes a consumed or refused message's file from the inbox. A missing file is no error.
 func (j *Journal) Discard(id string) error {
 	if !ValidID(id) {
 		return malformed("discard message %q: no id", words.Brief(id))

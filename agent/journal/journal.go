@@ -33,7 +33,7 @@ import (
 // Bounds of a journal.
 const (
 	MaxLine    = 1 << 20  // bytes of a critical record, with its newline
-	MaxInline  = 64 << 10 // bytes of a payload; what is longer moves into an artifact
+	MaxInline  = 64 << 10 // bytes of a payload; larger ones move members into artifacts
 	MaxJournal = 1 << 30  // bytes of journal.jsonl
 )
 
@@ -45,33 +45,33 @@ type Journal struct {
 	root  *os.Root
 	file  *os.File
 
-	mu       sync.Mutex // guards what follows, and writing
+	mu       sync.Mutex // guards the fields below, and writing
 	chain    Chain
-	size     int64           // bytes, all of whole lines
-	failed   error           // why nothing may be written any more
+	size     int64           // bytes; a whole number of lines
+	failed   error           // why every further write is refused
 	consumed map[string]bool // ids of messages
 	live     liveFile
 
 	syncing sync.Mutex
-	synced  int64 // the last sequence number that is on the disk; guarded by syncing
+	synced  int64 // the last sequence number on the disk; guarded by syncing
 }
 
 // Options of Open. The zero value is sensible.
 type Options struct {
-	// Visit is called with each record, verified, in order, and with those that opening
-	// adds. An error ends Open. It may keep the record.
+	// Visit is called with each verified record in order, including the records that Open adds. It
+	// may keep the record. Its error ends Open.
 	Visit func(Record) error
 
-	// Now is the time of records that opening adds; nil is time.Now.
+	// Now is the time for records that Open adds; nil means time.Now.
 	Now func() time.Time
 
-	// Accept says that a person accepted the loss of what lies behind damage. It is cut off
-	// and kept, as a torn tail is without asking.
+	// Accept means that a person accepted the loss of the bytes from the damage on. Open cuts them
+	// off and keeps them, as it does with a torn tail unasked.
 	Accept bool
 }
 
-// Create makes the journal of a new thread, in the directory whose lease is held. Where there
-// is one already it is fault.Conflict.
+// Create makes the journal of a new thread, in the directory of the lease. An existing journal is
+// fault.Conflict.
 func (l *Lease) Create() (*Journal, error) {
 	root, err := openDir(l.dir)
 	if err != nil {
@@ -94,12 +94,11 @@ func (l *Lease) Create() (*Journal, error) {
 	return j, nil
 }
 
-// Open verifies the journal in the directory whose lease is held, and opens it for writing.
-// A torn tail, which a crash leaves, is cut off and kept as journal.bad-<n>; a record
-// journal_repaired says so. Any other mismatch is a *Damage, fault.Integrity: what lies before
-// it was visited, and nothing is changed unless o.Accept says that it may be cut off. A record
-// of a type that this rye does not know is fault.Malformed. Memory is bounded by the longest
-// record. Where there is no journal the error is fault.NotFound.
+// Open verifies the journal in the directory of the lease, and opens it for writing. It cuts off a
+// torn tail, which a crash leaves, keeps it as journal.bad-<n>, and records this as
+// journal_repaired. Any other mismatch is a *Damage, fault.Integrity: the records before it were
+// visited, and the file stays unchanged unless o.Accept is set. A record of an unknown type is
+// fault.Malformed. A missing journal is fault.NotFound. Memory is bounded by the longest record.
 func (l *Lease) Open(ctx context.Context, o Options) (*Journal, error) {
 	root, err := openDir(l.dir)
 	if err != nil {
@@ -118,19 +117,19 @@ func (l *Lease) Open(ctx context.Context, o Options) (*Journal, error) {
 	return j, nil
 }
 
-// Append writes a record, of which it takes Time, Turn, Type and Data, and returns it as it
-// was written. With sync it is on the disk, with all before it, when Append returns; some
-// types are synced always (docs/format/transcript.md). Without, the record survives the death
-// of the process, and a power cut once a later one was synced.
+// Append writes a record, of which it takes Time, Turn, Type and Data, and returns it as written.
+// With sync, the record and all before it are on the disk when Append returns; some types are
+// always synced (docs/format/transcript.md). Without sync, the record survives the death of the
+// process. It survives a power cut once a later record was synced.
 //
-// The payload must be what the table of types says (fault.Malformed). One of more than
-// MaxInline bytes has its largest members moved into artifacts, which are on the disk before
-// the record; Value finds them again.
+// The payload must follow the table of types (fault.Malformed). If it has more than MaxInline
+// bytes, its largest members move into artifacts, which are on the disk before the record.
+// Payload.Value reads them back.
 //
-// On an error nothing was appended: a half line is taken back, and where the disk is full
-// appending goes on once there is room. Where that cannot be, or what was written did not reach
-// the disk, every later Append fails too: nobody knows what the disk holds, until the journal
-// is opened anew. After a final record everything is refused.
+// An error means that nothing was appended. A partial line is cut off again, so appending works
+// again once a full disk has room. If the cut or a sync fails, every later Append fails too: the
+// content of the disk is unknown until the journal is opened again. After a final record Append
+// refuses all.
 func (j *Journal) Append(r Record, sync bool) (Record, error) {
 	data, err := j.fit(r)
 	if err != nil {
@@ -178,8 +177,8 @@ func (j *Journal) write(r Record) (Record, error) {
 	return r, nil
 }
 
-// truncate takes off what stands behind size. A file that is open for appending cannot be cut
-// on Windows.
+// truncate cuts off the bytes behind size. It opens the file again, because Windows cannot truncate
+// a file that is open for appending.
 func (j *Journal) truncate(size int64) error {
 	f, err := openPlain(j.root, journalFile, os.O_WRONLY)
 	if err != nil {
@@ -192,8 +191,7 @@ func (j *Journal) truncate(size int64) error {
 	return err
 }
 
-// sync waits until the record with that number is on the disk. Those who wait at the same
-// time share one answer of the disk.
+// sync waits until the record with that number is on the disk. Concurrent callers share one sync.
 func (j *Journal) sync(seq int64) error {
 	j.syncing.Lock()
 	defer j.syncing.Unlock()
@@ -207,7 +205,8 @@ func (j *Journal) sync(seq int64) error {
 		return failed
 	}
 	if err := datasync(j.file); err != nil {
-		// The system may have dropped what it could not write, and may say so only once.
+		// The system may have dropped the bytes that it could not write, and may report it only
+		// once.
 		failed = fault.New(fault.Failed, "sync the journal of %s: %w", j.lease.thread, err)
 		j.mu.Lock()
 		j.failed = failed
@@ -218,23 +217,23 @@ func (j *Journal) sync(seq int64) error {
 	return nil
 }
 
-// Sync waits until everything that was appended is on the disk.
+// Sync waits until every appended record is on the disk.
 func (j *Journal) Sync() error { return j.sync(j.Chain().Seq) }
 
-// Chain is where the journal is: its thread, and the number and the digest of its last line.
+// Chain returns the thread, and the number and digest of the last line.
 func (j *Journal) Chain() Chain {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.chain
 }
 
-// Digest is that of the last line, and so of all before it.
+// Digest is the digest of the last line, which covers all lines before it.
 func (j *Journal) Digest() [32]byte { return j.Chain().Sum }
 
 // Dir is the thread's directory.
 func (j *Journal) Dir() string { return j.lease.dir }
 
-// Close closes the journal, and leaves the lease to who took it.
+// Close closes the journal. It does not release the lease.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

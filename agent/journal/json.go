@@ -15,22 +15,22 @@ const (
 	maxMembers = 64 // of the payload itself
 )
 
-// member is one of a payload.
+// member is one member of a payload.
 type member struct {
 	name  string
 	kind  byte // s string, i integer, n other number, b boolean, z null, o object, a array
 	value []byte
 }
 
-// rules are those of a payload. The payload itself is no level, and its values are.
+// rules are the rules for a payload. Levels of nesting count from the payload's members on.
 var rules = strict.Rules{Size: math.MaxInt, Depth: maxDepth + 1, Leaves: true, Twice: true, Compact: true}
 
-// kindOf is the kind of a member, by the byte that strict.Reader.Kind returns.
+// kindOf maps the byte that strict.Reader.Kind returns to the kind of a member.
 var kindOf = map[byte]byte{'"': 's', '0': 'n', 't': 'b', 'f': 'b', 'n': 'z', '{': 'o', '[': 'a'}
 
-// members checks that b is one JSON object, without spaces, in UTF-8, whose members have names
-// by isName, each once; and returns them. Below them names may be anything, and double: that is
-// for who reads what a model or a tool said.
+// members checks that b is one JSON object in UTF-8 without spaces, and returns its members. Their
+// names must follow isName and be unique. Deeper names may be anything and may repeat: they come
+// from models and tools, and their reader decides.
 func members(b []byte) ([]member, error) {
 	r, err := strict.NewReader(b, rules)
 	var all []member
@@ -53,9 +53,9 @@ func members(b []byte) ([]member, error) {
 	return all, nil
 }
 
-// readMember reads the member that follows those before it.
+// readMember reads the next member, after the members before.
 func readMember(r *strict.Reader, name string, before []member) (m member, err error) {
-	if !isName(name) || len(r.Last()) != len(name)+2 { // with escapes it is another spelling
+	if !isName(name) || len(r.Last()) != len(name)+2 { // an escape would be another spelling
 		return m, malformed("its member %q has an invalid name", words.Brief(name))
 	}
 	for _, other := range before {
@@ -73,7 +73,7 @@ func readMember(r *strict.Reader, name string, before []member) (m member, err e
 	return m, err
 }
 
-// quote appends a text as RFC 8785 writes it.
+// quote appends a text in the form of RFC 8785.
 func quote(b []byte, text string) []byte {
 	const hexDigits = "0123456789abcdef"
 	b = append(b, '"')
@@ -103,8 +103,8 @@ func quote(b []byte, text string) []byte {
 	return append(b, '"')
 }
 
-// payload returns the members of a payload, and the payload without spaces between them. Most
-// have none, and are not copied.
+// payload returns a payload without spaces, and its members. Most payloads have no spaces and are
+// not copied.
 func payload(data []byte) ([]byte, []member, error) {
 	if all, err := members(data); err == nil {
 		return data, all, nil

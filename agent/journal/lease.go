@@ -19,25 +19,25 @@ import (
 
 const (
 	leaseFile  = "lease"
-	slotSize   = 512 // bytes of each of two; a disk writes so much at once or not at all
+	slotSize   = 512 // bytes of each of two slots; a disk writes so many at once or not at all
 	leaseStamp = time.RFC3339
-	readersMay = 2 * time.Second // hold up who takes a lease; each needs microseconds
+	readersMay = 2 * time.Second // keep the lock from Take; each reader needs microseconds
 )
 
-// Holder is the process that holds a lease, or the last that did. It is for people and for
-// signals: only the lock says who runs a thread.
+// Holder is the process that holds a lease, or the last that did. It is for messages and signals:
+// only the lock decides which process runs a thread.
 type Holder struct {
-	Epoch   int64  // how often the lease was taken; never the same twice
+	Epoch   int64  // how many times the lease was taken; never repeats
 	PID     int    // as the holder sees itself
-	Started uint64 // of the process, in ticks since the system started; 0 where nobody says
-	Boot    string // of the system; "" where nobody says
+	Started uint64 // of the process, in ticks since the system started; 0 when unknown
+	Boot    string // boot id of the system; "" when unknown
 	Taken   time.Time
 }
 
-// Held is the error of Take where another process holds the lease, fault.Conflict.
+// Held is the error of Take when another process holds the lease, fault.Conflict.
 type Held struct {
 	Dir    string
-	Holder Holder // zero where the holder has not written it yet
+	Holder Holder // zero when the holder has not written it yet
 }
 
 func (h *Held) Error() string {
@@ -47,9 +47,8 @@ func (h *Held) Error() string {
 	return fmt.Sprintf("the thread in %s is run by process %d, since %s", h.Dir, h.Holder.PID, h.Holder.Taken.Format(leaseStamp))
 }
 
-// Lease is the right to run a thread. It lasts until Release or the death of the process,
-// however it dies; children do not inherit it. It does not change, and is safe for concurrent
-// use.
+// Lease is the right to run a thread. It lasts until Release or until the process dies in any way;
+// children do not inherit it. It does not change, and is safe for concurrent use.
 type Lease struct {
 	dir    string
 	thread string
@@ -57,9 +56,9 @@ type Lease struct {
 	holder Holder
 }
 
-// Take takes the lease of the thread in dir, which Make made, for this process. It does not
-// wait: where another process has it, or this one, the error is a *Held, fault.Conflict. The
-// epoch is one more than ever before, and on the disk when Take returns. now is the time.
+// Take takes the lease of the thread in dir, which Make made, for this process. It does not wait:
+// when this or another process holds the lease, the error is a *Held, fault.Conflict. The epoch is
+// higher than every earlier one, and on the disk when Take returns. now is the current time.
 func Take(dir string, now time.Time) (*Lease, error) {
 	root, err := openDir(dir)
 	if err != nil {
@@ -90,7 +89,8 @@ func Take(dir string, now time.Time) (*Lease, error) {
 	return l, nil
 }
 
-// take locks the file. Who only asks whether it is free locks it shared, for a moment.
+// take locks the file. Alive locks it shared for a moment, so take retries while only readers lock
+// it.
 func (l *Lease) take(now time.Time) error {
 	for waited := time.Duration(0); ; {
 		ok, err := tryLock(l.file, true)
@@ -114,9 +114,8 @@ func (l *Lease) take(now time.Time) error {
 	}
 }
 
-// sign writes who holds the lease into the slot that is not the newest: whatever happens
-// meanwhile, the other one stays. Where both are damaged the epoch goes on from the time, which
-// is more than any count.
+// sign writes the holder into the older slot, so that the newer one survives a crash. When both are
+// damaged, the epoch continues from the time in milliseconds, which exceeds any count.
 func (l *Lease) sign(now time.Time) error {
 	was, err := lastHolder(l.file)
 	if err != nil {
@@ -133,8 +132,8 @@ func (l *Lease) sign(now time.Time) error {
 	return nil
 }
 
-// Epoch is how often the lease was taken, this time included: what an earlier holder left
-// behind has a smaller one.
+// Epoch is the number of times that the lease was taken, including this one. Earlier holders had
+// smaller epochs.
 func (l *Lease) Epoch() int64 { return l.holder.Epoch }
 
 // Holder is this process.
@@ -146,12 +145,12 @@ func (l *Lease) Thread() string { return l.thread }
 // Dir is the thread's directory.
 func (l *Lease) Dir() string { return l.dir }
 
-// Release gives the lease back. A second time it is an error.
+// Release releases the lease. Releasing it again is an error.
 func (l *Lease) Release() error { return l.file.Close() }
 
-// Alive reports whether a process holds the lease of the thread in dir, and who, or who did
-// last. It takes nothing away from anybody who takes it meanwhile. Where nobody ever took it
-// the Holder is zero.
+// Alive reports whether a process holds the lease of the thread in dir, and returns the current or
+// last holder. It does not prevent another process from taking the lease. The Holder is zero when
+// the lease was never taken.
 func Alive(dir string) (bool, Holder, error) {
 	root, err := openDir(dir)
 	if err != nil {
@@ -173,13 +172,13 @@ func Alive(dir string) (bool, Holder, error) {
 	if free {
 		unlock(f)
 	}
-	h, _ := lastHolder(f) // damage is for who takes it
+	h, _ := lastHolder(f) // Take reports damage
 	return !free, h, nil
 }
 
-// Wait blocks until nobody holds the lease of the thread in dir, at once where nobody does. On
-// Linux the system wakes it; elsewhere it looks every 20 ms. When ctx is done its cause is
-// returned, and nothing is left behind.
+// Wait blocks until no process holds the lease of the thread in dir. On Linux the system wakes it;
+// elsewhere it looks every 20 ms. When ctx is done, it returns the cause and leaves nothing
+// running.
 func Wait(ctx context.Context, dir string) error {
 	root, err := openDir(dir)
 	if err != nil {
@@ -203,7 +202,7 @@ func Wait(ctx context.Context, dir string) error {
 	return nil
 }
 
-// slot is one line, filled up with spaces.
+// slot returns one line, padded with spaces.
 func (h Holder) slot() []byte {
 	b := fmt.Appendf(nil, `{"epoch":%d,"pid":%d,"started":%d,"boot_id":`, h.Epoch, h.PID, h.Started)
 	b = quote(b, h.Boot)
@@ -213,7 +212,7 @@ func (h Holder) slot() []byte {
 	return append(bytes.Repeat([]byte{' '}, slotSize-len(b)), b...)
 }
 
-// parseSlot reads what slot wrote, and nothing else.
+// parseSlot reads the output of slot, and refuses anything else.
 func parseSlot(b []byte) (h Holder, err error) {
 	var j struct {
 		Epoch   int64  `json:"epoch"`
@@ -236,8 +235,8 @@ func parseSlot(b []byte) (h Holder, err error) {
 	return h, nil
 }
 
-// lastHolder reads the newer slot. A file that is empty, as before it was taken first, has the
-// zero Holder; an error means that neither slot can be read.
+// lastHolder reads the newer slot. An empty file, which was never locked by Take before, gives the
+// zero Holder. An error means that neither slot is valid.
 func lastHolder(f *os.File) (h Holder, err error) {
 	raw := make([]byte, 2*slotSize)
 	n, err := f.ReadAt(raw, 0)

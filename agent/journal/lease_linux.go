@@ -15,12 +15,11 @@ import (
 	"github.com/rye-os/rye/internal/place"
 )
 
-// waitLock blocks in the system until the lock of f is free: a thread waits in flock(2), and
-// nobody polls. A call that waits there cannot be cancelled: closing the file does not wake it,
-// and Go's handlers of signals let it go on. So another file, which nobody has locked, is put
-// under the number that the call was given, and then a signal makes the system begin the call
-// anew, with that file. The order makes it sure: a call that begins only now has the other file
-// already.
+// waitLock blocks until the lock of f is free. A thread waits in flock(2), without polling. Such a
+// call cannot be cancelled: closing the file does not wake it, and Go's signal handlers restart it.
+// So dup3 first puts another, unlocked file under the descriptor of the call. Then a signal makes
+// the system restart the call, which takes the other file. A call that starts only after dup3 takes
+// the other file too, so no order of events can hang.
 func waitLock(ctx context.Context, f *os.File) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -46,20 +45,20 @@ func waitLock(ctx context.Context, f *os.File) error {
 	case <-ctx.Done():
 	}
 	if err := unix.Dup3(other, fd, unix.O_CLOEXEC); err != nil {
-		return err // of two numbers that are open it cannot be
+		return err // cannot happen with two open descriptors
 	}
 	for {
-		_ = unix.Tgkill(os.Getpid(), id, unix.SIGURG) // which Go uses for this very purpose
+		_ = unix.Tgkill(os.Getpid(), id, unix.SIGURG) // the signal that Go itself uses to preempt threads
 		select {
 		case <-done:
 			return ctx.Err()
-		case <-time.After(10 * time.Millisecond): // in case that a system drops it
+		case <-time.After(10 * time.Millisecond): // in case the system drops the signal
 		}
 	}
 }
 
-// lockFiles returns a number of its own for the open file f, and a file that nobody else can
-// have locked: a pipe.
+// lockFiles returns a new descriptor for the open file f, and a descriptor of a file that no other
+// process can lock: a pipe.
 func lockFiles(f *os.File) (fd, other int, err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -81,7 +80,7 @@ func lockFiles(f *os.File) (fd, other int, err error) {
 	return fd, ends[0], nil
 }
 
-// self is this process, as others can know it again.
+// self returns this process in a form that other processes can recognise.
 func self() (pid int, started uint64, boot string) {
 	pid = os.Getpid()
 	return pid, startOf(pid), bootID()
@@ -96,33 +95,33 @@ func bootID() string {
 	return id
 }
 
-// startOf returns when a process started, in ticks since the system did; 0 for none.
+// startOf returns when a process started, in ticks since the system started; 0 when unknown.
 func startOf(pid int) uint64 {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return 0
 	}
 	text := string(raw)
-	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:]) // a name may hold anything
+	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:]) // the name in parentheses may contain anything
 	if len(fields) < 20 {
 		return 0
 	}
-	n, err := strconv.ParseUint(fields[19], 10, 64) // the 22nd of proc(5)
+	n, err := strconv.ParseUint(fields[19], 10, 64) // field 22 in proc(5)
 	if err != nil {
 		return 0
 	}
 	return n
 }
 
-// Signal sends a signal to the holder: to the very process that took the lease, and no other
-// that has its number by now (fault.NotFound). Ask Alive first; a process that gave the lease
-// back may still run.
+// Signal sends a signal to the process that took the lease. It never signals another process that
+// has the same number by now (fault.NotFound). Ask Alive first: a process that released the lease
+// may still run.
 func (h Holder) Signal(sig os.Signal) error {
 	gone := fault.New(fault.NotFound, "process %d, which took the lease, has ended", h.PID)
 	if h.PID < 1 || h.Started == 0 || h.Boot == "" || h.Boot != bootID() {
 		return gone
 	}
-	p, err := os.FindProcess(h.PID) // holds on to the process, where the system can
+	p, err := os.FindProcess(h.PID) // holds on to the process on systems that support it
 	if err != nil {
 		return gone
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// waitLock looks every 20 ms whether the lock of f is free: without cgo no thread that waits
-// for it can be woken.
+// waitLock checks every 20 ms whether the lock of f is free: without cgo, a thread that waits for
+// it cannot be woken.
 func waitLock(ctx context.Context, f *os.File) error {
 	for {
 		free, err := tryLock(f, false)
@@ -31,8 +31,8 @@ func waitLock(ctx context.Context, f *os.File) error {
 
 func self() (pid int, started uint64, boot string) { return os.Getpid(), 0, "" }
 
-// Signal sends a signal to the process that took the lease. Ask Alive first: this system does
-// not tell when a process started, so another one may have its number by now.
+// Signal sends a signal to the process that took the lease. Ask Alive first: this system does not
+// show when a process started, so another process may have its number by now.
 func (h Holder) Signal(sig os.Signal) error {
 	if h.PID < 1 {
 		return fault.New(fault.NotFound, "no process took the lease")

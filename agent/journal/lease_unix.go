@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// tryLock locks an open file, for this process alone or together with others who share it, and
-// reports whether it could.
+// tryLock locks an open file, exclusively or shared, and reports whether it could.
 func tryLock(f *os.File, alone bool) (ok bool, err error) {
 	how := syscall.LOCK_SH
 	if alone {

@@ -7,11 +7,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lockedByte lies far behind the file: who only reads it must not meet the lock.
+// lockedByte lies far behind the end of the file, so that readers of the file do not meet the lock.
 func lockedByte() *windows.Overlapped { return &windows.Overlapped{OffsetHigh: 1 << 30} }
 
-// tryLock locks an open file, for this process alone or together with others who share it, and
-// reports whether it could.
+// tryLock locks an open file, exclusively or shared, and reports whether it could.
 func tryLock(f *os.File, alone bool) (ok bool, err error) {
 	var how uint32 = windows.LOCKFILE_FAIL_IMMEDIATELY
 	if alone {

@@ -6,22 +6,22 @@ import (
 	"io"
 )
 
-// lines reads whole lines of a file that grows. It never returns half a line: what has no
-// newline yet is read again.
+// lines reads whole lines of a growing file. It never returns a line without its newline; it reads
+// such a line again later.
 type lines struct {
 	f    io.ReaderAt
-	at   int64 // in the file, where the next line begins
+	at   int64 // where the next line begins in the file
 	most int   // bytes of a line, with its newline
 
 	buf      []byte
-	from, to int // of buf: what was read and not returned
-	seen     int // of it: bytes without a newline
+	from, to int // of buf: the bytes that were read and not returned
+	seen     int // of these: bytes without a newline
 }
 
 var errTooLong = errors.New("a line that never ends")
 
-// next returns the next line without its newline; it is good until the next call. At the end
-// it is io.EOF, and may be called again. A line that is too long is errTooLong.
+// next returns the next line without its newline; the bytes are valid until the next call. At the
+// end it returns io.EOF, and may be called again. A line that is too long is errTooLong.
 func (l *lines) next() ([]byte, error) {
 	for {
 		if i := bytes.IndexByte(l.buf[l.from+l.seen:l.to], '\n'); i >= 0 {
@@ -42,7 +42,7 @@ func (l *lines) next() ([]byte, error) {
 		n, err := l.f.ReadAt(l.room(), l.at+int64(l.seen))
 		l.to += n
 		if n == 0 {
-			l.from, l.to, l.seen = 0, 0, 0 // half a line may be cut off and written anew
+			l.from, l.to, l.seen = 0, 0, 0 // a partial line may be cut off and rewritten
 			if err == nil || errors.Is(err, io.EOF) {
 				err = io.EOF
 			}
@@ -51,7 +51,7 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
-// room returns the free end of the buffer, which grows up to a line and some.
+// room returns the free end of the buffer, and makes the buffer larger when it is full.
 func (l *lines) room() []byte {
 	if l.from > 0 {
 		l.to = copy(l.buf, l.buf[l.from:l.to])
@@ -65,8 +65,8 @@ func (l *lines) room() []byte {
 	return l.buf[l.to:]
 }
 
-// skip passes over a line that is too long, as far as it is there, and reports whether its end
-// was found.
+// skip skips a line that is too long, as far as it is written, and reports whether it found the
+// end.
 func (l *lines) skip() (bool, error) {
 	l.from, l.to, l.seen = 0, 0, 0
 	for {

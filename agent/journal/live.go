@@ -12,12 +12,12 @@ import (
 // Bounds of the droppable records.
 const (
 	MaxLiveLine = 64 << 10 // bytes; a longer one is dropped
-	MaxLive     = 64 << 20 // bytes of live.jsonl; then it begins anew
+	MaxLive     = 64 << 20 // bytes of live.jsonl; a full file is replaced by an empty one
 )
 
 const liveFileName = "live.jsonl"
 
-// liveFile is the file of droppable records, open for writing; nil where it could not be
+// liveFile is the file of droppable records, open for writing; f is nil when it could not be
 // opened.
 type liveFile struct {
 	root   *os.Root
@@ -27,8 +27,8 @@ type liveFile struct {
 	broken bool // it ends within a line
 }
 
-// open opens the file after a journal whose last record has that number. Lines that came after
-// records which are lost are lost, too.
+// open opens the file after a journal whose last record has the number last. If the file has lines
+// that came after lost records, it starts an empty one.
 func (l *liveFile) open(root *os.Root, thread string, last int64) {
 	l.root, l.thread = root, thread
 	f, err := openPlain(root, liveFileName, os.O_RDWR|os.O_APPEND)
@@ -43,7 +43,7 @@ func (l *liveFile) open(root *os.Root, thread string, last int64) {
 	}
 }
 
-// begin starts an empty file. Who reads the old one may read it to its end.
+// begin starts an empty file. Readers of the old file can still read it to its end.
 func (l *liveFile) begin() {
 	l.close()
 	if err := l.root.Remove(liveFileName); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -62,7 +62,7 @@ func (l *liveFile) close() {
 	}
 }
 
-// lastLine returns what the last whole line comes after, and whether the file ends with one.
+// lastLine returns the number in the last valid line, and whether the file ends with a whole line.
 func lastLine(f *os.File) (after int64, whole bool, size int64) {
 	st, err := f.Stat()
 	if err != nil {
@@ -87,7 +87,7 @@ func parseLive(line []byte) (Record, error) {
 		return Record{}, malformed("not a line of %s", liveFileName)
 	}
 	r, err := parseHead("after", line[:len(line)-1])
-	r.Data = slices.Clone(r.Data) // the line is good until the next one is read
+	r.Data = slices.Clone(r.Data) // line is valid only until the next one is read
 	if err == nil && !typeOf(r.Type).live {
 		err = malformed("a record of type %s in %s", r.Type, liveFileName)
 	}
@@ -95,8 +95,8 @@ func parseLive(line []byte) (Record, error) {
 	return r, err
 }
 
-// Live writes a droppable record, of which it takes Time, Turn, Type and Data. It never syncs,
-// and what cannot be written is dropped: a thread does not end for it.
+// Live writes a droppable record, of which it takes Time, Turn, Type and Data. It never syncs. It
+// drops a record that it cannot write, because the thread must go on without it.
 func (j *Journal) Live(r Record) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -128,16 +128,16 @@ func (l *liveFile) write(line []byte) {
 	l.broken = l.broken && n == 0 || err != nil && n > 0
 }
 
-// liveLines reads the file of droppable records while another process writes it, and goes on
-// when that begins anew.
+// liveLines reads the file of droppable records while another process writes it. It switches to the
+// new file when the writer starts one.
 type liveLines struct {
 	root *os.Root
 	f    *os.File
 	l    lines
-	skip bool // within a line that is too long
+	skip bool // inside a line that is too long
 }
 
-// next returns the next record that can be read; io.EOF where there is none now.
+// next returns the next valid record; io.EOF when there is none now.
 func (v *liveLines) next() (Record, error) {
 	for {
 		if v.f == nil && !v.open() {
@@ -147,7 +147,7 @@ func (v *liveLines) next() (Record, error) {
 		if !errors.Is(err, io.EOF) || !v.replaced() {
 			return r, err
 		}
-		if r, err = v.one(); !errors.Is(err, io.EOF) { // what was written before it was replaced
+		if r, err = v.one(); !errors.Is(err, io.EOF) { // lines written just before the replacement
 			return r, err
 		}
 		v.close()
@@ -188,11 +188,11 @@ func (v *liveLines) open() bool {
 	return true
 }
 
-// replaced reports whether another file has the name by now.
+// replaced reports whether another file has the name now.
 func (v *liveLines) replaced() bool {
 	is, err := v.root.Lstat(liveFileName)
 	if err != nil {
-		return false // it is about to begin anew
+		return false // the writer is about to make the new file
 	}
 	st, err := v.f.Stat()
 	return err == nil && !os.SameFile(st, is)

@@ -13,12 +13,12 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Damage is what Open, Read and Follow say of a journal whose records do not fit together
-// any more: something wrote into it, or the disk lost a part.
+// Damage is the error of Open, Read and Follow for a journal whose records do not fit together:
+// another program wrote into it, or the disk lost a part.
 type Damage struct {
 	Dir    string
-	Offset int64 // bytes of journal.jsonl that are good
-	Bytes  int64 // behind them
+	Offset int64 // valid bytes at the start of journal.jsonl
+	Bytes  int64 // the bytes after them
 	Last   Chain // after the last good line
 	Why    string
 }
@@ -32,16 +32,16 @@ func (d *Damage) fault() error {
 		Advise("the records before it can be read; to resume without the %d bytes after it, a person passes --accept-damage", d.Bytes)
 }
 
-// Tail is what stands behind the last whole line of a journal. The zero value is nothing.
+// Tail is the bytes after the last whole line of a journal. The zero value means none.
 type Tail struct {
 	Offset int64
 	Bytes  int64
 }
 
-// Read verifies the journal of a thread and calls visit with each record, in order; it may keep
-// them. It needs no lease and changes nothing; a torn tail, which may be a line that is being
-// written, is returned. Damage is a *Damage, fault.Integrity, after what lies before it was
-// visited. Memory is bounded by the longest record. The Chain is that of the last record.
+// Read verifies the journal of a thread and calls visit with each record in order; visit may keep
+// the record. Read needs no lease and changes nothing. It returns a torn tail, which may be a line
+// that is being written. Damage is a *Damage, fault.Integrity; the records before it were visited.
+// Memory is bounded by the longest record. The Chain is the position after the last record.
 func Read(ctx context.Context, dir string, visit func(Record) error) (Chain, Tail, error) {
 	root, err := openDir(dir)
 	if err != nil {
@@ -56,16 +56,16 @@ func Read(ctx context.Context, dir string, visit func(Record) error) (Chain, Tai
 	return scan(ctx, dir, f, visit)
 }
 
-// Place is between two lines of a journal: what stands before it, and where the next begins.
-// The zero Place is the beginning.
+// Place is a position between two lines of a journal: the chain of the lines before it, and the
+// offset of the next line. The zero Place is the beginning.
 type Place struct {
 	Chain
 	Offset int64 // bytes of journal.jsonl
 }
 
-// ReadFrom is Read from a place on that an earlier reading came to, and returns where it ended.
-// What stands before it is not read again: that it is what was read then shows at the first line
-// behind it, which is bound to it. visit gets the place behind each record, too.
+// ReadFrom is Read from the place where an earlier reading ended, and returns the place where it
+// ends. It does not read the earlier lines again. If they changed, the sum of the first new line
+// does not match. visit also gets the place after each record.
 func ReadFrom(ctx context.Context, dir string, at Place, visit func(Record, Place) error) (Place, error) {
 	root, err := openDir(dir)
 	if err != nil {
@@ -87,9 +87,8 @@ func ReadFrom(ctx context.Context, dir string, at Place, visit func(Record, Plac
 	return at, err
 }
 
-// Last returns the last whole record of a journal, which it reads without what stands before:
-// it is verified by nothing, and good for a first look. Where there is none it is the zero
-// Record.
+// Last returns the last whole record of a journal without reading the records before it. The record
+// is not verified, and serves for a first look. Without a record, Last returns the zero Record.
 func Last(dir string) (Record, error) {
 	root, err := openDir(dir)
 	if err != nil {
@@ -105,7 +104,7 @@ func Last(dir string) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	end := make([]byte, min(st.Size(), 2*MaxLine)) // of a torn line, and of the whole one before
+	end := make([]byte, min(st.Size(), 2*MaxLine)) // room for a torn line and the whole line before it
 	n, err := f.ReadAt(end, st.Size()-int64(len(end)))
 	if err != nil && !errors.Is(err, io.EOF) {
 		return Record{}, err
@@ -129,8 +128,8 @@ func scan(ctx context.Context, dir string, f *os.File, visit func(Record) error)
 	return at.Chain, t, err
 }
 
-// scanFrom verifies a journal from a place on, which moves behind each record before it is
-// visited.
+// scanFrom verifies a journal from at on. It moves at behind each record before it visits the
+// record.
 func scanFrom(ctx context.Context, dir string, f *os.File, at *Place, visit func(Record) error) (t Tail, err error) {
 	l := &lines{f: f, at: at.Offset, most: MaxLine}
 	for {
@@ -158,8 +157,8 @@ func scanFrom(ctx context.Context, dir string, f *os.File, at *Place, visit func
 	}
 }
 
-// endOf judges what stands behind the last whole line: a crash leaves the beginning of a line,
-// zero bytes, or both. Anything else is damage.
+// endOf examines the bytes after the last whole line. A crash leaves the beginning of a line, zero
+// bytes, or both. Anything else is damage.
 func endOf(dir string, f *os.File, c Chain, offset int64) (Chain, Tail, error) {
 	st, err := f.Stat()
 	if err != nil {
@@ -179,7 +178,7 @@ func endOf(dir string, f *os.File, c Chain, offset int64) (Chain, Tail, error) {
 	for begun > 0 && head[begun-1] == 0 {
 		begun--
 	}
-	if t.Bytes > int64(n) { // too long for half a line: zeros, then, to the end
+	if t.Bytes > int64(n) { // too long for a partial line, so only zeros may follow
 		zeros, err := zeroFrom(f, offset+int64(begun))
 		if err != nil {
 			return c, t, fault.New(fault.Failed, "read the journal in %s: %w", dir, err)
@@ -189,7 +188,7 @@ func endOf(dir string, f *os.File, c Chain, offset int64) (Chain, Tail, error) {
 		}
 	}
 	next := c
-	if begun > 0 && head[begun-1] != '\n' { // a whole line was written while we looked
+	if begun > 0 && head[begun-1] != '\n' { // a newline means that the line was completed meanwhile
 		if _, err := next.Next(head[:begun-1]); err == nil && head[begun-1] != '}' {
 			return c, t, damaged(dir, f, c, offset, "its last record does not end in a newline")
 		}
@@ -197,7 +196,7 @@ func endOf(dir string, f *os.File, c Chain, offset int64) (Chain, Tail, error) {
 	return c, t, nil
 }
 
-// zeroFrom reports whether a file holds nothing but zero bytes from an offset on.
+// zeroFrom reports whether a file has only zero bytes from an offset on.
 func zeroFrom(f *os.File, at int64) (bool, error) {
 	buf := make([]byte, 64<<10)
 	for {

@@ -14,27 +14,27 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// Record is one thing that a thread did.
+// Record is one event of a thread.
 type Record struct {
-	Seq    int64     // from 1, without a gap; of a droppable record that of the critical one before it
+	Seq    int64     // from 1, without a gap; a droppable record has the number of the critical one before it
 	Time   time.Time // UTC, to the microsecond
 	Thread string    // an id
 	Turn   int       // 0 before the first
 	Type   string
 	Data   json.RawMessage // an object; the payload
-	Sum    [32]byte        // of a critical record: the digest of its line and all before it
+	Sum    [32]byte        // of a critical record: the digest of its line and all lines before it
 	Live   bool            // droppable
 
-	line []byte // of a critical record that was written or read: its own, which holds Data
+	line []byte // of a critical record that was written or read: its line, which contains Data
 }
 
-// Chain is where a journal is after a line: what the next one is bound to. The zero value is
-// before the first line of any thread. It is pure, and not for concurrent use.
+// Chain is a position in a journal after a line; the next line is bound to it. The zero value is
+// the position before the first line of any thread. It is pure, and not for concurrent use.
 type Chain struct {
 	Thread string   // "" before the first line
 	Seq    int64    // of the last line; 0 for none
 	Sum    [32]byte // of the last line; zeros for none
-	Ended  bool     // a final record was written: nothing follows
+	Ended  bool     // the last record is final, so nothing may follow
 }
 
 const (
@@ -44,8 +44,8 @@ const (
 	sumSize     = len(sumHead) + 64 + len(`"}`)
 )
 
-// Add returns the line of a record, of which it takes Time, Turn, Type and Data, with its
-// newline, and the record as it is there.
+// Add returns the line of a record, with its newline, and the record as written. It takes Time,
+// Turn, Type and Data from r.
 func (c *Chain) Add(r Record) (line []byte, out Record, err error) {
 	if c.Ended {
 		return nil, Record{}, fault.New(fault.Conflict, "thread %s has ended: nothing is added to its journal", c.Thread)
@@ -65,17 +65,17 @@ func (c *Chain) Add(r Record) (line []byte, out Record, err error) {
 	return line, r, nil
 }
 
-// setLine sets what a record says of itself to what stands in its line. The record keeps the
-// line, which must not change.
+// setLine sets the record's line, and Data to its part of the line. The record keeps the line,
+// which must not change.
 func (r *Record) setLine(line []byte) {
 	at := bytes.Index(line, []byte(payloadHead)) + len(payloadHead)
 	end := len(line) - 1 - sumSize
 	r.line, r.Data = line, line[at:end:end]
 }
 
-// Next verifies the next line, without its newline, and returns its record. What Add would not
-// have written, byte for byte, is fault.Malformed; a line that is not bound to the one before
-// it is fault.Integrity. Types that are unknown here pass. After an error c is as before.
+// Next verifies the next line, without its newline, and returns its record. A line that Add would
+// write differently is fault.Malformed; a line that is not bound to the one before it is
+// fault.Integrity. Unknown types are accepted. An error leaves c unchanged.
 func (c *Chain) Next(line []byte) (Record, error) {
 	if c.Ended {
 		return Record{}, fault.New(fault.Integrity, "a record follows the end of the thread")
@@ -87,7 +87,7 @@ func (c *Chain) Next(line []byte) (Record, error) {
 	if link(c.Sum, body) != sum {
 		return Record{}, fault.New(fault.Integrity, "its checksum does not match the line and the records before it")
 	}
-	line = append(append(make([]byte, 0, len(line)+1), line...), '\n') // the record's own
+	line = append(append(make([]byte, 0, len(line)+1), line...), '\n') // a copy that the record keeps
 	r, err := parseHead("seq", line[:len(body)])
 	switch {
 	case err != nil:
@@ -105,8 +105,8 @@ func (c *Chain) Next(line []byte) (Record, error) {
 	return r, nil
 }
 
-// Line returns the line of a record that Next or Append returned, with its newline.
-// Nobody may change the line.
+// Line returns the line of a record that Next or Append returned, with its newline. The caller must
+// not change it.
 func (r Record) Line() ([]byte, error) {
 	if n := len(r.Data); n > 0 && len(r.line) > n+sumSize && &r.line[len(r.line)-1-sumSize-n] == &r.Data[0] {
 		return r.line, nil
@@ -125,7 +125,7 @@ func (r Record) Line() ([]byte, error) {
 	return append(hex.AppendEncode(append(line, sumHead...), r.Sum[:]), "\"}\n"...), nil
 }
 
-// link is the sum of a line: of what stands before it, and of its own bytes.
+// link returns the sum of a line, from the sum of the line before and the line's own bytes.
 func link(before [32]byte, body []byte) (sum [32]byte) {
 	h := sha256.New()
 	h.Write(before[:])
@@ -146,8 +146,7 @@ func cutSum(line []byte) (body []byte, sum [32]byte, err error) {
 	return line[:at], sum, nil
 }
 
-// head writes a line up to its payload, and returns the time as it stands there. word is seq
-// or after.
+// head writes a line up to its payload, and returns the time as written. word is seq or after.
 func head(word string, r Record) ([]byte, time.Time, error) {
 	at := r.Time.UTC().Truncate(time.Microsecond)
 	switch {
@@ -169,7 +168,7 @@ func head(word string, r Record) ([]byte, time.Time, error) {
 	return append(append(b, `","payload":`...), data...), at, nil
 }
 
-// parseHead reads what head wrote. The payload is that part of line.
+// parseHead reads the output of head. The payload of the record is a part of line.
 func parseHead(word string, line []byte) (r Record, err error) {
 	at := bytes.Index(line, []byte(payloadHead)) + len(payloadHead)
 	if at < len(payloadHead) {
@@ -212,7 +211,7 @@ func parseHead(word string, line []byte) (r Record, err error) {
 	return r, err
 }
 
-// number reads digits in their one form.
+// number parses a number in its only valid form.
 func number(s string) (int64, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < 0 || strconv.FormatInt(n, 10) != s {
@@ -221,7 +220,7 @@ func number(s string) (int64, error) {
 	return n, nil
 }
 
-// isName reports whether s can be a type or a member: 1 to 40 of a-z, 0-9 and _.
+// isName reports whether s may be a type or a member: 1 to 40 characters of a-z, 0-9 and _.
 func isName(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' {

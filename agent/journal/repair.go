@@ -20,9 +20,9 @@ import (
 
 const badName = "journal.bad-"
 
-// recover reads the journal, cuts off what cannot stay, and says so in the journal. It may be
-// interrupted anywhere and done again: what was cut is kept before it is cut, and a kept file
-// that no record names is named by the next.
+// recover reads the journal, cuts off a torn tail or accepted damage, and records the cut. It can
+// be interrupted anywhere and repeated: it stores the bytes before it cuts them off, and the next
+// call records a stored file that no record names.
 func (j *Journal) recover(ctx context.Context, o Options) error {
 	var last Record
 	named := map[string]bool{}
@@ -77,10 +77,10 @@ func (j *Journal) recover(ctx context.Context, o Options) error {
 	}
 	tidy(j.root, now())
 	j.live.open(j.root, j.chain.Thread, j.chain.Seq)
-	return j.sync(j.chain.Seq) // what an earlier process did not sync is decided now
+	return j.sync(j.chain.Seq) // makes records durable that an earlier process did not sync
 }
 
-// note remembers what opening needs of the records.
+// note remembers the details of a record that opening needs.
 func (j *Journal) note(r Record, named map[string]bool) error {
 	var p struct{ ID, File string }
 	switch {
@@ -100,7 +100,7 @@ func (j *Journal) note(r Record, named map[string]bool) error {
 	return nil
 }
 
-// cut keeps the tail in a file of its own, and then takes it off.
+// cut stores the tail in its own file, and then cuts it off.
 func (j *Journal) cut(t Tail) (name string, err error) {
 	names, err := j.badFiles()
 	if err != nil {
@@ -113,7 +113,7 @@ func (j *Journal) cut(t Tail) (name string, err error) {
 		if err != nil {
 			return "", err
 		}
-		if n = badNumber(newest) + 1; same { // an earlier try came as far as that
+		if n = badNumber(newest) + 1; same { // an interrupted call had stored it already
 			n--
 		}
 	}
@@ -151,7 +151,7 @@ func (j *Journal) keep(name string, t Tail) error {
 	return syncRoot(j.root)
 }
 
-// isTail reports whether a kept file holds the very bytes of the tail.
+// isTail reports whether a kept file holds exactly the bytes of the tail.
 func (j *Journal) isTail(name string, t Tail) (bool, error) {
 	kept, err := j.digestOf(name)
 	if err != nil {
@@ -165,7 +165,7 @@ func (j *Journal) isTail(name string, t Tail) (bool, error) {
 type keptFile struct {
 	bytes int64
 	sum   []byte
-	lines bool // a torn tail has none
+	lines bool // false for a torn tail
 }
 
 func (j *Journal) digestOf(name string) (k keptFile, err error) {
@@ -182,7 +182,7 @@ func (j *Journal) digestOf(name string) (k keptFile, err error) {
 	return k, nil
 }
 
-// newlines says whether there are any.
+// newlines records whether the written bytes have a newline.
 type newlines struct{ found bool }
 
 func (l *newlines) Write(b []byte) (int, error) {
@@ -190,8 +190,8 @@ func (l *newlines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// tell appends a record for each kept file that no record names. Of the newest it is known why
-// it was cut, if it was now; of others whether it was more than a torn tail.
+// tell appends a record for each kept file that no record names. It knows why the newest was cut if
+// this call cut it. Any other file with a newline was damage, and without one a torn tail.
 func (j *Journal) tell(named map[string]bool, newest, why string, add func(Record) error) error {
 	names, err := j.badFiles()
 	if err != nil || j.chain.Ended {
@@ -219,7 +219,7 @@ func (j *Journal) tell(named map[string]bool, newest, why string, add func(Recor
 	return nil
 }
 
-// badFiles returns the names of what was kept, oldest first.
+// badFiles returns the names of the kept files, oldest first.
 func (j *Journal) badFiles() ([]string, error) {
 	d, err := j.root.Open(".")
 	if err != nil {
@@ -235,7 +235,7 @@ func (j *Journal) badFiles() ([]string, error) {
 	return all, nil
 }
 
-// badNumber is 0 for what is no name of such a file.
+// badNumber returns the number in the name of a kept file, and 0 for any other name.
 func badNumber(name string) int {
 	digits, ok := strings.CutPrefix(name, badName)
 	n, err := strconv.Atoi(digits)

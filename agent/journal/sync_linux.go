@@ -8,8 +8,7 @@ import (
 	"github.com/rye-os/rye/internal/place"
 )
 
-// datasync waits until the bytes of a file are on the disk, and what is needed to find them:
-// its length, but not its times.
+// datasync waits until the bytes of a file and its length are on the disk, but not its times.
 func datasync(f *os.File) error {
 	raw, err := f.SyscallConn()
 	if err != nil {

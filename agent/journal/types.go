@@ -8,7 +8,7 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// The types of records that end a thread, or stop it for now.
+// The types of records that end or suspend a thread.
 const (
 	Completed = "thread_completed"
 	Cancelled = "thread_cancelled"
@@ -16,13 +16,13 @@ const (
 	Suspended = "thread_suspended"
 )
 
-// table has every type of docs/format/transcript.md: when it is synced, and the members of its
-// payload. A test compares the two.
+// table has every type of docs/format/transcript.md: when a record of it is synced, and the members
+// of its payload. A test compares the two.
 //
-// The first word is synced (always on the disk when Append returns), later (with the next that
-// is), or live (droppable); final stands behind it where nothing follows. A member is its name
-// and its kind: s text, i integer, b boolean, o object, a array, v any value. ? says that it may
-// be missing, + that it moves into an artifact when the payload is too large.
+// The first word is synced (on the disk when Append returns), later (on the disk with the next
+// synced record) or live (droppable); final after it means that nothing may follow. A member is its
+// name and its kind: s text, i integer, b boolean, o object, a array, v any value. ? means that it
+// may be missing, + that it moves into an artifact when the payload is too large.
 const table = `
 thread_started             later        directive:s model:s limits:o? epoch:i provider:s? parent_thread_id:s? description:s? loop:s? capabilities:a? trace_id:s? boot_id:s?
 thread_resumed             synced       epoch:i reason:s? loop:s? accepted:b? boot_id:s?
@@ -86,10 +86,10 @@ var kinds = sync.OnceValue(func() map[string]kindOfRecord {
 	return all
 })
 
-// typeOf returns the zero value for a type that is unknown here.
+// typeOf returns the zero value for an unknown type.
 func typeOf(name string) kindOfRecord { return kinds()[name] }
 
-// IsFinal reports whether nothing follows a record of the type.
+// IsFinal reports whether a record of the type ends the journal.
 func IsFinal(typ string) bool { return typeOf(typ).final }
 
 // check compares a payload with the table.

@@ -6,20 +6,20 @@ import (
 )
 
 const (
-	pollEvery = 20 * time.Millisecond // where the system does not tell of changes
-	lookEvery = 2 * time.Second       // where it does: some file systems forget to
+	pollEvery = 20 * time.Millisecond // where the system does not report changes
+	lookEvery = 2 * time.Second       // where it does, because some file systems miss changes
 )
 
-// testOnlyLookEvery is lookEvery, but in tests, which must not pass because of it.
+// testOnlyLookEvery is lookEvery, except in tests, which must not pass because of it.
 var testOnlyLookEvery = lookEvery
 
-// changes calls for a look at a directory whenever something in it may have changed.
+// changes sends a call whenever something in a directory may have changed.
 type changes struct {
 	C    <-chan struct{} // holds one call
 	stop func()
 }
 
-// poll calls by the clock.
+// poll sends calls at a fixed interval.
 func poll(every time.Duration) *changes {
 	c, ctx, done := make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	go func() {
@@ -41,13 +41,13 @@ func poll(every time.Duration) *changes {
 func call(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // somebody is called already, and will see this, too
+	default: // a call is waiting already and covers this change
 	}
 }
 
-// Watch returns a channel that calls, at once and whenever something may have arrived in the
-// inbox of the thread in dir, for a look at Journal.Inbox. It holds one call; it is closed when
-// ctx is done, and nothing is left behind.
+// Watch returns a channel that gets a call at once, and whenever a message may have arrived in the
+// inbox of the thread in dir. The receiver then reads Journal.Inbox. The channel holds one call. It
+// is closed when ctx is done, and nothing is left running.
 func Watch(ctx context.Context, dir string) (<-chan struct{}, error) {
 	root, err := openSub(dir, inboxDir)
 	if err != nil {

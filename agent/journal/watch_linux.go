@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch calls when the system tells of a change in a directory, and by the clock where it
-// cannot: a user has a bounded number of watches.
+// watch sends a call when the system reports a change in a directory. It polls when the system
+// cannot: the number of a user's watches is limited.
 func watch(dir string) *changes {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
@@ -25,12 +25,12 @@ func watch(dir string) *changes {
 		defer close(done)
 		buf := make([]byte, 64<<10)
 		for {
-			// What changed is not asked: whoever is called looks at all of it.
+			// The event does not matter, because the receiver of the call reads everything.
 			_ = f.SetReadDeadline(time.Now().Add(testOnlyLookEvery))
 			_, err := f.Read(buf)
 			pause := time.Duration(0)
 			if err != nil && !os.IsTimeout(err) {
-				pause = pollEvery // closed, or of no use
+				pause = pollEvery // closed, or unusable
 			}
 			select {
 			case <-quit:

@@ -2,5 +2,5 @@
 
 package journal
 
-// watch calls by the clock.
+// watch polls, because this system reports no changes.
 func watch(string) *changes { return poll(pollEvery) }

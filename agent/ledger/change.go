@@ -13,7 +13,7 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// rebuild is what mends a damaged file.
+// rebuild is the advice for a damaged file.
 const rebuild = "rebuild it from the journals of the threads"
 
 // Whether a change must survive a power cut when change returns.
@@ -25,12 +25,12 @@ const (
 // tx is one change of the ledger.
 type tx struct{ d *disk }
 
-// change runs f in one transaction. It waits for its turn as long as ctx lets it; from then
-// on the change is made whole or not at all, whatever becomes of ctx.
+// change runs f in one transaction. It waits for its turn until ctx is done. Once it has its turn,
+// the change is made whole or not at all, even when ctx ends.
 //
-// A durable change is synced after the queue was given up, so that nobody waits for the
-// disk of another: the log is only appended to, and whoever starts it over has synced it and
-// the file before. SQLite's own way, synchronous=FULL, syncs while it holds its lock.
+// A durable change is synced after the queue is released, so that no process waits for another's
+// disk. This is safe because the log is only appended to: SQLite syncs the log and the file before
+// it starts the log over. SQLite's own synchronous=FULL would sync while it holds its lock.
 func (l *Ledger) change(ctx context.Context, sync bool, f func(*tx) error) error {
 	select {
 	case l.turn <- struct{}{}:
@@ -52,7 +52,7 @@ func (l *Ledger) changeNow(ctx context.Context, f func(*tx) error) error {
 	l.mu.Lock()
 	closed := l.disk == nil
 	l.mu.Unlock()
-	if closed { // and its queue with it
+	if closed { // Close closed the queue too
 		return errClosed
 	}
 	if err := l.queue.lock(ctx); err != nil {
@@ -68,8 +68,8 @@ func (l *Ledger) changeNow(ctx context.Context, f func(*tx) error) error {
 
 var testOnlyBeforeCommit func()
 
-// transact runs f between BEGIN IMMEDIATE and COMMIT. The context of the caller is not
-// asked: SQLite would be interrupted somewhere, and nobody would know where.
+// transact runs f between BEGIN IMMEDIATE and COMMIT. It ignores the caller's context, which would
+// interrupt SQLite at an unknown point.
 func (d *disk) transact(f func(*tx) error) error {
 	t := &tx{d}
 	if _, err := t.exec(`BEGIN IMMEDIATE`); err != nil {
@@ -83,13 +83,13 @@ func (d *disk) transact(f func(*tx) error) error {
 		_, err = t.exec(`COMMIT`)
 	}
 	if err != nil {
-		t.exec(`ROLLBACK`) // where COMMIT failed SQLite may have done so itself
+		t.exec(`ROLLBACK`) // SQLite may have rolled back already when COMMIT failed
 	}
 	return err
 }
 
-// current returns the file that is at path now. Rebuild may have put another one there; the
-// old one stays open until then, so that its inode cannot be the new one's.
+// current returns the file that is at path now, because Rebuild may have replaced it. The old file
+// stays open until then, so that the new one cannot get the same inode.
 func (l *Ledger) current(ctx context.Context) (*disk, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,12 +109,12 @@ func (l *Ledger) current(ctx context.Context) (*disk, error) {
 	}
 	old := l.disk
 	l.disk = d
-	go old.close() // once its readers are through
+	go old.close() // waits for its readers
 	return d, nil
 }
 
-// syncLog makes what was committed durable. The log has no locks of SQLite's, so that to open
-// and close it drops none.
+// syncLog makes the committed changes durable. SQLite locks nothing in the log, so opening and
+// closing it here drops no lock.
 func syncLog(path string) error {
 	f, err := os.OpenFile(path+"-wal", os.O_RDWR, 0)
 	if err == nil {
@@ -139,7 +139,7 @@ func (t *tx) stmt(query string) (*sql.Stmt, error) {
 	return s, nil
 }
 
-// exec runs a statement, which is kept prepared, and returns how many rows it changed.
+// exec runs a statement and returns how many rows it changed. It keeps the statement prepared.
 func (t *tx) exec(query string, args ...any) (changed int64, err error) {
 	s, err := t.stmt(query)
 	if err != nil {
@@ -152,7 +152,7 @@ func (t *tx) exec(query string, args ...any) (changed int64, err error) {
 	return r.RowsAffected()
 }
 
-// row reads one row; sql.ErrNoRows where there is none.
+// row reads one row; sql.ErrNoRows when there is none.
 func (t *tx) row(query string, args []any, into ...any) error {
 	s, err := t.stmt(query)
 	if err != nil {
@@ -161,7 +161,7 @@ func (t *tx) row(query string, args []any, into ...any) error {
 	return explain(s.QueryRow(args...).Scan(into...))
 }
 
-// rows visits rows. visit must not use t.
+// rows visits the rows of a query. visit must not use t.
 func (t *tx) rows(query string, args []any, visit func(scan func(...any) error) error) error {
 	s, err := t.stmt(query)
 	if err != nil {
@@ -171,13 +171,13 @@ func (t *tx) rows(query string, args []any, visit func(scan func(...any) error) 
 	return each(rows, err, visit)
 }
 
-// reader is one view of the ledger: nothing that others change meanwhile is seen.
+// reader is one view of the ledger. It does not see changes that are made meanwhile.
 type reader struct {
 	ctx context.Context
 	tx  *sql.Tx
 }
 
-// read runs f on a view of the ledger. Writers do not wait for it, nor it for them.
+// read runs f on a view of the ledger. It does not wait for writers, and they do not wait for it.
 func (l *Ledger) read(ctx context.Context, f func(reader) error) error {
 	d, err := l.current(ctx)
 	if err != nil {
@@ -213,7 +213,7 @@ func each(rows *sql.Rows, err error, visit func(scan func(...any) error) error) 
 	return explain(rows.Err())
 }
 
-// explain gives SQLite's errors a code. Others stay as they are.
+// explain gives SQLite's errors a code, and returns other errors as they are.
 func explain(err error) error {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {

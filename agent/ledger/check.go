@@ -7,10 +7,9 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Check reads the whole ledger and finds out whether it is sound: the file is whole, its
-// tables are those that this version makes, every node stands where its parent says, and its
-// sums are those of the holds and bills. What is wrong is fault.Integrity; Rebuild mends it.
-// It costs time in proportion to the file. Nobody waits for it.
+// Check reads the whole ledger and checks it: the file is intact, its tables are the tables of this
+// version, every node is below its parent, and its sums follow from the holds and bills. A fault is
+// fault.Integrity; Rebuild repairs it. The time grows with the file. Other processes do not wait.
 func (l *Ledger) Check(ctx context.Context) error {
 	err := l.read(ctx, func(r reader) error { return check(r.rows) })
 	if err != nil {
@@ -19,15 +18,15 @@ func (l *Ledger) Check(ctx context.Context) error {
 	return nil
 }
 
-// asker runs a query: of a reader, or of a transaction.
+// asker runs a query in a reader or a transaction.
 type asker func(query string, args []any, visit func(scan func(...any) error) error) error
 
-// laws are queries that find nothing in a sound ledger. Each row says what is wrong.
+// laws are queries that return no rows in a sound ledger. Each row describes a fault.
 var laws = []string{
 	`SELECT 'the file: ' || integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok' LIMIT 3`,
 	`SELECT 'a row of ' || "table" || ' refers to nothing' FROM pragma_foreign_key_check LIMIT 3`,
 	`SELECT 'node ' || c.id || ' is not one level below its parent' FROM node c JOIN node p ON p.n = c.parent WHERE c.depth <> p.depth + 1 LIMIT 3`,
-	// What stands above, as the table has it and as the parents say, one way and the other.
+	// The ancestors in the table must equal the ancestors that follow from the parents.
 	`WITH RECURSIVE up(node, ancestor) AS (SELECT n, n FROM node UNION SELECT up.node, c.parent FROM up JOIN node c ON c.n = up.ancestor WHERE c.parent IS NOT NULL)
 	SELECT 'the ancestors of node number ' || node || ' do not match its parents' FROM (
 		SELECT * FROM (SELECT node, ancestor FROM up EXCEPT SELECT node, ancestor FROM above)
@@ -41,8 +40,8 @@ var laws = []string{
 		coalesce(t.uncertain_money, 0), coalesce(t.uncertain_tokens, 0), coalesce(t.over_money, 0), coalesce(t.over_tokens, 0)) LIMIT 3`,
 }
 
-// check holds against the laws one after another: where one is broken the next asks what is
-// not there, or says the same in other words.
+// check applies the laws one after another and stops at the first that is broken: the next ones may
+// query missing tables, or report the same fault in other words.
 func check(ask asker) error {
 	if err := checkSchema(ask); err != nil {
 		return err
@@ -69,7 +68,8 @@ func checkOne(ask asker, law string) error {
 	return err
 }
 
-// checkSchema refuses tables, and what does something by itself, that no rye made.
+// checkSchema refuses a file whose tables, views, triggers or indexes differ from the schema of
+// rye.
 func checkSchema(ask asker) error {
 	want := map[string]bool{}
 	for _, s := range strings.Split(schema, ";") {

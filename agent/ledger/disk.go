@@ -15,12 +15,12 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// disk is the file as it was opened. Its writer is used under Ledger.turn only.
+// disk is one opened file. Its writer is used under Ledger.turn only.
 type disk struct {
-	was    fs.FileInfo // of the file at path; another one there means that it was replaced
+	was    fs.FileInfo // of the file at path, to notice when another file replaces it
 	db     *sql.DB     // for readers; safe for concurrent use
 	writer *sql.Conn
-	made   map[string]*sql.Stmt // of writer
+	made   map[string]*sql.Stmt // prepared statements of writer
 }
 
 var (
@@ -28,14 +28,14 @@ var (
 	errClosed = fault.New(fault.Failed, "the ledger was closed")
 )
 
-// pragmas hold for each connection. NORMAL never damages the file, and loses only the last
-// transactions at a power cut; what must not be lost is synced by change. The log is copied
-// into the file when it has 1,000 pages (4 MB), and shortened when it grew beyond 16 MB.
+// pragmas apply to each connection. NORMAL never damages the file, and a power cut loses only the
+// last transactions; change syncs the durable ones. SQLite copies the log into the file at 1,000
+// pages (4 MB), and shortens it when it has grown beyond 16 MB.
 const pragmas = "_pragma=busy_timeout(5000)&_pragma=synchronous(NORMAL)&_pragma=foreign_keys(1)" +
 	"&_pragma=trusted_schema(0)&_pragma=cell_size_check(1)&_pragma=cache_size(-1024)" +
 	"&_pragma=wal_autocheckpoint(1000)&_pragma=journal_size_limit(16777216)&_defensive=1&_dqs=0"
 
-// dsn is how SQLite is told to open a file that is there, whatever its name.
+// dsn makes SQLite open an existing file, whatever characters its name has.
 func dsn(path string) string {
 	p := filepath.ToSlash(path)
 	if !strings.HasPrefix(p, "/") {
@@ -44,7 +44,7 @@ func dsn(path string) string {
 	return "file://" + (&url.URL{Path: p}).EscapedPath() + "?mode=rw&" + pragmas
 }
 
-// connect opens the file at path, and looks at nothing in it.
+// connect opens the file at path without reading it.
 func connect(ctx context.Context, path string) (*disk, error) {
 	was, err := os.Lstat(path)
 	if err != nil {
@@ -64,7 +64,7 @@ func connect(ctx context.Context, path string) (*disk, error) {
 	return d, nil
 }
 
-// openDisk opens the ledger at path. One that is not there or has nothing in it is errBlank.
+// openDisk opens the ledger at path. A missing or empty file is errBlank.
 func openDisk(ctx context.Context, path string) (*disk, error) {
 	d, err := connect(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -80,8 +80,8 @@ func openDisk(ctx context.Context, path string) (*disk, error) {
 	return d, nil
 }
 
-// check refuses a file that is no ledger of this version, or has tables and triggers of others:
-// what is in the file must not decide what rye does.
+// check refuses a file that is no ledger of this version, or that has other tables or triggers: the
+// content of a file must not decide what rye does.
 func (d *disk) check(ctx context.Context) error {
 	var app, user, tables int64
 	for ask, into := range map[string]*int64{`PRAGMA application_id`: &app, `PRAGMA user_version`: &user, `SELECT count(*) FROM sqlite_schema`: &tables} {
@@ -105,9 +105,8 @@ func (d *disk) check(ctx context.Context) error {
 	})
 }
 
-// close gives up what readers and writer use. The last who closes copies the log into the
-// file and removes it, unless another file has the name by now: that is what SQLite asks
-// first, and Rebuild relies on.
+// close closes all connections. The last one makes SQLite copy the log into the file and remove it.
+// SQLite does so only if path still names this file, and Rebuild relies on that.
 func (d *disk) close() error {
 	for _, s := range d.made {
 		s.Close()
@@ -118,7 +117,7 @@ func (d *disk) close() error {
 	return d.db.Close()
 }
 
-// make makes the file, or fills in one whose maker died, and opens it.
+// make makes the file, or completes one whose maker died, and opens it.
 func (l *Ledger) make(ctx context.Context) error {
 	if err := l.queue.lock(ctx); err != nil {
 		return err
@@ -134,10 +133,10 @@ func (l *Ledger) make(ctx context.Context) error {
 	return err
 }
 
-// create makes the tables in a file at path. The caller holds the queue, or path is the
-// caller's own. Without wal the file is whole when it is closed, with no other beside it.
+// create makes the tables in a file at path. The caller holds the queue, or no other process knows
+// path. Without wal, closing the file leaves no log beside it.
 func create(ctx context.Context, path string, wal bool) (*disk, error) {
-	// Never through a file that is there: to close it would drop SQLite's locks on it.
+	// Do not open an existing file here: closing it would drop SQLite's locks on it.
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	switch {
 	case err == nil:

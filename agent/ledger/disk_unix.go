@@ -13,7 +13,7 @@ import (
 	"github.com/rye-os/rye/internal/place"
 )
 
-// private refuses a mode that lets others in.
+// private refuses a mode that gives other users access.
 func private(m fs.FileMode) error {
 	if m.Perm()&0o077 != 0 {
 		return fs.ErrPermission
@@ -21,12 +21,12 @@ func private(m fs.FileMode) error {
 	return nil
 }
 
-// queue is where the writers of all processes wait: a kernel lock on a file beside the
-// ledger. SQLite lets who finds it locked sleep and try again, so that of eight busy
-// processes one waited for 4.7 seconds; the kernel wakes whoever waits.
+// queue is a kernel lock on a file beside the ledger, at which the writers of all processes wait.
+// SQLite sleeps and retries when it finds its lock taken: of eight busy processes, one waited for
+// 4.7 seconds. The kernel wakes a waiting process at once.
 type queue struct {
 	path string
-	file *os.File // nil while an abandoned wait has it, and when closed
+	file *os.File // nil when closed, or when an abandoned wait still uses it
 }
 
 func openQueue(path string) (*queue, error) {
@@ -45,7 +45,7 @@ func openLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// lock waits for the lock until ctx is done; then the error is the cause of ctx.
+// lock waits for the lock until ctx is done; then it returns the cause of ctx.
 func (q *queue) lock(ctx context.Context) (err error) {
 	if q.file == nil {
 		if q.file, err = openLock(q.path); err != nil {
@@ -67,7 +67,7 @@ func (q *queue) wait(ctx context.Context) error {
 		return err
 	case <-ctx.Done():
 		q.file = nil
-		go func() { // the kernel cannot be asked to stop waiting
+		go func() { // flock cannot be cancelled
 			<-done
 			f.Close()
 		}()

@@ -10,37 +10,36 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Hold is what is held for one call.
+// Hold is the amount held for one call.
 type Hold struct {
 	Key   string // 1 to 300 bytes: <thread>/<step>/<attempt>
 	Node  string
 	Epoch int64
 	Amount
-	Time time.Time // UTC, when it was held; whole microseconds
+	Time time.Time // UTC, of the call of Ledger.Hold; whole microseconds
 }
 
-// Bill is what a call cost.
+// Bill is the cost of a call.
 type Bill struct {
-	Amount         // ignored where the cost is uncertain: then it is what was held
-	Uncertain bool // nobody knows whether the provider bills the call, or for how much
+	Amount         // ignored when the cost is uncertain: then it is the held amount
+	Uncertain bool // it is unknown whether the provider bills the call, or how much
 
 	// For reports. The ledger does not add the tokens of Usage to Amount.
 	Provider, Model string // at most 200 bytes each
 	Usage           rye.Usage
-	Time            time.Time // of the outcome; zero is now
+	Time            time.Time // of the outcome; zero means now
 }
 
-// Hold holds an amount for a call, whose key it is, when the node and every node above it
-// have room for it: what each has spent and held, and the amount, is at most its cap, in
-// money and in tokens. Else the error is fault.Limit and has an *Exceeded in its chain.
+// Hold holds an amount for the call that key names. The node and every node above it must have
+// room: spent, held and the new amount together are at most the cap, in money and in tokens.
+// Otherwise the error is fault.Limit and has an *Exceeded in its chain.
 //
-// The same hold again is one hold. It is fault.Conflict to hold another amount, or for
-// another node, under a key that is held, and anything under one that is settled; to hold in
-// an epoch older than the node's; and to hold for a node that has ended. A younger epoch
-// becomes the node's.
+// Repeating a hold changes nothing. These are fault.Conflict: another amount or node under a held
+// key; any hold under a settled key; an epoch below the node's; a node that has ended. A higher
+// epoch becomes the node's.
 //
-// A hold is not synced: after a power cut it may be gone, which Doubt tells. A call whose
-// hold is lost is in its journal.
+// A hold is not synced. A power cut may lose it, and Doubt reports that this may have happened. A
+// call whose hold is lost is in its journal.
 func (l *Ledger) Hold(ctx context.Context, node, key string, a Amount, epoch int64) error {
 	err := errors.Join(word("key", key, maxKey), a.valid(0))
 	if err == nil && epoch < 0 {
@@ -89,13 +88,13 @@ func (t *tx) hold(node, key string, a Amount, epoch, now int64) error {
 	return t.fit(p, key, a, epoch, now)
 }
 
-// fits adds a hold to a node and all above it that have room for it.
+// fits adds a hold to those nodes, from one node upwards, that have room for it.
 const fits = `UPDATE node SET held_money = held_money + ?2, held_tokens = held_tokens + ?3
 	WHERE n IN (SELECT ancestor FROM above WHERE node = ?1)
 	AND (cap_money  < 0 OR spent_money  + held_money  + ?2 <= cap_money)
 	AND (cap_tokens < 0 OR spent_tokens + held_tokens + ?3 <= cap_tokens)`
 
-// fit holds where every node has room. Where one has none the error undoes the others.
+// fit adds the hold if every node has room. If one has none, its error rolls the others back.
 func (t *tx) fit(p standing, key string, a Amount, epoch, now int64) error {
 	n, err := t.exec(fits, p.n, int64(a.Money), a.Tokens)
 	if err != nil {
@@ -108,7 +107,8 @@ func (t *tx) fit(p standing, key string, a Amount, epoch, now int64) error {
 	return err
 }
 
-// exceeded finds the node next to n that had no room. Those that had some have it taken.
+// exceeded returns the error for the node nearest to n that has no room. fits has already added the
+// amount to the nodes that had room.
 func (t *tx) exceeded(n int64, a Amount) error {
 	var e Exceeded
 	var m, k struct{ limit, spent, held int64 }
@@ -127,9 +127,9 @@ func (t *tx) exceeded(n int64, a Amount) error {
 	return fault.New(fault.Limit, "%w", &e).Advise("raise the limit of this %s, or wait until its open calls are paid", e.Kind)
 }
 
-// Release gives back what is held under a key. A key that is not held is nothing to do: it
-// was released before, or a power cut took it. One that is settled is fault.Conflict. After it
-// the key can be held again. A release that a power cut undoes leaves the amount held.
+// Release frees the amount held under a key. It does nothing for a key that is not held, because
+// the hold was released before or lost in a power cut. A settled key is fault.Conflict. A released
+// key can be held again. A power cut may undo a release; then the amount stays held.
 func (l *Ledger) Release(ctx context.Context, key string) error {
 	err := l.change(ctx, quick, func(t *tx) error { return t.release(key) })
 	if err != nil {
@@ -156,10 +156,10 @@ func (t *tx) release(key string) error {
 	return t.take(h)
 }
 
-// Settle replaces what is held under a key by what the call cost, which may be more: then
-// overdrawn is true, and the node and all above it are Overdrawn. When it returns the bill
-// survives a power cut. The same bill again is one bill, another amount is fault.Conflict, and
-// so is another answer to whether it is uncertain; a key that nobody holds is fault.NotFound.
+// Settle replaces the amount held under a key by the cost of the call. The cost may be higher; then
+// overdrawn is true, and the node and all nodes above it are Overdrawn. The bill survives a power
+// cut once Settle has returned. Repeating a bill changes nothing; another amount, or another value
+// of Uncertain, is fault.Conflict. A key that is not held is fault.NotFound.
 func (l *Ledger) Settle(ctx context.Context, key string, b Bill) (overdrawn bool, err error) {
 	if err = b.valid(); err == nil {
 		err = l.change(ctx, durable, func(t *tx) error {
@@ -187,7 +187,7 @@ func (t *tx) settle(key string, b Bill, now time.Time) (overdrawn bool, err erro
 	return t.bill(h, b, now)
 }
 
-// settled answers who settles a key again.
+// settled compares a bill with the bill that the key already has.
 func (t *tx) settled(key string, b Bill) (overdrawn bool, err error) {
 	was, held, err := t.billed(key)
 	switch {
@@ -208,7 +208,7 @@ type held struct {
 	money, tokens int64
 }
 
-// open reads what is held under a key; sql.ErrNoRows where nothing is.
+// open reads the hold under a key; sql.ErrNoRows when there is none.
 func (t *tx) open(key string) (h held, err error) {
 	h.key = key
 	err = t.row(`SELECT node, epoch, money, tokens FROM hold WHERE key = ?1`, []any{key}, &h.node, &h.epoch, &h.money, &h.tokens)
@@ -231,7 +231,7 @@ func (t *tx) take(h held) error {
 	return err
 }
 
-// bill puts a bill in the place of a hold.
+// bill inserts the bill of a hold that take has ended, and adds it to the sums.
 func (t *tx) bill(h held, b Bill, now time.Time) (overdrawn bool, err error) {
 	was := Amount{rye.Micros(h.money), h.tokens}
 	var uncertain Amount
@@ -262,7 +262,7 @@ func (t *tx) insert(h held, b Bill, now time.Time) error {
 	return err
 }
 
-// beyond is by how much a is more than was, each member for itself.
+// beyond returns by how much a exceeds was, for each member separately.
 func (a Amount) beyond(was Amount) Amount {
 	return Amount{max(0, a.Money-was.Money), max(0, a.Tokens-was.Tokens)}
 }
@@ -287,7 +287,7 @@ func (b Bill) valid() error {
 	return nil
 }
 
-// Holds returns what is held for a node itself, not for those below it, by key.
+// Holds returns the holds of a node, without the nodes below it, sorted by key.
 func (l *Ledger) Holds(ctx context.Context, node string) (holds []Hold, err error) {
 	err = l.read(ctx, func(r reader) error {
 		return r.rows(`SELECT h.key, c.id, h.epoch, h.money, h.tokens, h.time FROM hold h JOIN node c ON c.n = h.node WHERE c.id = ?1 ORDER BY h.key`,
@@ -306,11 +306,11 @@ func (l *Ledger) Holds(ctx context.Context, node string) (holds []Hold, err erro
 	return holds, nil
 }
 
-// Abandon ends what an earlier process of a node held: it tells the new epoch, so that nobody
-// holds in an older one any more, and asks decide about each hold of an older one. A hold that
-// was spent is settled with the bill, one that was not is released. Without decide each is
-// spent, and uncertain. decide is asked outside of any transaction; what was settled or
-// released meanwhile stays so. Abandon returns what it ended, and can be called again after a
+// Abandon ends the holds of a node's earlier processes. It sets the new epoch first, so that no
+// process can hold in an older one. Then it calls decide for each hold of an older epoch, outside
+// of any transaction. If the hold was spent, it is settled with the bill, otherwise released.
+// Without decide each hold counts as spent and uncertain. A hold that was settled or released
+// meanwhile stays so. Abandon returns the holds that it ended, and can be called again after a
 // crash.
 func (l *Ledger) Abandon(ctx context.Context, node string, epoch int64, decide func(Hold) (b Bill, spent bool)) ([]Hold, error) {
 	if err := l.Epoch(ctx, node, epoch); err != nil {

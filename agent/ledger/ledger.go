@@ -28,8 +28,8 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Amount is money and tokens; the two are limited apart from one another. As a cap, a member
-// that is None has no limit.
+// Amount is money and tokens; each is limited separately. In a cap, a member that is None has no
+// limit.
 type Amount struct {
 	Money  rye.Micros `json:"money"` // millionths of a US dollar
 	Tokens int64      `json:"tokens"`
@@ -42,8 +42,8 @@ const (
 	Most = 1e15
 )
 
-// Kinds of nodes. A user has no parent, a month hangs on a user, a project on a month, a
-// thread on a project or a thread.
+// Kinds of nodes. A user has no parent. The parent of a month is a user, of a project a month, and
+// of a thread a project or another thread.
 const (
 	User    = "user"
 	Month   = "month"
@@ -51,29 +51,29 @@ const (
 	Thread  = "thread"
 )
 
-// Node is something that can spend, or for which is spent. Sums are of the node and all below it.
+// Node is a user, month, project or thread with a budget. Its sums include all nodes below it.
 type Node struct {
-	ID     string // 1 to 200 bytes without control characters, unlike every other of the user
-	Parent string // "" of a user
+	ID     string // 1 to 200 bytes without control characters, unique in the ledger
+	Parent string // "" for a user
 	Kind   string
 	Cap    Amount // None: no limit
-	Epoch  int64  // the youngest that was told; holds of older ones are refused
+	Epoch  int64  // the highest seen; holds of lower epochs are refused
 	Closed bool   // takes no new holds and no new nodes below it
 
 	Spent     Amount // settled and uncertain
-	Uncertain Amount // of Spent: whole holds of calls whose cost nobody knows
-	Held      Amount // of calls that are not settled
-	Over      Amount // of Spent: what was billed beyond what was held
+	Uncertain Amount // of Spent: whole holds of calls with an unknown cost
+	Held      Amount // of calls that are not settled yet
+	Over      Amount // of Spent: the part of bills above their holds
 	Overdrawn bool   // Over is not zero
 }
 
 // MonthOf names the month of a time, in UTC: "2026-11".
 func MonthOf(t time.Time) string { return t.UTC().Format("2006-01") }
 
-// Exceeded says which node had no room for a hold. It is in the chain of an error with the
-// code fault.Limit.
+// Exceeded says which node had no room for a hold. Errors with the code fault.Limit have it in
+// their chain.
 type Exceeded struct {
-	Node string // the nearest to the thread that had no room
+	Node string // the node without room that is nearest to the thread
 	Kind string
 	What string // money or tokens
 
@@ -81,7 +81,7 @@ type Exceeded struct {
 	Cap, Spent, Held, Asked int64
 }
 
-// Error says what was asked, and what there was.
+// Error names the amount asked for, and the limit, spent and held amounts of the node.
 func (e *Exceeded) Error() string {
 	show := func(n int64) string { return fmt.Sprintf("%d tokens", n) }
 	if e.What == "money" {
@@ -92,30 +92,30 @@ func (e *Exceeded) Error() string {
 
 // Options of a ledger.
 type Options struct {
-	// Boot identifies the start of the machine since which it runs; "" where the system has
-	// no such id. See Doubt.
+	// Boot identifies the current start of the machine; "" where the system has no such id. See
+	// Doubt.
 	Boot string
-	// Existing refuses to make a ledger that is not there, with fault.NotFound.
+	// Existing refuses, with fault.NotFound, to make a ledger when there is none.
 	Existing bool
-	// Now is the clock for holds, and for bills that have no time; nil is time.Now.
+	// Now is the clock for holds, and for bills without a time; nil means time.Now.
 	Now func() time.Time
 }
 
-// Doubt is why the ledger may not know what was spent.
+// Doubt is a reason why the ledger may lack spending.
 type Doubt string
 
 const (
 	Sure Doubt = ""
 	// New: the file was just made. Threads that ended may have spent in an older one.
 	New Doubt = "new"
-	// Rebooted: the machine was started since the file was last verified. The last holds
-	// before a power cut may be lost; bills are not, unless the disk lied.
+	// Rebooted: the machine was started after the file was last verified. A power cut may have lost
+	// the last holds. It loses no bills, unless the disk reported a sync that it did not make.
 	Rebooted Doubt = "rebooted"
 )
 
-// Ledger is the open file. It is safe for concurrent use, by this and by other processes.
-// Close it before the program ends, so that the next one finds the file tidy; a process that
-// is killed loses nothing.
+// Ledger is the open file. It is safe for concurrent use, also by other processes. Close it before
+// the program ends, so that the next process finds the log copied into the file. A process that is
+// killed loses nothing.
 type Ledger struct {
 	path string
 	o    Options
@@ -128,10 +128,10 @@ type Ledger struct {
 	doubt Doubt
 }
 
-// Open opens the ledger at path, and makes it, 0600, when there is none. Its directory is
-// made, 0700; one that is there must be like that, belong to the user, and be no link
-// (fault.Auth). A file of a newer version is refused (fault.Stale) and left as it is; one
-// that is damaged, too (fault.Integrity): Rebuild mends it.
+// Open opens the ledger at path, and makes it with mode 0600 when there is none. It makes the
+// directory with mode 0700. An existing directory must have that mode, belong to the user, and be
+// no link (fault.Auth). Open refuses a file of a newer version (fault.Stale) and a damaged one
+// (fault.Integrity), and changes neither. Rebuild repairs a damaged file.
 func Open(ctx context.Context, path string, o Options) (*Ledger, error) {
 	l, err := prepare(path, o)
 	if err != nil {
@@ -150,7 +150,7 @@ func Open(ctx context.Context, path string, o Options) (*Ledger, error) {
 	return l, nil
 }
 
-// prepare checks the place of a ledger, and opens nothing but its queue.
+// prepare checks the place of a ledger, and opens only its queue.
 func prepare(path string, o Options) (*Ledger, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -168,9 +168,9 @@ func prepare(path string, o Options) (*Ledger, error) {
 	return &Ledger{path: path, o: o, turn: make(chan struct{}, 1), queue: q}, nil
 }
 
-// Doubt is why what the ledger says should be compared with the journals, by Rebuild, before
-// it is believed; Sure when nothing speaks against it. It says what was so when the ledger
-// was opened, and stays so for whoever opens it next until Verified is called.
+// Doubt is a reason to compare the ledger with the journals, by Rebuild, before its sums are
+// trusted; Sure without such a reason. It is determined when the ledger is opened. The next process
+// that opens the ledger gets the same reason, until Verified is called.
 func (l *Ledger) Doubt() Doubt { return l.doubt }
 
 func doubtOf(r reader, now string) (Doubt, error) {
@@ -190,8 +190,8 @@ func doubtOf(r reader, now string) (Doubt, error) {
 // neverVerified is the boot id of a new file. No system has it.
 const neverVerified = "-"
 
-// Verified records that what the ledger says was compared with the journals since the machine
-// was started.
+// Verified records that the ledger was compared with the journals after the last start of the
+// machine.
 func (l *Ledger) Verified(ctx context.Context) error {
 	err := l.change(ctx, durable, func(t *tx) error {
 		_, err := t.exec(`UPDATE meta SET boot = ?1`, l.o.Boot)
@@ -204,7 +204,7 @@ func (l *Ledger) Verified(ctx context.Context) error {
 	return nil
 }
 
-// Close gives back what the ledger holds. What is under way ends first. Closing twice is one.
+// Close closes the ledger after the running change. Closing it again does nothing.
 func (l *Ledger) Close() error {
 	l.turn <- struct{}{}
 	defer func() { <-l.turn }()

@@ -18,13 +18,12 @@ const (
 	maxDepth = 64 // levels of nodes
 )
 
-// parents says on what each kind of node hangs.
+// parents lists the kinds of parent that each kind of node may have.
 var parents = map[string][]string{User: {""}, Month: {User}, Project: {Month}, Thread: {Project, Thread}}
 
-// Put makes nodes that are not there, in one transaction, parents before children. One that
-// is there stays as it is: its cap changes by Raise and SetCap only, and one with another
-// parent or kind is fault.Conflict, and a parent that is unknown fault.NotFound. Sums of the
-// given nodes are ignored.
+// Put makes missing nodes in one transaction; parents come before children. An existing node stays
+// unchanged: only Raise and SetCap change its cap. An existing node with another parent or kind is
+// fault.Conflict, an unknown parent fault.NotFound. Put ignores the sums of the given nodes.
 func (l *Ledger) Put(ctx context.Context, nodes ...Node) error {
 	err := l.change(ctx, durable, func(t *tx) error {
 		for _, n := range nodes {
@@ -40,7 +39,7 @@ func (l *Ledger) Put(ctx context.Context, nodes ...Node) error {
 	return nil
 }
 
-// put makes a node. late allows it below one that has ended.
+// put makes a node. late allows a parent that has ended.
 func (t *tx) put(n Node, late bool) error {
 	if err := n.valid(); err != nil {
 		return err
@@ -77,7 +76,7 @@ func (t *tx) put(n Node, late bool) error {
 	return err
 }
 
-// same refuses a node that is not the one that is there.
+// same refuses a node that differs in kind or parent from the existing one.
 func (t *tx) same(was standing, n Node) error {
 	if was.kind != n.Kind || was.parent != n.Parent {
 		return fault.New(fault.Conflict, "it exists as a %s below %q, not as a %s below %q", was.kind, was.parent, n.Kind, n.Parent)
@@ -85,7 +84,7 @@ func (t *tx) same(was standing, n Node) error {
 	return nil
 }
 
-// standing is where a node stands, and whether it takes holds.
+// standing is the place of a node in the tree, and whether it takes holds.
 type standing struct {
 	n, depth, epoch int64
 	kind, parent    string
@@ -103,8 +102,7 @@ func (t *tx) node(id string) (p standing, err error) {
 
 func unknown(id string) error { return fault.New(fault.NotFound, "the ledger has no node %q", id) }
 
-// Raise adds to the cap of a node; a cap of None has no limit, and stays so. Members of add
-// are 0 to Most.
+// Raise adds to the cap of a node. A cap of None stays None. Members of add are 0 to Most.
 func (l *Ledger) Raise(ctx context.Context, node string, add Amount) error {
 	if err := add.valid(0); err != nil {
 		return fault.Wrap(err, "raise the cap of %s", node)
@@ -115,8 +113,8 @@ func (l *Ledger) Raise(ctx context.Context, node string, add Amount) error {
 		int64(add.Money), add.Tokens)
 }
 
-// SetCap sets the cap of a node, for a person who changed a limit. It may be below what is
-// spent: then the node takes no more holds.
+// SetCap sets the cap of a node, for a user who changed a limit. A cap may be below the spent
+// amount; then the node takes no more holds.
 func (l *Ledger) SetCap(ctx context.Context, node string, limit Amount) error {
 	if err := limit.valid(None); err != nil {
 		return fault.Wrap(err, "set the cap of %s", node)
@@ -124,8 +122,8 @@ func (l *Ledger) SetCap(ctx context.Context, node string, limit Amount) error {
 	return l.alter(ctx, "set the cap of", node, `UPDATE node SET cap_money = ?2, cap_tokens = ?3 WHERE id = ?1`, int64(limit.Money), limit.Tokens)
 }
 
-// Epoch tells the epoch of a node, from which on holds of older epochs are refused. It only
-// grows: an older one changes nothing. A later one opens a node again that had ended.
+// Epoch sets the epoch of a node; holds of lower epochs are refused from then on. An epoch only
+// grows, so a lower one changes nothing. A higher one reopens a node that had ended.
 func (l *Ledger) Epoch(ctx context.Context, node string, epoch int64) error {
 	if epoch < 0 {
 		return fault.New(fault.Usage, "set the epoch of %s: %d, want 0 or more", node, epoch)
@@ -133,13 +131,13 @@ func (l *Ledger) Epoch(ctx context.Context, node string, epoch int64) error {
 	return l.alter(ctx, "set the epoch of", node, `UPDATE node SET closed = CASE WHEN epoch < ?2 THEN 0 ELSE closed END, epoch = max(epoch, ?2) WHERE id = ?1`, epoch)
 }
 
-// End closes a node: it takes no new holds and no new nodes. What is held can be settled and
-// released, and nodes below it go on. To end twice is to end once.
+// End closes a node: it takes no new holds and no new nodes. Its holds can still be settled and
+// released, and the nodes below it stay open. Ending it again does nothing.
 func (l *Ledger) End(ctx context.Context, node string) error {
 	return l.alter(ctx, "end", node, `UPDATE node SET closed = 1 WHERE id = ?1`)
 }
 
-// alter changes one node by a statement, whose ?1 is the node.
+// alter changes one node with a statement, in which ?1 is the node.
 func (l *Ledger) alter(ctx context.Context, doing, node, query string, args ...any) error {
 	err := l.change(ctx, durable, func(t *tx) error {
 		n, err := t.exec(query, append([]any{node}, args...)...)
@@ -154,7 +152,7 @@ func (l *Ledger) alter(ctx context.Context, doing, node, query string, args ...a
 	return nil
 }
 
-// columns of a node, in the order that scanNode reads.
+// columns lists the columns of a node in the order that scanNode reads.
 const columns = `c.id, coalesce(p.id, ''), c.kind, c.cap_money, c.cap_tokens, c.epoch, c.closed, c.spent_money, c.spent_tokens,
 	c.uncertain_money, c.uncertain_tokens, c.held_money, c.held_tokens, c.over_money, c.over_tokens`
 
@@ -165,8 +163,8 @@ func scanNode(scan func(...any) error) (n Node, err error) {
 	return n, err
 }
 
-// Tree returns a node and all below it, from one moment: parents before children, else by
-// id. The node "" is all users.
+// Tree returns a node and all nodes below it as they are at one moment. Parents come before
+// children; nodes at the same level are sorted by id. The node "" stands for all users.
 func (l *Ledger) Tree(ctx context.Context, node string) (nodes []Node, err error) {
 	err = l.read(ctx, func(r reader) error {
 		nodes, err = r.tree(node)
@@ -192,9 +190,9 @@ func (r reader) tree(node string) (nodes []Node, err error) {
 	return nodes, err
 }
 
-// Room returns how much can be held for a node now: the least that it and the nodes above it
-// have left, never below zero, and None where none of them has a limit. Others may hold it
-// before the caller does; only Hold decides.
+// Room returns how much can be held for a node now: the smallest remainder of the node and the
+// nodes above it, at least zero, and None when none of them has a limit. Another process may hold
+// the amount first, so only Hold decides.
 func (l *Ledger) Room(ctx context.Context, node string) (left Amount, err error) {
 	err = l.read(ctx, func(r reader) error {
 		var n int64
@@ -226,7 +224,7 @@ func (n Node) valid() error {
 	return n.Cap.valid(None)
 }
 
-// valid refuses members that are less than least or more than Most.
+// valid refuses members below least or above Most.
 func (a Amount) valid(least int64) error {
 	for _, m := range []int64{int64(a.Money), a.Tokens} {
 		if m < least || m > Most {
@@ -236,7 +234,7 @@ func (a Amount) valid(least int64) error {
 	return nil
 }
 
-// word refuses what cannot be a name in the ledger.
+// word refuses a string that cannot be a name in the ledger.
 func word(what, s string, most int) error {
 	if s == "" || len(s) > most || !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
 		return fault.New(fault.Usage, "%s %.40q of %d bytes, want 1 to %d without control characters", what, s, len(s), most)

@@ -10,8 +10,9 @@ import (
 	"github.com/rye-os/rye/internal/place"
 )
 
-// checkPlace makes the directory of a ledger, and refuses one that others could reach, and a
-// file that is none: SQLite would follow a link, and make its other files beside the target.
+// checkPlace makes the directory of a ledger. It refuses a directory that other users can enter,
+// and a path that is no regular file: SQLite would follow a link and make its other files beside
+// the target.
 func checkPlace(path string) error {
 	if !filepath.IsAbs(path) {
 		return fault.New(fault.Usage, "open the ledger %q: want an absolute path", path)
@@ -41,7 +42,7 @@ func checkPlace(path string) error {
 	return nil
 }
 
-// checkFile refuses what is there and is no regular file of the user alone.
+// checkFile refuses an existing file that is not regular, or that other users own or can read.
 func checkFile(path string) error {
 	st, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

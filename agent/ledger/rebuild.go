@@ -12,7 +12,7 @@ import (
 	"github.com/rye-os/rye/internal/place"
 )
 
-// Entry is what a journal says about one call.
+// Entry is the record of one call in a journal.
 type Entry struct {
 	Node, Key string
 	Epoch     int64
@@ -20,26 +20,25 @@ type Entry struct {
 	Bill      *Bill // nil while the call is not settled
 }
 
-// Rebuilt says what Rebuild did.
+// Rebuilt is the result of Rebuild.
 type Rebuilt struct {
-	Nodes, Holds, Bills int64 // that the ledger has now
-	// Kept are the keys that only the ledger knew, and that no entry named: of threads whose
-	// journal was removed, and of calls held this moment. They stay as they were.
+	Nodes, Holds, Bills int64 // in the ledger now
+	// Kept counts the keys that only the ledger has and no entry names: calls of threads whose
+	// journal was removed, and calls held at this moment. Rebuild leaves them as they were.
 	Kept int64
-	// Aside is where a damaged file was put; "" where there was none.
+	// Aside is the new path of the damaged file; "" when the file was sound.
 	Aside string
 }
 
-// Rebuild makes the ledger at path say what the journals say, and records that it was
-// verified. Nodes that are missing are made, and the caps given here are theirs; a member of
-// entries is held or settled as it says, whatever the ledger said, but for one: what the
-// ledger has settled is not held again by a journal that ends before that. Then every sum is
-// made anew.
+// Rebuild makes the ledger at path agree with the journals, and records it as verified. It makes
+// missing nodes and sets the given caps. Each entry replaces the ledger's hold or bill under its
+// key, with one exception: an entry without a bill leaves a settled key alone, because the journal
+// may end before the bill. Then all sums are computed anew.
 //
-// A file that is sound, as Check has it but for the sums, is changed in place in one
-// transaction; others may use it meanwhile. One that is damaged is put aside under another
-// name, and a new one is put in its place; who has the old one open finds the new one at its
-// next turn. A file of a newer version is refused (fault.Stale). Nothing changes on an error.
+// A file that passes Check, apart from its sums, is changed in place in one transaction; other
+// processes may use it meanwhile. A damaged file is kept under another name, and a new one replaces
+// it. A process that has the old file open switches to the new one with its next change. A file of
+// a newer version is refused (fault.Stale). An error leaves the ledger unchanged.
 func Rebuild(ctx context.Context, path string, o Options, nodes []Node, entries []Entry) (*Rebuilt, error) {
 	r, err := rebuildAt(ctx, path, o, nodes, entries)
 	if err != nil {
@@ -84,7 +83,7 @@ func rebuildAt(ctx context.Context, path string, o Options, nodes []Node, entrie
 	return r, syncLog(path)
 }
 
-// soundDisk opens a file in which sums may be wrong, and nothing else.
+// soundDisk opens a file that passes all laws except the last, which is about sums.
 func soundDisk(ctx context.Context, path string) (*disk, error) {
 	d, err := openDisk(ctx, path)
 	if err != nil {
@@ -103,12 +102,13 @@ func soundDisk(ctx context.Context, path string) (*disk, error) {
 	return d, nil
 }
 
-// replace fills a new file, puts the damaged one aside, and the new one in its place. When it
-// dies in between, the damaged one is still there, or a ledger that is New.
+// replace fills a new file, keeps the damaged one under another name, and puts the new one in its
+// place. After a crash in between, path has the damaged file, or no file, which makes the next
+// ledger New.
 func replace(ctx context.Context, path string, fill func(*disk) (*Rebuilt, error)) (*Rebuilt, error) {
 	fresh := path + ".new"
 	for _, end := range []string{"", "-journal", "-wal", "-shm"} {
-		os.Remove(fresh + end) // of one that died
+		os.Remove(fresh + end) // left behind by a process that died
 	}
 	d, err := create(ctx, fresh, false)
 	if err != nil {
@@ -138,8 +138,8 @@ func replace(ctx context.Context, path string, fill func(*disk) (*Rebuilt, error
 	return r, place.Sync(filepath.Dir(path))
 }
 
-// aside gives a damaged file, and its log, the first name that is free. The file keeps its
-// old name besides, so that nobody finds none there; without its log it is no less damaged.
+// aside gives a damaged file and its log the first free name. The file also keeps its old name, so
+// that no process finds the path empty. Without its log the file is just as damaged.
 func aside(path string) (to string, err error) {
 	for n := 1; ; n++ {
 		to = path + ".bad-" + strconv.Itoa(n)
@@ -148,10 +148,10 @@ func aside(path string) (to string, err error) {
 		}
 	}
 	err = os.Link(path, to)
-	if err != nil { // this file system has no second names
+	if err != nil { // this file system has no hard links
 		err = os.Rename(path, to)
 	}
-	// The new file must not meet the old one's log: SQLite would take it for its own.
+	// The new file must not meet the old log: SQLite would take it for the log of the new file.
 	for _, end := range []string{"-shm", "-wal"} {
 		if rerr := os.Rename(path+end, to+end); !errors.Is(rerr, os.ErrNotExist) {
 			err = errors.Join(err, rerr)
@@ -163,7 +163,7 @@ func aside(path string) (to string, err error) {
 	return to, nil
 }
 
-// refill is one transaction that takes over nodes and entries.
+// refill applies nodes and entries in one transaction.
 func (t *tx) refill(boot string, nodes []Node, entries []Entry) (*Rebuilt, error) {
 	for _, n := range nodes {
 		if err := t.reput(n); err != nil {
@@ -189,7 +189,7 @@ func (t *tx) refill(boot string, nodes []Node, entries []Entry) (*Rebuilt, error
 	return t.count(int64(len(entries)))
 }
 
-// reput makes a node, or gives it the cap, the younger epoch, and its end.
+// reput makes a node, or updates its cap, its epoch and whether it is closed.
 func (t *tx) reput(n Node) error {
 	if err := t.put(n, true); err != nil {
 		return err
@@ -199,7 +199,7 @@ func (t *tx) reput(n Node) error {
 	return err
 }
 
-// reenter writes the row of one entry. Sums are made later.
+// reenter writes the row of one entry. resum computes the sums later.
 func (t *tx) reenter(e Entry) error {
 	if err := errors.Join(word("key", e.Key, maxKey), e.Held.valid(0)); err != nil {
 		return err
@@ -232,7 +232,7 @@ func (t *tx) reenter(e Entry) error {
 	return t.insert(held{key: e.Key, node: p.n, epoch: e.Epoch, money: int64(e.Held.Money), tokens: e.Held.Tokens}, b, b.Time)
 }
 
-// resum makes every sum anew.
+// resum computes all sums anew.
 func (t *tx) resum() error {
 	const none = `UPDATE node SET held_money = 0, held_tokens = 0, uncertain_money = 0, uncertain_tokens = 0, over_money = 0, over_tokens = 0, spent_money = 0, spent_tokens = 0`
 	if _, err := t.exec(none); err != nil {

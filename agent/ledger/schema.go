@@ -6,9 +6,9 @@ const version = 1
 // application is the file's application_id: "ryeL".
 const application = 0x7279654c
 
-// schema makes the tables. Sums on a node are of the node and all below it; held, spent,
-// uncertain and over are each other's bounds. What fits under a cap is decided by the one
-// statement that holds (fits): a bill may exceed every cap.
+// schema makes the tables. The sums of a node include all nodes below it. The CHECKs bound held,
+// spent, uncertain and over, but no cap: a bill may exceed every cap, and only the statement fits
+// decides whether a hold has room.
 const schema = `
 CREATE TABLE meta (
   one  INTEGER PRIMARY KEY CHECK (one = 1),
@@ -81,8 +81,8 @@ CREATE VIEW spend AS SELECT
 FROM bill b JOIN node t ON t.n = b.node;
 `
 
-// sums computes, from the rows, what every node should say. It is how a ledger is checked,
-// and how one is rebuilt.
+// sums computes the sums of every node from the rows. It serves to check a ledger and to rebuild
+// one.
 const sums = `
 WITH own(node, held_money, held_tokens, spent_money, spent_tokens, uncertain_money, uncertain_tokens, over_money, over_tokens) AS (
   SELECT node, money, tokens, 0, 0, 0, 0, 0, 0 FROM hold

@@ -10,14 +10,14 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Filter chooses bills. Its zero value chooses all.
+// Filter chooses bills. Its zero value chooses all of them.
 type Filter struct {
-	Node            string    // of this node and those below it
+	Node            string    // this node and all below it
 	Since, Until    time.Time // from Since on, and before Until
 	Provider, Model string
 }
 
-// Line is one bill, as it was settled.
+// Line is one settled bill.
 type Line struct {
 	Key, Thread string
 	Epoch       int64
@@ -25,19 +25,19 @@ type Line struct {
 	Bill
 }
 
-// Sum is the bills that have the same names. Names that were not asked for are "".
+// Sum is the sum of the bills that share these names. A name that was not asked for is "".
 type Sum struct {
 	Month, Project, Thread, Provider, Model, Day string // Day: 2026-11-22, UTC, of the call
 
 	Calls     int64
 	Spent     Amount // settled and uncertain
-	Uncertain Amount // of it
-	Over      Amount // of it: beyond what was held
+	Uncertain Amount // of Spent
+	Over      Amount // of Spent: the part of bills above their holds
 	Usage     rye.Usage
 }
 
-// groups are the names that Spend can sum by, and where they come from. A bill has at most
-// one month and one project above it.
+// groups has the names that Spend can group by, and the query for each. A bill has at most one
+// month and one project above it.
 var groups = map[string]string{
 	"month":    `(SELECT m.id FROM above x JOIN node m ON m.n = x.ancestor AND m.kind = 'month' WHERE x.node = b.node)`,
 	"project":  `(SELECT m.id FROM above x JOIN node m ON m.n = x.ancestor AND m.kind = 'project' WHERE x.node = b.node)`,
@@ -47,7 +47,7 @@ var groups = map[string]string{
 	"day":      `strftime('%Y-%m-%d', b.time / 1000000, 'unixepoch')`,
 }
 
-// groupOrder is how Spend sorts, and the members of Sum.
+// groupOrder is the order in which Spend sorts, which is also the order of the members of Sum.
 var groupOrder = []string{"month", "project", "thread", "provider", "model", "day"}
 
 const chosen = ` FROM bill b JOIN node t ON t.n = b.node
@@ -65,9 +65,9 @@ func (f Filter) args() []any {
 	return []any{f.Node, since, until, f.Provider, f.Model}
 }
 
-// Spend adds up bills by the names in by: month, project, thread, provider, model, day. With
-// none it returns one sum, of all. Sums are sorted by their names; those without a bill are
-// not there.
+// Spend adds up bills by the names in by: month, project, thread, provider, model, day. Without
+// names it returns one sum of all bills. The result is sorted by names and has no sums of zero
+// bills.
 func (l *Ledger) Spend(ctx context.Context, f Filter, by ...string) (all []Sum, err error) {
 	names := make([]string, len(groupOrder))
 	for i, g := range groupOrder {
@@ -101,8 +101,8 @@ func (l *Ledger) Spend(ctx context.Context, f Filter, by ...string) (all []Sum, 
 	return all, nil
 }
 
-// Bills visits bills, by time. An error of visit ends it and is returned. visit must not
-// change the ledger.
+// Bills visits bills in the order of their times. An error of visit stops it and is returned. visit
+// must not change the ledger.
 func (l *Ledger) Bills(ctx context.Context, f Filter, visit func(Line) error) error {
 	err := l.read(ctx, func(r reader) error {
 		return r.rows(`SELECT b.key, t.id, b.epoch, b.held_money, b.held_tokens, b.money, b.tokens, b.uncertain, b.provider, b.model,
