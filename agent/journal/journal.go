@@ -2,7 +2,7 @@
 // that names their writer, and the inbox by which others reach it.
 // docs/format/transcript.md is normative.
 //
-// A thread has a directory, which has its id for a name and belongs to its user alone:
+// The directory of a thread is named by the thread's id and is accessible to its user only:
 //
 //	journal.jsonl       critical records, each bound to the one before it by SHA-256
 //	journal.bad-<n>     bytes that were cut off its end

@@ -1,20 +1,19 @@
 // Package ledger keeps the budgets and the spending of threads. It is one SQLite file per
 // user, shared by every process of the user, with no process of its own.
 //
-// Nodes form a tree: user, month, project, thread, threads of threads. Before a call of a
-// model its worst case is held under a key; the hold must fit the thread and every node
-// above it. Afterwards the key is settled with the cost of the call, or released. Held and
-// spent amounts count at every node above, in one transaction, so that no moment shows
-// money that is nowhere or twice.
+// Nodes form a tree: user, month, project, thread, threads of threads. Before a call of a model,
+// its highest possible cost is held under a key; the hold must fit the thread and every node above
+// it. Afterwards the key is settled with the cost of the call, or released. Held and spent amounts
+// count at every node above, in one transaction, so that money is never missing or counted twice.
 //
 //	err := l.Hold(ctx, thread, thread+"/7/1", ledger.Amount{Money: 250_000, Tokens: 9_000}, epoch)
 //	…the call…
 //	over, err := l.Settle(ctx, thread+"/7/1", ledger.Bill{Amount: ledger.Amount{Money: 31_337, Tokens: 4_212}})
 //
-// Nothing is clamped. A bill above the hold is recorded as overdrawn, up to the user; a
+// Nothing is clamped. A bill above the hold is recorded as overdrawn on all nodes up to the user; a
 // call with an unknown cost is uncertain, and counts as spent.
 //
-// docs/format/ledger.md describes the file, and has the SQL that a person can ask it with.
+// docs/format/ledger.md describes the file, and has SQL queries for users.
 package ledger
 
 import (

@@ -12,7 +12,7 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// meter counts down what operations may ask for. It belongs to the goroutine of the program.
+// meter counts down the memory that operations may request. It belongs to the program's goroutine.
 type meter struct {
 	thread *starlark.Thread
 	left   int64 // bytes
@@ -32,7 +32,7 @@ func (m *meter) halt(err error) error {
 	return err
 }
 
-// charge takes n times size bytes.
+// charge subtracts n times size bytes.
 func (m *meter) charge(n, size int64) error {
 	hi, sum := bits.Mul64(uint64(max(n, 0)), uint64(size))
 	if hi != 0 || sum > uint64(max(m.left, 0)) {
@@ -42,16 +42,16 @@ func (m *meter) charge(n, size int64) error {
 	return nil
 }
 
-// What values take, in bytes, measured for go.starlark.net of 2026-09 and rounded up. An
-// element is an interface; an entry of a dict has its share of a table that is half empty.
+// Sizes of values in bytes, measured with go.starlark.net of 2026-09 and rounded up. An element is
+// an interface; an entry of a dict includes its share of a table that is half empty.
 const (
 	element = 16
 	entry   = 128
 	box     = 96  // a list, a tuple, a text or a number behind an interface
-	table   = 600 // an empty dict, of which the first eight entries are part
+	table   = 600 // an empty dict, including its first eight entries
 )
 
-// length is the number of elements that iterating over v gives.
+// length returns the number of elements that an iteration over v gives.
 func length(v starlark.Value) (int64, error) {
 	if n := starlark.Len(v); n >= 0 {
 		return int64(n), nil
@@ -59,7 +59,7 @@ func length(v starlark.Value) (int64, error) {
 	return 0, fmt.Errorf("want a list, tuple or dict, got %s", v.Type())
 }
 
-// operator is x op y.
+// operator returns the guard of x op y.
 func operator(op syntax.Token) *starlark.Builtin {
 	return starlark.NewBuiltin(op.String(), func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 		return meterOf(t).binary(op, args[0], args[1])
@@ -73,7 +73,7 @@ func (m *meter) binary(op syntax.Token, x, y starlark.Value) (starlark.Value, er
 	return starlark.Binary(op, x, y)
 }
 
-// operation charges for x op y, or for nothing where the operator will refuse its operands.
+// operation charges for x op y. It charges nothing when the operator will refuse its operands.
 func (m *meter) operation(op syntax.Token, x, y starlark.Value) error {
 	if i, ok := x.(starlark.Int); ok {
 		if j, ok := y.(starlark.Int); ok {
@@ -97,7 +97,7 @@ func (m *meter) operation(op syntax.Token, x, y starlark.Value) error {
 	return nil
 }
 
-// integers keeps numbers to what their operators handle at once.
+// integers limits numbers to a size that their operators handle at once.
 func (m *meter) integers(op syntax.Token, x, y starlark.Int) error {
 	if _, ok := x.Int64(); ok && op != syntax.LTLT {
 		if _, ok := y.Int64(); ok {
@@ -121,7 +121,7 @@ func (m *meter) integers(op syntax.Token, x, y starlark.Int) error {
 	return m.charge(int64(n)/8, 1)
 }
 
-// size is the number of bits of i.
+// size returns the number of bits of i.
 func size(i starlark.Int) int {
 	if n, ok := i.Int64(); ok {
 		if n < 0 {
@@ -140,7 +140,7 @@ func (m *meter) repeat(x starlark.Value, times starlark.Int) error {
 	return m.charge(n, sizeOf(x))
 }
 
-// sizeOf is what a copy of v takes, not counting what its elements refer to.
+// sizeOf returns the size of a copy of v, without the values that its elements refer to.
 func sizeOf(v starlark.Value) int64 {
 	switch v := v.(type) {
 	case starlark.String:
@@ -151,13 +151,13 @@ func sizeOf(v starlark.Value) int64 {
 		return int64(v.Len()) * element
 	case *starlark.Dict:
 		return int64(v.Len()) * entry
-	case starlark.Sequence: // a range, and what else makes its elements as it goes
+	case starlark.Sequence: // a range, and other values that make their elements on demand
 		return int64(v.Len()) * 3 * element
 	}
 	return 0
 }
 
-// written charges for a text in which every mark may be replaced by all of the values.
+// written charges for a text in which all of the values may replace every mark.
 func (m *meter) written(text, mark string, values ...starlark.Value) error {
 	n := int64(0)
 	for _, v := range values {
@@ -173,11 +173,11 @@ func (m *meter) written(text, mark string, values ...starlark.Value) error {
 	return m.charge(int64(strings.Count(text, mark)), n)
 }
 
-// maxText bounds the text of one value, so that to weigh one does not take long itself: a list
-// that holds itself twice, thirty times over, is soon made.
+// maxText bounds the text of one value, so that weighing it is fast: a program can quickly nest
+// thirty lists that each contain the previous one twice.
 const maxText = 4 << 20
 
-// weigh is at least the length of v's text.
+// weigh returns an upper bound of the length of v's text.
 func (m *meter) weigh(v starlark.Value) (int64, error) {
 	most := min(m.left, maxText)
 	n, err := m.weight(v, most, 1)
@@ -236,7 +236,8 @@ func (m *meter) weights(list starlark.Sequence, most int64, depth int) (int64, e
 	return n, nil
 }
 
-// inPlace is x op= y: a list and a dict take y in, anything else becomes another value.
+// inPlace returns the guard of x op= y: a list or a dict takes y in, any other x becomes a new
+// value.
 func inPlace(op syntax.Token) *starlark.Builtin {
 	return starlark.NewBuiltin(op.String()+"=", func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 		return update(t, op, args[0], args[1])
@@ -265,7 +266,7 @@ func update(t *starlark.Thread, op syntax.Token, x, y starlark.Value) (starlark.
 	return x, err
 }
 
-// elementInPlace is x[i] op= y.
+// elementInPlace returns the guard of x[i] op= y.
 func elementInPlace(op syntax.Token) *starlark.Builtin {
 	return starlark.NewBuiltin(op.String()+"=", func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 		x, key, y := args[0], args[1], args[2]
@@ -298,7 +299,7 @@ func elementInPlace(op syntax.Token) *starlark.Builtin {
 	})
 }
 
-// cmpErr returns err, or other where there is none.
+// cmpErr returns err, or other when err is nil.
 func cmpErr(err, other error) error {
 	if err != nil {
 		return err

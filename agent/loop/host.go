@@ -13,10 +13,10 @@ import (
 type param struct {
 	name     string
 	kind     string // string, int, dict, list
-	optional bool   // None is as if it were left out
+	optional bool   // None means left out
 }
 
-// hostFunctions are what a program may ask.
+// hostFunctions are the functions of the host and their parameters.
 var hostFunctions = map[string][]param{
 	"limits":    {},
 	"now":       {},
@@ -30,7 +30,7 @@ var hostFunctions = map[string][]param{
 	"done":      {{"outputs", "dict", true}},
 }
 
-// hostValue is the host as the program sees it. It lives as long as its turn.
+// hostValue is the host as the program sees it, for one turn.
 type hostValue struct{ r *run }
 
 var _ starlark.HasAttrs = hostValue{}
@@ -56,7 +56,7 @@ func (h hostValue) Attr(name string) (starlark.Value, error) {
 	}), nil
 }
 
-// arguments puts names to what was given, and refuses what was not declared.
+// arguments names the given arguments, and refuses undeclared ones.
 func arguments(who string, params []param, args starlark.Tuple, kwargs []starlark.Tuple) (*starlark.Dict, error) {
 	if len(args) > len(params) {
 		return nil, fmt.Errorf("%s: %d arguments, want %s", who, len(args), wanted(params))

@@ -6,46 +6,45 @@ import (
 	"time"
 )
 
-// Host is what a program may ask. It is called by one goroutine at a time, the one that called
-// Turn, and never after Turn has returned.
+// Host answers the calls of a program. Only the goroutine that called Turn calls it, and never
+// after Turn has returned.
 type Host interface {
-	// Call answers one function of docs/format/loop.md. args hold nil, bool, int64, float64,
-	// string, []any and map[string]any, are of the declared types, and without those that the
-	// program left out; the host owns them. The answer is what encoding/json can write, at most
-	// MaxOutcome bytes of it. A failure is an answer; an error is a stop of the law: it ends the
+	// Call answers one function of docs/format/loop.md. args holds nil, bool, int64, float64,
+	// string, []any and map[string]any of the declared types, without the arguments that the
+	// program left out; the host owns it. encoding/json must be able to write the answer, in at
+	// most MaxOutcome bytes. A failure is an answer. An error is a stop of the law: it ends the
 	// turn, is not recorded, and Turn returns it.
 	Call(ctx context.Context, name string, args map[string]any) (any, error)
 }
 
-// Recorded is one answer of a host, as it is kept to be given again.
+// Recorded is one answer of a host, stored for a replay.
 type Recorded struct {
 	Name    string          // of the function
 	Args    [32]byte        // SHA-256 of the arguments as canonical JSON
-	Outcome json.RawMessage // what the host answered
+	Outcome json.RawMessage // the host's answer
 }
 
-// What the program wants next.
+// The kinds of Next.
 const (
 	Continue = "continue" // another turn
-	Wait     = "wait"     // for what Detail names; then another turn
+	Wait     = "wait"     // wait as Detail says; then another turn
 	Done     = "done"
 	Fail     = "fail"
 )
 
-// Next is how a turn ended.
+// Next is the end of a turn.
 type Next struct {
 	Kind   string          // Continue, Wait, Done or Fail
 	State  json.RawMessage // an object of at most MaxState bytes, canonical; the next turn's argument
 	Detail map[string]any  // Wait: question, thread; Done: text; Fail: code, message; all texts
 }
 
-// Bounds are what a program may use up in one call of Init or Turn, beside what its host
-// uses. A field that is zero has its default. They hold in whatever order they are met; what
-// is beyond one is a stop of the law, fault.Limit.
+// Bounds limit the resources of a program in one call of Init or Turn, not counting its host. A
+// zero field means its default. Exceeding a bound is a stop of the law, fault.Limit.
 type Bounds struct {
 	Steps  uint64        // of the interpreter; 1,000,000
 	Time   time.Duration // of the program alone, not of the host; 5 s
-	Memory int64         // bytes that its operations may ask for, freed or not; 64 MiB
+	Memory int64         // bytes requested by operations, freed or not; 64 MiB
 	Calls  int           // of the host; 10,000
 }
 
@@ -65,7 +64,7 @@ func (b Bounds) filled() Bounds {
 	return b
 }
 
-// Sizes that no bound can widen.
+// Fixed sizes that Bounds cannot raise.
 const (
 	MaxSource  = 128 << 10 // bytes of a program
 	MaxState   = 64 << 10  // bytes of a state
@@ -73,8 +72,8 @@ const (
 	MaxOutcome = 1 << 20   // bytes of one answer
 
 	maxNesting = 32   // of values, as JSON
-	maxCode    = 250  // of expressions and statements in each other
+	maxCode    = 250  // depth of nested expressions and statements
 	maxName    = 128  // bytes of a name in a program
 	maxBits    = 4096 // of an integer
-	maxMessage = 1000 // bytes of what is quoted from a program's failure
+	maxMessage = 1000 // bytes quoted from a program's failure
 )

@@ -9,8 +9,8 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// predeclared are the names that every program has, besides those of Starlark itself. They
-// hold nothing that changes.
+// predeclared are the names that every program has besides Starlark's own. Their values never
+// change.
 var predeclared = names()
 
 func names() starlark.StringDict {
@@ -40,7 +40,7 @@ func names() starlark.StringDict {
 // cost charges for a call before it is made. self is nil for a function.
 type cost func(m *meter, self starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) error
 
-// charged is what, after its cost.
+// charged returns a function that charges the cost of a call and then calls what.
 func charged(name string, c cost, what starlark.Value) *starlark.Builtin {
 	return starlark.NewBuiltin(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 		if err := c(meterOf(t), nil, args, kwargs); err != nil {
@@ -50,7 +50,7 @@ func charged(name string, c cost, what starlark.Value) *starlark.Builtin {
 	})
 }
 
-// each charges for every element of what is iterated over.
+// each charges for every element of the arguments that can be iterated over.
 func each(size int64) cost {
 	return func(m *meter, _ starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) error {
 		if err := m.charge(int64(len(kwargs)), size); err != nil {
@@ -89,7 +89,7 @@ func shown(m *meter, _ starlark.Value, args starlark.Tuple, kwargs []starlark.Tu
 			return err
 		}
 	}
-	for _, kv := range kwargs { // sep stands between them
+	for _, kv := range kwargs { // for sep between the arguments
 		if s, ok := kv[1].(starlark.String); ok {
 			if err := m.charge(int64(len(args)), int64(len(s))); err != nil {
 				return err
@@ -99,7 +99,7 @@ func shown(m *meter, _ starlark.Value, args starlark.Tuple, kwargs []starlark.Tu
 	return nil
 }
 
-// digits keeps int("…") to numbers that fit.
+// digits limits int("…") to numbers that fit.
 func digits(_ *meter, _ starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	for _, kv := range kwargs {
 		args = append(slices.Clone(args), kv[1])
@@ -112,14 +112,14 @@ func digits(_ *meter, _ starlark.Value, args starlark.Tuple, kwargs []starlark.T
 	return nil
 }
 
-// functions of Starlark whose result may be larger than what they are given.
+// functions are Starlark's functions whose result may be larger than their arguments.
 var functions = map[string]cost{
 	"dict": each(entry), "enumerate": each(box + element), "list": each(3 * element), "reversed": each(3 * element),
 	"sorted": each(5 * element), "tuple": each(3 * element), "zip": each(box),
 	"fail": shown, "print": shown, "repr": shown, "str": shown, "int": digits,
 }
 
-// methods of the types that programs have. A nil cost is a constant one.
+// methods are the methods of the types in programs. A nil cost means a constant cost.
 var methods = map[string]map[string]cost{
 	"string": {
 		"count": nil, "elems": nil, "endswith": nil, "find": nil, "index": nil, "isalnum": nil, "isalpha": nil, "isdigit": nil,
@@ -135,7 +135,7 @@ var methods = map[string]map[string]cost{
 	},
 }
 
-// attribute is x.name.
+// attribute returns x.name.
 func attribute(m *meter, x starlark.Value, name string) (starlark.Value, error) {
 	table, ok := methods[x.Type()]
 	if !ok {
@@ -160,7 +160,7 @@ func attribute(m *meter, x starlark.Value, name string) (starlark.Value, error) 
 	}, method), nil
 }
 
-// whole charges for every element of the value itself.
+// whole charges for every element of the receiver.
 func whole(size int64) cost {
 	return func(m *meter, self starlark.Value, _ starlark.Tuple, _ []starlark.Tuple) error {
 		n, err := length(self)

@@ -21,8 +21,8 @@ type Program struct {
 	init, turn *starlark.Function
 }
 
-// Compile reads a program of at most MaxSource bytes and runs its outermost statements, within
-// the default bounds. name is for messages: an item's id or a path. What is not in the language
+// Compile reads a program of at most MaxSource bytes and runs its outermost statements within the
+// default bounds. name, an item's id or a path, appears in messages. A program outside the language
 // of docs/format/loop.md is fault.Malformed, with line and column.
 func Compile(name string, src []byte) (*Program, error) {
 	if err := readable(name, src); err != nil {
@@ -56,7 +56,7 @@ func Compile(name string, src []byte) (*Program, error) {
 	return p, err
 }
 
-// readable refuses what shows another program than the one that it is.
+// readable refuses a program with characters that hide its real text from a reader.
 func readable(name string, src []byte) error {
 	if len(src) > MaxSource {
 		return fault.New(fault.Limit, "loop %s: %d bytes, at most %d are allowed", name, len(src), MaxSource)
@@ -92,7 +92,7 @@ func malformed(name string, at syntax.Position, format string, args ...any) erro
 	return fault.New(fault.Malformed, "loop %s:%d:%d: %s", name, at.Line, at.Col, fmt.Sprintf(format, args...))
 }
 
-// function returns one of the two functions that every loop has.
+// function returns one of the two functions that every loop must have.
 func function(name string, globals starlark.StringDict, fn string, params int) (*starlark.Function, error) {
 	f, ok := globals[fn].(*starlark.Function)
 	if !ok || f.NumParams() != params || f.HasVarargs() || f.HasKwargs() || f.NumKwonlyParams() != 0 {
@@ -101,7 +101,7 @@ func function(name string, globals starlark.StringDict, fn string, params int) (
 	return f, nil
 }
 
-// failure says where a program failed, and with which words.
+// failure describes the failure of a program with its position and message.
 func failure(name string, err error) error {
 	var eval *starlark.EvalError
 	where := ""

@@ -8,25 +8,24 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// rewriter makes the operations of a program answer for the memory that they ask for. The
-// interpreter counts steps, and one step can ask for gigabytes: x * y, x + y, x[:], f(*x), a
+// rewriter makes the operations of a program charge for the memory that they request. The
+// interpreter counts steps, and one step can request gigabytes: x * y, x + y, x[:], f(*x), a
 // method. Each of these becomes a call of a function that charges first (guard.go, methods.go),
-// under a name that no program can write, such as "+". It also refuses what is not in the
-// language: load, bytes, names that only look like others, and nesting that would need a deep
-// stack.
+// under a name that no program can write, such as "+". rewriter also refuses anything outside the
+// language: load, bytes, names that imitate others, and nesting that would need a deep stack.
 type rewriter struct {
 	name  string
 	depth int
 	err   error // the first
 }
 
-// guarded are the operators whose result may be larger than what they are given.
+// guarded are the operators whose result may be larger than their operands.
 var guarded = map[syntax.Token]syntax.Token{
 	syntax.PLUS: syntax.PLUS, syntax.MINUS: syntax.MINUS, syntax.STAR: syntax.STAR,
 	syntax.PERCENT: syntax.PERCENT, syntax.PIPE: syntax.PIPE, syntax.LTLT: syntax.LTLT,
 }
 
-// assigning are the same operators as x op= y writes them.
+// assigning are the same operators in the form x op= y.
 var assigning = map[syntax.Token]syntax.Token{
 	syntax.PLUS_EQ: syntax.PLUS, syntax.MINUS_EQ: syntax.MINUS, syntax.STAR_EQ: syntax.STAR,
 	syntax.PERCENT_EQ: syntax.PERCENT, syntax.PIPE_EQ: syntax.PIPE, syntax.LTLT_EQ: syntax.LTLT,
@@ -38,7 +37,7 @@ func (w *rewriter) refuse(at syntax.Position, format string, args ...any) {
 	}
 }
 
-// deeper reports whether n may be looked into; leave undoes it.
+// deeper reports whether n may be visited; leave undoes it.
 func (w *rewriter) deeper(n syntax.Node) bool {
 	if w.depth++; w.depth > maxCode && w.err == nil {
 		w.refuse(syntax.Start(n), "nested deeper than %d levels", maxCode)
@@ -83,13 +82,13 @@ func (w *rewriter) stmt(s syntax.Stmt) syntax.Stmt {
 			s.Result = w.expr(s.Result)
 		}
 	case *syntax.BranchStmt:
-	default: // load, while, and what a later version of the language adds
+	default: // load, while, and additions of later versions of the language
 		w.refuse(syntax.Start(s), "this statement is not in the language of loops")
 	}
 	return s
 }
 
-// assign rewrites x op= y. In place, a list and a dict stay the same value.
+// assign rewrites x op= y. In place, a list or a dict stays the same value.
 func (w *rewriter) assign(s *syntax.AssignStmt) syntax.Stmt {
 	w.target(s.LHS)
 	s.RHS = w.expr(s.RHS)
@@ -110,7 +109,7 @@ func (w *rewriter) assign(s *syntax.AssignStmt) syntax.Stmt {
 	return s
 }
 
-// target checks what is assigned to, and rewrites the expressions in it.
+// target checks the target of an assignment, and rewrites the expressions in it.
 func (w *rewriter) target(e syntax.Expr) {
 	if !w.deeper(e) {
 		return
@@ -152,7 +151,7 @@ func (w *rewriter) params(list []syntax.Expr) {
 	}
 }
 
-// ident keeps names to ASCII: in others, letters of one alphabet pass for those of another.
+// ident restricts names to ASCII: elsewhere, letters of different alphabets look alike.
 func (w *rewriter) ident(x *syntax.Ident) {
 	for i := range len(x.Name) {
 		if x.Name[i] >= 0x80 {
@@ -271,8 +270,8 @@ func (w *rewriter) slice(e *syntax.SliceExpr) {
 	}
 }
 
-// call writes a call of a guard. "copy" is the one with a name that a program could write; it
-// is kept apart by a blank.
+// call writes a call of a guard. A program could write the name "copy", so guardName puts a space
+// before it.
 func call(name string, at syntax.Position, args ...syntax.Expr) syntax.Expr {
 	return &syntax.CallExpr{Fn: &syntax.Ident{NamePos: at, Name: guardName(name)}, Lparen: at, Args: args, Rparen: at}
 }

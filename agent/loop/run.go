@@ -15,9 +15,9 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// run is one use of a program. Two goroutines have part in it: the program's, which asks, and
-// the caller's, which keeps the time and lets the host answer. So a host is called where the
-// caller is, and never once the caller has left.
+// run is one use of a program, by two goroutines. The program's goroutine sends its calls to the
+// caller's, which keeps the time and calls the host. So the host is called only in the caller's
+// goroutine, and never after the caller has left.
 type run struct {
 	name   string
 	bounds Bounds
@@ -29,7 +29,7 @@ type run struct {
 	recorded []Recorded
 	record   func(Recorded) error
 	asked    int  // calls so far; of the program's goroutine
-	turning  bool // there is a host, or what it said
+	turning  bool // in Turn, where the program may call the host
 
 	questions chan question
 	gone      chan struct{} // closed when the caller left
@@ -40,11 +40,11 @@ type question struct {
 	name    string
 	args    map[string]any
 	digest  [32]byte
-	outcome chan<- json.RawMessage // closed without an outcome when the law stops
+	outcome chan<- json.RawMessage // closed without an outcome after a stop of the law
 }
 
-// grace is how long an operation may go on after its program was stopped. No operation can be
-// stopped in its middle.
+// grace is the time that an operation may still run after its program was stopped, because an
+// operation cannot be interrupted.
 const grace = time.Second
 
 func newRun(name string, b Bounds, h Host, recorded []Recorded) *run {
@@ -61,12 +61,12 @@ func newRun(name string, b Bounds, h Host, recorded []Recorded) *run {
 	return r
 }
 
-// do runs what uses the program, and returns what stopped it, or how it failed.
+// do runs what in the program's goroutine. It returns the stop or the failure of the program.
 func (r *run) do(what func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		defer func() {
-			if p := recover(); p != nil { // in the interpreter: nothing of the program's
+			if p := recover(); p != nil { // a fault of the interpreter, not of the program
 				done <- fault.New(fault.Failed, "loop %s: the interpreter gave up: %s", r.name, words.Clip(fmt.Sprintf("%v\n%s", p, debug.Stack()), 4*maxMessage))
 			}
 		}()
@@ -86,10 +86,10 @@ func isFault(err error) bool {
 	return errors.As(err, &f)
 }
 
-// attend answers and keeps the time until the program is over.
+// attend answers calls and keeps the time until the program has ended.
 func (r *run) attend(done <-chan error) error {
 	defer close(r.gone)
-	var stop error // of the law, from this side
+	var stop error // of the law, from the caller's side
 	cancelled := r.ctx.Done()
 	left, since := r.bounds.Time, time.Now()
 	timer := time.NewTimer(left)
@@ -124,12 +124,12 @@ func (r *run) attend(done <-chan error) error {
 				continue
 			}
 			since = time.Now()
-			timer.Reset(max(left, 0)) // what it said during the answer is forgotten
+			timer.Reset(max(left, 0)) // discards a tick that came during the answer
 		}
 	}
 }
 
-// answer asks the host, records, and lets the program go on.
+// answer calls the host, records the answer, and lets the program continue.
 func (r *run) answer(q question) error {
 	defer close(q.outcome)
 	if r.host == nil {
@@ -158,7 +158,7 @@ func (r *run) answer(q question) error {
 	return nil
 }
 
-// call is one call of the host, by the program.
+// call makes one call of the host for the program.
 func (r *run) call(name string, args *starlark.Dict) (starlark.Value, error) {
 	if r.asked >= r.bounds.Calls {
 		return nil, r.meter.halt(fault.New(fault.Limit, "the program calls its host more than %d times in a turn", r.bounds.Calls))
@@ -180,7 +180,7 @@ func (r *run) call(name string, args *starlark.Dict) (starlark.Value, error) {
 	return v, err
 }
 
-// outcome is what was recorded of this call, else what the host says now.
+// outcome returns the recorded answer of this call, or else asks the host.
 func (r *run) outcome(name string, args *starlark.Dict, digest [32]byte) (json.RawMessage, error) {
 	if r.asked < len(r.recorded) {
 		was := r.recorded[r.asked]
@@ -201,7 +201,7 @@ func (r *run) outcome(name string, args *starlark.Dict, digest [32]byte) (json.R
 	return nil, errStopped
 }
 
-// errStopped ends the program; the caller knows better why.
+// errStopped ends the program; the caller has the real reason.
 var errStopped = errors.New("stopped")
 
 func (r *run) diverged(was Recorded, name string, digest [32]byte) error {
@@ -211,7 +211,7 @@ func (r *run) diverged(was Recorded, name string, digest [32]byte) error {
 	return fault.New(fault.Integrity, "loop diverged: call %d was %s, now %s", r.asked, words.Brief(was.Name), name)
 }
 
-// print is a note for the record.
+// print sends a text to the record as a note.
 func (r *run) print(_ *starlark.Thread, text string) {
 	if !r.turning {
 		_ = r.meter.halt(fault.New(fault.Failed, "print: there is no host outside turn"))

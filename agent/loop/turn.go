@@ -11,9 +11,10 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Init returns the first state of a thread: what init makes of in, which the program has as
-// ctx (docs/format/loop.md, "ctx"). in is what encoding/json can write, at most MaxArgs bytes
-// of it; nil is an empty one. A program that fails is fault.Failed, one that is beyond b fault.Limit.
+// Init returns the first state of a thread: the result of the program's init(ctx), where ctx is in
+// (docs/format/loop.md, "ctx"). encoding/json must be able to write in, in at most MaxArgs bytes;
+// nil means an empty one. A program that fails is fault.Failed; a program that exceeds b is
+// fault.Limit.
 func (p *Program) Init(ctx context.Context, in map[string]any, b Bounds) (json.RawMessage, error) {
 	if in == nil {
 		in = map[string]any{}
@@ -45,19 +46,19 @@ func (p *Program) Init(ctx context.Context, in map[string]any, b Bounds) (json.R
 	return state, nil
 }
 
-// Turn runs one turn from a state that Init or a turn before it returned.
+// Turn runs one turn from a state that Init or an earlier turn returned.
 //
-// Every call of the host is given to record, with its outcome, before the program sees the
-// outcome; an error of record ends the turn and is returned. A turn that was interrupted is
-// run again with what was recorded of it: call k of the program gets the outcome of recorded[k]
-// when it asks for the same with the same arguments, else Turn fails with fault.Integrity,
-// "loop diverged"; so it does when the program asks for less than what was recorded. Where
-// recorded ends the host is asked. A host that is nil answers nothing: such a turn replays.
+// Every call of the host and its outcome is passed to record before the program sees the outcome;
+// an error of record ends the turn and is returned. An interrupted turn is run again with its
+// recorded calls: call k of the program gets the outcome of recorded[k] if the name and the
+// arguments are the same. Otherwise, and if the program makes fewer calls than recorded, Turn fails
+// with fault.Integrity, "loop diverged". Further calls go to the host. With a nil host such a turn
+// is a replay.
 //
-// The errors: what the host or record returned, as it is; fault.Limit for what is beyond b;
-// ctx's; fault.Failed for a program that fails by itself. There is no next then, and the turn
-// may be run again. After the rare fault.Limit that says so, a goroutine of the program is
-// still busy, and the process should end.
+// Turn returns errors of the host and of record unchanged. A program that exceeds b is fault.Limit,
+// a program that fails by itself is fault.Failed, and an ended ctx gives its error. With an error
+// there is no Next, and the turn may be run again. If the error says that this process must end, a
+// goroutine of the program is still busy.
 func (p *Program) Turn(ctx context.Context, h Host, state json.RawMessage, recorded []Recorded, record func(Recorded) error, b Bounds) (Next, error) {
 	if len(state) > MaxState {
 		return Next{}, fault.New(fault.Limit, "loop %s: a state of %d bytes, at most %d are allowed", p.name, len(state), MaxState)
@@ -97,7 +98,7 @@ func stateOf(who string, v starlark.Value) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// nextOf reads what turn returned.
+// nextOf reads the result of the function turn.
 func nextOf(v starlark.Value) (Next, error) {
 	pair, ok := v.(starlark.Tuple)
 	if !ok || len(pair) != 2 {
@@ -111,10 +112,10 @@ func nextOf(v starlark.Value) (Next, error) {
 	return Next{Kind: n.kind, State: state, Detail: n.detail}, err
 }
 
-// nextModule is the name next.
+// nextModule is the module next.
 type nextModule struct{}
 
-// nextFunctions make what a turn may return besides its state.
+// nextFunctions make the second result of turn.
 var nextFunctions = map[string]struct {
 	kind   string
 	params []param
@@ -157,7 +158,7 @@ func validCode(code string) bool {
 	return code != "" && len(code) <= 64 && strings.Trim(code, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
 }
 
-// nextValue is one of them.
+// nextValue is the result of one of nextFunctions.
 type nextValue struct {
 	kind   string
 	detail map[string]any

@@ -16,9 +16,9 @@ import (
 	"github.com/rye-os/rye/internal/strict"
 )
 
-// encoder writes values as canonical JSON: names sorted by their bytes, no spaces, no escapes
-// but those that JSON demands, whole numbers as digits, others so short that they read back
-// the same and with a point or an exponent, so that 1.0 stays no integer.
+// encoder writes values as canonical JSON: names sorted by their bytes, no spaces, only the escapes
+// that JSON requires, whole numbers as digits. Other numbers are as short as they can be read back,
+// with a point or an exponent, so that 1.0 does not become an integer.
 type encoder struct {
 	out  []byte
 	most int
@@ -26,7 +26,7 @@ type encoder struct {
 
 var errLarge = errors.New("too large")
 
-// encode writes v in at most that many bytes.
+// encode writes v in at most most bytes.
 func encode(v starlark.Value, most int) ([]byte, error) {
 	e := encoder{most: most}
 	if err := e.value(v, 1); err != nil {
@@ -166,14 +166,15 @@ func (e *encoder) dict(d *starlark.Dict, depth int) error {
 	return e.put("}")
 }
 
-// decoder reads JSON into values, charging for them: a byte of JSON can be two hundred of a
-// value. No name twice in an object; whole numbers of up to 64 bits are ints, others floats.
+// decoder reads JSON into values and charges for them: one byte of JSON can become two hundred
+// bytes of a value. It refuses duplicate names. Whole numbers of up to 64 bits are ints, others
+// floats.
 type decoder struct {
 	in *strict.Reader
 	m  *meter
 }
 
-// decode reads one value with nothing behind it.
+// decode reads one value, and refuses bytes after it.
 func decode(raw []byte, m *meter) (starlark.Value, error) {
 	in, err := strict.NewReader(raw, strict.Rules{Size: math.MaxInt, Depth: maxNesting, Leaves: true})
 	if err != nil {
@@ -253,8 +254,8 @@ func (d *decoder) dict() (starlark.Value, error) {
 	return dict, err
 }
 
-// plain turns a value that encode has accepted into what encoding/json would make of it, with
-// int64 for whole numbers.
+// plain converts a value that encode has accepted into Go values as encoding/json makes them, but
+// with int64 for whole numbers.
 func plain(v starlark.Value) any {
 	switch v := v.(type) {
 	case starlark.Bool:

@@ -10,14 +10,14 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// Bounds of an answer, in bytes. What is kept of it is bounded by what was asked for; what
-// comes over the wire besides (names, pings, what nobody knows) by a multiple of that.
+// Bounds of an answer, in bytes. The kept part is bounded by the requested output. All bytes from
+// the network, including names, pings and unknown events, are bounded by a multiple of that.
 const (
 	maxKept      = 64 << 20
 	keptBase     = 1 << 20
 	keptPerToken = 256 // runs of spaces make the longest tokens, 128 of them
 	wireFactor   = 8
-	perPart      = 64 // what a part costs besides its text
+	perPart      = 64 // cost of a part besides its text
 )
 
 func keptBytes(maxOutput int64) int64 {
@@ -35,21 +35,21 @@ type decoder interface {
 	common() *answer
 }
 
-// answer is what both decoders gather besides the parts.
+// answer is the part of an answer that both decoders share, besides the parts.
 type answer struct {
 	p     *Provider
 	m     *Model
 	on    func(Delta)
-	fail  func(body any) *Error // makes a failure of what the provider says of one
-	seed  [32]byte              // for the names of calls that have none
+	fail  func(body any) *Error // makes an *Error from the provider's description of a failure
+	seed  [32]byte              // for the ids of calls that lack one
 	left  int64                 // bytes that may still be kept
-	began bool                  // something of the answer came
+	began bool                  // a part of the answer has come
 
 	tally   tally
 	model   string
 	id      string
-	word    string // what ended it, in the provider's word
-	refused bool   // it said so in another way than by that word
+	word    string // the provider's word for the end
+	refused bool   // the provider refused in another way than by that word
 	ids     map[string]bool
 }
 
@@ -63,12 +63,12 @@ func (p *Provider) decoder(a answer) decoder {
 	return &openaiDecoder{answer: a, fields: map[string]json.RawMessage{}, byIndex: map[int64]*openCall{}}
 }
 
-// broken is an answer that breaks its format or ends in the middle.
+// broken is the error for an answer that breaks its format or ends in the middle.
 func broken(format string, args ...any) *Error {
 	return &Error{Class: Transient, Message: words.Printable("the answer " + fmt.Sprintf(format, args...))}
 }
 
-// beyond is an answer that passes a bound.
+// beyond is the error for an answer that exceeds a bound.
 func beyond(format string, args ...any) *Error {
 	return &Error{Class: Invalid, Message: "the answer has " + fmt.Sprintf(format, args...)}
 }
@@ -93,8 +93,8 @@ func (a *answer) count(usage json.RawMessage) error {
 	return nil
 }
 
-// callID returns the id of the call that begins: its own, or a new one where it has none or
-// that of another call of the answer.
+// callID returns the id of a new call. A missing id, or the id of another call in the answer, is
+// replaced by a new one.
 func (a *answer) callID(id string) string {
 	if id == "" || len(id) > 512 || a.ids[id] {
 		sum := sha256.Sum256(append(a.seed[:], strconv.Itoa(len(a.ids))...))
@@ -104,16 +104,16 @@ func (a *answer) callID(id string) string {
 	return id
 }
 
-// finishWords are what the formats document; an item may say more.
+// finishWords are the documented words of the formats; an item may add others.
 var finishWords = map[string]map[string]string{
 	anthropicMessages: {"end_turn": StopEnd, "stop_sequence": StopEnd, "tool_use": StopCalls, "max_tokens": StopLength,
 		"model_context_window_exceeded": StopLength, "refusal": StopRefusal, "pause_turn": StopPause},
 	openaiChat: {"stop": StopEnd, "tool_calls": StopCalls, "function_call": StopCalls, "length": StopLength, "content_filter": StopFilter},
 }
 
-// stop says what ended the answer, and which of its parts count. Calls count whatever the
-// provider's word is, but two: an answer that ends in a refusal has none that may be made,
-// and one that was cut off lacks the call that it was in the middle of.
+// stop returns the reason for the end of the answer, and the parts that are valid. Calls are valid
+// whatever the provider's word is, with two exceptions: none may be made after a refusal, and an
+// answer that was cut off lacks its unfinished call.
 func (a *answer) stop(parts []Part) ([]Part, string, error) {
 	s := a.p.finish[a.word]
 	if s == "" {
@@ -136,7 +136,7 @@ func (a *answer) stop(parts []Part) ([]Part, string, error) {
 	switch n := len(calls(parts)); {
 	case n > 0:
 		s = StopCalls
-	case s == "", s == StopCalls: // an unknown word, or one that is not true
+	case s == "", s == StopCalls: // an unknown word, or a word for calls without any call
 		s = StopEnd
 	}
 	return parts, s, nil
@@ -151,7 +151,7 @@ func withoutCalls(parts []Part) (out []Part) {
 	return out
 }
 
-// response puts the answer together.
+// response assembles the Response.
 func (a *answer) response(parts []Part) (*Response, error) {
 	parts, stop, err := a.stop(parts)
 	if err != nil {

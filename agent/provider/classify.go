@@ -11,10 +11,10 @@ import (
 	"github.com/rye-os/rye/objects/expr"
 )
 
-// maxFailure is how much of the body of a failure is read.
+// maxFailure bounds the part of a failure's body that is read, in bytes.
 const maxFailure = 256 << 10
 
-// codeClasses are words of the two formats for failures; they say more than a status.
+// codeClasses are error codes of the two formats; they are more precise than a status.
 var codeClasses = map[string]string{
 	"rate_limit_error": RateLimited, "rate_limit_exceeded": RateLimited, "overloaded_error": Overloaded, "server_overloaded": Overloaded,
 	"api_error": Transient, "server_error": Transient, "internal_server_error": Transient, "timeout_error": Timeout,
@@ -25,7 +25,7 @@ var codeClasses = map[string]string{
 	"invalid_request_error": Invalid, "not_found_error": Invalid, "model_not_found": Invalid,
 }
 
-// statusClass is what a status says where nothing else does.
+// statusClass returns the class for a status when nothing else decides.
 func statusClass(status int) string {
 	switch status {
 	case 401, 403:
@@ -49,11 +49,11 @@ func statusClass(status int) string {
 	return Invalid
 }
 
-// failure says what went wrong, out of what the provider says of it. scrub takes secrets
-// out of texts.
+// failure builds an *Error from the provider's description of a failure. scrub removes secrets from
+// texts.
 func (p *Provider) failure(status int, h http.Header, raw []byte, body any, now time.Time, scrub func(string) string) *Error {
 	e := &Error{Status: status, Code: scrub(p.say(body, p.errors.code)), Message: scrub(p.say(body, p.errors.message))}
-	text := plain(scrub(string(raw))) // before it is cut: a piece of a secret is not found
+	text := plain(scrub(string(raw))) // scrubbed before it is cut: scrub would miss a part of a secret
 	if e.Message == "" {
 		e.Message = text
 	}
@@ -88,12 +88,12 @@ func (p *Provider) class(e *Error, h http.Header, body any, text string) string 
 	}
 	status := e.Status
 	if n, err := strconv.Atoi(e.Code); err == nil && n >= 400 && n < 600 && status < 300 {
-		status = n // some gateways say it inside of a stream
+		status = n // some gateways send the status inside a stream
 	}
 	return statusClass(status)
 }
 
-// say returns the first text that one of the paths leads to.
+// say returns the first text or number at one of the paths.
 func (p *Provider) say(body any, paths []string) string {
 	for _, path := range paths {
 		v, ok := expr.Get(body, path)
@@ -112,7 +112,7 @@ func (p *Provider) say(body any, paths []string) string {
 	return ""
 }
 
-// plainNumbers gives numbers the form that conditions compare.
+// plainNumbers converts numbers to the form that conditions compare.
 func plainNumbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -133,7 +133,7 @@ func plainNumbers(v any) any {
 	return v
 }
 
-// plain returns the beginning of a body that is not JSON, in one line.
+// plain returns the beginning of a body that is not JSON, on one line.
 func plain(raw string) string {
 	return words.Clip(strings.Join(strings.Fields(words.Clip(raw, 2000)), " "), 300)
 }

@@ -8,23 +8,23 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// anthropicDecoder reads answers of the Messages API: blocks of a type, each begun, told in
-// pieces, and ended.
+// anthropicDecoder reads answers of the Messages API. An answer is a list of typed blocks; each
+// block begins, grows by deltas, and ends.
 type anthropicDecoder struct {
 	answer
 	started bool
 	blocks  map[int64]*block
 	order   []*block
-	drained bool // message_delta came
+	drained bool // message_delta arrived
 }
 
-// block is one block of an answer on its way.
+// block is one block of an unfinished answer.
 type block struct {
 	kind      string
-	text      []byte // of text and thinking; of a call, its arguments
+	text      []byte // of text and thinking; for a call, its arguments
 	signature []byte
 	id, name  string
-	raw       json.RawMessage // as it began, for kinds that are told at once
+	raw       json.RawMessage // as it began, for kinds that arrive in one piece
 	closed    bool
 }
 
@@ -58,7 +58,7 @@ func (d *anthropicDecoder) event(data []byte) (done bool, err error) {
 	if err := json.Unmarshal(data, &ev); err != nil {
 		var typ *json.UnmarshalTypeError
 		if errors.As(err, &typ) && !known[ev.Type] && ev.Type != "" {
-			return false, nil // of a kind that nobody knows, whatever it holds
+			return false, nil // an unknown kind of event may hold anything
 		}
 		return false, broken("has an event that is not valid JSON: %s", jsonFault(err))
 	}
@@ -111,7 +111,7 @@ func (d *anthropicDecoder) start(ev *anthropicEvent) error {
 	return d.message(ev.Message)
 }
 
-// message takes what a message says of itself, and blocks that it begins with.
+// message reads the properties of a message, and the blocks that it begins with.
 func (d *anthropicDecoder) message(m *anthropicMessage) error {
 	d.model, d.id = m.Model, m.ID
 	if m.StopReason != nil {
@@ -189,7 +189,7 @@ func (d *anthropicDecoder) more(ev *anthropicEvent) error {
 		return d.keep(len(x.Signature))
 	case x.Type == "input_json_delta" && b.kind == "tool_use":
 		piece = x.Partial
-	default: // citations and what nobody knows
+	default: // citations and unknown kinds
 		return nil
 	}
 	b.text = append(b.text, piece...)
@@ -225,7 +225,7 @@ func (d *anthropicDecoder) parts() (out []Part, err error) {
 			out = append(out, Part{Call: c})
 		case "thinking":
 			if !d.p.echoed("thinking") || len(b.signature) == 0 {
-				continue // without its signature it is refused when it comes back
+				continue // the provider would refuse it without its signature
 			}
 			w := &writer{}
 			w.open('{')

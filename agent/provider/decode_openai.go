@@ -8,21 +8,21 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// openaiDecoder reads answers of the Chat Completions API, and of the many servers that
-// speak it more or less exactly.
+// openaiDecoder reads answers of the Chat Completions API, and of the many servers that follow it
+// more or less exactly.
 type openaiDecoder struct {
 	answer
 	text     []byte
 	thoughts []byte
-	fields   map[string]json.RawMessage // opaque ones that are no texts
-	texts    map[string][]byte          // opaque ones that are
+	fields   map[string]json.RawMessage // opaque members that are not texts
+	texts    map[string][]byte          // opaque members that are texts
 	list     []*openCall
 	byIndex  map[int64]*openCall
 	finished bool
 }
 
 type openCall struct {
-	id, sent, name string // sent is the id as it came
+	id, sent, name string // sent is the id as received
 	args           []byte
 	said           bool
 }
@@ -77,7 +77,7 @@ func (d *openaiDecoder) chunk(data []byte, whole bool) error {
 	}
 	for _, choice := range c.Choices {
 		if choice.Index != 0 {
-			continue // only one was asked for
+			continue // the request asked for only one choice
 		}
 		d.began = true
 		piece := choice.Delta
@@ -94,7 +94,7 @@ func (d *openaiDecoder) chunk(data []byte, whole bool) error {
 	return d.count(c.Usage)
 }
 
-// piece takes one delta, or a whole message.
+// piece reads one delta, or a whole message.
 func (d *openaiDecoder) piece(m map[string]json.RawMessage, whole bool) error {
 	text, err := textOrParts(m["content"])
 	if err != nil {
@@ -133,7 +133,7 @@ func (d *openaiDecoder) piece(m map[string]json.RawMessage, whole bool) error {
 	return nil
 }
 
-// textOrParts reads a text, which some servers send as a list of parts.
+// textOrParts reads a text; some servers send it as a list of parts.
 func textOrParts(raw json.RawMessage) (string, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return "", nil
@@ -158,7 +158,7 @@ func textOrParts(raw json.RawMessage) (string, error) {
 	return b.String(), nil
 }
 
-// field gathers an opaque member: texts and lists grow, of anything else the last counts.
+// field collects an opaque member: texts and lists grow, any other value is replaced.
 func (d *openaiDecoder) field(name string, raw json.RawMessage) error {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
@@ -188,8 +188,8 @@ func (d *openaiDecoder) field(name string, raw json.RawMessage) error {
 	return d.keep(len(raw))
 }
 
-// fragment is a piece of a call. Its index says which call it belongs to; where servers
-// leave that out, or give every call the same, its id does.
+// fragment is a piece of a call. Its index identifies the call. Its id does so if a server leaves
+// out the index or gives every call the same index.
 type fragment struct {
 	Index    *int64 `json:"index"`
 	ID       string `json:"id"`
@@ -227,13 +227,13 @@ func (d *openaiDecoder) fragment(f fragment, whole bool) error {
 	}
 	var s string
 	if json.Unmarshal(args, &s) != nil {
-		s = string(args) // an object and not its text
+		s = string(args) // an object instead of its text
 	}
 	c.args = append(c.args, s...)
 	return d.keep(len(s))
 }
 
-// callOf finds the call that a fragment goes on with; nil when it begins one.
+// callOf returns the call that a fragment continues; nil when it begins one.
 func (d *openaiDecoder) callOf(f fragment, whole bool) *openCall {
 	if whole {
 		return nil
@@ -241,7 +241,7 @@ func (d *openaiDecoder) callOf(f fragment, whole bool) *openCall {
 	if f.Index != nil {
 		c := d.byIndex[*f.Index]
 		if c != nil && f.ID != "" && f.ID != c.sent && f.Function.Name != "" {
-			return nil // another call of the same index
+			return nil // another call with the same index
 		}
 		return c
 	}
@@ -277,7 +277,7 @@ func (d *openaiDecoder) parts() (out []Part, err error) {
 	return out, nil
 }
 
-// opaqueFields returns an object of the members that go back, in the order of the item.
+// opaqueFields returns an object of the members that are sent back, in the order of the item.
 func (d *openaiDecoder) opaqueFields() []byte {
 	w := &writer{}
 	w.open('{')

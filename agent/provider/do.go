@@ -22,34 +22,35 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// Client sends requests. Its zero value works for providers that want no secret. It is safe
-// for concurrent use when its functions are.
+// Client sends requests. Its zero value works for providers without a secret. It is safe for
+// concurrent use when its functions are.
 type Client struct {
-	// HTTP makes the exchange; its proxy is its own business. nil uses one without a proxy.
-	// No redirect is followed and no cookie kept, whatever it says.
+	// HTTP makes the exchange, through its own proxy if it has one. nil means a client without a
+	// proxy. Do follows no redirect and keeps no cookie, whatever HTTP would do.
 	HTTP *http.Client
-	// Secret returns the secret of a name for one host ("host:port"), and refuses a host
-	// that the user did not bind it to. It is asked once an attempt.
+	// Secret returns the secret with that name for one host ("host:port"). It refuses a host to
+	// which the user did not bind the secret. It is called once per attempt.
 	Secret func(ctx context.Context, name, host string) (string, error)
-	Now    func() time.Time // nil is time.Now
+	Now    func() time.Time // nil means time.Now
 	Sleep  func(ctx context.Context, d time.Duration) error
 	Rand   func() float64 // in [0, 1)
-	Base   string         // an address instead of the item's; "" for that
+	Base   string         // an address that replaces the item's; "" for none
 }
 
-// direct is the client of those who bring none: no proxy, as the environment is not read here.
+// direct is the default client. It has no proxy, because this package does not read the
+// environment.
 var direct = &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSHandshakeTimeout: 30 * time.Second, MaxIdleConnsPerHost: 4, IdleConnTimeout: 90 * time.Second}}
 
-// Host is where a provider's requests go: "host:port".
+// Host returns the host that a provider's requests go to: "host:port".
 func (p *Provider) Host() string { return hostOf(p.endpoint.base) }
 
-// Do makes one attempt. on is told what comes, in order, from this goroutine, and may be
-// nil. Every failure of the model's side is an *Error; any other error is of this side, and
-// nothing was sent: a request that cannot be encoded, a secret that is missing or bound
-// elsewhere (fault.Auth, fault.Denied, or what Secret returned).
+// Do makes one attempt. It calls on with each piece of the answer, in order, in this goroutine; on
+// may be nil. Every failure of the provider or the connection is an *Error. Any other error is
+// local, and nothing was sent: a request that cannot be encoded, or a secret that is missing or
+// bound to another host (fault.Auth, fault.Denied, or the error of Secret).
 //
-// A Response without CostKnown is one whose price nobody knows, or that did not say what was
-// used. What an *Error cost nobody knows either, where it was Sent.
+// A Response lacks CostKnown if its price is unknown or the provider did not report the usage. The
+// cost of an *Error with Sent is unknown too.
 func (c *Client) Do(ctx context.Context, p *Provider, m *Model, q *Request, on func(Delta)) (*Response, error) {
 	body, err := p.Encode(m, q)
 	if err != nil {
@@ -58,7 +59,7 @@ func (c *Client) Do(ctx context.Context, p *Provider, m *Model, q *Request, on f
 	return c.Send(ctx, p, m, q, body, on)
 }
 
-// Send is Do for who has the bytes of q already, from Encode. They must not change any more.
+// Send is Do with the bytes of q that Encode returned. The caller must not change them afterwards.
 func (c *Client) Send(ctx context.Context, p *Provider, m *Model, q *Request, body []byte, on func(Delta)) (_ *Response, err error) {
 	base := p.endpoint.base
 	if c.Base != "" {
@@ -78,8 +79,8 @@ func (c *Client) Send(ctx context.Context, p *Provider, m *Model, q *Request, bo
 	return t.run(ctx, base)
 }
 
-// Wait waits as Provider.Wait says, with the Client's Rand and Sleep; false when there is to
-// be no other attempt, or ctx ended.
+// Wait waits as Provider.Wait says, with the Client's Rand and Sleep. It is false when there must
+// be no further attempt, or when ctx ended.
 func (c *Client) Wait(ctx context.Context, p *Provider, err *Error, attempt int) bool {
 	rnd := 1.0
 	if c.Rand != nil {
@@ -102,7 +103,7 @@ func (c *Client) Wait(ctx context.Context, p *Provider, err *Error, attempt int)
 	}
 }
 
-// secret asks for the provider's, and refuses what would not travel as it is.
+// secret asks for the provider's secret, and refuses one that cannot be sent unchanged.
 func (c *Client) secret(ctx context.Context, p *Provider, host string) (string, error) {
 	if p.Secret == "" {
 		return "", nil
@@ -132,13 +133,13 @@ type attempt struct {
 	asked  int64 // tokens of output
 
 	clock  *clock
-	began  atomic.Bool // a connection is being looked for: this transport tells what it does
-	sent   atomic.Bool // the head of the request was written
+	began  atomic.Bool // the transport asked for a connection, so it reports its progress
+	sent   atomic.Bool // the request's headers were written
 	status int
 	header http.Header
 }
 
-// Phases of an exchange, each with its time.
+// The causes of a timeout, one for each phase of an exchange.
 var (
 	errConnect   = errors.New("no connection in time")
 	errFirstByte = errors.New("no answer in time")
@@ -186,7 +187,7 @@ func (t *attempt) run(parent context.Context, base *url.URL) (*Response, error) 
 	return nil, e
 }
 
-// explain makes an *Error of whatever ended the exchange.
+// explain makes an *Error from the error that ended the exchange.
 func (t *attempt) explain(parent, ctx context.Context, err error) *Error {
 	if cause := parent.Err(); cause != nil {
 		return &Error{Class: Cancelled, Message: "the caller ended it", Status: t.status, Streamed: streamed(err), cause: context.Cause(parent)}
@@ -199,7 +200,7 @@ func (t *attempt) explain(parent, ctx context.Context, err error) *Error {
 		e.Status = cmp.Or(e.Status, t.status)
 		return e
 	}
-	for { // the address may hold the secret
+	for { // the address may contain the secret
 		var u *url.Error
 		if !errors.As(err, &u) {
 			break
@@ -214,7 +215,7 @@ func (t *attempt) explain(parent, ctx context.Context, err error) *Error {
 	return e
 }
 
-// streamed reports whether a part of the answer had come before err.
+// streamed reports whether a part of the answer arrived before err.
 func streamed(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Streamed
@@ -291,9 +292,9 @@ func (t *attempt) request(ctx context.Context, base *url.URL) (*http.Request, er
 	return req, nil
 }
 
-// failed reads what the provider says of a failure.
+// failed reads the provider's description of a failure.
 func (t *attempt) failed(r io.Reader) *Error {
-	raw, _ := io.ReadAll(io.LimitReader(r, maxFailure)) // what came before it broke says enough
+	raw, _ := io.ReadAll(io.LimitReader(r, maxFailure)) // the bytes before a broken connection suffice
 	body, _ := decodeAny(raw)
 	if t.status >= 300 && t.status < 400 {
 		return &Error{Class: Invalid, Status: t.status, Message: "the provider redirects elsewhere, and rye follows no redirect"}
@@ -309,8 +310,8 @@ func (t *attempt) failure(raw []byte, body any) *Error {
 	return t.p.failure(t.status, t.header, raw, body, now(), t.scrub)
 }
 
-// pacedBody has the clock run while the provider is waited for, and not while what came is
-// taken: whoever is told of it may be slow.
+// pacedBody runs the clock only while it waits for the provider. It stops the clock while the
+// received bytes are processed, because the caller's function may be slow.
 type pacedBody struct {
 	t     *attempt
 	r     io.Reader
@@ -329,7 +330,7 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read takes an answer, streamed or whole, whichever it is.
+// read reads an answer, streamed or whole.
 func (t *attempt) read(r io.Reader, kind string) (*Response, error) {
 	kept := keptBytes(t.asked)
 	d := t.p.decoder(answer{p: t.p, m: t.m, on: t.on, seed: sha256.Sum256(t.body), left: kept,
@@ -362,7 +363,7 @@ func (t *attempt) read(r io.Reader, kind string) (*Response, error) {
 	return res, nil
 }
 
-// interrupted marks what ended an answer after a part of it had come.
+// interrupted marks an error that ended an answer after its beginning.
 func (t *attempt) interrupted(err error, began bool) *Error {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -372,8 +373,7 @@ func (t *attempt) interrupted(err error, began bool) *Error {
 	return e
 }
 
-// isStream goes by what the server says it sends, and where that says nothing by how it
-// begins: a whole answer is an object.
+// isStream uses the server's content type, or else the first byte: a whole answer is an object.
 func (t *attempt) isStream(in *bufio.Reader, kind string) bool {
 	switch kind = strings.ToLower(kind); {
 	case strings.Contains(kind, "event-stream"):
@@ -399,13 +399,13 @@ func (t *attempt) readWhole(in io.Reader, d decoder, most int64) error {
 	return d.whole(raw)
 }
 
-// maxEvent is how large one event of a stream may be, in bytes.
+// maxEvent bounds one event of a stream, in bytes.
 const maxEvent = 16 << 20
 
 var errDone = errors.New("done")
 
-// readStream reads server-sent events. Their names and ids say nothing that the data of both
-// formats does not say itself.
+// readStream reads server-sent events. It ignores their names and ids, because the data of both
+// formats repeats them.
 func (t *attempt) readStream(in io.Reader, d decoder, most int64) error {
 	s := &sse.Reader{Limits: sse.Limits{Line: maxEvent, Event: maxEvent, Both: maxEvent}, Emit: func(ev sse.Event) error {
 		if len(bytes.TrimSpace(ev.Data)) == 0 {
@@ -425,7 +425,7 @@ func (t *attempt) readStream(in io.Reader, d decoder, most int64) error {
 		}
 		_, werr := s.Write(buf[:n])
 		if werr == nil && err == io.EOF {
-			werr = s.End() // an event that was cut off is no JSON, so nothing is taken for whole that is not
+			werr = s.End() // a partial event is not valid JSON, so it cannot pass for a whole one
 		}
 		switch {
 		case werr == sse.ErrLine || werr == sse.ErrEvent:

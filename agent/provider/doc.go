@@ -1,11 +1,11 @@
 // Package provider speaks with a model behind an HTTP address: it makes the request, reads
 // the answer as it comes, counts usage and cost, and classifies failures.
 //
-// The facts about a provider (its address, its models and prices, its words for errors)
-// are data: a signed item, docs/format/provider.md. The code is two encoders and two
-// decoders, for the two formats that nearly every service speaks. The package decides
-// nothing about money or retries: it computes the highest cost of a call (Worst), its cost
-// (Response.Cost) and the time to wait (Wait), and makes one attempt at a time (Do).
+// The facts about a provider (its address, its models and prices, its words for errors) are data: a
+// signed item, docs/format/provider.md. The code has two encoders and two decoders, for the two
+// formats that nearly every service uses. The package makes no decision about money or retries: it
+// computes the highest cost of a call (Worst), its cost (Response.Cost) and the time to wait
+// (Wait), and makes one attempt at a time (Do).
 //
 // # Reasons
 //
@@ -13,19 +13,19 @@
 // inside signed items. The services differ in addresses, member names, relations of
 // counts, words for failures and prices, and these fit in a table.
 //
-// Pairing is repaired when a request is built. A process that dies between a call and its
-// result leaves a history that every service refuses. Editing it would change signed text,
-// so the result "unknown" exists in the request only.
+// Calls and results are paired when a request is built. A process that dies between a call and its
+// result leaves a history that every service refuses. Editing it would change signed text, so the
+// result "unknown" exists in the request only.
 //
-// `messages` stands last and a bound before it: caches go by the beginning of a prompt.
-// Nothing that changes from turn to turn stands before stable parts, and tools have a
-// fixed order.
+// `messages` comes last in a request and a bound before it, because caches match the beginning of a
+// prompt. No part that changes from turn to turn precedes a stable part, and tools have a fixed
+// order.
 //
 // No redirect is followed: it would carry the conversation elsewhere, perhaps with a key.
 //
-// A hold counts two bytes for a token. One byte can never be exceeded but holds four times
-// the cost of prose, so small budgets could not begin. A denser text is billed beyond the
-// hold and stops the thread. A service that is worse says so in bytes_per_token. A
-// transport that cannot say how much it sent counts as having sent everything, so the hold
-// is spent; otherwise money disappears.
+// A hold counts two bytes for a token. A hold of one byte for a token could never be exceeded, but
+// it would be four times the cost of prose, so small budgets could not begin. The bill of a denser
+// text exceeds the hold and stops the thread. A service with denser tokens states bytes_per_token.
+// If a transport cannot report how much it sent, everything counts as sent, so the hold is spent;
+// otherwise money would disappear.
 package provider

@@ -14,17 +14,17 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// MaxRequest is how many bytes a request may have.
+// MaxRequest bounds the bytes of a request.
 const MaxRequest = 64 << 20
 
-// outcomeUnknown is what a model is told of a call that has no result.
+// outcomeUnknown is the result that a model gets for a call without one.
 const outcomeUnknown = "The outcome of this call is unknown: it was interrupted. It may have run, or not. Check before you call again."
 
-// Encode writes the body of a request, and gives equal requests equal bytes. The messages
-// stand at its end, so that the bytes of one turn are the beginning of the next one's
-// (docs/format/provider.md says exactly how far). A request that no provider could answer
-// is fault.Usage: tools or a temperature for a model that has none, a name that is not
-// allowed; one beyond MaxRequest is fault.Limit.
+// Encode writes the body of a request, and gives equal requests equal bytes. The messages are at
+// its end, so that the bytes of one turn are the beginning of the next turn's bytes
+// (docs/format/provider.md says exactly how far). A request that no provider could answer is
+// fault.Usage: tools or a temperature for a model that takes none, or a name that is not allowed. A
+// request beyond MaxRequest is fault.Limit.
 func (p *Provider) Encode(m *Model, q *Request) ([]byte, error) {
 	e, err := p.encoding(m, q)
 	if err != nil {
@@ -45,7 +45,7 @@ func (p *Provider) Encode(m *Model, q *Request) ([]byte, error) {
 	return w.b, nil
 }
 
-// room is about how many bytes the request will have: a large one is not copied while it grows.
+// room estimates the size of the request in bytes, so that a large one is not copied as it grows.
 func (e *encoding) room() int {
 	n := 4096 + len(e.q.System)
 	for _, t := range e.tools {
@@ -64,10 +64,10 @@ func (e *encoding) room() int {
 			}
 		}
 	}
-	return n + n/16 // for what is escaped
+	return n + n/16 // for escapes
 }
 
-// encoding is one request, checked and paired, for one of the two formats to be written.
+// encoding is one request, checked and paired, ready for either format.
 type encoding struct {
 	p        *Provider
 	m        *Model
@@ -122,8 +122,8 @@ func (p *Provider) encoding(m *Model, q *Request) (*encoding, error) {
 	return e, nil
 }
 
-// fits reports whether a budget for thinking lies below what may be written in all, which
-// Anthropic demands; one that does not is left out.
+// fits reports whether a thinking budget is below the limit of the whole output, which Anthropic
+// requires. The caller leaves out a budget that does not fit.
 func fits(effort members, most int64) bool {
 	for _, x := range effort {
 		var t struct {
@@ -162,17 +162,17 @@ func (e *encoding) takeTools(bad func(string, ...any) error) error {
 	return nil
 }
 
-// pair returns the messages as a provider accepts them: sides take turns; every call is
-// followed at once by its result, in the order of the calls; a call that has none is told
-// to be unknown, a result that no call asked for is left out; opaque parts go back to who
-// sent them only. The history itself is not changed.
+// pair returns the messages in the form that a provider accepts. The sides take turns. The results
+// follow their calls at once, in the order of the calls. A call without a result gets an unknown
+// one, and a result without a call is left out. Opaque parts go back only to the provider and model
+// that sent them. The history itself does not change.
 func pair(p *Provider, m *Model, history []Message) ([]Message, error) {
 	turns, err := takeTurns(p, m, history)
 	if err != nil {
 		return nil, err
 	}
 	var out []Message
-	var open []*Call // of the message before
+	var open []*Call // of the previous message
 	for _, t := range turns {
 		if t.Role == Assistant {
 			if open != nil {
@@ -196,11 +196,11 @@ func pair(p *Provider, m *Model, history []Message) ([]Message, error) {
 	if open != nil {
 		out = append(out, Message{User, results(open, nil)})
 	}
-	// what was left out may have left two of one side beside each other
+	// Parts that were left out may have made two messages of one side adjacent.
 	return takeTurns(p, m, out)
 }
 
-// takeTurns puts messages of one side together and drops parts that say nothing.
+// takeTurns merges consecutive messages of one side and drops empty parts.
 func takeTurns(p *Provider, m *Model, in []Message) ([]Message, error) {
 	var out []Message
 	for i, msg := range in {
@@ -228,7 +228,7 @@ func takeTurns(p *Provider, m *Model, in []Message) ([]Message, error) {
 	return out, nil
 }
 
-// check reports whether a part is sent at all.
+// check reports whether a part is sent.
 func (part *Part) check(p *Provider, m *Model, role string) (bool, error) {
 	set := 0
 	for _, is := range []bool{part.Text != "", part.Call != nil, part.Result != nil, part.Opaque != nil} {
@@ -268,7 +268,7 @@ func calls(parts []Part) (out []*Call) {
 	return out
 }
 
-// results returns one result for each call, in their order, out of parts.
+// results returns one result from parts for each call, in the order of the calls.
 func results(open []*Call, parts []Part) (out []Part) {
 	used := make([]bool, len(parts))
 next:
@@ -287,8 +287,8 @@ next:
 
 var plainID = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,40}$`)
 
-// callID returns an id that every provider accepts; OpenAI takes at most 40 characters,
-// Anthropic no others than these.
+// callID returns an id that every provider accepts: OpenAI takes at most 40 characters, Anthropic
+// only those in plainID.
 func callID(id string) string {
 	if plainID.MatchString(id) {
 		return id
@@ -297,8 +297,8 @@ func callID(id string) string {
 	return "call_" + hex.EncodeToString(sum[:12])
 }
 
-// callName returns the name of a call in the history that the model's provider accepts:
-// another one may have allowed more.
+// callName returns a call's name from the history in a form that the model accepts, because the
+// provider that made the call may allow other names.
 func (e *encoding) callName(name string) string {
 	if e.m.toolName.MatchString(name) {
 		return name
@@ -316,7 +316,7 @@ func (e *encoding) callName(name string) string {
 	return plain
 }
 
-// head writes what stands before everything that grows: the model and how it answers.
+// head writes the members before the growing ones: the model and its options.
 func (e *encoding) head(w *writer) {
 	w.textMember("model", e.m.ID)
 	w.member(e.p.request.maxTokens, strconv.AppendInt(nil, e.max, 10))

@@ -48,12 +48,13 @@ func (e *encoding) anthropic(w *writer) {
 	w.close(']')
 }
 
-// oneAtATime reports that the model is asked for at most one call in an answer.
+// oneAtATime reports whether the request asks for at most one call in an answer.
 func (e *encoding) oneAtATime() bool {
 	return e.p.request.parallel != nil && !*e.p.request.parallel || !e.m.Supports.Parallel
 }
 
-// mark ends a block with a mark: what stands before may be read from the cache the next time.
+// mark adds a cache mark to the end of a block: the prompt up to it may be read from the cache
+// later.
 func (c *caching) mark(w *writer, here bool) {
 	switch {
 	case !here:
@@ -65,7 +66,7 @@ func (c *caching) mark(w *writer, here bool) {
 }
 
 func (e *encoding) anthropicMessage(w *writer, marks *caching, msg Message, mark bool) {
-	last := -1 // the last block that can bear a mark: thinking cannot
+	last := -1 // the last block that may have a mark: a thinking block may not
 	if mark {
 		last = len(msg.Parts) - 1
 		for last >= 0 && msg.Parts[last].Opaque != nil {
@@ -84,7 +85,7 @@ func (e *encoding) anthropicMessage(w *writer, marks *caching, msg Message, mark
 		w.open('{')
 		switch {
 		case part.Call != nil:
-			args, _ := compact(part.Call.Args) // checked when the turns were taken
+			args, _ := compact(part.Call.Args) // takeTurns has checked it
 			w.textMember("type", "tool_use")
 			w.textMember("id", callID(part.Call.ID))
 			w.textMember("name", e.callName(part.Call.Name))
@@ -107,5 +108,5 @@ func (e *encoding) anthropicMessage(w *writer, marks *caching, msg Message, mark
 	w.close('}')
 }
 
-// echoed reports whether the item has a kind of opaque part sent back.
+// echoed reports whether the item sends a kind of opaque part back.
 func (p *Provider) echoed(kind string) bool { return slices.Contains(p.echo, kind) }

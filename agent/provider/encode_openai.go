@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// openai writes a request of the Chat Completions API, as OpenAI documents it and many
-// servers speak it.
+// openai writes a request of the Chat Completions API, as documented by OpenAI and used by many
+// other servers.
 func (e *encoding) openai(w *writer) {
 	e.head(w)
 	if e.streamed() {
@@ -73,14 +73,14 @@ func (e *encoding) openaiTools() []byte {
 	return w.b
 }
 
-// openaiUser writes a message for each result, and one for the text behind them.
+// openaiUser writes one message for each result, and then one for the text.
 func (e *encoding) openaiUser(w *writer, msg Message) {
 	for _, part := range msg.Parts {
 		if part.Result == nil {
 			continue
 		}
 		text := part.Result.Text
-		if part.Result.Error { // the format has no word for it
+		if part.Result.Error { // the format has no member for errors
 			text = "Error: " + text
 		}
 		w.open('{')
@@ -122,7 +122,7 @@ func (e *encoding) openaiAssistant(w *writer, msg Message) {
 		w.name("tool_calls")
 		w.open('[')
 		for _, c := range all {
-			args, _ := compact(c.Args) // checked when the turns were taken
+			args, _ := compact(c.Args) // takeTurns has checked it
 			w.open('{')
 			w.textMember("id", callID(c.ID))
 			w.textMember("type", "function")
@@ -138,13 +138,13 @@ func (e *encoding) openaiAssistant(w *writer, msg Message) {
 	w.close('}')
 }
 
-// openaiOpaque returns the members of an answer that go back as they were, in the order of
-// the item; of two of a name the later.
+// openaiOpaque returns the members of an answer that are sent back unchanged, in the order of the
+// item. The later of two members with the same name wins.
 func (e *encoding) openaiOpaque(msg Message) (out members) {
 	have := map[string]json.RawMessage{}
 	for _, part := range msg.Parts {
 		if part.Opaque != nil {
-			_ = json.Unmarshal(part.Opaque.Raw, &have) // an object: checked when the turns were taken
+			_ = json.Unmarshal(part.Opaque.Raw, &have) // an object: takeTurns has checked it
 		}
 	}
 	for _, name := range e.p.echo {

@@ -18,20 +18,20 @@ import (
 const (
 	maxText  = 4096 // bytes of one text
 	maxItems = 1024 // of a list or a mapping
-	maxDepth = 16   // of what is passed on as it is
+	maxDepth = 16   // levels of a value that is passed on unchanged
 )
 
-// reader takes the fields of one item. The first thing that is wrong stays; what is read
-// after it is zero.
+// reader reads the fields of one item. It keeps the first error, and the fields after it read as
+// zero.
 type reader struct {
 	id  string
 	err error
 }
 
-// group is one mapping of the item. end refuses what nobody asked for.
+// group is one mapping of the item. end refuses fields that were not read.
 type group struct {
 	r     *reader
-	path  string // "" is the outermost
+	path  string // "" for the outermost
 	m     map[string]any
 	asked []string
 }
@@ -57,7 +57,7 @@ func (g *group) get(name string) any {
 
 func (g *group) fail(name, format string, args ...any) { g.r.fail(g.at(name), format, args...) }
 
-// end refuses the fields that were not asked for, and names the one that was perhaps meant.
+// end refuses the fields that were not read, and suggests a known field with a similar name.
 func (g *group) end() {
 	for _, name := range sortedKeys(g.m) {
 		if slices.Contains(g.asked, name) {
@@ -75,7 +75,7 @@ func (g *group) end() {
 	}
 }
 
-// group returns a mapping; an absent one is empty.
+// group returns a mapping; a missing one is empty.
 func (g *group) group(name string) *group {
 	return g.r.group(g.at(name), g.get(name))
 }
@@ -92,7 +92,7 @@ func (r *reader) group(path string, v any) *group {
 	return &group{r: r, path: path, m: m}
 }
 
-// list returns the elements of a list; one value alone is a list of it where that reads well.
+// list returns the elements of a list. With alone, a single value counts as a list of one.
 func (g *group) list(name string, alone bool) []any {
 	switch v := g.get(name).(type) {
 	case nil:
@@ -162,7 +162,7 @@ func (g *group) pairs(name string) map[string]string {
 	return out
 }
 
-// oneOf returns a text out of a few; or when it is absent.
+// oneOf returns a text, which must be one of few, or the text or when it is missing.
 func (g *group) oneOf(name, or string, few ...string) string {
 	s := g.text(name)
 	if s == "" {
@@ -187,7 +187,7 @@ func (g *group) flag(name string, or bool) bool {
 	}
 }
 
-// number returns a number in [least, most]; or when it is absent.
+// number returns a number in [least, most], or the number or when it is missing.
 func (g *group) number(name string, or, least, most float64) float64 {
 	v := g.get(name)
 	if v == nil {
@@ -244,7 +244,7 @@ func (g *group) pattern(name, or string) *regexp.Regexp {
 	return re
 }
 
-// members returns a mapping of members that are sent as they are, each already encoded.
+// members returns a mapping of members that are sent unchanged, each already encoded.
 func (g *group) members(name string) members {
 	sub := g.group(name)
 	var out members

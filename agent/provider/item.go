@@ -19,11 +19,11 @@ const (
 	openaiChat        = "openai-chat"
 )
 
-// Provider is a provider item that was read: an address, the words that are spoken there,
-// and models. It does not change and is safe for concurrent use.
+// Provider is a parsed provider item: an address, a request format, and models. It does not change
+// and is safe for concurrent use.
 type Provider struct {
 	ID     string  // of the item
-	Secret string  // the name of the secret that the address wants; "" for none
+	Secret string  // the name of the secret that the address needs; "" for none
 	Models []Model // as listed; the slice belongs to the Provider
 
 	endpoint endpoint
@@ -46,7 +46,7 @@ type endpoint struct {
 	query   map[string]string
 	headers map[string]string
 	auth    string // header, bearer, query or none
-	name    string // of the header or the query's parameter
+	name    string // of the header or the query parameter
 
 	connect, firstByte, idle time.Duration
 }
@@ -71,26 +71,25 @@ type caching struct {
 
 type stream struct{ endAtFinish bool }
 
-// Retry says when and how often the same request is sent again.
+// Retry are the rules for sending the same request again.
 type Retry struct {
-	Attempts int           // in all, at least 1
+	Attempts int           // in total, at least 1
 	Base     time.Duration // of the first wait
-	Max      time.Duration // of one wait, also of one that the provider asks for
-	Elapsed  time.Duration // from the first attempt to the beginning of the last
-	Streamed bool          // also after a part of an answer had come
+	Max      time.Duration // of one wait, including a wait that the provider asks for
+	Elapsed  time.Duration // from the first attempt to the start of the last
+	Streamed bool          // also after a part of an answer arrived
 }
 
-// Retry returns the item's rules. Wait follows all but Elapsed, which only the caller can
-// count.
+// Retry returns the item's rules. Wait follows all of them except Elapsed, which only the caller
+// can measure.
 func (p *Provider) Retry() Retry { return p.retry }
 
 // Fallback returns the models to try in turn after a failure of a class, by name or tier;
 // nil for none.
 func (p *Provider) Fallback(class string) []string { return slices.Clone(p.fallback[class]) }
 
-// Parse reads the config of a provider item; id is the item's. Everything that is not
-// understood is refused with fault.Malformed, and the error names the field.
-// docs/format/provider.md is normative.
+// Parse reads the config of a provider item with that id. It refuses all unknown or invalid fields
+// with fault.Malformed, and the error names the field. docs/format/provider.md is normative.
 func Parse(id string, doc map[string]any) (*Provider, error) {
 	r := &reader{id: words.Brief(id)}
 	g := r.group("", doc)
@@ -161,7 +160,7 @@ func (p *Provider) readAuth(g *group) {
 	g.end()
 }
 
-// badHeader says why an item may not set a header, or "".
+// badHeader returns the reason why an item may not set a header, or "".
 func badHeader(name string) string {
 	const token = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
 	low := strings.ToLower(name)
@@ -175,8 +174,7 @@ func badHeader(name string) string {
 	return ""
 }
 
-// parseBase reads an address. A secret travels over TLS, or not at all but within this
-// machine.
+// parseBase reads an address. A secret is sent over TLS, or only within this machine.
 func parseBase(s string, secret bool) (*url.URL, string) {
 	u, err := url.Parse(s)
 	switch {
@@ -202,7 +200,7 @@ func loopback(host string) bool {
 	return host == "localhost"
 }
 
-// hostOf returns host:port, with the port that the scheme implies.
+// hostOf returns host:port, with the default port of the scheme.
 func hostOf(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -311,7 +309,7 @@ func (p *Provider) readEcho(g *group) {
 	g.end()
 }
 
-// stops are the words that an item may map to; failed makes the answer a failure.
+// stops are the values to which an item may map a word; failed makes the answer a failure.
 var stops = []string{StopEnd, StopCalls, StopLength, StopRefusal, StopFilter, StopPause, "failed"}
 
 func (p *Provider) readFinish(g *group) {
@@ -321,7 +319,7 @@ func (p *Provider) readFinish(g *group) {
 	}
 }
 
-// maxFallback bounds the models that one question may be put to, besides its own.
+// maxFallback bounds the number of other models that a request may be sent to.
 const maxFallback = 8
 
 func (p *Provider) readFallback(g *group) {
@@ -361,28 +359,28 @@ func (p *Provider) readRetry(g *group) {
 
 func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
-// rule gives failures that fit a condition a class.
+// rule assigns a class to failures that match a condition.
 type rule struct {
 	class string
 	when  expr.Condition
 }
 
-// errorMap is how a provider says what went wrong.
+// errorMap describes how a provider reports failures.
 type errorMap struct {
 	rules     []rule
 	code      []string // paths into the body
 	message   []string
 	requestID []string // headers
-	again     string   // header that says whether another try is of use
+	again     string   // header that says whether to retry
 	after     []after
 }
 
-// after is one place where a provider says how long to wait.
+// after is one place where a provider states the time to wait.
 type after struct {
 	header    string
-	path      string // into the body; one of both is set
+	path      string // into the body; either this or header is set
 	form      string // seconds, milliseconds, date, duration or unix
-	exhausted string // header; only when it says 0
+	exhausted string // header; the place applies only if its value is 0
 }
 
 var afterForms = []string{"seconds", "milliseconds", "date", "duration", "unix"}

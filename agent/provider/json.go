@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// member is one member of an object, its value already encoded.
+// member is one member of an object, with its value already encoded.
 type member struct {
 	name string
 	raw  []byte
@@ -28,11 +28,11 @@ func (ms members) has(name string) bool {
 	return false
 }
 
-// writer writes JSON in exactly one way: members as they come, no spaces, texts with no
-// more escapes than they need.
+// writer writes JSON in exactly one way: members in the given order, no spaces, only necessary
+// escapes.
 type writer struct {
 	b     []byte
-	comma bool // something stands before, on this level
+	comma bool // a value precedes on this level
 }
 
 func (w *writer) open(c byte)  { w.sep(); w.b = append(w.b, c); w.comma = false }
@@ -62,7 +62,7 @@ func (w *writer) members(ms members) {
 	}
 }
 
-// appendText writes a text of JSON. What is no UTF-8 becomes the replacement character.
+// appendText writes a JSON string. Bytes that are not UTF-8 become the replacement character.
 func appendText(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')
@@ -101,7 +101,7 @@ func appendText(b []byte, s string) []byte {
 	return append(append(b, s[from:]...), '"')
 }
 
-// encodeAny writes a value with its mappings sorted by key, and numbers as they were.
+// encodeAny writes a value with sorted keys and unchanged numbers.
 func encodeAny(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -112,7 +112,7 @@ func encodeAny(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// decodeAny reads one value and nothing behind it, with numbers as they stand.
+// decodeAny reads one value with unchanged numbers, and refuses bytes after it.
 func decodeAny(raw []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -126,7 +126,7 @@ func decodeAny(raw []byte) (any, error) {
 	return v, nil
 }
 
-// canonical writes a JSON object again in the one way, sorted; nil is {}.
+// canonical rewrites a JSON object with sorted keys; nil gives {}.
 func canonical(raw json.RawMessage) ([]byte, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return []byte("{}"), nil
@@ -141,7 +141,7 @@ func canonical(raw json.RawMessage) ([]byte, error) {
 	return encodeAny(v)
 }
 
-// compact returns an object without spaces, its members and numbers as they stand.
+// compact returns an object without spaces, with its members and numbers unchanged.
 func compact(raw json.RawMessage) ([]byte, error) {
 	var b bytes.Buffer
 	if len(bytes.TrimSpace(raw)) == 0 {
@@ -156,8 +156,7 @@ func compact(raw json.RawMessage) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// argsOf returns the arguments of a call from the text that a model wrote; bad says what is
-// wrong with it.
+// argsOf returns the arguments of a call from the model's text; bad describes a fault in it.
 func argsOf(s string) (args json.RawMessage, bad string) {
 	if strings.TrimSpace(s) == "" {
 		return json.RawMessage("{}"), ""
@@ -172,7 +171,7 @@ func argsOf(s string) (args json.RawMessage, bad string) {
 	return raw, ""
 }
 
-// jsonFault says what is wrong with JSON, without the names of this program.
+// jsonFault describes a fault in JSON without names of this program.
 func jsonFault(err error) string {
 	var t *json.UnmarshalTypeError
 	if errors.As(err, &t) {

@@ -12,11 +12,11 @@ import (
 
 // Model is one model of a provider. It does not change.
 type Model struct {
-	ID        string // as the provider calls it
+	ID        string // the provider's name for it
 	Aliases   []string
 	Tiers     []string // fast, general, high, max, or an item's own
-	Context   int64    // tokens of prompt and answer together; 0 when not known
-	MaxOutput int64    // tokens of one answer; 0 when not known
+	Context   int64    // tokens of prompt and answer together; 0 when unknown
+	MaxOutput int64    // tokens of one answer; 0 when unknown
 	Supports  Supports
 	Priced    bool   // its price is known
 	Retires   string // a date, or ""
@@ -25,19 +25,19 @@ type Model struct {
 	forbid   []string
 	toolName *regexp.Regexp
 	efforts  map[string]members
-	perToken int64 // bytes of a prompt that make a token, at least
+	perToken int64 // the least number of bytes of a prompt that make a token
 	prices   *prices
 }
 
-// Supports is what a model can do.
+// Supports lists the abilities of a model.
 type Supports struct{ Tools, Parallel, Streaming, Reasoning, Cache, Structured bool }
 
-// Efforts returns the words that Request.Effort may be, sorted.
+// Efforts returns the allowed values of Request.Effort, sorted.
 func (m *Model) Efforts() []string { return sortedKeys(m.efforts) }
 
-// Model finds a model: the one of that id or alias, else the first that has the tier. Where
-// the item has others, every name is one. Else an unknown name is fault.NotFound. The
-// Model belongs to the Provider.
+// Model finds a model by id or alias, or else the first with that tier. If the item has others, it
+// accepts every valid name. Otherwise an unknown name is fault.NotFound. The Model belongs to the
+// Provider.
 func (p *Provider) Model(name string) (*Model, error) {
 	for i := range p.Models {
 		if m := &p.Models[i]; m.ID == name || slices.Contains(m.Aliases, name) {
@@ -80,7 +80,7 @@ func (p *Provider) names() (out []string) {
 	return out
 }
 
-// toolNames is what both formats allow.
+// toolNames matches the names that both formats allow.
 const toolNames = `^[a-zA-Z0-9_-]{1,64}$`
 
 var modelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$`)
@@ -111,7 +111,7 @@ func (p *Provider) readModels(g *group) {
 	p.checkPrices(g)
 }
 
-// checkPrices refuses an item by which nothing bounds what a call costs.
+// checkPrices refuses an item in which the cost of a call has no bound.
 func (p *Provider) checkPrices(g *group) {
 	known, unknown := p.worst != nil, p.others != nil && p.others.prices == nil
 	for _, m := range p.Models {

@@ -9,19 +9,19 @@ import (
 	"github.com/rye-os/rye"
 )
 
-// money is an amount in billionths of a micro-dollar. As a price it is for one token: a
-// dollar for a million tokens is a micro-dollar for one.
+// money is an amount in billionths of a micro-dollar. As a price it is for one token: a dollar for
+// a million tokens is a micro-dollar for one.
 type money = *big.Int
 
-// billion is how many of these make a micro-dollar; a price has at most nine decimals.
+// decimals is the largest number of decimals of a price. billion units of money are a micro-dollar.
 const decimals = 9
 
 var billion = big.NewInt(1e9)
 
-// prices of a model: by how long the prompt is, shortest first.
+// prices are the prices of a model by the length of the prompt, shortest first.
 type prices struct{ bands []band }
 
-// band are the prices for prompts of more than above tokens.
+// band has the prices for prompts of more than above tokens.
 type band struct {
 	above   int64
 	buckets [6]money
@@ -60,8 +60,8 @@ func (g *group) readPrices() *prices {
 	return out
 }
 
-// readBand reads six prices. What is not said costs what is nearest to it: read from a
-// cache or into one as read anew, reasoning as output.
+// readBand reads six prices. A missing price equals the price of the nearest kind: reading from or
+// writing to a cache costs as much as input, and reasoning as much as output.
 func (g *group) readBand(above int64) band {
 	b := band{above: above}
 	for i, name := range bucketNames {
@@ -98,7 +98,7 @@ func parsePrice(s string) (money, bool) {
 	return new(big.Int).SetString(whole+frac+strings.Repeat("0", decimals-len(frac)), 10)
 }
 
-// at returns the prices for a prompt of so many tokens.
+// at returns the prices for a prompt of that many tokens.
 func (p *prices) at(prompt int64) band {
 	b := p.bands[0]
 	for _, x := range p.bands {
@@ -109,7 +109,7 @@ func (p *prices) at(prompt int64) band {
 	return b
 }
 
-// cost is what usage costs, rounded up to a micro-dollar.
+// cost returns the cost of usage, rounded up to a micro-dollar.
 func (p *prices) cost(u rye.Usage) rye.Micros {
 	b := p.at(u.Input + u.CacheRead + u.CacheWrite + u.CacheLong)
 	sum := new(big.Int)
@@ -119,7 +119,7 @@ func (p *prices) cost(u rye.Usage) rye.Micros {
 	return micros(sum)
 }
 
-// micros rounds up, and stops at the largest amount there is.
+// micros rounds up, and returns at most the largest amount.
 func micros(m money) rye.Micros {
 	q, r := new(big.Int).QuoRem(m, billion, new(big.Int))
 	if r.Sign() > 0 {
@@ -131,14 +131,14 @@ func micros(m money) rye.Micros {
 	return rye.Micros(q.Int64())
 }
 
-// reported reads an amount in dollars as a provider reports it, in any form of a number of
-// JSON, and rounds it up.
+// reported reads an amount in dollars from a provider, in any form of a JSON number, and rounds it
+// up.
 func reported(s string) (rye.Micros, bool) {
 	if len(s) > 40 || strings.ContainsAny(s, "/_xX") {
 		return 0, false
 	}
 	if i := strings.IndexAny(s, "eE"); i >= 0 && len(s)-i > 4 {
-		return 0, false // an exponent that no amount has, and that would be long to write out
+		return 0, false // no amount needs such an exponent, and expanding it would be slow
 	}
 	r, ok := new(big.Rat).SetString(s)
 	if !ok || r.Sign() < 0 {
@@ -155,7 +155,7 @@ func reported(s string) (rye.Micros, bool) {
 	return rye.Micros(q.Int64()), true
 }
 
-// Cost is what usage of m costs, rounded up to a micro-dollar; false when no price is known.
+// Cost returns the cost of usage of m, rounded up to a micro-dollar; false when no price is known.
 func (p *Provider) Cost(m *Model, u rye.Usage) (rye.Micros, bool) {
 	if m.prices == nil {
 		return 0, false
@@ -163,18 +163,18 @@ func (p *Provider) Cost(m *Model, u rye.Usage) (rye.Micros, bool) {
 	return m.prices.cost(u), true
 }
 
-// overhead are the tokens that a provider adds to a prompt: its own words around tools and
-// turns. Anthropic documents up to some 700 for tools.
+// overhead are the tokens that a provider adds to a prompt around tools and turns. Anthropic
+// documents up to about 700 for tools.
 const overhead = 1024
 
-// Worst says what one call may cost and use at most, for a hold: a prompt of promptBytes
-// encoded bytes, all of it written into the cache where the item caches, and maxOutput
-// tokens of the dearest kind. maxOutput is cut to what the model can; 0 stands for that. A
-// model without a price has the dearest one of the provider, bucket by bucket, so that the
-// amount is 0 only where the item says that all is free.
+// Worst returns the highest cost and number of tokens of one call, for a hold: a prompt of
+// promptBytes encoded bytes, all of it written into the cache where the item caches, and maxOutput
+// tokens of the most expensive kind. maxOutput is reduced to the model's maximum; 0 stands for that
+// maximum. A model without a price gets the highest price of the provider in each bucket. So the
+// amount is 0 only if the item says that all models are free.
 //
-// A token stands for at least the model's bytes_per_token bytes; docs/format/provider.md says
-// how sure that is. What is billed beyond is the ledger's to record.
+// A token stands for at least the model's bytes_per_token bytes; docs/format/provider.md says how
+// certain that is. The ledger records the part of a bill above the hold.
 func (p *Provider) Worst(m *Model, promptBytes, maxOutput int64) (rye.Micros, int64) {
 	const most = int64(1) << 40
 	prompt := (min(max(promptBytes, 0), most)+m.perToken-1)/m.perToken + overhead
@@ -191,8 +191,8 @@ func (p *Provider) Worst(m *Model, promptBytes, maxOutput int64) (rye.Micros, in
 	return micros(sum), prompt + output
 }
 
-// dearest returns the highest price that a token of a prompt so long, and one of its
-// answer, may have.
+// dearest returns the highest prices of one token of a prompt of that length, and of one token of
+// its answer.
 func (p *Provider) dearest(m *Model, prompt int64) (in, out money) {
 	var all []*prices
 	if m.prices != nil {

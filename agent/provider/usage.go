@@ -12,11 +12,11 @@ import (
 	"github.com/rye-os/rye/objects/expr"
 )
 
-// usageMap says where a provider counts what, and which count holds which.
+// usageMap has the paths of a provider's counts, and the counts that are parts of others.
 type usageMap struct {
-	paths  [6]string // of the buckets; "" where the provider does not count it
+	paths  [6]string // of the buckets; "" when the provider does not count one
 	within [6]bool   // the count is a part of another (cache of input, long of short, reasoning of output)
-	cost   string    // of an amount in dollars; "" for none
+	cost   string    // path of an amount in dollars; "" for none
 }
 
 func (p *Provider) readUsage(g *group) {
@@ -39,8 +39,8 @@ func (p *Provider) readUsage(g *group) {
 	g.end()
 }
 
-// tally is the newest count of each kind that an answer gave: providers count up, and may
-// correct themselves.
+// tally has the newest count of each kind in an answer: providers count up, and may correct
+// themselves.
 type tally struct {
 	counts [6]int64
 	given  [6]bool
@@ -48,7 +48,7 @@ type tally struct {
 	costed bool
 }
 
-// take reads one usage object. Numbers that cannot be counts are an error.
+// take reads one usage object. An invalid count is an error.
 func (t *tally) take(u *usageMap, raw json.RawMessage) error {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
@@ -77,7 +77,7 @@ func (t *tally) take(u *usageMap, raw json.RawMessage) error {
 	return nil
 }
 
-// countOf reads a whole number, which some write with a fraction of zero.
+// countOf reads a whole number; some providers write it with a fraction of zero.
 func countOf(v any) (int64, error) {
 	n, ok := v.(json.Number)
 	if !ok {
@@ -93,12 +93,11 @@ func countOf(v any) (int64, error) {
 	return int64(f), nil
 }
 
-// usage sorts the counts into buckets that do not overlap; known is false when the answer
-// did not say what was read and written. A part that is larger than what it is a part of
-// leaves nothing of that, and never less.
+// usage sorts the counts into buckets that do not overlap; known is false if the answer lacks the
+// input or the output. A part that is larger than its whole leaves 0 of the whole.
 func (t *tally) usage(u *usageMap, long bool) (out rye.Usage, known bool) {
 	c := t.counts
-	if long && !t.given[inCacheLong] { // it only counts what it wrote; all of it was asked to stay long
+	if long && !t.given[inCacheLong] { // the provider counts only one kind of write, and the request asked for the long one
 		c[inCacheLong] = c[inCacheWrite]
 		if !u.within[inCacheLong] {
 			c[inCacheWrite] = 0

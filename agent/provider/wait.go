@@ -10,11 +10,11 @@ import (
 	"github.com/rye-os/rye/objects/expr"
 )
 
-// Wait says how long to wait before the next attempt, after attempt (the first is 1) ended
-// with err; rnd is a random number in [0, 1). It is false when there is to be none: the
-// failure would happen again, the attempts are used up, or the provider asks for more
-// patience than the item allows. What the provider asks for is waited in full; else the wait
-// is drawn from [0, base·2^(attempt-1)], at most max (full jitter).
+// Wait returns the time to wait before the next attempt, after attempt (the first is 1) ended with
+// err; rnd is a random number in [0, 1). It is false when there must be no further attempt: the
+// failure would repeat, the attempts are used up, or the provider asks for more time than the item
+// allows. A time that the provider asks for is waited in full. Otherwise the time is drawn from [0,
+// base·2^(attempt-1)], at most max (full jitter).
 func (p *Provider) Wait(err *Error, attempt int, rnd float64) (time.Duration, bool) {
 	r := p.retry
 	if err == nil || !err.Retryable() || attempt < 1 || attempt >= r.Attempts || err.Streamed && !r.Streamed {
@@ -27,8 +27,8 @@ func (p *Provider) Wait(err *Error, attempt int, rnd float64) (time.Duration, bo
 	return time.Duration(min(most, float64(r.Max)) * min(max(rnd, 0), 1)), true
 }
 
-// wait returns how long the provider asks to wait; 0 when it does not say. The first place
-// that says something counts; of those for something that is used up, the longest.
+// wait returns the time that the provider asks to wait; 0 when it names none. The first place with
+// a time wins. Among the places that apply only when a quota is exhausted, the longest time wins.
 func (e *errorMap) wait(h http.Header, body any, now time.Time) time.Duration {
 	var longest time.Duration
 	for _, a := range e.after {
@@ -50,10 +50,10 @@ func (e *errorMap) wait(h http.Header, body any, now time.Time) time.Duration {
 	return longest
 }
 
-// maxAfter bounds what is read as a wait; it is longer than anybody waits.
+// maxAfter bounds a wait that is read; it is longer than any useful wait.
 const maxAfter = 365 * 24 * time.Hour
 
-// parseAfter reads a time to wait; one that has passed is the shortest there is.
+// parseAfter reads a time to wait. A time in the past gives the shortest wait.
 func parseAfter(s, form string, now time.Time) (time.Duration, bool) {
 	var d time.Duration
 	switch form {

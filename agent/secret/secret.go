@@ -25,15 +25,15 @@ import (
 // MaxFile bounds the file, encrypted and not, in bytes.
 const MaxFile = 1 << 20
 
-// Keys open the file. One that is missing is not tried.
+// Keys open the file. A missing key is not tried.
 type Keys struct {
 	Identity   []byte                 // an identity file of age
-	Passphrase func() ([]byte, error) // asks for one; nil when nobody can be asked
+	Passphrase func() ([]byte, error) // asks the user; nil when rye cannot ask
 }
 
-// Open decrypts a file, armored or not, and returns the secrets by name. A file that no key
-// opens is fault.Auth, one that holds no list of texts fault.Malformed; no error says what is
-// in it.
+// Open decrypts a file, armored or not, and returns the secrets by name. A file that no key opens
+// is fault.Auth; a file that is not a mapping of names to texts is fault.Malformed. Errors never
+// quote the file.
 func Open(file []byte, keys Keys) (map[string]string, error) {
 	if len(file) > MaxFile {
 		return nil, fault.New(fault.Limit, "the file of secrets has %d bytes, at most %d", len(file), MaxFile)
@@ -64,8 +64,8 @@ func source(file []byte) io.Reader {
 	return bytes.NewReader(file)
 }
 
-// identities are those that may open the file. Who asks for a passphrase asks for nothing
-// where the file wants none.
+// identities returns the identities that may open the file. It asks for a passphrase only if the
+// file needs one.
 func (k Keys) identities(file []byte) ([]age.Identity, error) {
 	if len(k.Identity) > 0 {
 		ids, err := age.ParseIdentities(bytes.NewReader(k.Identity))
@@ -91,7 +91,7 @@ func (k Keys) identities(file []byte) ([]age.Identity, error) {
 	return []age.Identity{id}, nil
 }
 
-// wantsPassphrase reads the kind of the first recipient.
+// wantsPassphrase reports whether the file is encrypted with a passphrase.
 func wantsPassphrase(file []byte) bool {
 	head := make([]byte, 256)
 	n, _ := io.ReadFull(source(file), head)

@@ -7,18 +7,18 @@ import (
 	"github.com/rye-os/rye/search"
 )
 
-// What a thread is (its directive, its status, its id) is no word of its turns: a status changes
-// while they stay as they are, and the directive's name would find every turn. So an index has
-// none of it, and it is added to the source of a query that names a field.
+// The directive, the status and the id of a thread are not words of its turns: the status changes
+// while the turns stay the same, and the directive's name would find every turn. So an index has
+// none of them, and they are added to the source of a query that names a field.
 
-// fielded is a source with that.
+// fielded is a source with these fields added.
 type fielded struct {
 	search.Source
-	docs  map[string][]int // that have a term because of their thread, ascending
+	docs  map[string][]int // documents that have a term because of their thread, ascending
 	terms []string         // sorted
 }
 
-// withFields adds the words of fields to a part.
+// withFields adds the words of the fields to a part.
 func (s *Shelf) withFields(p search.Part, v View) search.Source {
 	an := search.Analyzer{Stem: s.o.Stem, Weights: search.Weights{{Field: "directive", Weight: 1}, {Field: "status", Weight: 1}, {Field: "thread", Weight: 1}}}
 	of := map[*Thread][]search.Term{}
@@ -30,7 +30,7 @@ func (s *Shelf) withFields(p search.Part, v View) search.Source {
 		t := s.spots[entry].thread
 		terms, ok := of[t]
 		if !ok {
-			if v.Sees(t, false) { // of others nobody asks how they stand
+			if v.Sees(t, false) { // Status is asked only for threads that the view shows
 				terms = an.Terms(head(t, v))
 			}
 			of[t] = terms
@@ -46,7 +46,7 @@ func (s *Shelf) withFields(p search.Part, v View) search.Source {
 	return f
 }
 
-// Postings visits both kinds of documents, ascending, each once.
+// Postings visits the documents of the source and of the fields, ascending, each once.
 func (f *fielded) Postings(term string, visit func(doc int, n uint32) bool) error {
 	more, ours := true, f.docs[term]
 	err := f.Source.Postings(term, func(doc int, n uint32) bool {
@@ -65,7 +65,7 @@ func (f *fielded) Postings(term string, visit func(doc int, n uint32) bool) erro
 	return err
 }
 
-// Dictionary visits both kinds of terms, sorted, each once.
+// Dictionary visits the terms of the source and of the fields, sorted, each once.
 func (f *fielded) Dictionary(prefix string, visit func(term string) bool) error {
 	at, _ := slices.BinarySearch(f.terms, prefix)
 	ours, more := f.terms[at:], true

@@ -19,36 +19,36 @@ import (
 
 // Bounds of a look.
 const (
-	maxNotes = 5        // threads that are named for what is wrong with them
-	slow     = 64 << 20 // bytes from which on it is said that it takes long
+	maxNotes = 5        // threads with a fault that are named
+	slow     = 64 << 20 // bytes from which on Say reports the work
 )
 
-// Further ones, that only tests change.
+// Further bounds, which only tests change.
 var (
-	mostUnread = int64(256 << 20) // bytes of journals that one search reads anew; the next goes on behind them
-	mostTurns  = 20_000           // of one thread; what follows counts as the last of them
+	mostUnread = int64(256 << 20) // bytes of journals that one search reads; the next search continues
+	mostTurns  = 20_000           // of one thread; later records belong to the last of them
 )
 
 // looker looks at all journals once.
 type looker struct {
 	o     Options
-	known map[string]*Thread // by id, of the table
+	known map[string]*Thread // by id, from the table
 
 	mu       sync.Mutex
 	all      []*Thread
 	notes    []string
-	troubles int  // threads that something is wrong with
-	left     int  // that there is more to read of
-	fresh    bool // something was read
+	troubles int  // threads with a fault
+	left     int  // threads that were not read to the end
+	fresh    bool // a journal was read
 }
 
-// task is a thread with what is to be read of it.
+// task is a thread with an unread part.
 type task struct {
 	*Thread
 	unread, most int64 // bytes
 }
 
-// look returns the threads, ascending by id, and what a person should know.
+// look returns the threads, ascending by id, and notes for the user.
 func look(ctx context.Context, o Options) (all []*Thread, notes []string, err error) {
 	l := &looker{o: o, known: map[string]*Thread{}}
 	l.remembered()
@@ -62,12 +62,12 @@ func look(ctx context.Context, o Options) (all []*Thread, notes []string, err er
 	slices.SortFunc(l.all, func(a, b *Thread) int { return strings.Compare(a.ID, b.ID) })
 	l.tell()
 	if file := o.place(); file != "" && (l.fresh || len(l.all) != len(l.known)) {
-		_ = place.Cache(file, encodeTable(l.all), 0o600) // what cannot be kept is read again
+		_ = place.Cache(file, encodeTable(l.all), 0o600) // a table that cannot be written is computed again
 	}
 	return l.all, l.notes, nil
 }
 
-// remembered reads the table. One that is damaged is none.
+// remembered reads the table. A damaged table counts as missing.
 func (l *looker) remembered() {
 	if l.o.Cache == "" {
 		return
@@ -82,7 +82,7 @@ func (l *looker) remembered() {
 	}
 }
 
-// unread takes in the threads that are as they were, and returns the others, the newest first.
+// unread adds the unchanged threads, and returns the others, the newest first.
 func (l *looker) unread(ctx context.Context) (todo []task, err error) {
 	list, err := os.ReadDir(l.o.Dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -99,7 +99,7 @@ func (l *looker) unread(ctx context.Context) (todo []task, err error) {
 	})
 	for i, st := range journals {
 		if st == nil {
-			continue // it never began, or is gone meanwhile
+			continue // it never began, or was removed meanwhile
 		}
 		t := l.known[list[i].Name()]
 		if t == nil {
@@ -113,7 +113,7 @@ func (l *looker) unread(ctx context.Context) (todo []task, err error) {
 		fresh := *t
 		fresh.size, fresh.changed, fresh.turns = size, changed, slices.Clone(t.turns)
 		unread := size - t.end.Offset
-		if unread <= 0 { // written to, and not longer: not what was read
+		if unread <= 0 { // it was written to but is not longer, so the part that was read has changed
 			fresh.restart()
 			unread = size
 		}
@@ -123,7 +123,7 @@ func (l *looker) unread(ctx context.Context) (todo []task, err error) {
 	return todo, err
 }
 
-// readAll reads what was added to journals, the newest first, as much as one search reads.
+// readAll reads the new parts of journals, the newest first, up to the limit of one search.
 func (l *looker) readAll(ctx context.Context, todo []task) error {
 	total := int64(0)
 	for i := range todo {
@@ -143,7 +143,7 @@ func (l *looker) readAll(ctx context.Context, todo []task) error {
 	})
 }
 
-// read reads what was added to one journal.
+// read reads the new part of one journal.
 func (l *looker) read(ctx context.Context, t *task) error {
 	if t.most == 0 && t.unread > 0 {
 		return errRest
@@ -152,27 +152,27 @@ func (l *looker) read(ctx context.Context, t *task) error {
 	if err != nil {
 		return err
 	}
-	if t.Begun != begun { // new, or another one in its place
+	if t.Begun != begun { // a new thread, or another one in its place
 		t.restart()
 		t.Begun = begun
 	}
 	return t.readOn(ctx, l.o.dir(t.ID), t.most)
 }
 
-// done takes in a thread that was read. What is wrong with one is noted, and ends no search.
+// done adds a thread that was read. A fault in a thread becomes a note and does not end the search.
 func (l *looker) done(t *Thread, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var damage *journal.Damage
 	switch {
-	case fault.Is(err, fault.NotFound): // it never began, or is gone meanwhile
+	case fault.Is(err, fault.NotFound): // it never began, or was removed meanwhile
 		return
 	case errors.Is(err, errRest):
 		l.left++
 		if t.end.Offset == 0 {
 			return
 		}
-		t.changed = 0 // the next look goes on
+		t.changed = 0 // makes the next look continue
 	case errors.As(err, &damage):
 		t.Damage = words.Clip(fmt.Sprintf("damaged after record %d: %s", damage.Last.Seq, damage.Why), 400)
 	case err != nil:
@@ -182,14 +182,14 @@ func (l *looker) done(t *Thread, err error) {
 	l.all, l.fresh = append(l.all, t), true
 }
 
-// trouble notes what is wrong with a thread; of many only how many there are.
+// trouble notes a fault of a thread. After maxNotes it only counts.
 func (l *looker) trouble(format string, args ...any) {
 	if l.troubles++; l.troubles <= maxNotes {
 		l.notes = append(l.notes, words.Clip(words.Printable(fmt.Sprintf(format, args...)), 400))
 	}
 }
 
-// tell notes what concerns all.
+// tell adds the notes about all threads.
 func (l *looker) tell() {
 	for _, t := range l.all {
 		if t.Damage != "" {
@@ -206,15 +206,14 @@ func (l *looker) tell() {
 	}
 }
 
-// errRest ends reading that may not go further, errAll what came to the end.
+// errRest stops a reading at its limit, errAll at the end.
 var (
 	errRest = errors.New("there is more")
 	errAll  = errors.New("that was all")
 )
 
-// readOn reads a journal from where it was read to, at most so many bytes and one record, and never
-// more than it had when it was looked at. Where that does not fit any more it is read from its
-// beginning.
+// readOn continues to read a journal. It reads at most most bytes and one record, and nothing
+// beyond the size at the look. If the journal no longer matches, it is read from its beginning.
 func (t *Thread) readOn(ctx context.Context, dir string, most int64) error {
 	for {
 		from := t.end
@@ -240,10 +239,10 @@ func (t *Thread) readOn(ctx context.Context, dir string, most int64) error {
 	}
 }
 
-// restart forgets what was read of a journal.
+// restart discards the state of a partly read journal.
 func (t *Thread) restart() { t.end, t.State, t.turns = journal.Place{}, State{}, nil }
 
-// add takes a record in.
+// add adds a record to the last turn, or begins a turn.
 func (t *Thread) add(r journal.Record, at journal.Place) {
 	n := len(t.turns)
 	if n == 0 || t.turns[n-1].number != r.Turn && n < mostTurns {

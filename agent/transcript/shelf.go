@@ -10,14 +10,14 @@ import (
 	"github.com/rye-os/rye/search"
 )
 
-// Shelf are all turns of a project's threads, as they are now.
+// Shelf is all turns of a project's threads, as they are now.
 type Shelf struct {
-	Notes []string // what a person should know: what could not be read, and why
+	Notes []string // for the user: the parts that could not be read, and why
 
-	ctx   context.Context // of the search that all of this is for
+	ctx   context.Context // of the search that uses the shelf
 	o     Options
 	spots []spot
-	paths []byte // of the spots, one after the other
+	paths []byte // of the spots, one after another
 	terms search.Analyzer
 }
 
@@ -25,17 +25,17 @@ type Shelf struct {
 type spot struct {
 	thread *Thread
 	turn   *turn
-	from   journal.Place // where it begins
-	last   bool          // of its thread
+	from   journal.Place // the place where it begins
+	last   bool          // it is the last turn of its thread
 }
 
-// maxSpots bounds the turns that are searched: those of the newest threads.
+// maxSpots bounds the searched turns; the oldest threads are left out first.
 const maxSpots = 500_000
 
-// pathSize is the length of a path: an id, and the number of a record with its zeros in front.
+// pathSize is the length of a path: an id, and the number of a record with leading zeros.
 const pathSize = 26 + 1 + 10
 
-// Open looks at all journals, and reads what was added to them. Nothing is kept open.
+// Open looks at all journals, and reads their new parts. It keeps nothing open.
 func Open(ctx context.Context, o Options) (*Shelf, error) {
 	threads, notes, err := look(ctx, o)
 	if err != nil {
@@ -57,7 +57,7 @@ func Open(ctx context.Context, o Options) (*Shelf, error) {
 	return s, nil
 }
 
-// put puts the turns of a thread onto the shelf.
+// put adds the turns of a thread to the shelf.
 func (s *Shelf) put(t *Thread) {
 	at := journal.Place{Chain: journal.Chain{Thread: t.ID}}
 	for i := range t.turns {
@@ -68,7 +68,7 @@ func (s *Shelf) put(t *Thread) {
 	}
 }
 
-// digits appends ten digits.
+// digits appends n in ten digits.
 func digits(b []byte, n int64) []byte {
 	for unit := int64(1e9); unit > 0; unit /= 10 {
 		b = append(b, byte('0'+n/unit%10))
@@ -76,8 +76,8 @@ func digits(b []byte, n int64) []byte {
 	return b
 }
 
-// Listing is the shelf as an index sees it: a turn is named by its thread and its first record,
-// and its digest is the sum of its last.
+// Listing is the shelf in the form of an index. The name of a turn is its thread and its first
+// record, and its digest is the sum of its last record.
 func (s *Shelf) Listing() *search.Listing {
 	return &search.Listing{Name: "the threads", Key: layer + s.o.Dir, Len: len(s.spots), Say: s.o.Say,
 		At: func(i int) ([]byte, [32]byte) { return s.path(i), s.spots[i].turn.sum },
@@ -93,14 +93,14 @@ func (s *Shelf) Listing() *search.Listing {
 
 func (s *Shelf) path(i int) []byte { return s.paths[i*pathSize : (i+1)*pathSize] }
 
-// A View is what somebody sees of a shelf.
+// A View decides which turns of a shelf a user sees.
 type View struct {
-	Sees   func(t *Thread, open bool) bool // open is the turn that its thread is in
+	Sees   func(t *Thread, open bool) bool // open means the turn that its thread is still in
 	Status func(t *Thread) string
-	Fields bool // the query names one
+	Fields bool // the query names a field
 }
 
-// Layer is one part of the shelf as the ranking sees it.
+// Layer is one part of the shelf in the form of the ranking.
 func (s *Shelf) Layer(p search.Part, v View) search.Layer {
 	at := func(doc int) *spot { return &s.spots[p.Entry[doc]] }
 	seen := map[*Thread]bool{}
@@ -128,7 +128,7 @@ func (s *Shelf) Layer(p search.Part, v View) search.Layer {
 	return l
 }
 
-// head is what is said of a thread, besides what it says.
+// head returns the fields of a thread, without its text.
 func head(t *Thread, v View) *search.Doc {
 	d := &search.Doc{ID: "thread:" + t.ID}
 	if v.Fields {
@@ -137,18 +137,18 @@ func head(t *Thread, v View) *search.Doc {
 	return d
 }
 
-// Found is one turn that was found.
+// Found is one turn that a search found.
 type Found struct {
 	*Thread
 	Turn  int
 	Seq   int64 // of its first record
 	Time  time.Time
-	Lines []search.Line // Number is that of the record
+	Lines []search.Line // Number is the number of the record
 	Cut   bool          // only its beginning is searched
 }
 
-// Show returns the turn of an entry, with the lines that say most of the words; false where it is
-// not there any more as it was looked at.
+// Show returns the turn of an entry with the lines that best match the query; false if the turn has
+// changed since the look.
 func (s *Shelf) Show(entry int, r *search.Ranking) (f Found, ok bool) {
 	p := &s.spots[entry]
 	x := p.read(s.ctx, s.o.dir(p.thread.ID))
@@ -160,12 +160,12 @@ func (s *Shelf) Show(entry int, r *search.Ranking) (f Found, ok bool) {
 	return f, x.whole
 }
 
-// said is a ranking by what stands in texts: the words of other fields say nothing about a line.
+// said returns the part of a ranking that is about texts: other fields say nothing about a line.
 func said(r *search.Ranking) *search.Ranking {
 	only := *r
 	only.Groups = slices.DeleteFunc(slices.Clone(r.Groups), func(g search.Group) bool { return g.Field != "" && g.Field != search.Body })
 	return &only
 }
 
-// linesOfHit is how many lines are shown of one turn.
+// linesOfHit is the number of lines shown of one turn.
 const linesOfHit = 3

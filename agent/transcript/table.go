@@ -8,9 +8,9 @@ import (
 	"github.com/rye-os/rye/internal/table"
 )
 
-// A table says of each thread what it began with, how far its journal was read, and where its
-// turns lie there. docs/format/search.md has the file. One that parses is consistent in itself:
-// turns follow one another from the beginning of the journal to where it was read.
+// A table lists, for each thread, its beginning, the part of its journal that was read, and the
+// place of its turns. docs/format/search.md describes the file. A table that parses is consistent:
+// turns follow one another from the beginning of the journal to the end of the part that was read.
 const (
 	tableMagic  = "ryeturn1"
 	maxTable    = 1 << 28 // bytes
@@ -18,7 +18,7 @@ const (
 	turnSize    = 56
 )
 
-// encodeTable writes threads, which ascend by id.
+// encodeTable writes threads, which must ascend by id.
 func encodeTable(all []*Thread) []byte {
 	b := make([]byte, table.Head, table.Head+len(all)*2048)
 	for _, t := range all {
@@ -58,7 +58,7 @@ func (t *turn) encode(b []byte) []byte {
 	return append(b, t.sum[:]...)
 }
 
-// tableReader takes a table apart.
+// tableReader reads the fields of a table.
 type tableReader struct{ table.Cursor }
 
 func (r *tableReader) text() string {
@@ -67,7 +67,7 @@ func (r *tableReader) text() string {
 	return r.Text(n)
 }
 
-// parseTable reads what encodeTable wrote.
+// parseTable reads the output of encodeTable.
 func parseTable(raw []byte) ([]*Thread, error) {
 	damaged := fault.New(fault.Malformed, "the table of threads is damaged")
 	n, c, err := table.Open(raw, tableMagic, table.Head, maxTable)

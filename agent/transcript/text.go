@@ -11,15 +11,16 @@ import (
 	"github.com/rye-os/rye/agent/journal"
 )
 
-// Bounds of what is searched of one turn, in bytes.
+// Bounds of the searched part of one turn, in bytes.
 const (
 	maxText   = 4 << 20  // of its texts, and of one text in an artifact
 	maxLooked = 64 << 20 // of its records
-	maxDepth  = 64       // of what a tool was given
+	maxDepth  = 64       // levels of a tool's input
 )
 
-// searched are the members of each type of record whose texts are searched: what was said, asked
-// for and answered, once: the text of thread_completed is that of an answer. What is said of money, of the loop and of the gates is not.
+// searched are the members of each type of record whose texts are searched: the texts that were
+// said, asked for and answered, each once. The text of thread_completed repeats an answer, so it is
+// left out. Texts about money, loops and gates are left out too.
 var searched = func() map[string][]string {
 	all := map[string][]string{}
 	for line := range strings.Lines(`
@@ -45,15 +46,15 @@ warning text
 	return all
 }()
 
-// text is what one turn says, line by line, and in which record each line stands.
+// text is the text of one turn, line by line, with the record of each line.
 type text struct {
 	body  strings.Builder
 	seqs  []int64 // of the records, by line
-	whole bool    // false where the turn is not there any more as it was looked at
-	cut   bool    // only its beginning is here
+	whole bool    // false if the turn has changed since the look
+	cut   bool    // only the beginning is here
 }
 
-// read reads a turn of a thread. What cannot be read of it is left out.
+// read reads a turn of a thread. It leaves out unreadable parts.
 func (p *spot) read(ctx context.Context, dir string) *text {
 	x := &text{}
 	end := journal.Place{Offset: p.from.Offset + p.turn.bytes}
@@ -71,7 +72,7 @@ func (p *spot) read(ctx context.Context, dir string) *text {
 	return x
 }
 
-// add adds what a record says.
+// add adds the text of a record.
 func (x *text) add(dir string, r journal.Record) {
 	members := searched[r.Type]
 	if members == nil {
@@ -85,13 +86,13 @@ func (x *text) add(dir string, r journal.Record) {
 		raw, err := payload.JSON(name, maxText)
 		var v any
 		if err != nil || json.Unmarshal(raw, &v) != nil {
-			continue // it has none, or its artifact is too large, or is gone
+			continue // the record lacks it, or its artifact is too large or gone
 		}
 		x.value(r.Seq, "", v, 0)
 	}
 }
 
-// value adds the texts of a value, those of an object behind their names.
+// value adds the texts of a value. A text in an object follows its name.
 func (x *text) value(seq int64, name string, v any, depth int) {
 	switch v := v.(type) {
 	case nil:
@@ -114,13 +115,13 @@ func (x *text) value(seq int64, name string, v any, depth int) {
 			}
 		}
 	default:
-		raw, _ := json.Marshal(v) // a number, or a truth
+		raw, _ := json.Marshal(v) // a number or a boolean
 		x.lines(seq, name, string(raw))
 	}
 }
 
-// parsed takes apart a text that is an object or a list in JSON, as many a tool answers: in what
-// is escaped there words cannot be told apart.
+// parsed decodes a text that is a JSON object or list, which many tools return: words cannot be
+// told apart in escaped text.
 func parsed(s string) (v any, ok bool) {
 	s = strings.TrimSpace(s)
 	if s == "" || s[0] != '{' && s[0] != '[' || json.Unmarshal([]byte(s), &v) != nil {

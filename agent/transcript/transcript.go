@@ -9,11 +9,11 @@
 //
 // # Reasons
 //
-// The table of turns trusts size and time of a journal, as git's index does of files, and
-// only to leave a journal unopened: each shown turn is read and verified from the sum
-// before it. Directive, status and id are no words of a turn: a status changes while its
-// turns do not, and a directive's name would find all of them. A query that names such a
-// field gets a source with them put in (fields.go).
+// The table of turns trusts the size and time of a journal, as git's index does for files, but only
+// to leave a journal unopened: each turn shown is read and verified from the sum before it.
+// Directive, status and id are not words of a turn: the status changes while the turns stay the
+// same, and the name of a directive would find all its turns. A query that names such a field gets
+// a source that adds them (fields.go).
 package transcript
 
 import (
@@ -28,52 +28,53 @@ import (
 
 // Options of Open.
 type Options struct {
-	Dir   string                   // each thread has a directory in it
-	Cache string                   // for what may be deleted at any time; "" for none
+	Dir   string                   // the directory that contains a directory for each thread
+	Cache string                   // a directory that may be deleted at any time; "" for none
 	Stem  func(word string) string // of a folded word
-	Say   func(text string)        // what takes long; may be nil
+	Say   func(text string)        // reports slow work; may be nil
 
-	// Begun reads and verifies what a thread began with. fault.NotFound is one that never began.
+	// Begun reads and verifies the beginning of a thread. A thread that never began is
+	// fault.NotFound.
 	Begun func(ctx context.Context, dir string) (Begun, error)
 }
 
-// Begun is what a thread began with.
+// Begun is the beginning of a thread.
 type Begun struct {
 	Directive string // a ref
 	Parent    string // the thread that started it; "" for none
 	Starter   string // name of the caller
 }
 
-// Thread is one whose journal was read.
+// Thread is a thread whose journal was read.
 type Thread struct {
 	ID string
 	Begun
-	State  State  // by its journal alone
-	Damage string // why its journal is not read further; "" for most
+	State  State  // according to its journal alone
+	Damage string // why the rest of its journal is not read; usually ""
 
-	size, changed int64         // of the journal's file when it was looked at last
-	end           journal.Place // what of it was read
+	size, changed int64         // size and time of the journal's file at the last look
+	end           journal.Place // the end of the part that was read
 	turns         []turn
 }
 
-// turn is a part of a journal: the records of one turn that follow one another.
+// turn is a part of a journal: the consecutive records of one turn.
 type turn struct {
 	number  int
 	records int64
 	bytes   int64
 	time    int64    // of the last record, in microseconds
-	sum     [32]byte // of the last line: it stands for all before
+	sum     [32]byte // of the last line, and so of all lines before it
 }
 
-// State is what the last words of a journal about the thread are. Whether a process runs one that
-// has no end only its lease says.
+// State is the state of a thread at the end of its journal. For a thread without an end, only the
+// lease shows whether a process runs it.
 type State struct {
 	End       End
-	Asks      bool // a question to a person is open
+	Asks      bool // a question to the user is open
 	Suspended bool
 }
 
-// End is how a thread ended.
+// End is the way a thread ended.
 type End byte
 
 // The ends.
@@ -86,7 +87,7 @@ const (
 	ends
 )
 
-// add takes a record in.
+// add updates the state with a record.
 func (s *State) add(r journal.Record) {
 	s.Suspended = r.Type == journal.Suspended || s.Suspended && r.Type == "journal_repaired"
 	switch r.Type {
@@ -106,20 +107,20 @@ func (s *State) add(r journal.Record) {
 	}
 }
 
-// The bits of a state in a file.
+// The bits of a state in the table.
 const (
 	endBits           = 7
 	asksBit           = 8
 	suspendedBit      = 16
-	endedBit          = 32 // of a journal that has its final record
+	endedBit          = 32 // of a journal with a final record
 	bits         byte = 63
 )
 
-// layer tells these turns from all other things that are indexed, and one way to read them from
+// layer distinguishes these turns from other indexed texts, and one version of their reader from
 // the next.
 const layer = "turns of threads 1\n"
 
-// place is the file of the table; "" where there is no cache. Indexes lie beside it.
+// place is the path of the table; "" without a cache. Indexes are in the same directory.
 func (o *Options) place() string {
 	if o.Cache == "" {
 		return ""
@@ -128,5 +129,5 @@ func (o *Options) place() string {
 	return filepath.Join(o.Cache, "search", "threads-"+hex.EncodeToString(sum[:16]), "turns")
 }
 
-// dir is the directory of a thread.
+// dir returns the directory of a thread.
 func (o *Options) dir(id string) string { return filepath.Join(o.Dir, id) }

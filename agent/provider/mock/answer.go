@@ -12,9 +12,9 @@ import (
 	"github.com/rye-os/rye/objects/expr"
 )
 
-// An answer is what the model says to one prompt, templates filled in.
+// An answer is the model's answer to one prompt, with its templates filled in.
 type answer struct {
-	digest string // of the prompt and the entry; ids are made of it
+	digest string // of the prompt and the entry; ids derive from it
 	model  string
 	think  []string
 	say    []string
@@ -27,8 +27,8 @@ type answer struct {
 // asked is one call of an answer.
 type asked struct{ id, name, args string }
 
-// answer fills in what an entry says to p. counted is the prompt's part of the usage
-// where the script has it counted, else nil.
+// answer fills in an entry's answer to p. counted is the prompt's part of the usage if the script
+// counts it, else nil.
 func (e *entry) answer(p *prompt, counted *rye.Usage) (*answer, error) {
 	look := p.values()
 	sum := sha256.Sum256([]byte(p.digest + " " + e.path))
@@ -58,7 +58,7 @@ func (e *entry) answer(p *prompt, counted *rye.Usage) (*answer, error) {
 	return a, nil
 }
 
-// fillAll fills in templates; pieces that become empty are left out.
+// fillAll fills in templates, and leaves out pieces that become empty.
 func fillAll(templates []string, look expr.Lookup) ([]string, error) {
 	var out []string
 	for _, t := range templates {
@@ -90,7 +90,7 @@ func (c *call) fill(look expr.Lookup, digest string, i int, format string) (aske
 	return k, nil
 }
 
-// estimate counts tokens as bytes by four.
+// estimate counts a token for every four bytes.
 func (a *answer) estimate(p *prompt) rye.Usage {
 	out := a.bytes
 	for _, s := range a.say {
@@ -102,14 +102,14 @@ func (a *answer) estimate(p *prompt) rye.Usage {
 	return rye.Usage{Input: tokens(p.size), Output: max(1, tokens(out)), Reasoning: tokens(int64(len(strings.Join(a.think, ""))))}
 }
 
-// id returns a name that follows from the answer: prefix and 24 hexadecimal digits.
+// id returns an id that derives from the answer: prefix and 24 hexadecimal digits.
 func (a *answer) id(prefix string) string { return prefix + a.digest[:24] }
 
-// filler is what a generated text is made of; it needs no escape in JSON.
+// filler is the source of generated texts; it needs no escape in JSON.
 const filler = "The quick brown fox jumps over the lazy dog, again and again. "
 
-// generate hands out n bytes of text in pieces of at most size bytes, which are valid
-// until visit returns.
+// generate passes n bytes of text to visit in pieces of at most size bytes, which are valid until
+// visit returns.
 func generate(n, size int64, visit func([]byte) error) error {
 	line := []byte(strings.Repeat(filler, int(size)/len(filler)+2))
 	for at := int64(0); at < n; {
@@ -123,15 +123,15 @@ func generate(n, size int64, visit func([]byte) error) error {
 	return nil
 }
 
-// signature is what the mock model's thinking is signed with: it follows from the text, so
-// that a request shows whether the text came back as it was.
+// signature returns the signature of the mock model's thinking. It derives from the text, so that a
+// request shows whether the text came back unchanged.
 func signature(thinking string) string {
 	sum := sha256.Sum256([]byte("the mock model thought:\n" + thinking))
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// sayable checks that the format of p can carry the answer: a document, as a stream need
-// not, holds arguments that are an object.
+// sayable checks that the format of p can carry the answer: unlike a stream, an Anthropic document
+// requires arguments that are an object.
 func (a *answer) sayable(p *prompt) error {
 	if p.format != formatAnthropic || p.stream {
 		return nil

@@ -9,15 +9,16 @@ import (
 	"github.com/rye-os/rye/objects/expr"
 )
 
-// anthropicMembers are those that a request may have (Anthropic Messages, version
-// 2023-06-01, as of the Go SDK v1.84.0), besides the ones that mean another machine:
-// container, inference_geo.
+// anthropicMembers are the members that a request may have (Anthropic Messages, version 2023-06-01,
+// as of the Go SDK v1.84.0), without the members that select another machine: container,
+// inference_geo.
 var anthropicMembers = []string{
 	"model", "max_tokens", "messages", "system", "tools", "tool_choice", "stream", "temperature", "top_p", "top_k",
 	"stop_sequences", "metadata", "thinking", "output_config", "service_tier", "cache_control", "speed", "diagnostics",
 }
 
-// readAnthropic reads a request to POST /v1/messages, and refuses what the service would.
+// readAnthropic reads a request to POST /v1/messages, and refuses a request that the service would
+// refuse.
 func readAnthropic(h http.Header, body any) (*prompt, *refusal) {
 	if h.Get("anthropic-version") == "" {
 		return nil, invalidRequest("anthropic-version: header is required")
@@ -70,7 +71,7 @@ func anthropicPrompt(n node) (*prompt, *problem) {
 	return p, p.finish(s, n)
 }
 
-// finish takes over the sums; at most four places may be kept.
+// finish stores the sums. It refuses more than four cache marks.
 func (p *prompt) finish(s *summing, n node) *problem {
 	p.marks, p.size, p.digest = s.all, s.size, s.digest()
 	kept := 0
@@ -160,7 +161,7 @@ func (p *prompt) readAnthropicTools(n node, s *summing) *problem {
 	return nil
 }
 
-// checkSchema checks what both services check of the schema of a tool's arguments.
+// checkSchema applies the checks of both services to the schema of a tool's arguments.
 func checkSchema(n node) *problem {
 	m, err := n.members()
 	if err != nil {
@@ -291,7 +292,7 @@ func (a *anthropicTalk) message(n node) *problem {
 	return nil
 }
 
-// block reads a content block into out; a text is returned.
+// block reads a content block into out, or returns its text.
 func (a *anthropicTalk) block(n node, out *message) (text, keep string, _ *problem) {
 	m, err := n.members()
 	if err != nil {
@@ -318,7 +319,7 @@ func (a *anthropicTalk) block(n node, out *message) (text, keep string, _ *probl
 }
 
 type blockReader struct {
-	role    string // "" is either
+	role    string // "" means either
 	members []string
 	read    func(a *anthropicTalk, m *members, out *message) (string, *problem)
 }
@@ -388,8 +389,8 @@ func (a *anthropicTalk) toolResult(m *members, out *message) (string, *problem) 
 	return "", err
 }
 
-// resultText returns the text of a tool's result: a text, or blocks of which those that
-// are no text are passed over.
+// resultText returns the text of a tool's result, which is a text or a list of blocks. It skips
+// blocks that are not text.
 func resultText(n node) (string, *problem) {
 	if s, ok := n.v.(string); ok {
 		return s, nil
@@ -414,7 +415,7 @@ func resultText(n node) (string, *problem) {
 	return strings.Join(texts, "\n"), nil
 }
 
-// pairs checks that message i takes turns with the one before it and answers its calls.
+// pairs checks that message i alternates with the one before it and answers its calls.
 func (a *anthropicTalk) pairs(i int, n node) *problem {
 	this := &a.p.messages[i]
 	top := node{"messages", nil}
@@ -462,7 +463,7 @@ func unexpectedResult(n node, id string) *problem {
 		"Each `tool_result` block must have a corresponding `tool_use` block in the previous message.", id)
 }
 
-// resultsFirst reports whether the n results of a message stand before all else in it.
+// resultsFirst reports whether the n results of a message come before its other blocks.
 func resultsFirst(message node, n int) bool {
 	m, _ := message.v.(map[string]any)
 	blocks, _ := m["content"].([]any)

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// piece is how many bytes of a generated text come at once, argument how many of the
-// arguments of a call.
+// piece is the number of bytes of generated text in one event, and argument the number of bytes of
+// a call's arguments.
 const (
 	piece    = 4096
 	argument = 24
@@ -32,8 +32,8 @@ type thought struct {
 	Tokens int64 `json:"thinking_tokens"`
 }
 
-// anthropicUsage is how the service counts: what was thought is part of the output, and
-// what is in the cache is not part of the input.
+// anthropicUsage returns the usage as the service counts it: thinking is part of the output, and
+// cached tokens are not part of the input.
 func (a *answer) anthropicUsage() anthropicUsage {
 	u := a.usage
 	out := anthropicUsage{Input: u.Input, CacheWrite: u.CacheWrite + u.CacheLong, CacheRead: u.CacheRead, Output: u.Output + u.Reasoning}
@@ -43,7 +43,7 @@ func (a *answer) anthropicUsage() anthropicUsage {
 	return out
 }
 
-// total is what a whole message and the begin of a stream say besides.
+// total adds the members that only a whole message and the beginning of a stream have.
 func (u anthropicUsage) total(a *answer) anthropicUsage {
 	u.Kept, u.Tier = &anthropicKept{a.usage.CacheWrite, a.usage.CacheLong}, "standard"
 	return u
@@ -101,7 +101,7 @@ func (a *answer) wholeAnthropic(b *body) error {
 	return b.whole(m, a.mark(), a.bytes)
 }
 
-// text is what the answer says, with a mark where generated text follows.
+// text returns the text of the answer, with a mark at the place of generated text.
 func (a *answer) text() string {
 	text := strings.Join(a.say, "")
 	if a.bytes > 0 {
@@ -161,7 +161,7 @@ func (a *answer) blocks(s *anthropicStream) {
 	}
 	for _, c := range a.calls {
 		s.open(toolBlock{"tool_use", c.id, c.name, json.RawMessage("{}")})
-		s.delta("input_json_delta", "partial_json", "") // so the service begins; without arguments it is all
+		s.delta("input_json_delta", "partial_json", "") // as the service begins; a call without arguments sends nothing else
 		if c.args != "{}" {
 			for _, t := range split(c.args, argument) {
 				s.delta("input_json_delta", "partial_json", t)
@@ -171,7 +171,7 @@ func (a *answer) blocks(s *anthropicStream) {
 	}
 }
 
-// split cuts a text into pieces of about size bytes, within no character.
+// split cuts a text into pieces of about size bytes, never inside a character.
 func split(s string, size int) (out []string) {
 	for len(s) > size {
 		n := size
@@ -193,7 +193,7 @@ type anthropicStream struct {
 	err   error
 }
 
-// send sends an event whose data begins with its own name as the type.
+// send sends an event; its data begins with the event's name as the type.
 func (s *anthropicStream) send(name string, data ...member) {
 	if s.err == nil {
 		s.err = s.b.event(name, append(object{{"type", name}}, data...))

@@ -7,20 +7,20 @@ import (
 )
 
 const (
-	mostSeen = 1 << 16 // prefixes that a cache knows
+	mostSeen = 1 << 16 // prefixes that a cache stores
 	lookBack = 20      // pieces before a breakpoint that are tried (Anthropic, prompt caching)
 )
 
-// A cache knows which beginnings of prompts were seen. Nothing in it expires but the
-// oldest, when there are too many.
+// A cache stores the beginnings of prompts that it has seen. Nothing expires, but the oldest ones
+// are removed when there are too many.
 type cache struct {
 	mu    sync.Mutex
 	seen  map[[32]byte]bool
 	order [][32]byte
 }
 
-// usage counts the tokens of a prompt by where they come from, and remembers it. What is
-// kept for later is part of the prompt for OpenAI, who says no more of it.
+// usage counts the tokens of a prompt by bucket, and stores the prompt. OpenAI reports the tokens
+// that are stored for later as part of the prompt only.
 func (c *cache) usage(p *prompt) rye.Usage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,5 +73,5 @@ func (c *cache) put(sum [32]byte) {
 	c.order = append(c.order, sum)
 }
 
-// tokens estimates how many tokens so many bytes are.
+// tokens estimates the number of tokens in that many bytes.
 func tokens(bytes int64) int64 { return (bytes + 3) / 4 }

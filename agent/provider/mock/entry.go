@@ -13,8 +13,8 @@ import (
 	"github.com/rye-os/rye/objects/expr"
 )
 
-// readEntry reads one element of turns. cached is whether the script counts cached
-// tokens itself.
+// readEntry reads one element of turns. cached reports whether the script counts cached tokens
+// itself.
 func readEntry(n node, cached bool) (entry, *problem) {
 	e := entry{path: n.path, stall: -1, cut: -1}
 	m, p := n.members("when", "say", "think", "bytes", "calls", "usage", "stop", "error", "times", "wait_ms", "pace_ms", "stall", "cut")
@@ -43,7 +43,7 @@ func readEntry(n node, cached bool) (entry, *problem) {
 	return e, e.check(n, m)
 }
 
-// check refuses what makes no sense together.
+// check refuses combinations of members that make no sense.
 func (e *entry) check(n node, m *members) *problem {
 	answers := false
 	for _, name := range []string{"say", "think", "bytes", "calls", "stop"} {
@@ -71,7 +71,7 @@ func (e *entry) check(n node, m *members) *problem {
 	return nil
 }
 
-// read hands a member that is there to f.
+// read passes an existing member to f.
 func (m *members) read(name string, f func(node) *problem) {
 	n, ok := m.get(name)
 	if !ok || m.wrong != nil {
@@ -139,14 +139,14 @@ func (e *entry) readCalls(n node) *problem {
 
 var plainName = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 
-// checkName holds a name to what both services allow in names of tools and ids of calls.
+// checkName requires a name that both services allow for tools and ids of calls.
 func (m *members) checkName(name, s string, most int) {
 	if m.wrong == nil && (!plainName.MatchString(s) || len(s) > most) {
 		m.fail(node{m.at(name), nil}.bad("%q: want at most %d letters, digits, _ and -", words.Brief(s), most))
 	}
 }
 
-// checkArgs checks that arguments are an object that JSON can say, with good templates.
+// checkArgs checks that arguments are an object that JSON can represent, with valid templates.
 func checkArgs(n node) *problem {
 	if _, ok := n.v.(map[string]any); !ok {
 		return n.bad("want an object, got %s", kindOf(n.v))
@@ -210,7 +210,7 @@ func (e *entry) readFailure(n node) *problem {
 
 var headerName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 
-// ours are headers that follow from the answer itself.
+// ours are headers that derive from the answer itself.
 var ours = []string{"content-length", "transfer-encoding", "connection", "content-encoding", "trailer", "upgrade"}
 
 func readHeader(n node) (http.Header, *problem) {

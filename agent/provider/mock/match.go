@@ -35,8 +35,8 @@ func (p *prompt) contains(s string) bool {
 	})
 }
 
-// namesDirective reports whether text holds an id that is no part of a longer one. A full
-// stop behind it ends a sentence.
+// namesDirective reports whether text contains id, not as a part of a longer id. A full stop after
+// it ends a sentence.
 func namesDirective(text, id string) bool {
 	for from := 0; ; {
 		i := strings.Index(text[from:], id)
@@ -56,7 +56,7 @@ func idByte(c byte) bool {
 	return c == '_' || c == '-' || c == '/' || c == '.' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 }
 
-// String says when an entry answers.
+// String describes the conditions of an entry.
 func (w *when) String() string {
 	var parts []string
 	if w.turn != 0 {
@@ -78,7 +78,7 @@ func (w *when) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// nothing says what was asked for and what there is.
+// nothing returns the refusal for a prompt without an entry. It lists the prompt and the entries.
 func (s *Script) nothing(p *prompt) *refusal {
 	var has []string
 	for i := range s.turns {

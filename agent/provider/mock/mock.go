@@ -9,13 +9,12 @@
 //	      - {name: read_file, args: {path: notes.txt}}
 //	  - say: "It says: ${result.0.text}"
 //
-// The script knows no state: which entry answers follows from the request alone, mostly
-// from how many turns of the model it holds already. So a thread that was interrupted and
-// asks again gets the same answer, byte for byte. Two things remember: a failure with
-// times, and the cache where the script has it counted.
+// The script has no state: the request alone selects the entry, mostly by the number of the model's
+// turns in it. So an interrupted thread that asks again gets the same answer, byte for byte. There
+// are two exceptions: a failure with times, and the cache if the script counts it.
 //
-// Requests are checked as the services check them: known members, calls that are answered,
-// thinking that comes back unchanged. A refusal uses their words. Otherwise a thread could
+// Requests are checked as the services check them: only known members, an answer to every call,
+// unchanged thinking. Refusals use the words of the services. Without these checks a thread could
 // pass its tests with requests that the real service refuses.
 //
 // docs/format/mock.md is normative.
@@ -39,8 +38,8 @@ import (
 
 // Bounds of requests.
 const (
-	maxRequest   = 32 << 20 // bytes of one (Anthropic, "Request size limits")
-	mostRequests = 1000     // that are kept
+	maxRequest   = 32 << 20 // bytes of one request (Anthropic, "Request size limits")
+	mostRequests = 1000     // requests that are kept
 	mostKept     = 64 << 20 // bytes of their bodies
 	bodyTime     = 30 * time.Second
 )
@@ -51,28 +50,28 @@ type Model struct {
 	cache  cache
 
 	mu   sync.Mutex
-	used map[string]int64 // how often a failure happened, by the path of its entry
+	used map[string]int64 // how many times a failure happened, by the path of its entry
 	seen []*Request
 	kept int64 // bytes of the bodies in seen
 }
 
-// A Request is one that a Model got.
+// A Request is a request that a Model received.
 type Request struct {
 	Method, Path string
 	Header       http.Header
 	Body         []byte
-	Status       int    // that it was answered with; 0 before that, and where no head is sent
-	Entry        string // path of the entry that answered, "turns.0"; "" when none did
+	Status       int    // of the answer; 0 before it, and when no head is sent
+	Entry        string // path of the entry that answered, "turns.0"; "" for none
 	Turn         int    // of the model, from 1; 0 when the request was refused
 	Digest       string // of the prompt; "" when the request was refused
 }
 
-// New returns the model of a script, which must not be nil. Who serves it decides where it
-// listens; Serve does so on loopback.
+// New returns the model of a script, which must not be nil. The caller chooses the server and its
+// address; Serve listens on loopback.
 func New(s *Script) *Model { return &Model{script: s, used: map[string]int64{}} }
 
-// Requests returns the requests so far, in the order in which they were read. The last
-// 1,000 are kept, of 64 MiB at most. The caller must not change headers and bodies.
+// Requests returns the requests so far, in the order in which they were read. It keeps the last
+// 1,000, up to 64 MiB of bodies. The caller must not change headers and bodies.
 func (m *Model) Requests() []Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,7 +93,7 @@ func (m *Model) record(r *Request) {
 	}
 }
 
-// A service is what the two formats do differently.
+// A service has the functions that differ between the two formats.
 type service struct {
 	read   func(http.Header, any) (*prompt, *refusal)
 	refuse func(*refusal) any
@@ -131,7 +130,7 @@ var services = map[string]*service{
 
 // ServeHTTP answers one request.
 func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header()["Date"] = nil // the same request gets the same bytes
+	w.Header()["Date"] = nil // so that equal requests get equal bytes
 	s, known := services[r.URL.Path]
 	if !known {
 		s = services["/v1/chat/completions"]
@@ -158,10 +157,10 @@ type exchange struct {
 	s   *service
 	w   http.ResponseWriter
 	r   *http.Request
-	req *Request // recorded; what is learned later is set by note
+	req *Request // recorded; note sets later fields
 }
 
-// note sets something of the request that others may be reading.
+// note sets a field of the recorded request, which other goroutines may be reading.
 func (x *exchange) note(set func(*Request)) {
 	x.m.mu.Lock()
 	defer x.m.mu.Unlock()
@@ -191,15 +190,15 @@ func (x *exchange) post() {
 	}
 	x.note(func(r *Request) { r.Entry = e.path })
 	if wait(x.r.Context(), e.wait) != nil {
-		panic(http.ErrAbortHandler) // an answer that is left where it was would look like a whole one
+		panic(http.ErrAbortHandler) // a normal end here would look like a whole answer
 	}
 	x.answer(e, p)
 }
 
-// body reads the request's body, for so long.
+// body reads the request's body within bodyTime.
 func (x *exchange) body() ([]byte, *refusal) {
 	c := http.NewResponseController(x.w)
-	_ = c.SetReadDeadline(time.Now().Add(bodyTime)) // a recorder has none
+	_ = c.SetReadDeadline(time.Now().Add(bodyTime)) // a test's recorder has no deadline
 	raw, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, maxRequest))
 	_ = c.SetReadDeadline(time.Time{})
 	var large *http.MaxBytesError
@@ -257,7 +256,7 @@ func (x *exchange) answer(e *entry, p *prompt) {
 	if f := e.failure; f != nil {
 		failed = &refusal{status: f.status, kind: f.kind, code: f.code, message: f.message}
 		if failed.message == "" {
-			failed.message = cmp.Or(http.StatusText(f.status), "Overloaded") // 529 is no status of HTTP's own
+			failed.message = cmp.Or(http.StatusText(f.status), "Overloaded") // HTTP defines no text for 529
 		}
 		if !f.midStream || !p.stream {
 			x.fail(f, failed)
@@ -281,12 +280,12 @@ func (x *exchange) answer(e *entry, p *prompt) {
 	if b.left != 0 {
 		x.note(func(r *Request) { r.Status = http.StatusOK })
 	}
-	if x.s.send(a, p, b, failed) != nil { // who reads is gone, or the server ends
+	if x.s.send(a, p, b, failed) != nil { // the client is gone, or the server ends
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// fail sends the error that a script asks for.
+// fail sends an error that the script defines.
 func (x *exchange) fail(f *failure, r *refusal) {
 	maps.Copy(x.w.Header(), f.header)
 	if f.body == "" {

@@ -9,19 +9,19 @@ import (
 	"github.com/rye-os/rye/objects/expr"
 )
 
-// A node is a value that came from outside, decoded, and the way to it from the
-// document's top: "turns.0.calls.1.name". The script and the requests are both read
-// with nodes, so that both name what is wrong with them by its path.
+// A node is a decoded value from outside, with its path from the top of the document:
+// "turns.0.calls.1.name". The script and the requests are both read with nodes, so that errors in
+// either name the path.
 type node struct {
 	path string
 	v    any
 }
 
-// A problem is what is wrong with a node.
+// A problem is a fault in a node.
 type problem struct {
 	path string
 	kind string // missing, unknown or invalid
-	says string // of what is invalid
+	says string // description of an invalid node
 }
 
 const (
@@ -64,8 +64,8 @@ func (n node) list() ([]node, *problem) {
 	return out, nil
 }
 
-// members returns the members of an object that has no others than the known ones; no
-// known ones allow every member.
+// members returns the members of an object. It refuses members that are not known; without known
+// names it accepts all.
 func (n node) members(known ...string) (*members, *problem) {
 	m, ok := n.v.(map[string]any)
 	if !ok {
@@ -90,21 +90,21 @@ func sortedKeys(m map[string]any) []string {
 	return keys
 }
 
-// members are those of one object, read one after the other. The first that is wrong
-// is the one that is told, by the field wrong when all were read.
+// members are the members of one object, read one after another. The field wrong has the first
+// fault after all of them were read.
 type members struct {
 	node
 	m     map[string]any
 	wrong *problem
 }
 
-// get returns a member that is there and not null.
+// get returns a member that exists and is not null.
 func (m *members) get(name string) (node, bool) {
 	v := m.m[name]
 	return node{m.at(name), v}, v != nil
 }
 
-// need returns a member that must be there.
+// need returns a member that must exist.
 func (m *members) need(name string) node {
 	n, ok := m.get(name)
 	if !ok {
@@ -119,7 +119,7 @@ func (m *members) fail(p *problem) {
 	}
 }
 
-// text returns a member that is a text; "" where it is absent.
+// text returns a member that is a text; "" when it is missing.
 func (m *members) text(name string) string {
 	n, ok := m.get(name)
 	if !ok {
@@ -132,7 +132,7 @@ func (m *members) text(name string) string {
 	return s
 }
 
-// needText returns a member that must be there and be a text that is not empty.
+// needText returns a member that must exist and be a text that is not empty.
 func (m *members) needText(name string) string {
 	n := m.need(name)
 	s := m.text(name)
@@ -154,8 +154,7 @@ func (m *members) flag(name string) bool {
 	return b
 }
 
-// count returns a member that is a whole number from least to most; ok is whether it
-// is there.
+// count returns a member that is a whole number from least to most; ok reports whether it exists.
 func (m *members) count(name string, least, most int64) (i int64, ok bool) {
 	n, ok := m.get(name)
 	if !ok {
@@ -171,7 +170,7 @@ func (m *members) count(name string, least, most int64) (i int64, ok bool) {
 	return i, true
 }
 
-// number checks that a member, where it is there, is a number from least to most.
+// number checks that a member, if it exists, is a number from least to most.
 func (m *members) number(name string, least, most float64) {
 	n, ok := m.get(name)
 	if !ok {
@@ -186,7 +185,7 @@ func (m *members) number(name string, least, most float64) {
 	}
 }
 
-// oneOf returns a member that is one of these texts; the first of them where it is absent.
+// oneOf returns a member that is one of these texts; the first of them when it is missing.
 func (m *members) oneOf(name string, allowed ...string) string {
 	s := m.text(name)
 	n, ok := m.get(name)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// openAIMembers are those that a request may have (OpenAI Chat Completions, as of the Go
-// SDK v3.96.0), besides those for sound, searches and the old functions.
+// openAIMembers are the members that a request may have (OpenAI Chat Completions, as of the Go SDK
+// v3.96.0), without the members for audio, search and the old functions.
 var openAIMembers = []string{
 	"model", "messages", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options", "max_tokens", "max_completion_tokens",
 	"temperature", "top_p", "n", "stop", "seed", "store", "metadata", "user", "safety_identifier", "response_format", "reasoning_effort",
@@ -16,7 +16,8 @@ var openAIMembers = []string{
 	"logprobs", "top_logprobs", "modalities", "prediction", "prompt_cache_options", "moderation",
 }
 
-// readOpenAI reads a request to POST /v1/chat/completions, and refuses what the service would.
+// readOpenAI reads a request to POST /v1/chat/completions, and refuses a request that the service
+// would refuse.
 func readOpenAI(_ http.Header, body any) (*prompt, *refusal) {
 	p, err := openAIPrompt(node{"", body})
 	if err == nil {
@@ -62,7 +63,7 @@ func openAIPrompt(n node) (*prompt, *problem) {
 		return nil, err
 	}
 	for i := range s.all {
-		s.all[i].write = "5m" // the service keeps what it wants, without being asked
+		s.all[i].write = "5m" // the service chooses for itself what to keep
 	}
 	p.marks, p.size, p.digest = s.all, s.size, s.digest()
 	return p, nil
@@ -214,8 +215,8 @@ func (t *openAITalk) message(n node) *problem {
 	return nil
 }
 
-// content returns the text of a message; only an assistant's may be absent, and then it
-// calls or refuses.
+// content returns the text of a message. Only an assistant's message may lack it, if it has calls
+// or a refusal.
 func (t *openAITalk) content(m *members, role string) string {
 	n, ok := m.get("content")
 	if !ok {
@@ -317,7 +318,7 @@ func (t *openAITalk) result(m *members, text string) *problem {
 	return nil
 }
 
-// closed checks that every call so far was answered.
+// closed checks that every call so far has an answer.
 func (t *openAITalk) closed(n node) *problem {
 	var lost []string
 	for _, id := range t.asked {

@@ -2,8 +2,8 @@ package mock
 
 import "strings"
 
-// created is the time of every answer, in seconds since 1970: the same request gets the
-// same bytes.
+// created is the time of every answer, in seconds since 1970, so that equal requests get equal
+// bytes.
 const created = 1_767_225_600 // 2026-01-01
 
 type openAIUsage struct {
@@ -26,8 +26,8 @@ type openAIOutput struct {
 	Rejected  int64 `json:"rejected_prediction_tokens"`
 }
 
-// openAIUsage is how the service counts: what was cached is part of the prompt, and what
-// was thought part of the completion.
+// openAIUsage returns the usage as the service counts it: cached tokens are part of the prompt, and
+// reasoning is part of the completion.
 func (a *answer) openAIUsage() *openAIUsage {
 	u := a.usage
 	out := openAIUsage{Prompt: u.Input + u.CacheRead + u.CacheWrite + u.CacheLong, Completion: u.Output + u.Reasoning}
@@ -97,7 +97,7 @@ func (a *answer) wholeOpenAI(b *body) error {
 	}{a.openAIHead("chat.completion"), []openAIChoice{{Message: &m, Finish: &finish}}, a.openAIUsage()}, a.mark(), a.bytes)
 }
 
-// streamOpenAI sends the answer as chunks, and a failure as the last of them. counted is
+// streamOpenAI sends the answer as chunks, and a failure as the last of them. counted reports
 // whether the request asked for the usage.
 func (a *answer) streamOpenAI(b *body, failed *refusal, counted bool) error {
 	if err := b.begin(eventStream); err != nil {

@@ -15,7 +15,7 @@ const (
 	formatOpenAI    = "openai"
 )
 
-// A prompt is a request, whatever its format.
+// A prompt is a request of either format.
 type prompt struct {
 	format    string
 	model     string
@@ -25,33 +25,33 @@ type prompt struct {
 	system    string
 	tools     []string // names
 	messages  []message
-	marks     []mark // where the cache may cut
+	marks     []mark // the positions at which the cache may cut
 	size      int64  // bytes of the canonical prompt
-	digest    string // sha256:<hex> of it
+	digest    string // sha256:<hex> of the canonical prompt
 }
 
 // A message of the conversation.
 type message struct {
-	role    string // user or assistant; results are the user's
+	role    string // user or assistant; results belong to the user
 	text    string // its texts, one per line
 	results []result
 	calls   []result // of the assistant: ids and names
 }
 
-// A result is what came of a call.
+// A result is the result of a call.
 type result struct {
 	id, name, text string
 	failed         bool
 }
 
-// A mark is a place of a prompt up to which a cache may hold it.
+// A mark is a position in a prompt up to which a cache may store it.
 type mark struct {
 	sum   [32]byte // of everything before it
 	size  int64    // bytes before it
-	write string   // "5m" or "1h": the request asks that it be kept
+	write string   // "5m" or "1h" if the request asks to store it
 }
 
-// turn is the number of the turn that the prompt asks for, from 1.
+// turn returns the number of the turn that the prompt asks for, from 1.
 func (p *prompt) turn() int {
 	n := 1
 	for _, m := range p.messages {
@@ -62,7 +62,7 @@ func (p *prompt) turn() int {
 	return n
 }
 
-// last is what the user said since the model's last turn, and what came of its calls.
+// last returns the user's texts since the model's last turn, and the results of its calls.
 func (p *prompt) last() message {
 	i := len(p.messages)
 	for i > 0 && p.messages[i-1].role == "user" {
@@ -80,7 +80,7 @@ func (p *prompt) last() message {
 	return out
 }
 
-// first is the user's first text.
+// first returns the user's first text.
 func (p *prompt) first() string {
 	for _, m := range p.messages {
 		if m.role == "user" && m.text != "" {
@@ -90,8 +90,8 @@ func (p *prompt) first() string {
 	return ""
 }
 
-// summing makes the digest and the marks of a prompt: what the model reads is written to
-// it piece by piece, in the order in which it reads.
+// summing computes the digest and the marks of a prompt. The parts that the model reads are added
+// piece by piece, in the order in which it reads them.
 type summing struct {
 	h    hash.Hash
 	size int64
@@ -101,13 +101,13 @@ type summing struct {
 func newSumming(format, model string) *summing {
 	s := &summing{h: sha256.New()}
 	s.add([]any{format, model})
-	s.size, s.all = 0, nil // not part of what is read
+	s.size, s.all = 0, nil // the model does not read them
 	return s
 }
 
-// add appends a piece in canonical JSON: keys sorted, no spaces, numbers as they were
-// written, a line feed behind it. keep is how long a cache is asked to hold the prompt up
-// to here; "" is no wish.
+// addKept appends a piece in canonical JSON: sorted keys, no spaces, unchanged numbers, a line feed
+// after it. keep is the time for which a cache is asked to store the prompt up to here; "" for
+// none.
 func (s *summing) addKept(v any, keep string) {
 	raw := append(compact(plain(v)), '\n')
 	s.h.Write(raw)
@@ -121,9 +121,9 @@ func (s *summing) add(v any) { s.addKept(v, "") }
 
 func (s *summing) digest() string { return "sha256:" + hex.EncodeToString(s.h.Sum(nil)) }
 
-// plain returns a tool, a block or a message in the one form of those in which it can be
-// written: without marks for the cache, members that are null and is_error where it is
-// false, a text that stands for content as one block. What is inside a member stays.
+// plain returns a tool, a block or a message in one of its equivalent forms: without cache marks,
+// null members and a false is_error, and with a text as content turned into one block. Values of
+// other members stay unchanged.
 func plain(v any) any {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -141,7 +141,7 @@ func plain(v any) any {
 	return out
 }
 
-// An object is one of JSON whose members keep their order.
+// An object is a JSON object whose members keep their order.
 type object []member
 
 type member struct {
@@ -161,7 +161,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// compact writes a value that JSON can say, keys sorted, nothing escaped that need not be.
+// compact writes a JSON value with sorted keys and only necessary escapes.
 func compact(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

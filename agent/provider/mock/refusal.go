@@ -5,10 +5,10 @@ import (
 	"net/http"
 )
 
-// A refusal is an answer that is an error, in the words of either service.
+// A refusal is an error answer for either service.
 type refusal struct {
 	status  int
-	kind    string // the member type; "" follows from the status
+	kind    string // the member type; "" derives it from the status
 	code    string // OpenAI
 	param   string // OpenAI
 	message string

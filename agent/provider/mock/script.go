@@ -18,55 +18,55 @@ const (
 	maxTokens = 1 << 40
 )
 
-// A Script says what the model says. Parse makes one; it does not change afterwards and
-// may be used by several servers at once.
+// A Script defines the answers of a model. Parse makes one; it does not change afterwards, and
+// several servers may use it at once.
 type Script struct {
 	turns  []entry
-	models []string // known ones; none means any
-	key    string   // the only one that is let in; "" lets in everybody
-	cache  bool     // usage says what of a prompt was seen before
+	models []string // known models; none means any
+	key    string   // the only key that is accepted; "" accepts every key
+	cache  bool     // usage counts the cached part of a prompt
 }
 
-// An entry is one element of turns: when it answers, and with what.
+// An entry is one element of turns: its conditions and its answer.
 type entry struct {
 	path string
 	when when
 
 	say, think []string
-	bytes      int64 // of generated text after what it says
+	bytes      int64 // bytes of generated text after say
 	calls      []call
-	usage      *rye.Usage // nil is an estimate
+	usage      *rye.Usage // nil means an estimate
 	stop       string     // end, calls, length or refusal
 
 	failure *failure
-	times   int64 // how often a failure happens; 0 is always
+	times   int64 // how many times a failure happens; 0 means always
 	wait    time.Duration
 	pace    time.Duration // between two pieces of a stream
-	stall   int64         // bytes of the body after which nothing more comes; -1 is never
-	cut     int64         // bytes of the body after which the connection closes; -1 is never
+	stall   int64         // bytes of the body before the answer stalls; -1 means never
+	cut     int64         // bytes of the body before the connection closes; -1 means never
 }
 
-// fails reports whether the entry ends no turn of the model.
+// fails reports whether the entry ends without a turn of the model.
 func (e *entry) fails() bool { return e.failure != nil || e.stall >= 0 || e.cut >= 0 }
 
 // when holds the conditions of an entry; all of them must hold.
 type when struct {
-	inOrder                   bool // nothing was stated; the turn follows from the entry's place
-	turn                      int  // 0 is any
+	inOrder                   bool // there are no conditions; the entry's place determines the turn
+	turn                      int  // 0 means any
 	contains, last            []string
 	directive, digest, format string
 	model                     string
 }
 
-// A call is one that the model asks for.
+// A call is a call that the model asks for.
 type call struct {
 	id, name string
-	args     any    // an object, texts in it are templates
-	raw      string // the arguments as they are sent, instead of args
+	args     any    // an object; its texts are templates
+	raw      string // the arguments exactly as sent, instead of args
 	isRaw    bool
 }
 
-// A failure is an error that the service answers with.
+// A failure is an error that the service returns.
 type failure struct {
 	status              int
 	kind, code, message string
@@ -75,8 +75,8 @@ type failure struct {
 	midStream           bool
 }
 
-// Parse reads a script, YAML as docs/format/mock.md describes it. Errors are Malformed
-// and name the path of the member that is wrong, or Limit.
+// Parse reads a script, which is YAML as docs/format/mock.md describes it. Errors are Limit, or
+// Malformed with the path of the wrong member.
 func Parse(raw []byte) (*Script, error) {
 	doc, err := objects.YAMLValues(raw, MaxScript)
 	if err != nil {
@@ -120,13 +120,13 @@ func readScript(n node) (*Script, *problem) {
 	return s, nil
 }
 
-// ordered gives the entries without conditions their turns.
+// ordered assigns turns to the entries without conditions.
 type ordered struct {
-	done    int    // turns that were given away
-	forever string // the entry after which no other is reached
+	done    int    // turns that were assigned
+	forever string // the entry that hides all later ones
 }
 
-// place gives e its turn. A failure ends none, so the entry behind it has the same.
+// place assigns a turn to e. A failure ends no turn, so the entry after it gets the same one.
 func (o *ordered) place(e *entry, n node) *problem {
 	if !e.when.inOrder {
 		return nil

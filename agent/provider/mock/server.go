@@ -19,11 +19,11 @@ type Server struct {
 	URL string // "http://127.0.0.1:<port>", without the path
 
 	stop context.CancelFunc
-	done sync.WaitGroup // of everything that it started
+	done sync.WaitGroup // of all goroutines that it started
 }
 
-// Serve starts a server on a free port of 127.0.0.1. It ends when ctx does, or with Close,
-// and says nothing more to those who wait for an answer. s must not be nil.
+// Serve starts a server on a free port of 127.0.0.1. It ends with ctx or with Close, and then sends
+// nothing more to waiting clients. s must not be nil.
 func Serve(ctx context.Context, s *Script) (*Server, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -35,7 +35,7 @@ func Serve(ctx context.Context, s *Script) (*Server, error) {
 		Handler:           loopbackOnly(v.Model),
 		ReadHeaderTimeout: 10 * time.Second,
 		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          log.New(io.Discard, "", 0), // what clients do wrong they are told
+		ErrorLog:          log.New(io.Discard, "", 0), // clients get their errors in the answers
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ConnState: func(_ net.Conn, s http.ConnState) {
 			switch s { // New comes before the connection's goroutine, Closed at its end
@@ -54,14 +54,14 @@ func Serve(ctx context.Context, s *Script) (*Server, error) {
 	return v, nil
 }
 
-// Close ends the server and returns when nothing of it is left. It may be called again.
+// Close ends the server and returns when all its goroutines have ended. It may be called again.
 func (v *Server) Close() {
 	v.stop()
 	v.done.Wait()
 }
 
-// loopbackOnly refuses requests that were meant for another host: a page of the web whose
-// name leads here is none of the server's clients.
+// loopbackOnly refuses requests for another host name: a web page whose name resolves to this
+// address must not become a client.
 func loopbackOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host

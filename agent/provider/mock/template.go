@@ -8,7 +8,7 @@ import (
 	"github.com/rye-os/rye/objects/expr"
 )
 
-// roots are the names that templates begin with.
+// roots are the first parts of the names in templates.
 var roots = []string{"turn", "model", "format", "digest", "max_output", "system", "prompt", "last", "tools", "result"}
 
 // checkTemplate checks the form of a template and the first part of its names.
@@ -28,7 +28,7 @@ func checkTemplate(n node) *problem {
 	return p
 }
 
-// values are what templates can name.
+// values returns the values that templates can name.
 func (p *prompt) values() expr.Lookup {
 	last := p.last()
 	results := make([]any, len(last.results))
@@ -46,7 +46,7 @@ func (p *prompt) values() expr.Lookup {
 	decoded := false
 	return func(name string) (any, bool) {
 		if !decoded && strings.Contains(name, ".json") {
-			decoded = true // results are large, and few scripts look into them
+			decoded = true // results are large, and few scripts read their JSON
 			for i, r := range last.results {
 				results[i].(map[string]any)["json"] = jsonOf(r.text)
 			}
@@ -55,7 +55,7 @@ func (p *prompt) values() expr.Lookup {
 	}
 }
 
-// jsonOf returns what a text says as JSON; nil where it is none.
+// jsonOf decodes a text as JSON; nil when it is not JSON.
 func jsonOf(text string) any {
 	v, err := decodeJSON([]byte(text))
 	if err != nil {
@@ -64,5 +64,5 @@ func jsonOf(text string) any {
 	return v
 }
 
-// decodeJSON decodes strictly, and keeps numbers as they were written.
+// decodeJSON decodes strictly, and keeps numbers unchanged.
 func decodeJSON(raw []byte) (any, error) { return strict.Value(raw, maxRequest) }
