@@ -34,9 +34,9 @@ func (a Artifact) encode() []byte {
 	return fmt.Appendf(nil, `{"sha256":"%s","bytes":%d}`, a.SHA256, a.Bytes)
 }
 
-// Keep stores the bytes of r, at most limit of them (fault.Limit), in a file of the thread, and
-// returns when they are on the disk. Equal bytes share one file. Memory does not grow with their
-// number. A record refers to the file by a member <name>_artifact. Safe for concurrent use.
+// Keep stores the bytes of r, at most limit of them (fault.Limit), in a file of the thread. The
+// file is on the disk when Keep returns. Equal bytes share one file. Memory does not grow with
+// their number. A record refers to the file by a member <name>_artifact. Safe for concurrent use.
 func (j *Journal) Keep(r io.Reader, limit int64) (Artifact, error) {
 	root, err := openSub(j.Dir(), artifactsDir)
 	if err != nil {

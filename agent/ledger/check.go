@@ -7,9 +7,10 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Check reads the whole ledger and checks it: the file is intact, its tables are the tables of this
-// version, every node is below its parent, and its sums follow from the holds and bills. A fault is
-// fault.Integrity; Rebuild repairs it. The time grows with the file. Other processes do not wait.
+// Check reads the whole ledger and checks it. The file must be intact and its tables must be the
+// tables of this version. Every node must be below its parent, and its sums must follow from the
+// holds and bills. A fault is fault.Integrity; Rebuild repairs it. The time grows with the file.
+// Other processes do not wait.
 func (l *Ledger) Check(ctx context.Context) error {
 	err := l.read(ctx, func(r reader) error { return check(r.rows) })
 	if err != nil {

@@ -107,8 +107,8 @@ func (t *tx) fit(p standing, key string, a Amount, epoch, now int64) error {
 	return err
 }
 
-// exceeded returns the error for the node nearest to n that has no room. fits has already added the
-// amount to the nodes that had room.
+// exceeded returns the error for the nearest node, from n upwards, that has no room. fits has
+// already added the amount to the nodes that had room, and the query sees these sums.
 func (t *tx) exceeded(n int64, a Amount) error {
 	var e Exceeded
 	var m, k struct{ limit, spent, held int64 }

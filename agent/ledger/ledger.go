@@ -37,7 +37,7 @@ type Amount struct {
 const (
 	// None, as a member of a cap, is no limit.
 	None = -1
-	// Most is the largest member of an Amount: a thousand million dollars.
+	// Most is the largest member of an Amount: a billion dollars, or 1e15 tokens.
 	Most = 1e15
 )
 
@@ -105,7 +105,8 @@ type Doubt string
 
 const (
 	Sure Doubt = ""
-	// New: the file was just made. Threads that ended may have spent in an older one.
+	// New: the file was just made. An older file may have had the spending of threads that have
+	// ended.
 	New Doubt = "new"
 	// Rebooted: the machine was started after the file was last verified. A power cut may have lost
 	// the last holds. It loses no bills, unless the disk reported a sync that it did not make.

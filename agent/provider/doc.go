@@ -3,9 +3,9 @@
 //
 // The facts about a provider (its address, its models and prices, its words for errors) are data: a
 // signed item, docs/format/provider.md. The code has two encoders and two decoders, for the two
-// formats that nearly every service uses. The package makes no decision about money or retries: it
+// formats that nearly every service uses. The package makes no decision about money or retries. It
 // computes the highest cost of a call (Worst), its cost (Response.Cost) and the time to wait
-// (Wait), and makes one attempt at a time (Do).
+// (Wait). It makes one attempt at a time (Do).
 //
 // # Reasons
 //
@@ -23,7 +23,7 @@
 //
 // No redirect is followed: it would carry the conversation elsewhere, perhaps with a key.
 //
-// A hold counts two bytes for a token. A hold of one byte for a token could never be exceeded, but
+// A hold counts two bytes for a token. A hold of one byte for a token could never be exceeded. But
 // it would be four times the cost of prose, so small budgets could not begin. The bill of a denser
 // text exceeds the hold and stops the thread. A service with denser tokens states bytes_per_token.
 // If a transport cannot report how much it sent, everything counts as sent, so the hold is spent;

@@ -21,10 +21,10 @@ const MaxRequest = 64 << 20
 const outcomeUnknown = "The outcome of this call is unknown: it was interrupted. It may have run, or not. Check before you call again."
 
 // Encode writes the body of a request, and gives equal requests equal bytes. The messages are at
-// its end, so that the bytes of one turn are the beginning of the next turn's bytes
-// (docs/format/provider.md says exactly how far). A request that no provider could answer is
-// fault.Usage: tools or a temperature for a model that takes none, or a name that is not allowed. A
-// request beyond MaxRequest is fault.Limit.
+// its end, so that the bytes of one turn begin the bytes of the next (docs/format/provider.md says
+// exactly how far). A request that no provider could answer is fault.Usage: tools or a temperature
+// for a model that takes none, or a name that is not allowed. A request beyond MaxRequest is
+// fault.Limit.
 func (p *Provider) Encode(m *Model, q *Request) ([]byte, error) {
 	e, err := p.encoding(m, q)
 	if err != nil {
@@ -297,7 +297,7 @@ func callID(id string) string {
 	return "call_" + hex.EncodeToString(sum[:12])
 }
 
-// callName returns a call's name from the history in a form that the model accepts, because the
+// callName returns the name of a call from the history in a form that the model accepts: the
 // provider that made the call may allow other names.
 func (e *encoding) callName(name string) string {
 	if e.m.toolName.MatchString(name) {

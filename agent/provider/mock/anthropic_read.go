@@ -10,7 +10,7 @@ import (
 )
 
 // anthropicMembers are the members that a request may have (Anthropic Messages, version 2023-06-01,
-// as of the Go SDK v1.84.0), without the members that select another machine: container,
+// as of the Go SDK v1.84.0). The members that select another machine are left out: container,
 // inference_geo.
 var anthropicMembers = []string{
 	"model", "max_tokens", "messages", "system", "tools", "tool_choice", "stream", "temperature", "top_p", "top_k",

@@ -8,7 +8,7 @@ import (
 )
 
 // openAIMembers are the members that a request may have (OpenAI Chat Completions, as of the Go SDK
-// v3.96.0), without the members for audio, search and the old functions.
+// v3.96.0). The members for audio, search and the old functions are left out.
 var openAIMembers = []string{
 	"model", "messages", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options", "max_tokens", "max_completion_tokens",
 	"temperature", "top_p", "n", "stop", "seed", "store", "metadata", "user", "safety_identifier", "response_format", "reasoning_effort",
