@@ -96,19 +96,24 @@ const fits = `UPDATE node SET held_money = held_money + ?2, held_tokens = held_t
 
 // fit adds the hold if every node has room. If one has none, its error rolls the others back.
 func (t *tx) fit(p standing, key string, a Amount, epoch, now int64) error {
+	if _, err := t.exec(`SAVEPOINT fit`); err != nil { // the commit releases it
+		return err
+	}
 	n, err := t.exec(fits, p.n, int64(a.Money), a.Tokens)
 	if err != nil {
 		return err
 	}
 	if n != p.depth+1 {
+		if _, err := t.exec(`ROLLBACK TO fit`); err != nil {
+			return err
+		}
 		return t.exceeded(p.n, a)
 	}
 	_, err = t.exec(`INSERT INTO hold (key, node, epoch, money, tokens, time) VALUES (?1, ?2, ?3, ?4, ?5, ?6)`, key, p.n, epoch, int64(a.Money), a.Tokens, now)
 	return err
 }
 
-// exceeded returns the error for the nearest node, from n upwards, that has no room. fits has
-// already added the amount to the nodes that had room, and the query sees these sums.
+// exceeded returns the error for the nearest node, from n upwards, that has no room for a hold.
 func (t *tx) exceeded(n int64, a Amount) error {
 	var e Exceeded
 	var m, k struct{ limit, spent, held int64 }

@@ -68,6 +68,7 @@ func TestHoldFitsEveryNode(t *testing.T) {
 		{"month", none, amount(100, 5000), none, none, ledger.Exceeded{Node: "2026-11", Kind: "month", What: "money", Cap: 100, Spent: 40, Held: 30, Asked: 31}},
 		{"project", none, none, amount(-1, 1000), none, ledger.Exceeded{Node: "2026-11/p", Kind: "project", What: "tokens", Cap: 1000, Spent: 400, Held: 300, Asked: 301}},
 		{"thread", none, none, none, amount(100, 1000), ledger.Exceeded{Node: "a", Kind: "thread", What: "money", Cap: 100, Spent: 40, Held: 30, Asked: 31}},
+		{"above one with room for less than two", none, amount(100, -1), none, amount(125, -1), ledger.Exceeded{Node: "2026-11", Kind: "month", What: "money", Cap: 100, Spent: 40, Held: 30, Asked: 31}},
 		{"the nearest", amount(100, -1), none, none, amount(-1, 1000), ledger.Exceeded{Node: "a", Kind: "thread", What: "tokens", Cap: 1000, Spent: 400, Held: 300, Asked: 301}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
