@@ -190,7 +190,7 @@ func (v *validator) inputs() {
 			continue
 		}
 		if _, ok := in.DefaultValue(); in.HasDefault && !ok {
-			v.placed("inputs", i, fmt.Sprintf("input %q: the default %q is not a %s", name, words.Brief(in.Default), inputTypes[in.Type]), "a default of the type "+inputTypes[in.Type]+", as JSON")
+			v.placed("inputs", i, fmt.Sprintf("input %q: the default %q is not of type %s", name, words.Brief(in.Default), inputTypes[in.Type]), "a default of the type "+inputTypes[in.Type]+", as JSON")
 		}
 	}
 }

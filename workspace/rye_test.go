@@ -24,7 +24,7 @@ import (
 func TestHintOfAFullDisk(t *testing.T) {
 	full := &fs.PathError{Op: "write", Path: "f", Err: syscall.ENOSPC}
 	for _, err := range []error{full, fmt.Errorf("sign: %w", full), fault.New(fault.Failed, "sign: %w", errors.Join(errors.New("a"), full))} {
-		if got := fault.HintOf(err).String(); !strings.Contains(got, "make room") {
+		if got := fault.HintOf(err).String(); !strings.Contains(got, "free disk space") {
 			t.Errorf("%v: hint %q", err, got)
 		}
 	}

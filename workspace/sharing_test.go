@@ -349,7 +349,7 @@ func TestAddVerifiesTheFile(t *testing.T) {
 		says                string
 	}{
 		{"of another version", "2.0.0", "", "the file is tool:acme/greet@2.0.0"},
-		{"changed after it was signed", "1.0.0", "# more\n", "changed after it was signed"},
+		{"changed after it was signed", "1.0.0", "# more\n", "changed since it was signed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			alice, bob, url := published(t)

@@ -53,14 +53,14 @@ func (h tried) asks() bool {
 // remains are hints that mend one cause of a failure where a script has made a second one, by the
 // hint and the words that the command says at last.
 var remains = []struct{ hint, then, why string }{
-	{"rye execute", "a thread follows a directive", "it does what the user wanted"},
+	{"rye execute", "a thread needs a directive", "it does what the user wanted"},
 	{"rye mcp token rotate", "has a token", "it gives the client another token, and the client exists"},
 	{"rye init", "no registry", "the project that it makes has no registry yet"},
 	{"rye init", "does not exist", "the script names a registry that does not exist"},
 	{"rye init", "not in the project space", "the item lies in the user space"},
-	{"rye policy allow", "decides to which host", "the tool names no host"},
+	{"rye policy allow", "chooses the host", "the tool names no host"},
 	{"rye policy allow", "a loopback address", "the script's server is on loopback"},
-	{"rye sign --upgrade", "changed after it was signed", "the script broke another item, too"},
+	{"rye sign --upgrade", "changed since it was signed", "the script broke another item, too"},
 	{"rye registry init", "a namespace belongs to one registry", "the script claims it twice"},
 	{"rye key rotate", "passphrase", "the key is asked for at a terminal"},
 	{"rye trust allow", "--fingerprint", "keys from a file are named one by one"},

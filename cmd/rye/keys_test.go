@@ -294,7 +294,7 @@ func TestAgentSigns(t *testing.T) {
 		t.Error("the item is not signed by the agent's key")
 	}
 	ssh(t, sock, "ssh-add", "-q", filepath.Join(dir, "two"))
-	if said := a.fails(2, "key", "show"); !strings.Contains(said, "say which") {
+	if said := a.fails(2, "key", "show"); !strings.Contains(said, "choose one") {
 		t.Error(said)
 	}
 	named := h.with("RYE_KEY=agent:"+one, "SSH_AUTH_SOCK="+sock)

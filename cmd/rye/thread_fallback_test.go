@@ -96,7 +96,7 @@ func TestThreadFallback(t *testing.T) {
 				t.Errorf("paid %v", paid)
 			}
 			log := a.h.rye("thread", "log", r.id)
-			for _, want := range []string{"overloaded; small is used instead", "narrow was not asked instead of large: its context window is too small", "mute was not asked instead of large: it takes no tools"} {
+			for _, want := range []string{"overloaded; small is used instead", "narrow was skipped as a fallback for large: its context window is too small", "mute was skipped as a fallback for large: it takes no tools"} {
 				if !strings.Contains(log, want) {
 					t.Errorf("the log does not say %q:\n%s", want, log)
 				}
