@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -96,7 +97,7 @@ func (h *Host) PolicyLog(ctx context.Context, limit int) ([]rye.Verdict, error) 
 	return all, nil
 }
 
-// readVerdicts reads one file. It skips a line that a crash cut short.
+// readVerdicts reads one file. It skips a line that a crash cut short, and one that is too long.
 func readVerdicts(ctx context.Context, path string) (list []rye.Verdict, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -106,16 +107,21 @@ func readVerdicts(ctx context.Context, path string) (list []rye.Verdict, err err
 		return nil, err
 	}
 	defer f.Close()
-	sc := bufio.NewScanner(f)
-	sc.Buffer(make([]byte, 0, 4096), maxVerdict)
-	for sc.Scan() && ctx.Err() == nil {
+	in := bufio.NewReaderSize(f, maxVerdict)
+	for long := false; ctx.Err() == nil; {
+		line, err := in.ReadSlice('\n')
+		whole := err == nil && !long
+		long = errors.Is(err, bufio.ErrBufferFull)
 		var v rye.Verdict
-		if json.Unmarshal(sc.Bytes(), &v) == nil && v.Verb != "" {
+		if whole && json.Unmarshal(line, &v) == nil && v.Verb != "" {
 			list = append(list, v)
 		}
-	}
-	if err := sc.Err(); err != nil && !errors.Is(err, bufio.ErrTooLong) {
-		return list, err
+		if err != nil && !long {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return list, err
+		}
 	}
 	return list, ctx.Err()
 }

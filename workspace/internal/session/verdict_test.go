@@ -64,6 +64,20 @@ func TestVerdictsAreBounded(t *testing.T) {
 	}
 }
 
+// TestVerdictsBehindALongLine: a line that is too long hides none behind it.
+func TestVerdictsBehindALongLine(t *testing.T) {
+	dir := t.TempDir()
+	for _, v := range []rye.Verdict{{Verb: "execute", Ref: "first"}, {Verb: "execute", Ref: strings.Repeat("x", 2*maxVerdict)}, {Verb: "execute", Ref: "last"}} {
+		if err := appendVerdict(dir, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := (&Host{Dirs: Dirs{StateDir: dir}}).PolicyLog(t.Context(), 0)
+	if err != nil || len(all) != 2 || all[1].Ref != "last" {
+		t.Errorf("PolicyLog = %d verdicts, %v; want the first and the last", len(all), err)
+	}
+}
+
 // A log that cannot be written stops nothing, and is said.
 func TestVerdictsOnAReadOnlyDisk(t *testing.T) {
 	if os.Geteuid() == 0 {
