@@ -231,7 +231,7 @@ func TestAttack33HostileTree(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			commit, err := oplog.PlainCommit(tree, oplog.ContentMessage(&e), time.Unix(0, 0))
+			commit, err := oplog.PlainCommit(tree, e.ContentMessage(), time.Unix(0, 0))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -205,21 +205,21 @@ func TestAttack49MixedContent(t *testing.T) {
 			dir, _ := oplog.PutTree(h.put, []store.Entry{{Name: "f.md", Mode: store.ModeFile, ID: blob}, {Name: "g.md", Mode: store.ModeFile, ID: blob}})
 			mid, _ := oplog.PutTree(h.put, []store.Entry{{Name: "acme", Mode: store.ModeDir, ID: dir}})
 			top, _ := oplog.PutTree(h.put, []store.Entry{{Name: "knowledge", Mode: store.ModeDir, ID: mid}})
-			raw, _ := oplog.PlainCommit(top, oplog.ContentMessage(&e), time.Unix(0, 0))
+			raw, _ := oplog.PlainCommit(top, e.ContentMessage(), time.Unix(0, 0))
 			e.Commit, _ = h.put(store.TypeCommit, raw)
 			return e
 		}, fault.Malformed},
 		"at another time": {func() oplog.Entry {
 			e := testEntry(w.ada, "acme/knowledge/g@1.0.0", "g")
 			tree, _ := oplog.PutContent(h.put, e.Path, []byte("g"))
-			raw, _ := oplog.PlainCommit(tree, oplog.ContentMessage(&e), testTime)
+			raw, _ := oplog.PlainCommit(tree, e.ContentMessage(), testTime)
 			e.Commit, _ = h.put(store.TypeCommit, raw)
 			return e
 		}, fault.Malformed},
 		"signed": {func() oplog.Entry {
 			e := testEntry(w.ada, "acme/knowledge/h@1.0.0", "h")
 			tree, _ := oplog.PutContent(h.put, e.Path, []byte("h"))
-			raw, _ := penOf(newKey("eve")).Commit(w.ctx, tree, nil, oplog.ContentMessage(&e), testTime)
+			raw, _ := penOf(newKey("eve")).Commit(w.ctx, tree, nil, e.ContentMessage(), testTime)
 			e.Commit, _ = h.put(store.TypeCommit, raw)
 			return e
 		}, fault.Malformed},

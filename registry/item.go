@@ -40,7 +40,7 @@ func NewItem(v trust.Verified, meta oplog.Meta, read func(path string) ([]byte, 
 		return nil, refuse(fault.Integrity, "its bytes changed after rye read it")
 	}
 	if it.Ref.Kind == objects.Bundle {
-		if _, err := oplog.ReadManifest(&e, it.Raw); err != nil {
+		if _, err := e.Manifest(it.Raw); err != nil {
 			return nil, refuse(fault.CodeOf(err), "%w", err)
 		}
 	}

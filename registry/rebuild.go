@@ -107,7 +107,7 @@ func (b *rebuilding) run(ctx context.Context, p oplog.Pen) error {
 	for _, id := range b.heads {
 		keep[id] = true
 	}
-	return dropTags(ctx, to, repo, b.s, keep)
+	return to.dropTags(ctx, repo, b.s, keep)
 }
 
 // gather collects the commits to keep, and returns the change lists by their future paths.

@@ -80,7 +80,7 @@ func pushTagged(ctx context.Context, to *mirror, repo *store.Repo, t tagged) err
 
 // dropTags removes the tags of redacted versions and of states that are no longer kept, so that no
 // ref names their bytes.
-func dropTags(ctx context.Context, to *mirror, repo *store.Repo, s oplog.State, keep map[store.OID]bool) error {
+func (to *mirror) dropTags(ctx context.Context, repo *store.Repo, s oplog.State, keep map[store.OID]bool) error {
 	has, err := to.remote.Refs(ctx, tagsOf(s.Namespace))
 	if err != nil {
 		return err

@@ -259,7 +259,7 @@ func TestDivergence(t *testing.T) {
 		{"swapped", func(r []loop.Recorded) []loop.Recorded { r[1], r[2] = r[2], r[1]; return r }, "loop diverged: call 1 was hook with arguments"},
 		{"one missing", func(r []loop.Recorded) []loop.Recorded { return append(r[:1], r[2:]...) }, "loop diverged: call 1"},
 		{"one more", func(r []loop.Recorded) []loop.Recorded { return append(r, r[0]) }, "loop diverged: it ended after 3 calls, 4 were recorded"},
-		{"the end is missing, and nobody to ask", func(r []loop.Recorded) []loop.Recorded { return r[:2] }, "asks for hook, but the record ends here"},
+		{"the end is missing, with no host", func(r []loop.Recorded) []loop.Recorded { return r[:2] }, "asks for hook, but the record ends here"},
 	} {
 		forged := c.change(append([]loop.Recorded(nil), rec...))
 		_, err := p.Turn(context.Background(), nil, json.RawMessage(`{}`), forged, nil, loop.Bounds{})

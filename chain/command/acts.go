@@ -42,7 +42,7 @@ func (c *call) judgeActs() {
 	}
 }
 
-// rehearses reports whether an option makes a program only show what it would do.
+// rehearses reports whether an option is a dry run.
 func rehearses(w string) bool {
 	switch w {
 	case "--dry-run", "--dryrun", "--dry_run", "--dry-run=client", "--dry-run=server", "--dry-run=true", "--help", "--version", "--what-if", "--noop", "--just-print", "--check", "--simulate", "--pretend", "-WhatIf":

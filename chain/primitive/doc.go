@@ -68,8 +68,8 @@
 // sandbox too, and looks at the victim as well as at the kernel's answer. A test in which
 // everything is refused also passes when the tool does not start.
 //
-// Output keeps its first half and its last: the first says what was going on, the last why
-// it stopped. Interpreters are found by the layouts of four managers: `pyenv which` costs
+// Output keeps its first and its last half: the first shows the work, the last the reason for
+// its end. Interpreters are found by the layouts of four managers: `pyenv which` costs
 // 300 ms and answers by files of the current directory. Candidates that are scripts are
 // skipped. Standard input is a pipe with a goroutine that ends with the run, so a tool
 // that never reads blocks no one.

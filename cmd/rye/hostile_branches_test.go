@@ -130,7 +130,7 @@ func TestBranchWithARecord(t *testing.T) {
 	}
 }
 
-// TestTreeBombs: T7, in the tree and, as somebody's git may push it, in the
+// TestTreeBombs: trees with too many names, in the working tree and, pushed by git, in the
 // record itself.
 func TestTreeBombs(t *testing.T) {
 	h, _ := branched(t, func(dir string, h *home) { treeBomb(filepath.Join(dir, ".ai", ".rye", "store.git"), 7, 30) })

@@ -115,9 +115,9 @@ func TestHostileHosts(t *testing.T) {
 		holds       func(r *threadRun) bool
 	}{
 		{"an honest one", nil, done, "completed", "", 2, func(r *threadRun) bool { return r.used("spend") > 0 }},
-		{"a host that nobody named", endpoint(other.URL, ""), done, "denied", "you have not allowed this host", 0, nil},
+		{"a host without a name in the policy", endpoint(other.URL, ""), done, "denied", "you have not allowed this host", 0, nil},
 		{"… for a secret that is bound elsewhere", endpoint(other.URL, "HOSTILE_KEY"), done, "denied", "", 0, nil},
-		{"a secret that nobody bound", endpoint(m.URL, "OTHER_KEY"), done, "authentication", "it is bound to no host", 0, nil},
+		{"a secret without a host", endpoint(m.URL, "OTHER_KEY"), done, "authentication", "it is bound to no host", 0, nil},
 		{"the user's own name in the address", endpoint("http://"+m.address()+"@127.0.0.1:9", ""), done, "malformed", "", 0, nil},
 		{"the same host by another name", endpoint("http://localhost:"+portOf(m.address()), "HOSTILE_KEY"), done, "denied", "", 0, nil},
 		{"plain http to elsewhere", endpoint("http://models.example.com", "HOSTILE_KEY"), done, "malformed", "", 0, nil},

@@ -24,7 +24,7 @@ import (
 //	Rye-Sha256: sha256:…
 
 // ContentMessage returns the canonical message of a version.
-func ContentMessage(e *Entry) string {
+func (e *Entry) ContentMessage() string {
 	return fmt.Sprintf("%s\n\nRye-Format: %d\nRye-Item: %s\nRye-Version: %s\nRye-Path: %s\nRye-Sha256: %s\n",
 		e.Name(), FormatVersion, e.Ref.Published(), e.Version, e.Path, e.Sum)
 }
@@ -49,7 +49,7 @@ func PutVersion(put Sink, e *Entry, raw []byte) (store.OID, error) {
 
 // PutCommit puts the commit of a version. raw is the file that the catalogue line names.
 func PutCommit(put Sink, e *Entry, raw []byte, tree store.OID) (store.OID, error) {
-	commit, err := PlainCommit(tree, ContentMessage(e), signedAt(e.Path, raw))
+	commit, err := PlainCommit(tree, e.ContentMessage(), signedAt(e.Path, raw))
 	if err != nil {
 		return store.OID{}, err
 	}
@@ -84,7 +84,7 @@ func ReadContent(rd Reader, e *Entry) ([]byte, error) {
 // make; the caller must compare it with the release's commit before using anything.
 func CopyContent(rd Reader, e *Entry, put Sink) (raw []byte, made store.OID, err error) {
 	c, err := rd.Commit(e.Commit)
-	if err == nil && (len(c.Parents) > 0 || c.Message != ContentMessage(e) || c.Signature != "") {
+	if err == nil && (len(c.Parents) > 0 || c.Message != e.ContentMessage() || c.Signature != "") {
 		err = fault.New(fault.Malformed, "commit %s is not a commit of just this item", e.Commit)
 	}
 	if err == nil && e.Ref.Kind == objects.Bundle {

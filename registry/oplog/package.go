@@ -18,8 +18,8 @@ import (
 // MaxPackageObjects bounds the objects of one bundle, and its directories.
 const MaxPackageObjects = 4 * objects.MaxPackageFiles
 
-// ReadManifest parses the manifest of a bundle's version and compares it with the catalogue line.
-func ReadManifest(e *Entry, raw []byte) (*objects.Manifest, error) {
+// Manifest parses the manifest of a bundle's version and compares it with the catalogue line.
+func (e *Entry) Manifest(raw []byte) (*objects.Manifest, error) {
 	m, err := objects.ParseManifest(raw)
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func ReadManifest(e *Entry, raw []byte) (*objects.Manifest, error) {
 // PutPackage puts the manifest of a bundle and every file that it lists, and returns the id of the
 // top tree.
 func PutPackage(put Sink, e *Entry, raw []byte, read func(objects.File) ([]byte, error)) (store.OID, error) {
-	m, err := ReadManifest(e, raw)
+	m, err := e.Manifest(raw)
 	if err != nil {
 		return store.OID{}, err
 	}
@@ -148,7 +148,7 @@ func copyPackage(rd Reader, tree store.OID, e *Entry, put Sink) (raw []byte, mad
 	if err := e.Proves(raw); err != nil {
 		return nil, made, err
 	}
-	m, err := ReadManifest(e, raw)
+	m, err := e.Manifest(raw)
 	if err != nil {
 		return nil, made, err
 	}

@@ -194,7 +194,7 @@ func try(h shown, env []string, failed bool) error {
 		return err
 	}
 	f := found{Hint: h.Hint, Args: h.Args, Dir: h.Dir}
-	if f.Exit, f.Output, err = typed(h, env); err != nil {
+	if f.Exit, f.Output, _, err = typed(h, env); err != nil {
 		return err
 	}
 	is, err := digest()
@@ -223,7 +223,7 @@ const mostSteps = 5
 func mends(h shown, after found, env []string) (ok bool, path []string, err error) {
 	enter := func(words []string) (int, string, []shown) {
 		before := size(os.Getenv("RYE_TEST_HINTS"))
-		exit, output, pid, terr := typedAs(shown{Words: words, Dir: h.Dir}, env)
+		exit, output, pid, terr := typed(shown{Words: words, Dir: h.Dir}, env)
 		hints, herr := since(os.Getenv("RYE_TEST_HINTS"), before, pid)
 		err = errors.Join(err, terr, herr)
 		path = append(path, fmt.Sprintf("%s: %d", strings.Join(words, " "), exit))
@@ -240,7 +240,7 @@ func mends(h shown, after found, env []string) (ok bool, path []string, err erro
 		if answer := answerTo(hint, output); exit != 0 && answer != nil {
 			exit, output, hints = enter(append(slices.Clone(hint), answer...))
 		}
-		if exit == 0 && verb(hint) == verb(again) {
+		if exit == 0 && hint[0] == "rye" && verb(hint) == verb(again) {
 			return true, path, err // the hint is the same command with other arguments
 		}
 		if exit == 0 {
@@ -299,12 +299,7 @@ func verb(words []string) (name string) {
 }
 
 // typed runs the command as a person would who has no terminal.
-func typed(h shown, env []string) (exit int, output string, err error) {
-	exit, output, _, err = typedAs(h, env)
-	return exit, output, err
-}
-
-func typedAs(h shown, env []string) (exit int, output string, pid int, err error) {
+func typed(h shown, env []string) (exit int, output string, pid int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	program := h.Words[0]
