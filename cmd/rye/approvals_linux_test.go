@@ -11,6 +11,7 @@ import (
 // TestSwapBehindAQuestion is E5 at the terminal: while the question waits, what it is about
 // is exchanged and signed anew. Then neither the old nor the new runs.
 func TestSwapBehindAQuestion(t *testing.T) {
+	t.Parallel()
 	for _, sw := range exchanges() {
 		t.Run(sw.name, func(t *testing.T) {
 			h := risky(t)
@@ -31,6 +32,7 @@ func TestSwapBehindAQuestion(t *testing.T) {
 // TestSwapBehindAnApproval: the way of clients that cannot ask. A yes given by rye approve
 // lets the same call through once, and what was exchanged since not at all.
 func TestSwapBehindAnApproval(t *testing.T) {
+	t.Parallel()
 	for _, sw := range exchanges() {
 		t.Run(sw.name, func(t *testing.T) {
 			h := risky(t)
@@ -68,6 +70,7 @@ func TestSwapBehindAnApproval(t *testing.T) {
 // TestQuestionAtATerminalEnds: a question that nobody answers there ends when the policy
 // says so; until then another terminal can answer it.
 func TestQuestionAtATerminalEnds(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name string
 		by   func(h *home, id string)

@@ -92,6 +92,7 @@ func riskyCall(params map[string]any) map[string]any {
 // is exchanged and signed anew. The answer is to the question, so what came instead is
 // another question, or is refused.
 func TestSwapBehindAnElicitation(t *testing.T) {
+	t.Parallel()
 	for _, sw := range exchanges() {
 		t.Run(sw.name, func(t *testing.T) {
 			h := risky(t)
@@ -127,6 +128,7 @@ func question(t *testing.T, got map[string]any) string {
 // TestApprovalsOfOthers: only a person answers, and only for what was asked. A flag, the
 // client itself, and a file that somebody else put there are no answers.
 func TestApprovalsOfOthers(t *testing.T) {
+	t.Parallel()
 	h := risky(t)
 	s := h.asking(func(string) bool { t.Error("an unlisted client was asked"); return true })
 	refused := func(what string, params map[string]any) string {
@@ -207,6 +209,7 @@ func TestApprovalsOfOthers(t *testing.T) {
 // TestQuestionShowsTheRun is E4: everything that an answer is for is on the screen, and
 // nothing in it moves or hides the rest.
 func TestQuestionShowsTheRun(t *testing.T) {
+	t.Parallel()
 	h := risky(t)
 	h.lists("test")
 	var asked []string
@@ -243,6 +246,7 @@ func TestQuestionShowsTheRun(t *testing.T) {
 
 // TestQuestionTooLongToJudge is E6.
 func TestQuestionTooLongToJudge(t *testing.T) {
+	t.Parallel()
 	h := risky(t)
 	h.lists("test")
 	s := h.asking(func(string) bool { t.Error("asked"); return true })
@@ -256,6 +260,7 @@ func TestQuestionTooLongToJudge(t *testing.T) {
 
 // TestManyAllowAtOnce is E9: 24 processes, and a person with an editor between them.
 func TestManyAllowAtOnce(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	const tools = 24
 	h := newHome(t)
@@ -303,6 +308,7 @@ func TestManyAllowAtOnce(t *testing.T) {
 // TestPlantedPolicy is E3's last step: another user of the machine, to whom the directory
 // was opened, puts a policy there.
 func TestPlantedPolicy(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("writing as another user takes root")
 	}
@@ -346,6 +352,7 @@ func TestPlantedPolicy(t *testing.T) {
 // TestRememberedApprovals is E8: what is remembered is for this plan, these parameters and
 // this directory.
 func TestRememberedApprovals(t *testing.T) {
+	t.Parallel()
 	h := risky(t)
 	h.write(".ai/tools/acme/runtimes/own.yaml", "version: \"1.0.0\"\ntool_type: runtime\nexecutor_id: rye/core/primitives/subprocess\ncategory: acme/runtimes\ndescription: Runs\n"+
 		"env_config: {interpreter: {type: system_binary, binary: bash, var: RYE_BASH}}\nconfig: {command: \"${RYE_BASH}\", args: [\"{tool_path}\"], param_env: RYE_PARAM_}\n")
@@ -425,6 +432,7 @@ func exitOf(err error) int {
 // TestToolsDoNotReachQuestions: what runs can neither read what a person is asked, nor answer
 // it, whatever it needs.
 func TestToolsDoNotReachQuestions(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("what is out of reach is a matter of the sandbox")
 	}

@@ -69,6 +69,7 @@ var reaching = [][]string{
 
 // T4 and T5: what a clone or a pull request says of scopes binds nothing, here or anywhere.
 func TestCloneBindsNothing(t *testing.T) {
+	t.Parallel()
 	_, victim, url, id := openRegistry(t)
 	registries := "registries:\n  main:\n    url: " + url + "\n    id: " + id + "\n"
 	before := victim.trustFile()
@@ -140,6 +141,7 @@ func TestCloneBindsNothing(t *testing.T) {
 // T12: another address for a known registry is contacted by nobody before it was agreed to,
 // whatever it is spoken to by; no token goes there.
 func TestCloneReachesNobody(t *testing.T) {
+	t.Parallel()
 	_, victim, _, id := openRegistry(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -181,6 +183,7 @@ func TestCloneReachesNobody(t *testing.T) {
 
 // T19: only the user's own word is an expectation.
 func TestCloneExpectsNothing(t *testing.T) {
+	t.Parallel()
 	_, victim, url, id := openRegistry(t)
 	stranger := newHome(t)
 	c := stranger.clone("registries:\n  main:\n    url: " + url + "\n    id: " + id + "\n")

@@ -72,6 +72,7 @@ func swap(t *testing.T, text, old, new string) string {
 var signatureLine = regexp.MustCompile(`(?m)^.*rye:signed:v2:(\S+):([0-9a-f]{64}):([A-Za-z0-9_-]{86}):([A-Za-z0-9_-]{43}).*\n`)
 
 func TestAttack01ByteChanged(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	h := newHome(t)
 	h.refuses("body", toolFile, swap(t, h.signed(toolFile, toolRef, attackTool), "echo it", "echo IT"), toolRef, 10)
@@ -80,6 +81,7 @@ func TestAttack01ByteChanged(t *testing.T) {
 
 // TestAttack02AroundTheBody: what RYE OS left uncovered.
 func TestAttack02AroundTheBody(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	h := newHome(t)
 	directive := h.signed(directiveFile, directiveRef, attackDirective)
@@ -90,6 +92,7 @@ func TestAttack02AroundTheBody(t *testing.T) {
 }
 
 func TestAttack03TimeEdited(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	text := h.signed(noteFile, noteRef, attackNote)
 	at := signatureLine.FindStringSubmatch(text)[1]
@@ -98,6 +101,7 @@ func TestAttack03TimeEdited(t *testing.T) {
 }
 
 func TestAttack04LineMoved(t *testing.T) {
+	t.Parallel()
 	h, other := newHome(t), newHome(t)
 	note := h.signed(noteFile, noteRef, attackNote)
 	h.refuses("another id", ".ai/knowledge/acme/others.md", note, "knowledge:acme/others", 10)
@@ -120,6 +124,7 @@ func TestAttack04LineMoved(t *testing.T) {
 // One file that is a Python tool and a shell tool: whoever can rename it must not choose
 // who executes what was signed.
 func TestAttack04Polyglot(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	h := newHome(t)
 	h.rye("init", "--namespace", "acme")
@@ -138,6 +143,7 @@ func TestAttack04Polyglot(t *testing.T) {
 }
 
 func TestAttack05SuffixForged(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	text := h.signed(noteFile, noteRef, attackNote)
 	fp := signatureLine.FindStringSubmatch(text)[4]
@@ -145,6 +151,7 @@ func TestAttack05SuffixForged(t *testing.T) {
 }
 
 func TestAttack06TwoLines(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	text := h.signed(noteFile, noteRef, attackNote)
 	line := signatureLine.FindString(text)
@@ -154,6 +161,7 @@ func TestAttack06TwoLines(t *testing.T) {
 
 // TestAttack07LineOfRyeOS: refused, labelled, and counted only by consent.
 func TestAttack07LineOfRyeOS(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	h := newHome(t)
 	block, _ := pem.Decode([]byte(h.rye("key", "export", "--pem", "--yes")))
@@ -185,6 +193,7 @@ func TestAttack07LineOfRyeOS(t *testing.T) {
 }
 
 func TestAttack08Stripped(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	h := newHome(t)
 	for path, c := range map[string]struct{ ref, text string }{
@@ -198,6 +207,7 @@ func TestAttack08Stripped(t *testing.T) {
 }
 
 func TestAttack09LineEnds(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	text := h.signed(noteFile, noteRef, attackNote)
 	for what, b := range map[string]string{
@@ -219,6 +229,7 @@ func TestAttack09LineEnds(t *testing.T) {
 // TestAttack12OnlyWhatItMay: a change of nothing but what makes a file run, or of
 // what it may do.
 func TestAttack12OnlyWhatItMay(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	h := newHome(t)
 	tool := h.signed(toolFile, toolRef, attackTool)
@@ -236,6 +247,7 @@ func TestAttack12OnlyWhatItMay(t *testing.T) {
 // TestAttack13Confusable: an id that looks like another is no id, before anything
 // else is asked.
 func TestAttack13Confusable(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.signed(noteFile, noteRef, attackNote)
 	for _, id := range []string{"аcme/notes" /* Cyrillic */, "acme/nоtes", "acme/notes\u200b", "Acme/notes", "acme/../acme/notes", "acme//notes"} {
@@ -254,6 +266,7 @@ func wireKey(b [32]byte) string {
 // TestAttack15SmallOrder: a key whose signature holds for every message is refused
 // wherever a key can come in.
 func TestAttack15SmallOrder(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	identity := wireKey([32]byte{1})
 	h.fails(19, "trust", "pin", identity, "--namespace", "acme", "--yes", "--fingerprint", "SHA256:"+strings.Repeat("A", 43))
@@ -279,6 +292,7 @@ func TestAttack15SmallOrder(t *testing.T) {
 
 // TestAttack16NonCanonical: a second spelling of a key, and of a signature.
 func TestAttack16NonCanonical(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	var y [32]byte // p + 3, which is y = 3
 	for i := range y {
@@ -312,6 +326,7 @@ func spare(c byte) byte {
 
 // TestAttack17OtherKeyTypes: refused by name, with what speaks against them.
 func TestAttack17OtherKeyTypes(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	for kind, why := range map[string]string{
 		"ssh-rsa": "only plain ssh-ed25519", "ssh-dss": "only plain ssh-ed25519", "ecdsa-sha2-nistp256": "only plain ssh-ed25519",
@@ -342,6 +357,7 @@ func TestAttack17OtherKeyTypes(t *testing.T) {
 // TestAttack22SameKeyTwice: where two must agree, one key is one holder, under two
 // names, with an approval beside its signature, or both.
 func TestAttack22SameKeyTwice(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.rye("registry", "init", filepath.Join(t.TempDir(), "registry.git"), "--yes")
 	h.rye("key", "new", "bob")
@@ -374,6 +390,7 @@ func TestAttack22SameKeyTwice(t *testing.T) {
 // TestAttackTable: every attack of the list has its test, where docs/security.md
 // says it is.
 func TestAttackTable(t *testing.T) {
+	t.Parallel()
 	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "security.md"))
 	if err != nil {
 		t.Fatal(err)

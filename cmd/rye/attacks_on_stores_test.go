@@ -21,6 +21,7 @@ import (
 // TestAttack34Bombs: what unpacks to more than it should is refused by registry add,
 // fetch and add, in bounds, and a file that is too large to look at is not skipped.
 func TestAttack34Bombs(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	var repos sync.Map
 	url := hostileHost(t, &repos)
@@ -49,6 +50,7 @@ func TestAttack34Bombs(t *testing.T) {
 // TestAttack35ReplaceRefsGraftsAlternates: in a repository of this machine they change
 // nothing of what its ids mean.
 func TestAttack35ReplaceRefsGraftsAlternates(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	knowledge := func(word string) []store.Change {
 		text := "---\nname: x\ntitle: X\nversion: 1.0.0\nentry_type: reference\ncategory: eve\ntags: [a]\n---\n\n" + word + "\n"
@@ -123,6 +125,7 @@ func (h *home) publishable(name string, patch int) {
 // command needs no repair, and nothing is half there: what the lock names is in the
 // store and verified, what was published is published once.
 func TestAttack84Kill(t *testing.T) {
+	t.Parallel()
 	kills := 6
 	if soak {
 		kills = 60
@@ -180,6 +183,7 @@ func TestAttack84Kill(t *testing.T) {
 // Each either does its work or says that it did not; no file is torn, and what was
 // acknowledged is there.
 func TestAttack85TwoProcesses(t *testing.T) {
+	t.Parallel()
 	rounds := 3
 	if soak {
 		rounds = 30
@@ -218,6 +222,7 @@ func TestAttack85TwoProcesses(t *testing.T) {
 // TestAttack86EditedFile: what a person edited is not overwritten by what comes from
 // elsewhere; --force keeps it in history.
 func TestAttack86EditedFile(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	text := func(word string) string {
 		return "---\nname: x\ntitle: X\nversion: 1.0.0\nentry_type: reference\ncategory: eve\ntags: [a]\n---\n\n" + word + "\n"

@@ -14,6 +14,7 @@ import (
 // the real program, by path and by git's own servers: each ends with the status that it should,
 // and a refusal leaves project and home as they were, byte for byte.
 func TestAttacksOnTheWire(t *testing.T) {
+	t.Parallel()
 	a := newSiege(t)
 	a.changes()
 	for _, s := range a.sides(t) {
@@ -129,6 +130,7 @@ var exempt = map[int]string{
 
 // TestEveryAttack: each of the 89 has its test through the program, or a reason.
 func TestEveryAttack(t *testing.T) {
+	t.Parallel()
 	real, through := map[int]bool{}, map[int]bool{}
 	for _, row := range wireAttacks() {
 		real[row.n], through[row.n] = true, true

@@ -26,6 +26,7 @@ func (h *home) git(args ...string) string {
 // TestBlameAndPatchesBesideGit: of an item that was edited and signed again and again, each line
 // is from the commit that git blame says, and rye log -p has the hunks of git log -p.
 func TestBlameAndPatchesBesideGit(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git on PATH to compare with")
 	}

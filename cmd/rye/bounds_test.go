@@ -13,6 +13,7 @@ import (
 // their size in memory nor the time to read them. The files have no blocks, so
 // reading one whole would show in memory only.
 func TestBoundsOfWholeFiles(t *testing.T) {
+	t.Parallel()
 	const (
 		size   = 100 << 20
 		time1  = 2 * time.Second // of the processor, for a program that starts in 4 ms

@@ -66,6 +66,7 @@ func (h *home) bare() {
 // TestStandardTools goes through the door: each tool as its own process, in the
 // sandbox, with no other program at hand. As root, and as an ordinary user.
 func TestStandardTools(t *testing.T) {
+	t.Parallel()
 	for _, who := range []string{"as started", "as an ordinary user"} {
 		t.Run(who, func(t *testing.T) {
 			h := newHome(t)
@@ -159,6 +160,7 @@ func (h *home) standardAttacks(t *testing.T) {
 // TestBuiltinHasNoAuthority: the hidden argument gives nobody anything, and a
 // program of another build is refused.
 func TestBuiltinHasNoAuthority(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.write("a.txt", "text")
 	run := func(fn, in string) (string, int) {
@@ -185,6 +187,7 @@ func TestBuiltinHasNoAuthority(t *testing.T) {
 
 // TestBash: what a command may do, and what is asked before it runs.
 func TestBash(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	h := newHome(t)
 	h.write("src/x", "")
@@ -219,6 +222,7 @@ func TestBash(t *testing.T) {
 // TestStandardToolsOverMCP: the same tools for a model. Reading is not asked about,
 // a command is, with its text; and a yes is for that text only.
 func TestStandardToolsOverMCP(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	h := newHome(t)
 	h.write("src/a.txt", "hello\n")

@@ -12,6 +12,7 @@ func (h *home) makeOrdinary() { h.ordinary() }
 
 // TestBuiltinPipe: what would wait for ever is refused at once, through the door.
 func TestBuiltinPipe(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.write("data/x", "x")
 	if err := syscall.Mkfifo(h.dir+"/data/fifo", 0o644); err != nil {

@@ -12,6 +12,7 @@ import (
 // TestCallbackAsksNobody: what needs a yes is refused with its question, at a terminal and for a
 // client; once a person has answered, the same call is made.
 func TestCallbackAsksNobody(t *testing.T) {
+	t.Parallel()
 	h := calling(t)
 	h.bash("risky", "{read: [/etc]}", "echo risked\n")
 	h.bash("asks", "{read: [.], rye: [rye.execute.tool.acme.*, rye.sign.tool.acme.*]}", "rye execute tool:acme/risky\necho \"status $?\"\nrye sign tool:acme/risky 2>&1 | grep -c denied\nexit 0\n")

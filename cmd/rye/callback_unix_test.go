@@ -67,6 +67,7 @@ const ofAcme = "{read: [.], rye: [rye.execute.tool.acme.*, rye.load.tool.acme.*,
 // TestToolCallsRye: within a tool that may, rye does what it does elsewhere, with the same
 // output and the same status.
 func TestToolCallsRye(t *testing.T) {
+	t.Parallel()
 	h := calling(t)
 	for i, args := range []string{"execute tool:acme/step -p x=1", "execute tool:acme/step -p x=1 --json", "run tool acme/step", "execute tool:acme/fails", "execute tool:acme/step -p y=1",
 		"execute tool:acme/none", "execute tool:acme/step --dry-run", "load tool:acme/step", "load tool:acme/none", "search step --scope tool.acme.*", "search"} {
@@ -95,6 +96,7 @@ func TestToolCallsRye(t *testing.T) {
 
 // TestToolShowsAnItem: what rye show knows of an item, as far as who loads it knows it.
 func TestToolShowsAnItem(t *testing.T) {
+	t.Parallel()
 	h := calling(t)
 	h.bash("shows", ofAcme, "rye show tool:acme/step; rye show tool:acme/step --all; rye show tool:acme/none; exit 0\n")
 	out, err := h.command("execute", "tool:acme/shows").CombinedOutput()
@@ -110,6 +112,7 @@ func said(text string) string {
 
 // TestCallbackIsShown: a person sees what a tool calls rye for, wherever they see its needs.
 func TestCallbackIsShown(t *testing.T) {
+	t.Parallel()
 	h := calling(t)
 	h.bash("back", "{rye: [rye.execute.tool.acme.*]}", "true\n")
 	for _, args := range []string{"show tool:acme/back", "execute tool:acme/back --dry-run", "policy explain tool:acme/back"} {
@@ -122,6 +125,7 @@ func TestCallbackIsShown(t *testing.T) {
 // TestToolCallsRyeAtOnce: processes of one tool share the connection, and one that dies within
 // a call is in nobody's way.
 func TestToolCallsRyeAtOnce(t *testing.T) {
+	t.Parallel()
 	h := calling(t)
 	h.bash("many", ofAcme, `printf '{"id":"half","verb":"exe' >&"$RYE_CALL"
 printf '\n{"id":"late","verb":"execute","params":{"item_type":"tool","item_id":"acme/step","parameters":{"x":"unread"}}}\n' >&"$RYE_CALL"
@@ -138,6 +142,7 @@ wait
 
 // TestCallbackExample runs the program of docs/format/callback.md.
 func TestCallbackExample(t *testing.T) {
+	t.Parallel()
 	h := calling(t)
 	if _, err := exec.LookPath("/usr/bin/python3"); err != nil {
 		t.Skip(err)
@@ -161,6 +166,7 @@ func TestCallbackExample(t *testing.T) {
 // TestCallbackNotDeclared: a tool that declares nothing is handed nothing, and a variable that
 // it sets leads nowhere.
 func TestCallbackNotDeclared(t *testing.T) {
+	t.Parallel()
 	h := calling(t)
 	for name, needs := range map[string]string{"silent": "{sandbox: S1}", "other": "{read: [.]}", "empty": "{read: [.], rye: []}"} {
 		h.bash(name, needs, `echo "at ${RYE_CALL-nothing}"
@@ -268,6 +274,7 @@ print("%s;" % word(a), a.get("result", {}).get("data", {}).get("stdout", a.get("
 
 // TestHostileCallers: what a tool does with the connection costs the run, and nobody else.
 func TestHostileCallers(t *testing.T) {
+	t.Parallel()
 	h := calling(t)
 	for _, a := range callAttacks() {
 		t.Run(a.name, func(t *testing.T) {
@@ -301,6 +308,7 @@ func TestHostileCallers(t *testing.T) {
 // TestCallbackEndsWithItsRun: nothing that a tool asked for goes on behind the tool, and a child
 // that keeps the connection speaks to nobody.
 func TestCallbackEndsWithItsRun(t *testing.T) {
+	t.Parallel()
 	h := calling(t)
 	h.bash("slow", "{write: [.]}", "echo begun >begun\nsleep 30\necho ended >ended\n")
 	h.python("leaves", "{read: [.], write: [.], rye: [rye.execute.tool.acme.*]}", `say('{"id":"a","verb":"execute","params":{"item_type":"tool","item_id":"acme/slow"}}\n')
@@ -332,6 +340,7 @@ print("left")
 
 // TestCallbackOfAClient: a client's tool has what the client has, of what it declares.
 func TestCallbackOfAClient(t *testing.T) {
+	t.Parallel()
 	h := calling(t)
 	h.python("back", "{rye: [rye.execute.tool.acme.*, rye.sign.tool.acme.*]}", `print(hello["may"], hello["denied"], word(call("execute", item_type="tool", item_id="acme/step")), word(call("execute", item_type="tool", item_id="rye/bash/bash", parameters={"command": "id"})))
 `)
@@ -359,6 +368,7 @@ func TestCallbackOfAClient(t *testing.T) {
 
 // TestCallbackOfEveryVerb: no directory can declare every verb for its tools.
 func TestCallbackOfEveryVerb(t *testing.T) {
+	t.Parallel()
 	h := calling(t)
 	for _, needs := range []string{"rye.*", "rye.*.tool.acme.*", "rye.thread.start", "rye.key.new"} {
 		h.write(".ai/tools/acme/every.sh", strings.Replace(attackTool, "# description", "# needs: {rye: ["+needs+"]}\n# description", 1))

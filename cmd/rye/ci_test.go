@@ -13,6 +13,7 @@ import (
 // TestCIWorkflow runs the workflow of docs/ci.md as it is written: its run lines, in a fresh
 // clone, with an empty home, and the digest in the environment.
 func TestCIWorkflow(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("a build machine clones with git")

@@ -10,6 +10,7 @@ import (
 // TestDenialsOverMCP: a model reads what was refused and which need would give it, and does
 // not learn by guessing paths what there is on the machine.
 func TestDenialsOverMCP(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	if !namespaces() {
 		t.Skip("no namespaces here")

@@ -48,6 +48,7 @@ func says(t *testing.T, cmd *exec.Cmd, exit int, want string) string {
 }
 
 func TestHomeIsNoProject(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	deep := filepath.Join(h.dir, "a", "home", "b")
 	must(t, os.MkdirAll(deep, 0o755))
@@ -69,6 +70,7 @@ func TestHomeIsNoProject(t *testing.T) {
 // TestWithoutHome: in a container without HOME the directories of the user's are nowhere,
 // and not in the working directory, where the clone has files of their names.
 func TestWithoutHome(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	eve, h := newHome(t), newHome(t)
 	eve.signed(toolFile, toolRef, attackTool)
@@ -96,6 +98,7 @@ func TestWithoutHome(t *testing.T) {
 // TestMounts: the search for a project ends where another file system begins, and one
 // directory under two paths is said to be one.
 func TestMounts(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount")
 	}
@@ -129,6 +132,7 @@ func TestMounts(t *testing.T) {
 // TestDirectoriesOfOthers: a data directory that somebody else could change is not used,
 // and that is said; a configuration directory like that is refused.
 func TestDirectoriesOfOthers(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	h := newHome(t)
 	h.signed(toolFile, toolRef, attackTool)
@@ -157,6 +161,7 @@ func TestDirectoriesOfOthers(t *testing.T) {
 // TestReadOnlyCheckout: a checkout that cannot be written, as on a build machine, is looked
 // at and run; the record lies elsewhere and can be made.
 func TestReadOnlyCheckout(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	h := newHome(t)
 	must(t, os.RemoveAll(filepath.Join(h.dir, ".ai")))
@@ -186,6 +191,7 @@ func TestReadOnlyCheckout(t *testing.T) {
 // TestCaseInsensitiveNames: where the file system ignores case, one directory has one
 // record. Linux has such folders too (chattr +F), where two spellings are two records.
 func TestCaseInsensitiveNames(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	upper := filepath.Join(filepath.Dir(h.dir), strings.ToUpper(filepath.Base(h.dir)))
 	if _, err := os.Stat(upper); err != nil {
@@ -199,6 +205,7 @@ func TestCaseInsensitiveNames(t *testing.T) {
 
 // TestSudo: root has another record than the user whose project it is.
 func TestSudo(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root is somebody else")
 	}
@@ -220,6 +227,7 @@ func TestSudo(t *testing.T) {
 
 // TestWorktrees: a worktree of the user's git is a directory of its own.
 func TestWorktrees(t *testing.T) {
+	t.Parallel()
 	git := h2git(t)
 	h := newHome(t)
 	h.write(".ai/knowledge/acme/notes.md", attackNote)

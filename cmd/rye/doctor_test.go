@@ -36,6 +36,7 @@ func (h *home) doctor(args ...string) map[string]finding {
 
 // TestDoctorSees is U12: each is broken, found, and mended by the command that is shown.
 func TestDoctorSees(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("the commands shown are for a POSIX shell")
 	}

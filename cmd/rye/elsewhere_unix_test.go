@@ -49,6 +49,7 @@ func changeNothing(t *testing.T, h *home, exit int, want string, commands ...[]s
 // TestRemovedInEveryClone: what rye rm removed in one directory does not run in a linked
 // worktree, a second clone and a copy, until it is signed there again.
 func TestRemovedInEveryClone(t *testing.T) {
+	t.Parallel()
 	git := h2git(t)
 	h := newHome(t)
 	h.write(helloFile, fmt.Sprintf(hello, "hi"))
@@ -86,6 +87,7 @@ func nextSecond() { time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(t
 // TestWiderElsewhere: a version that may more than one that was signed later in another
 // directory of the project does not run; one that may no more does.
 func TestWiderElsewhere(t *testing.T) {
+	t.Parallel()
 	git := h2git(t)
 	h := newHome(t)
 	for i, needs := range []string{"{net: [a.example, b.example]}", "{net: [a.example]}", "{net: [a.example]}"} {
@@ -112,6 +114,7 @@ func TestWiderElsewhere(t *testing.T) {
 // TestStrangersClone: a clone that states the id of somebody's project and has another owner
 // is a conflict when it asks for trust, and what is removed in it has no effect elsewhere.
 func TestStrangersClone(t *testing.T) {
+	t.Parallel()
 	git := h2git(t)
 	h := newHome(t)
 	h.write(helloFile, fmt.Sprintf(hello, "good"))

@@ -37,6 +37,7 @@ func execute(t *testing.T, s *mcp.ClientSession, id string, params map[string]an
 
 // TestSecretsAreAskedAbout: a client read .env unasked.
 func TestSecretsAreAskedAbout(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	h := newHome(t)
 	h.write(".env", "TOKEN=hunter2\n")
@@ -94,6 +95,7 @@ func TestSecretsAreAskedAbout(t *testing.T) {
 
 // TestHostsAreAskedAbout: a client sent what it had read to any host, unasked.
 func TestHostsAreAskedAbout(t *testing.T) {
+	t.Parallel()
 	var requests atomic.Int32
 	attacker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		requests.Add(1)
@@ -174,6 +176,7 @@ func approveAll(asked *int) func(context.Context, *mcp.ElicitRequest) (*mcp.Elic
 // TestASearchOfTheWebHasOneHost: who sets WEBSEARCH_URL agrees that questions go there. A model
 // searches without being asked about, and can make them go nowhere else.
 func TestASearchOfTheWebHasOneHost(t *testing.T) {
+	t.Parallel()
 	var stolen atomic.Int32
 	attacker := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { stolen.Add(1) }))
 	defer attacker.Close()

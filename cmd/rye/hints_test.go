@@ -83,30 +83,27 @@ func (h tried) unmended() string {
 	return cmp.Or(path, h.Output)
 }
 
-// checkTried refuses commands that led nowhere, and those after which the command that they were
-// shown for fails again.
-func checkTried(t *testing.T) {
+// wrongTried returns the commands that led nowhere, and those after which the command that they
+// were shown for fails again.
+func wrongTried() (wrong []string, err error) {
 	raw, err := os.ReadFile(triedFile())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
+		return nil, err
 	}
-	n := 0
 	for line := range strings.Lines(string(raw)) {
 		var h tried
 		if err := json.Unmarshal([]byte(line), &h); err != nil {
-			t.Fatalf("%s: %q: %v", triedFile(), line, err)
+			return nil, fmt.Errorf("%s: %q: %w", triedFile(), line, err)
 		}
-		n++
+		name, _ := provoked{Dir: h.Dir}.script()
 		if why := h.unmended(); why != "" {
-			name, _ := provoked{Dir: h.Dir}.script()
-			t.Errorf("%s: rye %q shows the hint %q, and fails again after it:\n%s", name, h.Args, h.Hint, why)
+			wrong = append(wrong, fmt.Sprintf("%s: rye %q shows the hint %q, and fails again after it:\n%s", name, h.Args, h.Hint, why))
 		}
 		if program, _, _ := strings.Cut(h.Hint, " "); !h.Changed && !h.asks() && !slices.Contains(beyond, program) {
-			name, _ := provoked{Dir: h.Dir}.script()
-			t.Errorf("%s: rye %q shows the hint %q, which leads nowhere: exit %d\n%s", name, h.Args, h.Hint, h.Exit, h.Output)
+			wrong = append(wrong, fmt.Sprintf("%s: rye %q shows the hint %q, which leads nowhere: exit %d\n%s", name, h.Args, h.Hint, h.Exit, h.Output))
 		}
 	}
-	t.Logf("%d hints were followed", n)
+	return wrong, nil
 }
 
 // A provoked hint is one that a command really showed.
@@ -176,21 +173,25 @@ func listHints(into string) error {
 // mayMend are the programs that a hint may name.
 var mayMend = []string{"rye", "git", "chmod", "rm", "mkdir", "mv", "ssh-add", "go", "make"}
 
-// checkHints refuses hints that nobody could follow, of those that were provoked.
-func checkHints(t *testing.T) {
-	checkTried(t)
+// wrongHints returns the hints that nobody could follow, of those that any test provoked.
+func wrongHints() ([]string, error) {
+	wrong, err := wrongTried()
+	if err != nil {
+		return nil, err
+	}
 	all, err := provokedHints()
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // -run may have chosen scripts that provoke none
-		t.Error(err)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // -run may have chosen tests that provoke none
+		return nil, err
 	}
 	seen := map[string]bool{}
 	for _, p := range all {
 		if why := cmp.Or(unfit(p), unfitForModels(p)); why != "" && !seen[p.Hint] {
 			seen[p.Hint] = true
 			name, _ := p.script()
-			t.Errorf("%s: rye %q shows the hint %q: %s", name, p.Args, p.Hint, why)
+			wrong = append(wrong, fmt.Sprintf("%s: rye %q shows the hint %q: %s", name, p.Args, p.Hint, why))
 		}
 	}
+	return wrong, nil
 }
 
 // unfit says why a command could not be typed as it is shown, or "".
@@ -236,6 +237,7 @@ func unfitForModels(p provoked) string {
 }
 
 func TestUnfitHints(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		words []string
 		fit   bool

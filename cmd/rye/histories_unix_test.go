@@ -24,6 +24,7 @@ import (
 //	RYE_HISTORY='step; step'    this history
 //	RYE_HISTORY_PROGRAM=path    another built rye
 func TestHistories(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	h2git(t)
 	if given := os.Getenv("RYE_HISTORY"); given != "" {
@@ -34,8 +35,11 @@ func TestHistories(t *testing.T) {
 		return
 	}
 	first, last := historySeeds(t)
-	const workers = 2
-	for n := range uint64(workers) {
+	workers := uint64(1) // a world costs as much as several histories
+	if soak {
+		workers = 2
+	}
+	for n := range workers {
 		t.Run(fmt.Sprint("world ", n), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)

@@ -14,6 +14,7 @@ import (
 // TestHostileArchives: an archive that no honest packer makes, or that unpacks to too much,
 // is refused as a whole by the program, and writes nothing, inside of the project or out.
 func TestHostileArchives(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	skill := "---\nname: x\ndescription: y\n---\n"
 	zipOf := func(all ...string) []byte {

@@ -75,6 +75,7 @@ func (h *home) everything() {
 }
 
 func TestBranchWithLinksInAStore(t *testing.T) {
+	t.Parallel()
 	const store = ".ai/.rye/store.git"
 	links := map[string]string{
 		"rye.tmp": "dir", "logs": "dir", "objects": "dir", "refs": "dir", "rye.lock": "victim.txt", "packed-refs": "victim.txt",
@@ -111,6 +112,7 @@ func TestBranchWithLinksInAStore(t *testing.T) {
 }
 
 func TestBranchWithARecord(t *testing.T) {
+	t.Parallel()
 	h, _ := branched(t, func(dir string, h *home) {
 		// The record as it was when the first version was the newest: here, of a home of
 		// the stranger's that saw nothing else.
@@ -133,6 +135,7 @@ func TestBranchWithARecord(t *testing.T) {
 // TestTreeBombs: trees with too many names, in the working tree and, pushed by git, in the
 // record itself.
 func TestTreeBombs(t *testing.T) {
+	t.Parallel()
 	h, _ := branched(t, func(dir string, h *home) { treeBomb(filepath.Join(dir, ".ai", ".rye", "store.git"), 7, 30) })
 	refusedCheaply(t, h, 0, "status")
 	treeBomb(h.store(), 7, 30)

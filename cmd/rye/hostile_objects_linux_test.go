@@ -47,6 +47,7 @@ func commitOf(tree string) []byte {
 // TestHostileObjects: what lies among the objects of a record may be made by anybody. gc and
 // fsck end by themselves, say what is wrong, and take no memory for a size that a header states.
 func TestHostileObjects(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("needs git")
 	}
@@ -152,6 +153,7 @@ func TestHostileObjects(t *testing.T) {
 // TestLargeObject: an object that is larger than what anybody needs in memory is read,
 // packed and checked piece by piece.
 func TestLargeObject(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("needs git")
 	}

@@ -173,6 +173,7 @@ func (p plant) attack(h *home, act []string, after func(), spare ...string) {
 // TestRegistryOfLinks: whatever stands in a registry at a path in the place of a file or
 // a directory, nothing is read or written through it, and nothing is waited for.
 func TestRegistryOfLinks(t *testing.T) {
+	t.Parallel()
 	alice, bob := shared(t)
 	url := strings.TrimSpace(registryPath(t, alice))
 	p := plant{t, url, t.TempDir()}
@@ -203,6 +204,7 @@ func registryPath(t *testing.T, h *home) string {
 
 // TestRecordOfLinks: the same for the user's own record.
 func TestRecordOfLinks(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	n := 0
 	next := func() {
@@ -253,6 +255,7 @@ func TestRecordOfLinks(t *testing.T) {
 // TestWorktreeIsNoRegistry: a linked worktree, whose .git is a file, is refused with what
 // to name instead.
 func TestWorktreeIsNoRegistry(t *testing.T) {
+	t.Parallel()
 	alice, _ := shared(t)
 	url := registryPath(t, alice)
 	tree := filepath.Join(t.TempDir(), "tree")
@@ -275,6 +278,7 @@ func TestWorktreeIsNoRegistry(t *testing.T) {
 // TestRegistryOfAnotherUser: a repository that belongs to another user is neither written
 // nor read, as with git, until the user's git is told that it is safe.
 func TestRegistryOfAnotherUser(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root to make files of another user")
 	}

@@ -12,6 +12,7 @@ import (
 // TestHostileClonesObeySignals: what is still at work in a large tree ends when it is told
 // to, within 200 ms of its own time.
 func TestHostileClonesObeySignals(t *testing.T) {
+	t.Parallel()
 	v := newVictim(t)
 	slowest, stopped, ended := time.Duration(0), 0, 0
 	for _, tree := range hostileClones() {

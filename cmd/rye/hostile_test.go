@@ -310,6 +310,7 @@ func hostileHistory() []hostileRow {
 // seconds of processor time and 256 MiB at most, its helpers included, and changes no file:
 // none comes, none goes.
 func TestHostileRepositories(t *testing.T) {
+	t.Parallel()
 	rows := slices.Concat(hostilePacks(), hostileTrees(), hostileItems(), hostileHistory())
 	h := newHome(t)
 	h.write(".ai/knowledge/acme/mine.md", "---\nname: mine\ntitle: Mine\nversion: 1.0.0\nentry_type: reference\ncategory: acme\ntags: [a]\n---\n\nmine\n")

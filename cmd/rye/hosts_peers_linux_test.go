@@ -125,6 +125,7 @@ func ownAuthority(t *testing.T, dir string) (ca, cert, key string) {
 
 // TestPeersHostDirectory: a path, and file://.
 func TestPeersHostDirectory(t *testing.T) {
+	t.Parallel()
 	peersAsked(t)
 	dir := t.TempDir()
 	g := &gitHost{url: filepath.Join(dir, "a.git"), repo: filepath.Join(dir, "a.git")}
@@ -135,6 +136,7 @@ func TestPeersHostDirectory(t *testing.T) {
 
 // TestPeersHostDaemon: git daemon.
 func TestPeersHostDaemon(t *testing.T) {
+	t.Parallel()
 	peersAsked(t)
 	root, port := t.TempDir(), freePort(t)
 	g := &gitHost{url: fmt.Sprintf("git://127.0.0.1:%d/reg.git", port), repo: bareRepo(t, root, "reg.git")}
@@ -147,6 +149,7 @@ func TestPeersHostDaemon(t *testing.T) {
 // password; and what it says to bodies that are too large, strangers, and who does not know
 // the authority.
 func TestPeersHostNginx(t *testing.T) {
+	t.Parallel()
 	peersAsked(t, "nginx", "fcgiwrap")
 	root, dir, port := t.TempDir(), t.TempDir(), freePort(t)
 	ca, cert, key := ownAuthority(t, dir)
@@ -206,6 +209,7 @@ http { access_log %[1]s/access.log; client_max_body_size 1m; client_body_temp_pa
 
 // TestPeersHostLighttpd: http-backend as a plain CGI program, which is the oldest way.
 func TestPeersHostLighttpd(t *testing.T) {
+	t.Parallel()
 	peersAsked(t, "lighttpd")
 	root, dir, port := t.TempDir(), t.TempDir(), freePort(t)
 	conf := fmt.Sprintf(`server.modules = ("mod_alias", "mod_cgi", "mod_setenv")
@@ -225,6 +229,7 @@ $HTTP["url"] =~ "^/git" { cgi.assign = ("" => "")
 
 // TestPeersHostSSH: sshd with keys of its own, reached by the user's own ssh command.
 func TestPeersHostSSH(t *testing.T) {
+	t.Parallel()
 	peersAsked(t, "sshd", "ssh", "ssh-keygen")
 	root, dir, port := t.TempDir(), t.TempDir(), freePort(t)
 	if os.Getuid() == 0 {
@@ -272,6 +277,7 @@ type gitea struct {
 // built. The rules of the forge are met: branches protected for all but one person, and
 // required signatures.
 func TestPeersHostGitea(t *testing.T) {
+	t.Parallel()
 	peersAsked(t, "ssh-keygen")
 	program := os.Getenv("RYE_GITEA")
 	if program == "" {

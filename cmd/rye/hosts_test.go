@@ -140,6 +140,7 @@ func fsck(t testing.TB, repo string) {
 // are: one that speaks version 0 only, with and without filters, with and without wants by
 // id, and one that takes no chunks.
 func TestGitHosts(t *testing.T) {
+	t.Parallel()
 	needGit(t)
 	rows := []struct {
 		name     string
@@ -190,6 +191,7 @@ done
 // TestSignedCommitsRule: a host that requires signed commits of people that it knows is
 // satisfied once the person says which address it knows; before, the refusal says so.
 func TestSignedCommitsRule(t *testing.T) {
+	t.Parallel()
 	needGit(t)
 	if _, err := exec.LookPath("ssh-keygen"); err != nil {
 		t.Skip("git needs ssh-keygen to verify")
@@ -356,6 +358,7 @@ func TestCutConnections(t *testing.T) {
 // TestCredentialsStay: a token reaches the host and nothing else: no program's arguments, no
 // file, no output, by any way in which it is known.
 func TestCredentialsStay(t *testing.T) {
+	t.Parallel()
 	real, err := exec.LookPath("git")
 	if err != nil {
 		t.Skip("no git")

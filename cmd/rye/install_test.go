@@ -135,7 +135,38 @@ func newProxy(t *testing.T) *proxy {
 	if len(dirs) != 2 {
 		t.Fatalf("go env: %q", out)
 	}
-	return &proxy{dir: t.TempDir(), cache: t.TempDir(), users: dirs[0], builds: dirs[1]}
+	p := &proxy{dir: t.TempDir(), cache: t.TempDir(), users: dirs[0], builds: dirs[1]}
+	if err := p.borrow(); err != nil {
+		t.Logf("the required modules are unpacked anew: %v", err)
+	}
+	return p
+}
+
+// borrow links the user's unpacked modules into the cache of this test, except those of rye, since
+// to unpack them again takes longer than the rest of the test.
+func (p *proxy) borrow() error {
+	owner := strings.Split(module, "/")[:2] // github.com, and who publishes rye there
+	for _, dir := range []string{"", filepath.Join("cache", "download")} {
+		for _, skip := range owner {
+			if err := os.MkdirAll(filepath.Join(p.cache, dir), 0o755); err != nil {
+				return err
+			}
+			names, err := os.ReadDir(filepath.Join(p.users, dir))
+			if err != nil {
+				return err
+			}
+			for _, e := range names {
+				if e.Name() == skip || e.Name() == "cache" || !e.IsDir() {
+					continue
+				}
+				if err := os.Symlink(filepath.Join(p.users, dir, e.Name()), filepath.Join(p.cache, dir, e.Name())); err != nil {
+					return err
+				}
+			}
+			dir = filepath.Join(dir, skip)
+		}
+	}
+	return nil
 }
 
 // release puts this tree into the proxy as a version.

@@ -10,6 +10,7 @@ import (
 // TestTerminalProtectedKey: a life with a passphrase. It is asked for once in a
 // process, never shown, and a rotation does not lose it in silence.
 func TestTerminalProtectedKey(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	file := filepath.Join(filepath.Dir(h.key("").Path), "default")
 	plain, err := os.ReadFile(file)
@@ -56,6 +57,7 @@ func TestTerminalProtectedKey(t *testing.T) {
 // TestTerminalPins: at a terminal a person is asked, even with --yes, unless the
 // fingerprint was given as well; the whole pin is shown.
 func TestTerminalPins(t *testing.T) {
+	t.Parallel()
 	alice, bob := newHome(t), newHome(t)
 	k := alice.key("")
 	pin := []string{"trust", "pin", k.SSH, "--namespace", "acme", "--namespace", "tools"}
@@ -84,6 +86,7 @@ func TestTerminalPins(t *testing.T) {
 // TestTerminalVouches: at a terminal the other signer and the text are shown, and only a
 // yes signs.
 func TestTerminalVouches(t *testing.T) {
+	t.Parallel()
 	alice, bob := newHome(t), newHome(t)
 	alice.rye("new", "knowledge", "acme/style")
 	alice.rye("sign", "--all")

@@ -65,6 +65,7 @@ func installed(t *testing.T) (alice, bob *home, url string) {
 // TestDeniedKeyStopsEverything: attack 68 with a denial of one's own. It holds for
 // what is locked, offline, and for one's own items, until it is taken back.
 func TestDeniedKeyStopsEverything(t *testing.T) {
+	t.Parallel()
 	alice, bob, _ := installed(t)
 	theirs, mine := alice.key("").Fingerprint, bob.key("").Fingerprint
 	bob.rye("execute", "tool:acme/hello", "--frozen", "--offline")
@@ -106,6 +107,7 @@ func pinned(t *testing.T) (bob *home, fingerprint, text string) {
 
 // TestAttack10OtherNamespace: a known key counts for its namespace only.
 func TestAttack10OtherNamespace(t *testing.T) {
+	t.Parallel()
 	bob, fp, _ := pinned(t)
 	if said := bob.fails(11, "load", "knowledge:acme/style"); !strings.Contains(said, "that you do not trust for acme/") {
 		t.Error(said)
@@ -117,6 +119,7 @@ func TestAttack10OtherNamespace(t *testing.T) {
 // TestAttack11ShortFingerprint: a fingerprint that begins like a known one is
 // another fingerprint.
 func TestAttack11ShortFingerprint(t *testing.T) {
+	t.Parallel()
 	bob, known, text := pinned(t)
 	bob.rye("trust", "pin", known, "--namespace", "acme", "--yes")
 	bob.rye("load", "knowledge:acme/style")
@@ -142,6 +145,7 @@ func flip(c byte) string {
 // TestRotationGoesOn: a rotation that a dead host stopped leaves the old key in
 // place and goes on where it was.
 func TestRotationGoesOn(t *testing.T) {
+	t.Parallel()
 	alice, bob, url := installed(t)
 	before := alice.key("")
 	if err := os.Rename(url, url+".gone"); err != nil {
@@ -184,6 +188,7 @@ func TestRotationGoesOn(t *testing.T) {
 // TestRotationEnds: a rotation that died after the old key was retired, and before the new
 // one took its place, ends when it is called again.
 func TestRotationEnds(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.rye("key", "new", "work", "--namespace", "acme")
 	before := h.key("work")
@@ -266,6 +271,7 @@ func ssh(t *testing.T, sock, name string, args ...string) {
 // TestAgentSigns: the agent's key signs items and commits; it has to be the only
 // one, or be named.
 func TestAgentSigns(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.rye("new", "knowledge", "acme/style")
 	none := h.with("RYE_KEY=agent", "SSH_AUTH_SOCK=")
@@ -315,6 +321,7 @@ func TestAgentSigns(t *testing.T) {
 
 // TestKeyServiceSigns: a plug-in of sigstore's signs, through the engine.
 func TestKeyServiceSigns(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	dir := t.TempDir()
 	name := filepath.Join(dir, "sigstore-kms-test")

@@ -39,6 +39,7 @@ func firstOfNamespace() func(*exec.Cmd) {
 // TestKilledRunIsNamed: a rye that is killed takes nothing away; the next run names what
 // came since, once, and takes nothing that may be a person's.
 func TestKilledRunIsNamed(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	h := newHome(t)
 	tool := func(text string) string {

@@ -78,6 +78,7 @@ func (h *home) killedAt(n int, args ...string) bool {
 // they change something, or a part of these without RYE_SOAK. What is run next needs no
 // repair; what was published is there once, and what is locked is what was agreed to.
 func TestKilledAtEverySystemCall(t *testing.T) {
+	t.Parallel()
 	needGit(t)
 	root := t.TempDir()
 	g := &gitHost{repo: bareRepo(t, root, "reg.git")}
@@ -161,6 +162,7 @@ func TestKilledAtEverySystemCall(t *testing.T) {
 // due. After it, the files, what status shows and what verify answers are those of before the
 // command or those of after it.
 func TestKilledBetweenFileAndRecord(t *testing.T) {
+	t.Parallel()
 	for _, c := range changers {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -197,7 +199,7 @@ func TestKilledBetweenFileAndRecord(t *testing.T) {
 			before := shape()
 			h.rye(c.args...)
 			after := shape()
-			kills, due, finished, step := 0, 0, 0, 3
+			kills, due, finished, step := 0, 0, 0, 7
 			if soak {
 				step = 1
 			}
@@ -244,6 +246,7 @@ func TestKilledBetweenFileAndRecord(t *testing.T) {
 // exchanging the files leaves a key that signs nothing. Who signs is told to rotate again,
 // which ends it.
 func TestKilledRotationIsGoneOnWith(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.rye("new", "knowledge", "acme/style")
 	h.rye("sign", "--all")

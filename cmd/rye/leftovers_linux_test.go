@@ -11,6 +11,7 @@ import (
 // TestLeftoversAreSwept: rye gc finds what processes that died left, in whichever folder of
 // rye's own, and nothing else.
 func TestLeftoversAreSwept(t *testing.T) {
+	t.Parallel()
 	alice, _ := shared(t)
 	alice.rye("fetch")
 	old := time.Now().Add(-2 * time.Hour)
@@ -75,6 +76,7 @@ func TestLeftoversAreSwept(t *testing.T) {
 // TestDoctorSeesReadOnly: where the directory of the records cannot be written, doctor says
 // so and fails.
 func TestDoctorSeesReadOnly(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.rye("new", "knowledge", "acme/style")
 	h.ordinary()

@@ -16,6 +16,7 @@ import (
 // namespace lies in a file of its readers' machines. No yes opens that; only the user's own
 // word does.
 func TestFarLocationIsRefused(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	top := filepath.Dir(h.dir)
 	there := filepath.Join(top, "acme.git")

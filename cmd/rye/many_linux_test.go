@@ -13,6 +13,7 @@ import (
 // TestManyExecutions: many runs, at the same time, through one server and as processes of
 // their own: none fails, and nothing is left of them. RYE_SOAK makes it 300 of each.
 func TestManyExecutions(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	each := 40
 	if soak {

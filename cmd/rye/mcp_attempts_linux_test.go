@@ -457,6 +457,7 @@ func newArena(t *testing.T, as func(*home)) *arena {
 // after the other: each is refused, asked about, or comes to nothing; afterwards the person's
 // home and their other project are as they were, and nobody was contacted.
 func TestAttempts(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	if !namespaces() {
 		t.Skip("no namespaces here")

@@ -36,6 +36,7 @@ var realClients = []realClient{
 // TestPeersMCPClients: clients as people use them read what rye mcp install wrote, start it,
 // and introduce themselves by the names that rye asks about. They run without a network.
 func TestPeersMCPClients(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("RYE_PEERS") == "" {
 		t.Skip("make peers")
 	}

@@ -124,6 +124,7 @@ func (s *served) post(token, method, name, params string) (*http.Response, strin
 // comes: the command line, the Go API, MCP over pipes, over HTTP in both eras, and over the
 // transport of 2024-11-05.
 func TestOneTruth(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	h := newHome(t)
 	h.write(".ai/tools/acme/count.sh", strings.Replace(failingTool, "echo broken >&2\nexit 3", `echo '{"n":12345678901234567890,"text":"<ü> & \"more\""}'`, 1))
@@ -276,6 +277,7 @@ func answerOf(res *mcp.CallToolResult) (code, text string) {
 // TestHTTPTokens: a token counts from when it is added to when it is removed, while the server
 // runs; and nothing that a client sends gets into the server's log.
 func TestHTTPTokens(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	ann := h.token("ann")
 	s := h.serveHTTP()
@@ -310,6 +312,7 @@ func TestHTTPTokens(t *testing.T) {
 
 // TestHTTPApproval: over HTTP a person is asked as over pipes; a restart voids what is open.
 func TestHTTPApproval(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.lists("test")
 	h.rye("new", "knowledge", "acme/style")
@@ -355,6 +358,7 @@ func TestHTTPApproval(t *testing.T) {
 
 // TestHTTPEnds: SIGTERM lets a running call answer, and ends the server well.
 func TestHTTPEnds(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	if runtime.GOOS == "windows" {
 		t.Skip("a process cannot be sent SIGTERM there")
@@ -393,6 +397,7 @@ func TestHTTPEnds(t *testing.T) {
 // TestMCPSaysWhatIsMissing: a server that was started where there is no project, by somebody
 // who has no key, says both, and serves the project once it is made (M2).
 func TestMCPSaysWhatIsMissing(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.dir = t.TempDir()
 	for i, kv := range h.env {
@@ -467,6 +472,7 @@ config:
 // TestHTTPThreadsAreApart: the threads of one client are not there for another, whatever both
 // call themselves.
 func TestHTTPThreadsAreApart(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.lists("test")
 	h.write(".ai/directives/acme/greet.md", greeting)

@@ -10,6 +10,7 @@ import (
 // TestInstallAsksOfQuestions: whether a client shows questions to a person is asked at a
 // terminal only, answered by no flag, and taken back with the entry.
 func TestInstallAsksOfQuestions(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	path := filepath.Join(h.variable("HOME"), ".config", "rye", "policy.yaml")
 	policy := func() string {

@@ -17,6 +17,7 @@ import (
 // TestInstalledIsLaunched: what rye writes for a client is read from the client's file, and
 // started exactly so; what answers is rye, for the project that was meant.
 func TestInstalledIsLaunched(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("paths are those of this system")
 	}
@@ -109,6 +110,7 @@ func askServer(t *testing.T, h *home, argv []string, dir string) string {
 // TestInstallsAtOnce: processes that tell two clients with one file, while others take rye out
 // of files beside it, lose nothing of it.
 func TestInstallsAtOnce(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	before := "{\n  \"mcpServers\": {\n    \"other\": {\"command\": \"x\"}\n  }\n}\n"
 	h.write(".mcp.json", before)

@@ -115,6 +115,7 @@ func modelCalls(asked bool) []modelCall {
 // it the whole of each answer, and a person's yes and no both arrive. They have no network but
 // a loopback of their own.
 func TestPeersMCPModels(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("RYE_PEERS") == "" {
 		t.Skip("make peers")
 	}

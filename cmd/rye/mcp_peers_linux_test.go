@@ -72,6 +72,7 @@ func peerLine(t *testing.T, name, version, transport, did string, begun time.Tim
 // TestPeersMCPTypeScript: the official TypeScript SDK, as people have it and as it becomes,
 // does everything that rye offers, by each of its transports.
 func TestPeersMCPTypeScript(t *testing.T) {
+	t.Parallel()
 	modules := peerModules(t)
 	texts, _ := json.Marshal([]string{counter, strings.ReplaceAll(counter, "Count", "Other")})
 	script, err := filepath.Abs(filepath.Join("testdata", "peers", "sdk.mjs"))
@@ -126,6 +127,7 @@ func (h *home) node(t *testing.T, modules string, args ...string) (string, error
 
 // TestPeersMCPGo: the same by the official Go SDK.
 func TestPeersMCPGo(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("RYE_PEERS") == "" {
 		t.Skip("make peers")
 	}
@@ -263,6 +265,7 @@ func (g *goPeer) want(step, text string, err error, wants ...string) {
 // TestPeersMCPInspector: the Inspector's command line lists and gets everything, by each
 // transport. It calls as a client without a person.
 func TestPeersMCPInspector(t *testing.T) {
+	t.Parallel()
 	modules := peerModules(t)
 	inspector := filepath.Join(modules, "@modelcontextprotocol", "inspector", "clients", "launcher", "build", "index.js")
 	const item = `"item_type":"tool","item_id":`

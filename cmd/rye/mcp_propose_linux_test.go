@@ -10,6 +10,7 @@ import (
 // TestProposalByApprove: a client that cannot ask gets the question's id; the person answers
 // at a terminal, and the same call goes through, once, for exactly that text.
 func TestProposalByApprove(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	h := newHome(t)
 	w := h.speak(t, `{}`)

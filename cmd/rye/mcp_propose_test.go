@@ -41,6 +41,7 @@ func (h *home) tree() string {
 
 // TestProposal: a client without files makes a tool, runs it, changes it and runs that.
 func TestProposal(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	h := newHome(t)
 	h.lists("test")
@@ -101,6 +102,7 @@ func TestProposal(t *testing.T) {
 // TestProposalOverSomething: what lies there is shown before it is replaced, whole where
 // the user did not sign it, and it is kept.
 func TestProposalOverSomething(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	h := newHome(t)
 	h.lists("test")
@@ -132,6 +134,7 @@ func TestProposalOverSomething(t *testing.T) {
 // TestProposalsRefused: what a person cannot judge is not put to them, and what is no item's
 // place is not written; nothing of it is on disk.
 func TestProposalsRefused(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	h := newHome(t)
 	h.lists("test")

@@ -13,6 +13,7 @@ import (
 
 // TestMCPResources: items are resources, verified and with their signer; lists are paged.
 func TestMCPResources(t *testing.T) {
+	t.Parallel()
 	h := ordinary(t)
 	for i := range 130 {
 		h.write(fmt.Sprintf(".ai/knowledge/acme/note_%03d.md", i), strings.ReplaceAll(commitsEntry, "commits", fmt.Sprintf("note_%03d", i)))
@@ -88,6 +89,7 @@ func TestMCPResources(t *testing.T) {
 
 // TestMCPPrompts: directives are prompts, with their inputs, which are texts here.
 func TestMCPPrompts(t *testing.T) {
+	t.Parallel()
 	h := ordinary(t)
 	h.write(".ai/directives/acme/repeat.md", "---\nname: repeat\nversion: 1.0.0\ndescription: d\ninputs: [{name: times, type: integer}, {name: what}]\n---\n{input:times} times {input:what?}.\n")
 	h.rye("sign", "directive:acme/repeat")
@@ -136,6 +138,7 @@ func TestMCPPrompts(t *testing.T) {
 
 // TestMCPCompletion: what a person types is completed by what is there.
 func TestMCPCompletion(t *testing.T) {
+	t.Parallel()
 	h := ordinary(t)
 	s, _ := h.connect(nil)
 	for _, c := range []struct {
@@ -162,6 +165,7 @@ func TestMCPCompletion(t *testing.T) {
 
 // TestMCPListChanged: a client that got a list is told when it changed, and no other time.
 func TestMCPListChanged(t *testing.T) {
+	t.Parallel()
 	h := ordinary(t)
 	told := make(chan string, 16)
 	s, _ := h.connect(&mcp.ClientOptions{
@@ -196,6 +200,7 @@ func TestMCPListChanged(t *testing.T) {
 
 // TestMCPListChangedWithoutSubscription: until 2025-11-25 a client that got a list is told.
 func TestMCPListChangedWithoutSubscription(t *testing.T) {
+	t.Parallel()
 	h := ordinary(t)
 	w := h.speak(t, `{}`)
 	w.request("prompts/list", "{}")
@@ -213,6 +218,7 @@ func TestMCPListChangedWithoutSubscription(t *testing.T) {
 // TestMCPLogging: at the level that the client chose, the server says what no answer does; by
 // itself nothing of that.
 func TestMCPLogging(t *testing.T) {
+	t.Parallel()
 	w := ordinary(t).speak(t, `{}`)
 	args := map[string]any{"item_type": "tool", "item_id": "acme/hello"}
 	if w.call("execute", args); len(w.notes) > 0 {

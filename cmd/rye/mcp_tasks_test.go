@@ -327,6 +327,7 @@ const (
 
 // TestEightTasks: what a model is told is enough for the next call, and little.
 func TestEightTasks(t *testing.T) {
+	t.Parallel()
 	w := ordinary(t).speak(t, `{"elicitation":{}}`)
 	list := w.request("tools/list", "{}")
 	const unshown = `"_meta":{"anthropic/alwaysLoad":true},`
@@ -366,6 +367,7 @@ func TestEightTasks(t *testing.T) {
 
 // TestEnvelope: what stands around a result is less than people write on envelopes.
 func TestEnvelope(t *testing.T) {
+	t.Parallel()
 	w := ordinary(t).speak(t, `{}`)
 	for _, c := range []struct {
 		tool string

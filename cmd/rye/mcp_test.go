@@ -185,6 +185,7 @@ exit 3
 
 // TestMCP goes through the four tools of the real process with the official client.
 func TestMCP(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	h := newHome(t)
 	h.rye("new", "tool", "acme/hello", "--lang", "bash", "--description", "Greet somebody")
@@ -245,6 +246,7 @@ func TestMCP(t *testing.T) {
 
 // TestMCPSign: a person sees the change, and only a yes signs it.
 func TestMCPSign(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.rye("new", "knowledge", "acme/style")
 	var asked []string
@@ -289,6 +291,7 @@ func TestMCPSign(t *testing.T) {
 
 // TestMCPCancel: a cancelled call's process ends, and the server goes on.
 func TestMCPCancel(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	h := newHome(t)
 	h.write(".ai/tools/acme/slow.sh", slowTool)
@@ -320,6 +323,7 @@ func TestMCPCancel(t *testing.T) {
 
 // TestMCPEnds: on an interrupt and at the end of its input, the process ends.
 func TestMCPEnds(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	cmd := h.command("mcp")
 	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
@@ -355,6 +359,7 @@ func TestMCPEnds(t *testing.T) {
 
 // TestInterrupt: Ctrl-C ends the tool, and rye with its own status.
 func TestInterrupt(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	if runtime.GOOS == "windows" {
 		t.Skip("a process cannot be sent Ctrl-C there")

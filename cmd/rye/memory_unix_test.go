@@ -73,6 +73,7 @@ func deniedLines(key string, n int) string {
 // TestDeniedFileIsFull: 10,000 lines are shown and kept, and a genuine line among lines in the
 // signer's name has its effect and is kept. make bench has the time.
 func TestDeniedFileIsFull(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.write(helloFile, fmt.Sprintf(hello, "bad"))
 	h.rye("sign", "--all")
@@ -113,6 +114,7 @@ func TestDeniedFileIsFull(t *testing.T) {
 // TestDeniedOfOtherDirectory: a key that owns a namespace in one directory takes nothing back
 // in another one, keeps nothing there, and does not fill what is kept of the owner.
 func TestDeniedOfOtherDirectory(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.write(helloFile, fmt.Sprintf(hello, "good"))
 	h.rye("sign", "--all")
@@ -155,6 +157,7 @@ func TestDeniedOfOtherDirectory(t *testing.T) {
 // TestDeniedInEveryClone: what was taken back in one directory of a project is taken back in
 // a worktree, a second clone and a copy of it, whatever their branch holds.
 func TestDeniedInEveryClone(t *testing.T) {
+	t.Parallel()
 	git := h2git(t)
 	h := newHome(t)
 	h.write(helloFile, fmt.Sprintf(hello, "bad"))

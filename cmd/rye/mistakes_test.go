@@ -19,6 +19,7 @@ var update = flag.Bool("update", false, "rewrite the golden files in testdata/mi
 // TestMistakes signs files as strangers write them, one mistake each, and compares
 // what they are told: the line, the field, the rule, and what to write instead.
 func TestMistakes(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "mistakes", "*.txtar"))
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 // TestNetHintFollowed: the hint of a refused address, typed into policy.yaml as it stands there,
 // lets the tool reach it, where there was no such file and where there was one.
 func TestNetHintFollowed(t *testing.T) {
+	t.Parallel()
 	said := regexp.MustCompile(`(?m)^rye: hint: .*: (net: \{.*\}), in your policy\.yaml, whose first line is (policy: 1); (rye where config) shows`)
 	for name, before := range map[string]string{"no file": "", "a file": "policy: 1\nauto_approve_up_to: t1\n"} {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 // commands in a clone would, in two seconds of processor time and 256 MiB. So none
 // of them needs a process of its own.
 func TestOutsideTextIsBounded(t *testing.T) {
+	t.Parallel()
 	const item, meta = 8 << 20, 256 << 10
 	fill := func(n int, before, unit, after string) string {
 		return before + strings.Repeat(unit, (n-len(before)-len(after))/len(unit)) + after

@@ -146,6 +146,7 @@ func (h *home) filled(look []string, text string) []string {
 // TestNothingForgesALine: whatever files, items, reasons and arguments are called, no line of
 // what rye prints is theirs, and nothing in it acts on a terminal; to a pipe and to a terminal.
 func TestNothingForgesALine(t *testing.T) {
+	t.Parallel()
 	for _, to := range []string{"pipe", "terminal"} {
 		t.Run(to, func(t *testing.T) {
 			t.Parallel()
@@ -191,6 +192,7 @@ func TestNothingForgesALine(t *testing.T) {
 // TestNamesArePrintedLikeGits: each hostile file is in the list of status under a name that
 // git would print, from which its own can be had again.
 func TestNamesArePrintedLikeGits(t *testing.T) {
+	t.Parallel()
 	h := hostileProject(t)
 	out, _ := h.command("status").Output()
 	for _, text := range hostileTexts {
@@ -225,6 +227,7 @@ func TestNamesArePrintedLikeGits(t *testing.T) {
 // TestModelsSeeNoForgedLine: the facts that an MCP client gets are one line in which nothing
 // hides, and say what is there.
 func TestModelsSeeNoForgedLine(t *testing.T) {
+	t.Parallel()
 	h := hostileProject(t)
 	s, _ := h.connect(nil)
 	for _, c := range []struct {

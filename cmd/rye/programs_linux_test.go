@@ -281,6 +281,7 @@ func welcoming(t *testing.T) string {
 // user: most without stating anything, some with what the result of the first try names. And
 // from nothing, each refusal names the next thing that is needed, until it works.
 func TestPrograms(t *testing.T) {
+	t.Parallel()
 	server := welcoming(t)
 	asUsers(t, func(t *testing.T, user string, h *home) {
 		for _, p := range light {
@@ -304,6 +305,7 @@ func TestPrograms(t *testing.T) {
 // TestPeers is make peers: programs that take their time, each without stating anything or
 // with what the result named. RYE_PEERS is 1 for all of them, or a part of the names of some.
 func TestPeers(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("RYE_PEERS") == "" {
 		t.Skip("make peers")
 	}

@@ -44,6 +44,7 @@ func exists(path string) bool {
 // TestServerHasItsProjects: a server that may execute nothing was given the path of another
 // project, and wrote there and read its secrets.
 func TestServerHasItsProjects(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.write(".ai/policy.yaml", denyAll)
 	b := h.another("b")
@@ -111,6 +112,7 @@ func TestServerHasItsProjects(t *testing.T) {
 
 // TestServerListsProjects: what its user listed is served, under both policies.
 func TestServerListsProjects(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	b, c := h.another("b"), h.another("c")
 	if err := os.WriteFile(filepath.Join(c, ".ai", "policy.yaml"), []byte(denyAll), 0o644); err != nil {
@@ -140,6 +142,7 @@ func TestServerListsProjects(t *testing.T) {
 // TestServerProjectMadeLater: a server that was started before there was a project serves
 // the one that is made there, and keeps the one that it has.
 func TestServerProjectMadeLater(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	top := h.dir
 	h.dir = filepath.Join(filepath.Dir(top), "later")
@@ -175,6 +178,7 @@ func TestServerProjectMadeLater(t *testing.T) {
 // TestNestedProjectIsNotFreer: in a project within a project both policies hold, for a
 // person, too.
 func TestNestedProjectIsNotFreer(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	outer := h.dir
 	sub := filepath.Join(outer, "sub")

@@ -28,6 +28,7 @@ func racer(i, round int) string {
 // the same repository: every acknowledged commit stays reachable, no process sees
 // an error that is not one, and the repository passes git fsck --strict.
 func TestWritersBesideGit(t *testing.T) {
+	t.Parallel()
 	git, err := exec.LookPath("git")
 	if err != nil {
 		t.Skip("no git on PATH")
@@ -128,6 +129,7 @@ var asFirst = func() func(*exec.Cmd) { return nil }
 // packs refs, leaves nothing to repair: what was acknowledged is there, the next command
 // works, and nothing that was left is in its way, whatever pid it has.
 func TestKilledWriters(t *testing.T) {
+	t.Parallel()
 	git, err := exec.LookPath("git")
 	if err != nil {
 		t.Skip("no git on PATH")

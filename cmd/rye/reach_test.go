@@ -10,6 +10,7 @@ import (
 // TestNeedsRaiseTheTier: a tool that may read everything and reach every host was run for a
 // client unasked, and so was one whose runtime asked for it.
 func TestNeedsRaiseTheTier(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("elsewhere every process is t2")

@@ -42,6 +42,7 @@ func (h *home) ordinary() {
 // TestMistake09ReadOnlyDisk is the ninth of the ten mistakes (testdata/script has
 // the others): reading needs no writable disk, and writing says why it cannot.
 func TestMistake09ReadOnlyDisk(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	h := newHome(t)
 	h.rye("new", "knowledge", "acme/style")

@@ -62,6 +62,7 @@ func paused(t *testing.T, h *home, args ...string) (goOn func()) {
 // TestAddBesideRepack: what rye add acknowledged stays, though git began to repack the record
 // when the same version was there and nothing named it.
 func TestAddBesideRepack(t *testing.T) {
+	t.Parallel()
 	_, bob := shared(t)
 	bob.rye("add", "acme/knowledge/a", "--yes")
 	for range 2 {
@@ -78,6 +79,7 @@ func TestAddBesideRepack(t *testing.T) {
 
 // TestAddWhileGitRepacks is the same without a chosen moment.
 func TestAddWhileGitRepacks(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("needs git")
 	}
@@ -120,6 +122,7 @@ func TestAddWhileGitRepacks(t *testing.T) {
 // TestLostContentIsNamed: where what a lock names is gone all the same, the commands that
 // meet it name the one that brings it back.
 func TestLostContentIsNamed(t *testing.T) {
+	t.Parallel()
 	_, bob := shared(t)
 	bob.rye("add", "acme/knowledge/a", "--yes")
 	packs, err := filepath.Glob(filepath.Join(bob.store(), "objects", "pack", "*"))

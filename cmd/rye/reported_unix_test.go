@@ -43,6 +43,7 @@ func (h *home) notSigned(status int, says string) {
 // TestSignedIsOnDisk is S2: what could not be written or recorded is not reported as
 // signed, and is signed when the cause is gone.
 func TestSignedIsOnDisk(t *testing.T) {
+	t.Parallel()
 	fresh := func(t *testing.T) *home {
 		h := newHome(t)
 		h.rye("new", "knowledge", "acme/other")
@@ -102,6 +103,7 @@ func (h *home) full() *home {
 
 // TestSignedOnAFullDisk is the same on a disk that is full.
 func TestSignedOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
 		t.Skip("making a small disk takes root on Linux; TestSignedIsOnDisk limits files instead")
 	}
@@ -145,6 +147,7 @@ func (w *watched) Write(p []byte) (int, error) {
 // TestWaitingIsSaid is S10: after a second, once, and not where a program reads; and that
 // it succeeded is not said before.
 func TestWaitingIsSaid(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.rye("new", "knowledge", "acme/style")
 	h.rye("sign", "--all")

@@ -84,6 +84,7 @@ func (r *revocations) revokes(reason string, digest objects.Digest) {
 // TestRevocationIsNotAimed: a publisher's catalogue states the digest of somebody else's item,
 // of the reader's own or of the standard library's for a version that it revokes.
 func TestRevocationIsNotAimed(t *testing.T) {
+	t.Parallel()
 	for name, victim := range map[string]func(r *revocations) (digest objects.Digest, ref string){
 		"an item of another owner": func(r *revocations) (objects.Digest, string) {
 			return objects.DigestOf([]byte(r.alice.read(".ai/knowledge/acme/a.md"))), "knowledge:acme/a"
@@ -115,6 +116,7 @@ func TestRevocationIsNotAimed(t *testing.T) {
 // TestRevocationReaches: an owner's own revocation refuses the locked version, with every
 // length of its reason, offline and in another directory of the reader's, and stops nothing else.
 func TestRevocationReaches(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{1, 190, 600} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
@@ -142,6 +144,7 @@ func TestRevocationReaches(t *testing.T) {
 // owner's log does not follow. Other revocations and keys apply all the same, and what is
 // missing is reported and asked for again.
 func TestRevocationIsNotBlocked(t *testing.T) {
+	t.Parallel()
 	t.Run("a change list that is not served", func(t *testing.T) {
 		t.Parallel()
 		r := newRevocations(t)
@@ -186,6 +189,7 @@ func (r *revocations) pins(dir string, whose *home) {
 // TestRevocationByAGrantedKey: where a directory binds a namespace to no registry, a
 // revocation applies if the key that signed it counts there.
 func TestRevocationByAGrantedKey(t *testing.T) {
+	t.Parallel()
 	r := newRevocations(t)
 	other := filepath.Join(t.TempDir(), "other")
 	r.reader.rye("init", other)

@@ -36,6 +36,7 @@ var screenLines = [][]string{
 // kept in testdata/screens. No line is wider than the terminal but for a word, a hint or an
 // example, which are whole; and colours are none that one background would hide.
 func TestScreens(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	m := newMistaken(t)
 	shown := map[string]string{}
@@ -168,6 +169,7 @@ func golden(t *testing.T, file, got string) {
 // TestPipeClosedEarly: that somebody reads only the beginning (head) ends a command as it ends
 // others, and is no message.
 func TestPipeClosedEarly(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	h := newHome(t)
 	for _, line := range []string{"rye list", "rye help", "rye load knowledge:rye/reference/trust", "rye list --json"} {

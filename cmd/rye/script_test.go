@@ -65,6 +65,14 @@ func withPrograms(m *testing.M) int {
 		return 1
 	}
 	code := m.Run()
+	wrong, err := wrongHints() // at the end, because tests that run at once note them in one file
+	if err != nil {
+		wrong = append(wrong, err.Error())
+	}
+	for _, w := range wrong {
+		fmt.Fprintln(os.Stderr, w)
+		code = max(code, 1)
+	}
 	if *hintsInto != "" {
 		if err := listHints(*hintsInto); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -100,10 +108,10 @@ func program(name string) string {
 // The project is $WORK; homes are made outside of it, in $TOP, the first as $TOP/home.
 //
 // Every hint that a command shows is noted, and each command among them is typed once in
-// the state in which it was shown (testdata/hinted); checkHints refuses one that is refused,
+// the state in which it was shown (testdata/hinted); wrongHints returns one that is refused,
 // or that neither changes anything nor asks, and -hints file lists them all.
 func TestScript(t *testing.T) {
-	t.Cleanup(func() { checkHints(t) }) // of every script
+	t.Parallel()
 	testscript.Run(t, scripts("script"))
 }
 

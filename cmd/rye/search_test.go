@@ -77,6 +77,7 @@ func (h *home) indexes(ext string) (files []string) {
 // A thousand items that have a word anywhere are a thousand hits, for a person and for a model,
 // and each is told with its line.
 func TestSearchFindsEveryItem(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	rng := rand.New(rand.NewPCG(7, 7))
 	for i := range 1000 {
@@ -116,6 +117,7 @@ func TestSearchFindsEveryItem(t *testing.T) {
 // What is found, and its score, do not depend on where terms come from: an index, several, what
 // changed since, or nothing but the files.
 func TestSearchIsTheSameEverywhere(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	for i := range 40 {
 		h.note(fmt.Sprintf("acme/n%02d", i), fmt.Sprintf("The gate %s of reservoir number%d. %s", strings.Repeat("opens ", i%5), i, strings.Repeat("filler ", i)))
@@ -168,6 +170,7 @@ func TestSearchIsTheSameEverywhere(t *testing.T) {
 
 // An index that is damaged is built anew, which is said once.
 func TestSearchDamagedIndex(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	for i := range 20 {
 		h.note(fmt.Sprintf("acme/n%d", i), fmt.Sprintf("reservoir number%d", i))
@@ -198,6 +201,7 @@ func TestSearchDamagedIndex(t *testing.T) {
 
 // Whoever is killed at whatever moment leaves what the next search uses or clears away.
 func TestSearchKilled(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	for i := range 300 {
 		h.note(fmt.Sprintf("acme/n%d", i), fmt.Sprintf("reservoir number%d %s", i, strings.Repeat("water ", 200)))
@@ -236,6 +240,7 @@ func TestSearchKilled(t *testing.T) {
 // Items of any size cost no more than is read of one: what lies behind is not searched, and
 // the hit says so. What is larger than an item may be is found by its name.
 func TestSearchHostileItems(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	times := 1
 	if soak {
@@ -278,6 +283,7 @@ func TestSearchHostileItems(t *testing.T) {
 // Two servers, a writer, a person, and somebody who is killed again and again, on one project:
 // what a write that returned says is found at once, by everybody. RYE_SOAK makes it a minute.
 func TestSearchWhileOthersWrite(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	for i := range 120 {
 		h.note(fmt.Sprintf("acme/n%d", i), fmt.Sprintf("reservoir number%d %s", i, strings.Repeat("water ", 50)))

@@ -82,6 +82,7 @@ func (all acts) nameBefore(t *testing.T, a *act, by int, what string) {
 // on the disk before it has its name, all objects and their names are before the ref names
 // the commit, and the ref and its log are before rye says that it is done.
 func TestSignSyncsInOrder(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.write(".ai/tools/acme/first.sh", racer(0, 0))
 	h.rye("sign", "--all")
@@ -120,6 +121,7 @@ func TestSignSyncsInOrder(t *testing.T) {
 // TestKeysSyncInOrder: the trust store is whole whenever power fails, and what was said to
 // be pinned is.
 func TestKeysSyncInOrder(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.rye("key", "new", "second")
 	all := acts(traced(t, h.command("key", "new", "third")))

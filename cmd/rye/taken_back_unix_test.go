@@ -69,6 +69,7 @@ func (h *home) stands() string {
 // TestTakenBack: a command that changes files and their record, and cannot change the files,
 // changes nothing. It says why, and succeeds when the cause is gone.
 func TestTakenBack(t *testing.T) {
+	t.Parallel()
 	for _, c := range changers {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -112,6 +113,7 @@ func TestTakenBack(t *testing.T) {
 // TestTakenBackAfterTheCommit: a file that lets itself be removed by nobody is noticed last.
 // What was recorded until then is recorded as before.
 func TestTakenBackAfterTheCommit(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make files of another user")
 	}
@@ -148,6 +150,7 @@ func TestTakenBackAfterTheCommit(t *testing.T) {
 
 // TestTakenBackOnAFullDisk is TestTakenBack where the project's disk is full.
 func TestTakenBackOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
 		t.Skip("making a small disk takes root on Linux; TestTakenBack makes it read-only instead")
 	}

@@ -90,6 +90,7 @@ func openPTY(t *testing.T) (master, slave *os.File) {
 // TestTerminalAsks: on a terminal rye asks; no is no, yes is yes, and an
 // interrupt is neither.
 func TestTerminalAsks(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	url := t.TempDir() + "/registry.git"
 	h.rye("registry", "init", url, "--yes", "--name", "mine")
@@ -117,6 +118,7 @@ func TestTerminalAsks(t *testing.T) {
 
 // TestTerminalHidesNothing: what an item holds cannot act on the terminal.
 func TestTerminalHidesNothing(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	h := newHome(t)
 	h.write(".ai/tools/acme/nasty.sh", strings.Replace(failingTool, "exit 3", `printf 'A\033[2JB\342\200\256C\n'`, 1))
@@ -129,6 +131,7 @@ func TestTerminalHidesNothing(t *testing.T) {
 
 // TestTerminalPassphrase: it is asked twice, and not shown.
 func TestTerminalPassphrase(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("true"); err != nil {
 		t.Skip(err)
 	}
@@ -150,6 +153,7 @@ func TestTerminalPassphrase(t *testing.T) {
 // TestTerminalTakesOver: a person in a linked git worktree is asked once whether what was
 // granted in the main working tree holds there too. No changes nothing.
 func TestTerminalTakesOver(t *testing.T) {
+	t.Parallel()
 	git := h2git(t)
 	bob := newHome(t)
 	bob.write(noteFile, attackNote)
@@ -185,6 +189,7 @@ func TestTerminalTakesOver(t *testing.T) {
 // after a yes the command goes on. No leaves everything as it was; --yes was said to the
 // command and not to that; and nobody is asked where nothing would be granted.
 func TestTerminalOffersTrust(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	alice := newHome(t)
 	alice.write(".ai/tools/acme/hello.sh", strings.Replace(failingTool, "exit 3", "echo went on", 1))

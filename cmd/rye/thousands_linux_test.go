@@ -9,11 +9,15 @@ import (
 	"time"
 )
 
-// TestThousandsOfItems: with 5,000 items every command that looks at all of them answers with as
-// many lines as it has to say, and in bounded memory; what takes long says on a terminal that it
-// works. How long each took is told, and not judged.
+// TestThousandsOfItems: with 2,000 items, or 5,000 with RYE_SOAK, every command that looks at all
+// of them prints the expected number of lines, in bounded memory. The test logs how long each
+// command took, and judges no time.
 func TestThousandsOfItems(t *testing.T) {
-	const items, most = 5000, 200 << 20 // bytes
+	t.Parallel()
+	items, most := 2000, int64(200<<20) // bytes
+	if soak {
+		items = 5000
+	}
 	h := newHome(t)
 	for i := range items {
 		dir := filepath.Join(h.dir, ".ai", "knowledge", "acme", fmt.Sprintf("d%02d", i%50))
@@ -34,20 +38,20 @@ func TestThousandsOfItems(t *testing.T) {
 		{"list --space project", items + 1, 0},
 		{"status", 1, 2},
 		{"verify -q", 0, 2},
-		{"show e4321", 5, 20},
-		{"show e432", 2, 0},
-		{"load knowledge:acme/d21/e4321", 8, 4},
+		{"show e1321", 5, 20},
+		{"show e132", 2, 0},
+		{"load knowledge:acme/d21/e1321", 8, 4},
 		{"diff", 0, 0},
-		{"log e4321", 1, 0},
+		{"log e1321", 1, 0},
 		{"sign --all --check", items, 5},
 		{"search Entry --space project --limit 5", 5, 40},
 		{"lock", items + 1, 5},
 		{"lock verify", 1, 2},
 		{"doctor", 1, 60},
 		{"fsck", 1, 20},
-		{"__complete -- show knowledge:acme/d21/e43", 1, 30},
-		{"rm knowledge:acme/d21/e4321 --dry-run", 1, 0},
-		{"mv e4321 acme/elsewhere --dry-run", 1, 3},
+		{"__complete -- show knowledge:acme/d21/e13", 1, 30},
+		{"rm knowledge:acme/d21/e1321 --dry-run", 1, 0},
+		{"mv e1321 acme/elsewhere --dry-run", 1, 3},
 	} {
 		begun := time.Now()
 		out, _, u := measured(t, h.command(strings.Fields(c.line)...))

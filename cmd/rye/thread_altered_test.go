@@ -9,6 +9,7 @@ import (
 // TestAlteredSinceTheStart: a thread goes on with what it began with. A loop, a provider or a
 // tool that somebody changed and signed meanwhile does not take part, unless a person says so.
 func TestAlteredSinceTheStart(t *testing.T) {
+	t.Parallel()
 	a := newThreadArena(t)
 	const plain = "def init(ctx):\n    return {\"turn\": 0}\n\ndef turn(host, state):\n    a = host.model(host.prompt()[\"id\"])\n    host.calls([c[\"id\"] for c in a[\"calls\"]])\n    return state, next.again()\n"
 	turns := func(say string) []any {

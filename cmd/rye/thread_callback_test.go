@@ -61,6 +61,7 @@ const someTools = `<permissions><execute><tool>acme.step</tool><tool>acme.outer<
 // TestThreadToolCallsRye: a tool of a thread has what it declares of what the thread has, its
 // own tools of that, and all of it is told, in order.
 func TestThreadToolCallsRye(t *testing.T) {
+	t.Parallel()
 	const middle = `read: [.], rye: [rye.execute.tool.acme.*, rye.load.*]
 read -r hello <&"$RYE_CALL"; echo "middle $hello"
 rye execute tool:acme/step; echo "status $?"
@@ -182,6 +183,7 @@ func ordered(t *testing.T, r *threadRun) {
 // TestThreadToolAsks: a question of a thread's tool names the tool and its thread, waits for
 // nobody, and its answer is for that tool alone.
 func TestThreadToolAsks(t *testing.T) {
+	t.Parallel()
 	a, r := threadCaller(t, "<permissions>*</permissions>", map[string]string{
 		"asks": `read: [.], rye: [rye.execute.tool.acme.*, rye.sign.tool.acme.*]
 rye execute tool:acme/danger; echo "status $?"
@@ -208,6 +210,7 @@ rye sign tool:acme/step 2>&1; echo "status $?"
 // TestThreadTokenIsNoKey: the text of a tool's token, in the hands of another tool, of another
 // run, and of whoever reads the transcript, is nothing.
 func TestThreadTokenIsNoKey(t *testing.T) {
+	t.Parallel()
 	a, r := threadCaller(t, someTools, map[string]string{"outer": `read: [.], write: [.], rye: [rye.execute.tool.acme.step]
 read -r hello <&"$RYE_CALL"; echo "outer $hello"
 [ -e stolen ] || echo "$hello" >stolen
@@ -231,6 +234,7 @@ read -r answer <&"$RYE_CALL"; echo "$answer"
 
 // TestThreadToolIsPinned: what a tool of a thread calls is what the thread began with.
 func TestThreadToolIsPinned(t *testing.T) {
+	t.Parallel()
 	a := newThreadArena(t)
 	if runtime.GOOS == "windows" {
 		t.Skip("no tool is handed a descriptor here")
@@ -268,6 +272,7 @@ rye load tool:acme/step; echo "status $?"
 // TestThreadToolIsKilled: a process that dies while its tool waits for what it asked leaves the
 // model's call unknown; nothing is done twice.
 func TestThreadToolIsKilled(t *testing.T) {
+	t.Parallel()
 	a := newThreadArena(t)
 	if runtime.GOOS == "windows" {
 		t.Skip("no tool is handed a descriptor here")

@@ -20,6 +20,7 @@ import (
 // it can: in the words of the model, cut in the middle, in names and arguments, in headers and
 // errors. The key is then in no file, no argument, no environment and on no screen.
 func TestSecretCanary(t *testing.T) {
+	t.Parallel()
 	a := newThreadArena(t)
 	m := newModelHost(t)
 	a.h.env = append(a.h.env, "HOSTILE_KEY="+hostKey)

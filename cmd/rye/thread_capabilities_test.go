@@ -11,6 +11,7 @@ import (
 // TestThreadCapabilities: a thread has what its directive declares, within what its starter
 // allows, and of that only the four verbs. Without a capability everything is refused.
 func TestThreadCapabilities(t *testing.T) {
+	t.Parallel()
 	a := newThreadArena(t)
 	a.tool("echo", "", "echo hello\n")
 	a.tool("other", "", "echo hello\n")

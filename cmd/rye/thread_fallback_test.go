@@ -36,6 +36,7 @@ func (r *threadRun) models() string {
 // TestThreadFallback: where a model fails, the others are asked that its provider's item names,
 // and only for what the item names them; a limit is no such failure.
 func TestThreadFallback(t *testing.T) {
+	t.Parallel()
 	a := newThreadArena(t)
 	a.tool("echo", "", "echo hello\n")
 	fails := func(model string, status int) map[string]any {

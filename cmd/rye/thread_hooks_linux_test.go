@@ -8,6 +8,7 @@ import (
 // TestHooksAsk: what a hook asks a person stops the thread until there is an answer; a yes lets
 // it go on from there, also beyond its last turn, and is asked for again where the event is.
 func TestHooksAsk(t *testing.T) {
+	t.Parallel()
 	a := hookedArena(t)
 	asked := map[string]int{"after_step": 1, "error": 1}
 	for i, w := range hooked {

@@ -112,6 +112,7 @@ func (r *threadRun) fired() (all []string) {
 
 // TestHooks: each control counts at each event, and no hook leads beyond a limit.
 func TestHooks(t *testing.T) {
+	t.Parallel()
 	a := hookedArena(t)
 	actions := map[string]map[string]any{
 		"none":     nil,
@@ -198,6 +199,7 @@ func TestHooks(t *testing.T) {
 // TestHooksInherited: a configuration of the user's and the project's has hooks for every
 // thread, by id; the directive's own are looked at first.
 func TestHooksInherited(t *testing.T) {
+	t.Parallel()
 	a := hookedArena(t)
 	a.h.rye("trust", "override", "config:rye/agent/hooks", "--yes")
 	config := func(in string, hooks ...any) {

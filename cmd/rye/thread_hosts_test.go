@@ -91,6 +91,7 @@ const hostKey = "sk-canary-5517-aZ\"/+=end"
 
 // TestHostileHosts: what a provider item of the project, or the host behind one, can try.
 func TestHostileHosts(t *testing.T) {
+	t.Parallel()
 	a := newThreadArena(t)
 	m := newModelHost(t)
 	var elsewhere atomic.Int32

@@ -50,6 +50,7 @@ const lookAfter = `<permissions><execute><tool>rye.agent.threads.*</tool></execu
 // TestThreadLooksAtItself: a thread that may finds itself, in pages that are small, and no
 // other thread by whatever name.
 func TestThreadLooksAtItself(t *testing.T) {
+	t.Parallel()
 	a := newThreadArena(t)
 	a.script("hello", []any{map[string]any{"say": "the word is swordfish"}})
 	a.directive("other", "hello", "")
@@ -128,6 +129,7 @@ func TestThreadLooksAtItself(t *testing.T) {
 // TestThreadEndsItself: cancel without an id ends the thread that asks, and it does nothing
 // more.
 func TestThreadEndsItself(t *testing.T) {
+	t.Parallel()
 	a := newThreadArena(t)
 	a.script("ends", []any{map[string]any{"calls": []any{item("cancel", nil)}}, map[string]any{"say": "on", "wait_ms": 60000}, map[string]any{"say": "still here"}})
 	a.directive("ends", "ends", lookAfter)
@@ -139,6 +141,7 @@ func TestThreadEndsItself(t *testing.T) {
 
 // TestThreadItemsNeedTheirCapability: what of these items a thread has its directive says.
 func TestThreadItemsNeedTheirCapability(t *testing.T) {
+	t.Parallel()
 	a := newThreadArena(t)
 	all := []map[string]any{item("status", nil), item("read_transcript", nil), item("search", map[string]any{"words": "x"}), item("cancel", nil)}
 	for name, c := range map[string]struct{ permissions, want string }{
@@ -158,6 +161,7 @@ func TestThreadItemsNeedTheirCapability(t *testing.T) {
 // executed by a tool of the library which does, acts for nobody; and one that takes a name of
 // the library's is a tool like any other, in its sandbox.
 func TestOnlyTheLibraryIsServed(t *testing.T) {
+	t.Parallel()
 	a := newThreadArena(t)
 	write := func(path, executor, more string) {
 		a.h.write(".ai/tools/"+path+".yaml", "version: \"1.0.0\"\ntool_type: agent\nexecutor_id: "+executor+"\ncategory: "+filepath.ToSlash(filepath.Dir(path))+"\ndescription: harmless\n"+more)
@@ -203,6 +207,7 @@ echo "mine, $RYE_ITEM_ID"
 // TestClientLooksAfterItsThreads: what an MCP client started it can see, wait for, read, cancel
 // and resume; of others it finds nothing, and limits are a person's.
 func TestClientLooksAfterItsThreads(t *testing.T) {
+	t.Parallel()
 	a := newThreadArena(t)
 	a.script("two", []any{map[string]any{"say": "one swordfish", "calls": []any{item("status", nil)}}, map[string]any{"say": "two"}})
 	a.script("slow", []any{map[string]any{"say": "late", "wait_ms": 600000}})
@@ -279,6 +284,7 @@ func TestClientLooksAfterItsThreads(t *testing.T) {
 // TestLogOfALongAnswer: what is too long for a record is shown all the same, and --events shows
 // the record as it is kept.
 func TestLogOfALongAnswer(t *testing.T) {
+	t.Parallel()
 	a := newThreadArena(t)
 	a.script("long", []any{map[string]any{"say": "begin " + strings.Repeat("word ", 30_000) + "the very end"}})
 	a.directive("long", "long", "")

@@ -39,6 +39,7 @@ func outside(t *testing.T, text string) string {
 // TestKnowledgeOfAHostileThread: what a model, a tool and the parameters say cannot leave its
 // fences, sign the entry, hide in it, or change what rye says of where it is from.
 func TestKnowledgeOfAHostileThread(t *testing.T) {
+	t.Parallel()
 	a := newThreadArena(t)
 	const evil = "EVIL"
 	hostile := strings.Join([]string{
@@ -97,6 +98,7 @@ func TestKnowledgeOfAHostileThread(t *testing.T) {
 
 // TestKnowledgeIsAPersons: it replaces nothing unasked, and nothing that a model drives makes it.
 func TestKnowledgeIsAPersons(t *testing.T) {
+	t.Parallel()
 	a := newThreadArena(t)
 	a.script("once", []any{map[string]any{"say": "done"}})
 	a.script("slow", []any{map[string]any{"say": "late", "wait_ms": 600000}})

@@ -8,6 +8,7 @@ import (
 
 // TestThreadLimits: each limit stops a thread before it is exceeded, whichever loop asks.
 func TestThreadLimits(t *testing.T) {
+	t.Parallel()
 	a := newThreadArena(t)
 	a.tool("echo", "", "echo hello\n")
 	turns := []any{}

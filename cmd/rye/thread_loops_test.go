@@ -10,6 +10,7 @@ import (
 // within its limits, every call passes the gate, each at most once, and the thread ends in a
 // way that says why.
 func TestHostileLoops(t *testing.T) {
+	t.Parallel()
 	a := newThreadArena(t)
 	a.tool("echo", "", "echo hello\n")
 	a.tool("once", "write: [.]", "echo done >> once.txt\n")

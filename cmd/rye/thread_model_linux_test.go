@@ -113,6 +113,7 @@ func modelAttacks(a *threadArena, other string) []modelAttack {
 // TestHostileModel is what a model tries that was turned against its person: each comes to
 // nothing, the transcript shows it, and the thread goes on to its end.
 func TestHostileModel(t *testing.T) {
+	t.Parallel()
 	if !namespaces() {
 		t.Skip("no namespaces here")
 	}
@@ -244,6 +245,7 @@ func altered(before, after map[string]string) (paths []string) {
 // TestModelAsks: what a thread may do and a person has to agree to waits for the person, and is
 // not done. Nobody is contacted, and the thread can be cancelled.
 func TestModelAsks(t *testing.T) {
+	t.Parallel()
 	if !namespaces() {
 		t.Skip("no namespaces here")
 	}

@@ -50,6 +50,7 @@ func (a *threadArena) wantTurns(query string, want ...string) {
 // TestThreadSearchesItself: a thread that may finds what it did in earlier turns, and of nobody
 // else anything; without the capability, and for a tool of it, the search is refused.
 func TestThreadSearchesItself(t *testing.T) {
+	t.Parallel()
 	a := newThreadArena(t)
 	a.script("hello", []any{map[string]any{"say": "the word is swordfish"}})
 	a.directive("other", "hello", "")
@@ -107,6 +108,7 @@ func TestThreadSearchesItself(t *testing.T) {
 
 // TestClientSearchesItsThreads: an MCP client finds turns of threads that it started, and no others.
 func TestClientSearchesItsThreads(t *testing.T) {
+	t.Parallel()
 	a := newThreadArena(t)
 	a.script("one", []any{map[string]any{"say": "one swordfish"}})
 	a.directive("one", "one", "")
@@ -148,6 +150,7 @@ func TestClientSearchesItsThreads(t *testing.T) {
 // TestSearchOfHostileThreads: what is wrong with a thread's directory costs the person who searches
 // a line, and nothing of the others.
 func TestSearchOfHostileThreads(t *testing.T) {
+	t.Parallel()
 	a := newThreadArena(t)
 	a.script("one", []any{map[string]any{"say": "one swordfish"}, map[string]any{"say": "two"}})
 	a.directive("one", "one", "")
@@ -210,6 +213,7 @@ func TestSearchOfHostileThreads(t *testing.T) {
 // TestSearchOfADeadThread: what a thread had done when its process was killed is found, and that it
 // is interrupted.
 func TestSearchOfADeadThread(t *testing.T) {
+	t.Parallel()
 	a := newThreadArena(t)
 	a.script("slow", []any{map[string]any{"say": "the sousaphone", "calls": []any{searches("x", "tool")}}, map[string]any{"say": "late", "wait_ms": 600000}})
 	a.directive("slow", "slow", `<permissions><search>tool</search></permissions>`)
@@ -243,6 +247,7 @@ func TestSearchOfADeadThread(t *testing.T) {
 // TestSearchersAtOnce: several who search while threads run all find what is there, whoever builds
 // the index.
 func TestSearchersAtOnce(t *testing.T) {
+	t.Parallel()
 	a := newThreadArena(t)
 	a.script("one", []any{map[string]any{"say": "one swordfish"}})
 	a.directive("one", "one", "")

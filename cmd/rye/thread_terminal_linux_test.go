@@ -55,6 +55,7 @@ func (h *home) newest() (info rye.ThreadInfo) {
 
 // TestInterruptedFollow: Ctrl-C ends the showing, and not the thread.
 func TestInterruptedFollow(t *testing.T) {
+	t.Parallel()
 	h := threads(t, "      - {say: Late., wait_ms: 3600000}\n")
 	cmd := h.command("thread", "start", "directive:acme/tidy", "--follow")
 	var stderr bytes.Buffer
@@ -86,6 +87,7 @@ func TestInterruptedFollow(t *testing.T) {
 
 // TestInterruptedAsk: nobody waits for the answer any more, so nobody pays for it.
 func TestInterruptedAsk(t *testing.T) {
+	t.Parallel()
 	h := threads(t, "      - {calls: [{name: rye_search, args: {query: tidy}}]}\n      - {say: Late., wait_ms: 3600000}\n")
 	cmd := h.command("ask", "--provider", "acme/scripted", "hello")
 	stderr, err := cmd.StderrPipe()
@@ -139,6 +141,7 @@ func TestThreadIsShownOnATerminal(t *testing.T) {
 
 // TestThreadIsAllowed: a yes at a terminal lets the one call through, and the thread goes on.
 func TestThreadIsAllowed(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	h := threads(t, `      - calls: [{name: rye_execute, args: {item_id: "tool:acme/clean"}}]
       - {say: "It says ${result.0.text}"}

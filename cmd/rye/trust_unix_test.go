@@ -42,6 +42,7 @@ func give(t *testing.T, dir string, uid int) {
 // TestForeignOwner: a project of another user of the machine is used by nothing before its
 // user named it, wherever it was found.
 func TestForeignOwner(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make files of another user")
 	}
@@ -123,6 +124,7 @@ func TestForeignOwner(t *testing.T) {
 
 // TestWorktreeOfAnotherUser: the links hold, but part of them belongs to somebody else.
 func TestWorktreeOfAnotherUser(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil || os.Geteuid() != 0 {
 		t.Skip("needs git, and root to make files of another user")
 	}

@@ -31,6 +31,7 @@ func believer(t *testing.T) *home {
 // TestFilesOfOthersAreNotBelieved is T16: trust, keys, policy, agreements and lists count
 // only where nobody else can have written them.
 func TestFilesOfOthersAreNotBelieved(t *testing.T) {
+	t.Parallel()
 	const stranger = 12345
 	h := believer(t)
 	kept, err := filepath.Glob(filepath.Join(h.config(), "kept", "*"))
@@ -92,6 +93,7 @@ func TestFilesOfOthersAreNotBelieved(t *testing.T) {
 // TestOrdinaryUserIsTold is T16 for a person who is not root and finds root's own files,
 // which are believed, and another's, which are not.
 func TestOrdinaryUserIsTold(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("giving files away takes root")
 	}
@@ -116,6 +118,7 @@ func TestOrdinaryUserIsTold(t *testing.T) {
 
 // TestConfigurationInAProject: what a clone or a branch brings is nobody's configuration.
 func TestConfigurationInAProject(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	h.rye("new", "knowledge", "acme/style")
 	h.rye("sign", "--all")

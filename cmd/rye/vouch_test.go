@@ -74,6 +74,7 @@ func passesOver(t *testing.T, bob *home, key string) {
 // TestSigningVouches is T8: what a stranger, a denied key or a colleague signed is signed
 // by name only, and what nobody signed by any request.
 func TestSigningVouches(t *testing.T) {
+	t.Parallel()
 	t.Run("stranger", func(t *testing.T) {
 		alice, bob := newHome(t), newHome(t)
 		alice.rye("new", "knowledge", "acme/style")
@@ -157,6 +158,7 @@ func TestSigningVouches(t *testing.T) {
 // TestMCPSignShowsTheSigner is T13: who signed it before, and all of the text, although
 // the record holds the very same version.
 func TestMCPSignShowsTheSigner(t *testing.T) {
+	t.Parallel()
 	bob, key := colleague(t)
 	shown := ""
 	bob.lists("test")
@@ -181,6 +183,7 @@ func TestMCPSignShowsTheSigner(t *testing.T) {
 
 // TestMCPSignShowsWhatCanBeSeen is T14: nothing stands beyond the edge of what is read.
 func TestMCPSignShowsWhatCanBeSeen(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	for name, tc := range map[string]struct{ line, code string }{
 		"behind 5,000 spaces": {"echo hello" + strings.Repeat(" ", 5000) + "; echo hidden", "limit"},

@@ -44,6 +44,7 @@ func (h *home) follows(words []string) {
 // TestWayBack is U11: each state that a newcomer gets into by accident shows a command,
 // and following what is shown, one after the other, leads out of it.
 func TestWayBack(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("the hints name mv")
 	}

@@ -17,6 +17,7 @@ const ownRun = "--rttime=2305843009213693953:2305843009213693953"
 // TestWithinRunNoTerminalMakesAPerson: what a run starts may make itself a terminal and put
 // the variable away. The mark stays.
 func TestWithinRunNoTerminalMakesAPerson(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	prlimit, err := exec.LookPath("prlimit")
 	if err != nil {
@@ -73,6 +74,7 @@ echo "variable: ${RYE_RUN-none}"
 
 // TestWithinRunOfATool: a tool that calls rye in its sandbox is refused as the run that it is.
 func TestWithinRunOfATool(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	if _, err := exec.LookPath("/usr/bin/python3"); err != nil {
 		t.Skip(err)
@@ -102,6 +104,7 @@ func TestWithinRunOfATool(t *testing.T) {
 // TestWithinRunServesNoPerson: a run that starts a server of its own would answer the server's
 // questions itself.
 func TestWithinRunServesNoPerson(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	h := newHome(t)
 	h.write(".ai/tools/acme/fails.sh", failingTool)

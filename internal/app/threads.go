@@ -130,11 +130,7 @@ func threadRefusal(line string) error {
 	if len(f) != 3 {
 		return fault.New(fault.Failed, "the thread's process ended without a message")
 	}
-	err := fault.New(fault.Code(f[0]), "%s", f[1])
-	if h, ok := strings.CutPrefix(f[2], "run "); ok {
-		return err.Mend("%s", h)
-	}
-	return err
+	return fault.New(fault.Code(f[0]), "%s", f[1]).With(fault.Decode(f[2]))
 }
 
 // Go lets the process begin.
@@ -184,12 +180,8 @@ func ServeThread(ctx context.Context, prepare func() (ThreadRunner, error)) erro
 
 // refuseThread tells the starter why the thread does not begin.
 func refuseThread(err error) error {
-	hint := ""
-	if h := fault.HintOf(err); !h.IsZero() {
-		hint = "run " + h.String()
-	}
 	flat := func(s string) string { return strings.Map(flatten, s) }
-	fmt.Printf("%s\t%s\t%s\n", fault.CodeOf(err), flat(err.Error()), flat(hint))
+	fmt.Printf("%s\t%s\t%s\n", fault.CodeOf(err), flat(err.Error()), flat(fault.HintOf(err).Encode()))
 	return nil
 }
 
