@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/fields"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects/expr"
 )
@@ -91,73 +93,72 @@ func (p *Provider) Fallback(class string) []string { return slices.Clone(p.fallb
 // Parse reads the config of a provider item with that id. It refuses all unknown or invalid fields
 // with fault.Malformed, and the error names the field. docs/format/provider.md is normative.
 func Parse(id string, doc map[string]any) (*Provider, error) {
-	r := &reader{id: words.Brief(id)}
-	g := r.group("", doc)
+	g := rules.Read(doc)
 	p := &Provider{ID: id}
-	p.readEndpoint(g.group("endpoint"))
-	p.readRequest(g.group("request"))
-	p.readCaching(g.group("caching"))
-	p.readStream(g.group("stream"))
-	p.readEcho(g.group("echo"))
-	p.readFinish(g.group("finish"))
-	p.readUsage(g.group("usage"))
-	p.readErrors(g.group("errors"))
+	p.readEndpoint(g.Group("endpoint"))
+	p.readRequest(g.Group("request"))
+	p.readCaching(g.Group("caching"))
+	p.readStream(g.Group("stream"))
+	p.readEcho(g.Group("echo"))
+	p.readFinish(g.Group("finish"))
+	p.readUsage(g.Group("usage"))
+	p.readErrors(g.Group("errors"))
 	p.readModels(g)
-	p.readFallback(g.group("fallback"))
-	p.readRetry(g.group("retry"))
-	g.end()
-	if r.err != nil {
-		return nil, r.err
+	p.readFallback(g.Group("fallback"))
+	p.readRetry(g.Group("retry"))
+	g.End()
+	if err := g.Err(); err != nil {
+		return nil, fault.New(fault.Malformed, "provider %s: %w", words.Brief(id), err)
 	}
 	return p, nil
 }
 
-func (p *Provider) readEndpoint(g *group) {
+func (p *Provider) readEndpoint(g *fields.Group) {
 	e := &p.endpoint
-	base := g.text("base_url")
-	e.path = g.text("path")
+	base := g.Text("base_url")
+	e.path = g.Text("path")
 	if e.path != "" && e.path[0] != '/' || strings.ContainsAny(e.path, "?#") {
-		g.fail("path", "%q, want one that begins with / and has no ? or #", words.Brief(e.path))
+		g.Fail("path", "%q, want one that begins with / and has no ? or #", words.Brief(e.path))
 	}
-	e.query = g.pairs("query")
-	e.headers = g.pairs("headers")
+	e.query = pairs(g, "query")
+	e.headers = pairs(g, "headers")
 	for _, name := range sortedKeys(e.headers) {
 		if why := badHeader(name); why != "" {
-			g.fail("headers."+words.Brief(name), "%s", why)
+			g.Fail("headers."+words.Brief(name), "%s", why)
 		}
 	}
-	p.readAuth(g.group("auth"))
+	p.readAuth(g.Group("auth"))
 	var wrong string
 	if e.base, wrong = parseBase(base, p.Secret != ""); wrong != "" {
-		g.fail("base_url", "%s", wrong)
+		g.Fail("base_url", "%s", wrong)
 	}
-	t := g.group("timeouts")
-	e.connect = seconds(t.number("connect", 15, 0.001, 3600))
-	e.firstByte = seconds(t.number("first_byte", 300, 0.001, 3600))
-	e.idle = seconds(t.number("idle", 120, 0.001, 3600))
-	t.end()
-	g.end()
+	t := g.Group("timeouts")
+	e.connect = seconds(t.Number("connect", 15, 0.001, 3600))
+	e.firstByte = seconds(t.Number("first_byte", 300, 0.001, 3600))
+	e.idle = seconds(t.Number("idle", 120, 0.001, 3600))
+	t.End()
+	g.End()
 }
 
-func (p *Provider) readAuth(g *group) {
+func (p *Provider) readAuth(g *fields.Group) {
 	e := &p.endpoint
-	e.auth = g.oneOf("type", "none", "header", "bearer", "query", "none")
-	e.name = g.text("name")
-	p.Secret = g.text("secret")
+	e.auth = g.OneOf("type", "none", "header", "bearer", "query", "none")
+	e.name = g.Text("name")
+	p.Secret = g.Text("secret")
 	named := e.auth == "header" || e.auth == "query"
 	switch {
 	case (e.name != "") != named:
-		g.fail("name", "auth by header or query needs a name, and no other auth takes one")
+		g.Fail("name", "auth by header or query needs a name, and no other auth takes one")
 	case (p.Secret == "") != (e.auth == "none"):
-		g.fail("secret", "name a secret, unless auth is none")
+		g.Fail("secret", "name a secret, unless auth is none")
 	case strings.ContainsAny(p.Secret, " /\\=") || len(p.Secret) > 128:
-		g.fail("secret", "want the name of a secret")
+		g.Fail("secret", "want the name of a secret")
 	case e.auth == "header":
 		if why := badHeader(e.name); why != "" {
-			g.fail("name", "%s", why)
+			g.Fail("name", "%s", why)
 		}
 	}
-	g.end()
+	g.End()
 }
 
 // badHeader returns the reason why an item may not set a header, or "".
@@ -209,56 +210,56 @@ func hostOf(u *url.URL) string {
 	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-func (p *Provider) readRequest(g *group) {
+func (p *Provider) readRequest(g *fields.Group) {
 	q := &p.request
-	q.encoder = g.oneOf("encoder", "", anthropicMessages, openaiChat)
+	q.encoder = g.OneOf("encoder", "", anthropicMessages, openaiChat)
 	if q.encoder == "" {
-		g.fail("encoder", "want %s or %s", anthropicMessages, openaiChat)
+		g.Fail("encoder", "want %s or %s", anthropicMessages, openaiChat)
 	}
-	q.maxTokens = g.text("max_tokens")
+	q.maxTokens = g.Text("max_tokens")
 	if q.maxTokens == "" {
 		q.maxTokens = map[string]string{anthropicMessages: "max_tokens", openaiChat: "max_completion_tokens"}[q.encoder]
 	}
-	q.systemRole = g.oneOf("system_role", "system", "system", "developer")
-	if v := g.get("parallel"); v != nil {
-		yes := g.flag("parallel", true)
+	q.systemRole = g.OneOf("system_role", "system", "system", "developer")
+	if v := g.Get("parallel"); v != nil {
+		yes := g.Flag("parallel", true)
 		q.parallel = &yes
 	}
-	q.streamed = g.flag("stream", true)
-	q.usage = g.flag("stream_usage", true)
-	q.extra = g.members("extra")
-	g.reserved("extra", q.extra, p)
-	g.end()
+	q.streamed = g.Flag("stream", true)
+	q.usage = g.Flag("stream_usage", true)
+	q.extra = membersOf(g, "extra")
+	reserved(g, "extra", q.extra, p)
+	g.End()
 }
 
 // written are the members of a request that the encoders write themselves.
 var written = []string{"model", "messages", "system", "tools", "tool_choice", "stream", "stream_options", "temperature", "parallel_tool_calls", "max_tokens", "max_completion_tokens", "n"}
 
 // reserved refuses members that the encoder writes itself.
-func (g *group) reserved(name string, ms members, p *Provider) {
+func reserved(g *fields.Group, name string, ms members, p *Provider) {
 	for _, m := range ms {
 		if slices.Contains(written, m.name) || m.name == p.request.maxTokens {
-			g.fail(name+"."+m.name, "the encoder writes this member")
+			g.Fail(name+"."+m.name, "the encoder writes this member")
 		}
 	}
 }
 
-func (p *Provider) readCaching(g *group) {
+func (p *Provider) readCaching(g *fields.Group) {
 	c := &p.caching
-	c.mode = g.oneOf("mode", "none", "none", "implicit", "breakpoints", "key")
-	for _, at := range g.texts("at", true) {
+	c.mode = g.OneOf("mode", "none", "none", "implicit", "breakpoints", "key")
+	for _, at := range texts(g, "at") {
 		switch at {
 		case "tools":
 			c.tools = true
 		case "system":
 			c.system = true
 		default:
-			g.fail("at", "%q, want tools or system", words.Brief(at))
+			g.Fail("at", "%q, want tools or system", words.Brief(at))
 		}
 	}
-	c.last = int(g.whole("last", 0, 0, 4))
-	c.ttl = g.oneOf("ttl", "5m", "5m", "1h")
-	c.key = g.text("key")
+	c.last = int(g.Whole("last", 0, 0, 4))
+	c.ttl = g.OneOf("ttl", "5m", "5m", "1h")
+	c.key = g.Text("key")
 	n := c.last
 	for _, b := range []bool{c.tools, c.system} {
 		if b {
@@ -267,94 +268,94 @@ func (p *Provider) readCaching(g *group) {
 	}
 	switch marks := c.mode == "breakpoints"; {
 	case marks != (n > 0):
-		g.fail("at", "breakpoints need at or last, and only they have them")
+		g.Fail("at", "breakpoints need at or last, and only they have them")
 	case n > 4:
-		g.fail("last", "%d breakpoints, at most 4 are allowed", n)
+		g.Fail("last", "%d breakpoints, at most 4 are allowed", n)
 	case marks && p.request.encoder != anthropicMessages:
-		g.fail("mode", "%s has no breakpoints", p.request.encoder)
+		g.Fail("mode", "%s has no breakpoints", p.request.encoder)
 	case slices.Contains(written, c.key) || p.request.extra.has(c.key):
-		g.fail("key", "the encoder writes the member %q already", c.key)
+		g.Fail("key", "the encoder writes the member %q already", c.key)
 	case (c.mode == "key") != (c.key != ""):
-		g.fail("key", "mode key names a member of the request, and only it does")
+		g.Fail("key", "mode key names a member of the request, and only it does")
 	}
-	g.end()
+	g.End()
 }
 
-func (p *Provider) readStream(g *group) {
-	d := g.oneOf("decoder", p.request.encoder, anthropicMessages, openaiChat)
+func (p *Provider) readStream(g *fields.Group) {
+	d := g.OneOf("decoder", p.request.encoder, anthropicMessages, openaiChat)
 	if d != p.request.encoder {
-		g.fail("decoder", "%s cannot read the answers of %s", d, p.request.encoder)
+		g.Fail("decoder", "%s cannot read the answers of %s", d, p.request.encoder)
 	}
-	p.stream.endAtFinish = g.oneOf("end", "marker", "marker", "finish") == "finish"
-	g.end()
+	p.stream.endAtFinish = g.OneOf("end", "marker", "marker", "finish") == "finish"
+	g.End()
 }
 
-func (p *Provider) readEcho(g *group) {
-	blocks, fields := g.texts("blocks", true), g.texts("fields", true)
+func (p *Provider) readEcho(g *fields.Group) {
+	blocks, members := texts(g, "blocks"), texts(g, "fields")
 	p.echo = blocks
 	switch {
 	case p.request.encoder == openaiChat:
-		p.echo = fields
+		p.echo = members
 		if blocks != nil {
-			g.fail("blocks", "%s has fields", openaiChat)
+			g.Fail("blocks", "%s has fields", openaiChat)
 		}
-	case fields != nil:
-		g.fail("fields", "%s has blocks", anthropicMessages)
+	case members != nil:
+		g.Fail("fields", "%s has blocks", anthropicMessages)
 	}
 	for _, name := range p.echo {
 		if slices.Contains([]string{"role", "content", "tool_calls", "text", "tool_use", "tool_result", "refusal"}, name) {
-			g.fail("fields", "%q is not an opaque part", name)
+			g.Fail("fields", "%q is not an opaque part", name)
 		}
 	}
-	g.end()
+	g.End()
 }
 
 // stops are the values to which an item may map a word; failed makes the answer a failure.
 var stops = []string{StopEnd, StopCalls, StopLength, StopRefusal, StopFilter, StopPause, "failed"}
 
-func (p *Provider) readFinish(g *group) {
+func (p *Provider) readFinish(g *fields.Group) {
 	p.finish = map[string]string{}
-	for _, word := range sortedKeys(g.m) {
-		p.finish[word] = g.oneOf(word, "", stops...)
+	for _, word := range g.Names() {
+		p.finish[word] = g.OneOf(word, "", stops...)
 	}
 }
 
 // maxFallback bounds the number of other models that a request may be sent to.
 const maxFallback = 8
 
-func (p *Provider) readFallback(g *group) {
+func (p *Provider) readFallback(g *fields.Group) {
 	p.fallback = map[string][]string{}
-	for _, class := range sortedKeys(g.m) {
+	for _, class := range g.Names() {
 		if !slices.Contains(classes, class) {
-			g.fail(words.Brief(class), "not a class of failures, want one of %s", strings.Join(classes, ", "))
+			g.Fail(words.Brief(class), "not a class of failures, want one of %s", strings.Join(classes, ", "))
 			return
 		}
 		if class == Auth || class == Cancelled {
-			g.fail(class, "another model does not help against that")
+			g.Fail(class, "another model does not help against that")
 		}
-		if p.fallback[class] = g.texts(class, true); len(p.fallback[class]) > maxFallback {
-			g.fail(class, "%d models, at most %d", len(p.fallback[class]), maxFallback)
+		if p.fallback[class] = texts(g, class); len(p.fallback[class]) > maxFallback {
+			g.Fail(class, "%d models, at most %d", len(p.fallback[class]), maxFallback)
 		}
 		for _, name := range p.fallback[class] {
 			if _, err := p.Model(name); err != nil {
-				g.fail(class, "%v", err)
+				g.Fail(class, "%v", err)
 			}
 		}
 	}
 }
 
-func (p *Provider) readRetry(g *group) {
+func (p *Provider) readRetry(g *fields.Group) {
 	p.retry = Retry{
-		Attempts: int(g.whole("attempts", 4, 1, 20)),
-		Base:     seconds(g.number("base", 1, 0.001, 600)),
-		Max:      seconds(g.number("max", 60, 0.001, 3600)),
-		Elapsed:  seconds(g.number("elapsed", 300, 0, 86400)),
-		Streamed: g.flag("streamed", true),
+		Attempts: int(g.Whole("attempts", 4, 1, 20)),
+		Base:     seconds(g.Number("base", 1, 0.001, 600)),
+		Max:      seconds(g.Number("max", 60, 0.001, 3600)),
+		Elapsed:  seconds(g.Number("elapsed", 300, 0, 86400)),
+		Streamed: g.Flag("streamed", true),
 	}
 	if p.retry.Max < p.retry.Base {
-		g.fail("max", "less than base")
+		g.Fail("max", "less than base")
 	}
-	g.end()
+	g.End()
 }
 
 func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
@@ -385,37 +386,35 @@ type after struct {
 
 var afterForms = []string{"seconds", "milliseconds", "date", "duration", "unix"}
 
-func (p *Provider) readErrors(g *group) {
+func (p *Provider) readErrors(g *fields.Group) {
 	e := &p.errors
-	for i, v := range g.list("rules", false) {
-		r := g.r.group(fmt.Sprintf("%s.rules.%d", g.path, i), v)
-		class := r.oneOf("class", "", classes...)
+	for _, r := range g.Groups("rules") {
+		class := r.OneOf("class", "", classes...)
 		if class == "" {
-			r.fail("class", "want one of %s", strings.Join(classes, ", "))
+			r.Fail("class", "want one of %s", strings.Join(classes, ", "))
 		}
-		when, err := expr.ParseCondition(r.get("when"))
-		if err != nil || r.m["when"] == nil {
-			r.fail("when", "want a condition: %v", err)
+		when, err := expr.ParseCondition(r.Get("when"))
+		if err != nil || !r.Has("when") {
+			r.Fail("when", "want a condition: %v", err)
 		}
 		e.rules = append(e.rules, rule{class, when})
-		r.end()
+		r.End()
 	}
-	e.code = or(g.texts("code", true), "error.code", "error.type")
-	e.message = or(g.texts("message", true), "error.message", "error", "message")
-	e.requestID = or(g.texts("request_id", true), "request-id", "x-request-id")
-	e.again = g.text("again")
-	for i, v := range g.list("after", false) {
-		a := g.r.group(fmt.Sprintf("%s.after.%d", g.path, i), v)
-		e.after = append(e.after, after{a.text("header"), a.text("path"), a.oneOf("form", "seconds", afterForms...), a.text("exhausted")})
-		if (a.m["header"] == nil) == (a.m["path"] == nil) {
-			a.fail("header", "want either a header or a path")
+	e.code = or(texts(g, "code"), "error.code", "error.type")
+	e.message = or(texts(g, "message"), "error.message", "error", "message")
+	e.requestID = or(texts(g, "request_id"), "request-id", "x-request-id")
+	e.again = g.Text("again")
+	for _, a := range g.Groups("after") {
+		e.after = append(e.after, after{a.Text("header"), a.Text("path"), a.OneOf("form", "seconds", afterForms...), a.Text("exhausted")})
+		if a.Has("header") == a.Has("path") {
+			a.Fail("header", "want either a header or a path")
 		}
-		a.end()
+		a.End()
 	}
-	if g.m["after"] == nil {
+	if !g.Has("after") {
 		e.after = []after{{header: "retry-after", form: "seconds"}}
 	}
-	g.end()
+	g.End()
 }
 
 func or(have []string, otherwise ...string) []string {

@@ -1,12 +1,12 @@
 package provider
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/fields"
 	"github.com/rye-os/rye/internal/words"
 )
 
@@ -85,86 +85,85 @@ const toolNames = `^[a-zA-Z0-9_-]{1,64}$`
 
 var modelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$`)
 
-func (p *Provider) readModels(g *group) {
+func (p *Provider) readModels(g *fields.Group) {
 	seen := map[string]bool{}
-	for i, v := range g.list("models", false) {
-		sub := g.r.group(fmt.Sprintf("models.%d", i), v)
+	for _, sub := range g.Groups("models") {
 		m := p.readModel(sub, true)
 		for _, name := range append([]string{m.ID}, m.Aliases...) {
 			if seen[name] {
-				sub.fail("id", "%q is listed twice", name)
+				sub.Fail("id", "%q is listed twice", name)
 			}
 			seen[name] = true
 		}
 		p.Models = append(p.Models, m)
 	}
-	if g.m["others"] != nil {
-		m := p.readModel(g.group("others"), false)
+	if g.Has("others") {
+		m := p.readModel(g.Group("others"), false)
 		p.others = &m
-	} else if g.get("others"); len(p.Models) == 0 {
-		g.fail("models", "want a model, or others")
+	} else if g.Get("others"); len(p.Models) == 0 {
+		g.Fail("models", "want a model, or others")
 	}
-	if w := g.group("worst"); g.m["worst"] != nil {
-		p.worst = &prices{bands: []band{w.readBand(0)}}
-		w.end()
+	if w := g.Group("worst"); g.Has("worst") {
+		p.worst = &prices{bands: []band{readBand(w, 0)}}
+		w.End()
 	}
 	p.checkPrices(g)
 }
 
 // checkPrices refuses an item in which the cost of a call has no bound.
-func (p *Provider) checkPrices(g *group) {
+func (p *Provider) checkPrices(g *fields.Group) {
 	known, unknown := p.worst != nil, p.others != nil && p.others.prices == nil
 	for _, m := range p.Models {
 		known, unknown = known || m.prices != nil, unknown || m.prices == nil
 	}
 	if unknown && !known {
-		g.fail("worst", "a model has no known price: give the worst price (\"0\" for models that cost nothing)")
+		g.Fail("worst", "a model has no known price: give the worst price (\"0\" for models that cost nothing)")
 	}
 }
 
-func (p *Provider) readModel(g *group, named bool) Model {
+func (p *Provider) readModel(g *fields.Group, named bool) Model {
 	m := Model{
-		Context:   g.whole("context", 0, 1, 1e9),
-		MaxOutput: g.whole("max_output", 0, 1, 1e9),
-		Retires:   g.text("retires"),
-		prefill:   g.flag("prefill", false),
-		forbid:    g.texts("forbid", true),
-		toolName:  g.pattern("tool_name", toolNames),
-		perToken:  g.whole("bytes_per_token", 2, 1, 16),
+		Context:   g.Whole("context", 0, 1, 1e9),
+		MaxOutput: g.Whole("max_output", 0, 1, 1e9),
+		Retires:   g.Text("retires"),
+		prefill:   g.Flag("prefill", false),
+		forbid:    texts(g, "forbid"),
+		toolName:  pattern(g, "tool_name", toolNames),
+		perToken:  g.Whole("bytes_per_token", 2, 1, 16),
 	}
 	if named {
-		m.ID, m.Aliases, m.Tiers = g.text("id"), g.texts("aliases", true), g.texts("tiers", true)
+		m.ID, m.Aliases, m.Tiers = g.Text("id"), texts(g, "aliases"), texts(g, "tiers")
 		for _, name := range append([]string{m.ID}, append(m.Aliases, m.Tiers...)...) {
 			if !modelName.MatchString(name) {
-				g.fail("id", "%q is not a model's name", words.Brief(name))
+				g.Fail("id", "%q is not a model's name", words.Brief(name))
 			}
 		}
 	}
 	for _, f := range m.forbid {
 		if f != "temperature" {
-			g.fail("forbid", "%q, want temperature", words.Brief(f))
+			g.Fail("forbid", "%q, want temperature", words.Brief(f))
 		}
 	}
-	s := g.group("supports")
-	m.Supports = Supports{s.flag("tools", true), s.flag("parallel", true), s.flag("streaming", true), s.flag("reasoning", false), s.flag("cache", true), s.flag("structured", false)}
-	s.end()
-	e := g.group("efforts")
+	s := g.Group("supports")
+	m.Supports = Supports{s.Flag("tools", true), s.Flag("parallel", true), s.Flag("streaming", true), s.Flag("reasoning", false), s.Flag("cache", true), s.Flag("structured", false)}
+	s.End()
+	e := g.Group("efforts")
 	m.efforts = map[string]members{}
-	for _, word := range sortedKeys(e.m) {
-		m.efforts[word] = e.members(word)
-		e.reserved(word, m.efforts[word], p)
+	for _, word := range e.Names() {
+		m.efforts[word] = membersOf(e, word)
+		reserved(e, word, m.efforts[word], p)
 		for _, x := range m.efforts[word] {
 			if p.request.extra.has(x.name) || x.name == p.caching.key {
-				e.fail(word+"."+x.name, "the request has this member already")
+				e.Fail(word+"."+x.name, "the request has this member already")
 			}
 		}
 	}
-	if g.m["prices"] != nil {
-		m.prices = g.group("prices").readPrices()
+	if g.Has("prices") {
+		m.prices = readPrices(g.Group("prices"))
 		m.Priced = true
 	} else {
-		g.get("prices")
+		g.Get("prices")
 	}
-	g.end()
+	g.End()
 	return m
 }

@@ -1,12 +1,12 @@
 package provider
 
 import (
-	"fmt"
 	"math"
 	"math/big"
 	"strings"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/internal/fields"
 )
 
 // money is an amount in billionths of a micro-dollar. As a price it is for one token: a dollar for
@@ -43,38 +43,37 @@ func buckets(u rye.Usage) [6]int64 {
 	return [6]int64{u.Input, u.CacheRead, u.CacheWrite, u.CacheLong, u.Output, u.Reasoning}
 }
 
-func (g *group) readPrices() *prices {
+func readPrices(g *fields.Group) *prices {
 	out := &prices{}
-	g.text("since")
-	out.bands = append(out.bands, g.readBand(0))
-	for i, v := range g.list("long", false) {
-		sub := g.r.group(fmt.Sprintf("%s.long.%d", g.path, i), v)
-		above := sub.whole("above", 0, 1, 1e9)
+	g.Text("since")
+	out.bands = append(out.bands, readBand(g, 0))
+	for _, sub := range g.Groups("long") {
+		above := sub.Whole("above", 0, 1, 1e9)
 		if above <= out.bands[len(out.bands)-1].above {
-			sub.fail("above", "want more than the one before")
+			sub.Fail("above", "want more than the one before")
 		}
-		out.bands = append(out.bands, sub.readBand(above))
-		sub.end()
+		out.bands = append(out.bands, readBand(sub, above))
+		sub.End()
 	}
-	g.end()
+	g.End()
 	return out
 }
 
 // readBand reads six prices. A missing price equals the price of the nearest kind: reading from or
 // writing to a cache costs as much as input, and reasoning as much as output.
-func (g *group) readBand(above int64) band {
+func readBand(g *fields.Group, above int64) band {
 	b := band{above: above}
 	for i, name := range bucketNames {
-		s := g.text(name)
+		s := g.Text(name)
 		if s == "" {
 			if name == "input" || name == "output" {
-				g.fail(name, "want a price, as a text: dollars for a million tokens")
+				g.Fail(name, "want a price, as a text: dollars for a million tokens")
 			}
 			continue
 		}
 		n, ok := parsePrice(s)
 		if !ok {
-			g.fail(name, "%q, want dollars for a million tokens, such as \"0.25\"", s)
+			g.Fail(name, "%q, want dollars for a million tokens, such as \"0.25\"", s)
 		}
 		b.buckets[i] = n
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/internal/fields"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects/expr"
 )
@@ -19,24 +20,24 @@ type usageMap struct {
 	cost   string    // path of an amount in dollars; "" for none
 }
 
-func (p *Provider) readUsage(g *group) {
+func (p *Provider) readUsage(g *fields.Group) {
 	u := &p.usage
 	for i, name := range bucketNames {
-		u.paths[i] = g.text(name)
+		u.paths[i] = g.Text(name)
 	}
 	if u.paths[inInput] == "" || u.paths[inOutput] == "" {
-		g.fail("input", "want the paths of input and output")
+		g.Fail("input", "want the paths of input and output")
 	}
-	u.cost = g.text("cost")
-	r := g.group("relations")
+	u.cost = g.Text("cost")
+	r := g.Group("relations")
 	for i, name := range bucketNames {
 		if name == "input" || name == "output" {
 			continue
 		}
-		u.within[i] = r.oneOf(name, "added", "added", "within") == "within"
+		u.within[i] = r.OneOf(name, "added", "added", "within") == "within"
 	}
-	r.end()
-	g.end()
+	r.End()
+	g.End()
 }
 
 // tally has the newest count of each kind in an answer: providers count up, and may correct

@@ -1,4 +1,4 @@
-package mock
+package modelhost
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// A Server is a Model that listens on a port of loopback.
+// A Server is a Host that listens on a port of loopback.
 type Server struct {
-	*Model
+	*Host
 	URL string // "http://127.0.0.1:<port>", without the path
 
 	stop context.CancelFunc
@@ -27,12 +27,12 @@ type Server struct {
 func Serve(ctx context.Context, s *Script) (*Server, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fault.New(fault.Failed, "start the mock model: %w", err)
+		return nil, fault.New(fault.Failed, "start the host: %w", err)
 	}
 	ctx, stop := context.WithCancel(ctx)
-	v := &Server{Model: New(s), URL: "http://" + l.Addr().String(), stop: stop}
+	v := &Server{Host: New(s), URL: "http://" + l.Addr().String(), stop: stop}
 	h := &http.Server{
-		Handler:           loopbackOnly(v.Model),
+		Handler:           loopbackOnly(v.Host),
 		ReadHeaderTimeout: 10 * time.Second,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          log.New(io.Discard, "", 0), // clients get their errors in the answers
@@ -69,7 +69,7 @@ func loopbackOnly(next http.Handler) http.Handler {
 			host = h
 		}
 		if a, err := netip.ParseAddr(host); (err != nil || !a.IsLoopback()) && host != "localhost" {
-			http.Error(w, "the mock model is for this machine only", http.StatusMisdirectedRequest)
+			http.Error(w, "this host is for this machine only", http.StatusMisdirectedRequest)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -1,4 +1,4 @@
-package mock
+package modelhost
 
 import (
 	"encoding/json"
@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/rye-os/rye/agent/provider/script"
 )
 
 // A wrong request is refused in the words of the service; a right one beside it is not.
@@ -27,7 +29,7 @@ func TestRefusedAnthropic(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
 		{"fine", messages(user), ""},
 		{"fine, with calls", messages(user, call, `{"role":"user","content":[`+both+`,{"type":"text","text":"go on"}]}`), ""},
-		{"fine, with thinking", messages(user, `{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"`+signature("hm")+`"},{"type":"redacted_thinking","data":"x"},{"type":"text","text":"a"}]}`, user), ""},
+		{"fine, with thinking", messages(user, `{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"`+script.Signature("hm")+`"},{"type":"redacted_thinking","data":"x"},{"type":"text","text":"a"}]}`, user), ""},
 		{"fine, with an image", messages(`{"role":"user","content":[{"type":"image","source":{"type":"url","url":"https://a.example/b.png"}}]}`), ""},
 		{"no JSON", `{"model":`, "not valid JSON"},
 		{"two values", messages(user) + "{}", "not valid JSON"},
@@ -60,7 +62,7 @@ func TestRefusedAnthropic(t *testing.T) {
 		{"a bad id", messages(user, `{"role":"assistant","content":[{"type":"tool_use","id":"a.b","name":"f","input":{}}]}`, user), "messages.1.content.0.id"},
 		{"arguments as a text", messages(user, `{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":"{}"}]}`, user), "content.0.input: want an object"},
 		{"calls without tools", `{"model":"m","max_tokens":1,"messages":[` + user + `,` + call + `,{"role":"user","content":[` + both + `]}]}`, "must define tools"},
-		{"changed thinking", messages(user, `{"role":"assistant","content":[{"type":"thinking","thinking":"hmm","signature":"`+signature("hm")+`"}]}`, user), "Invalid `signature` in `thinking` block"},
+		{"changed thinking", messages(user, `{"role":"assistant","content":[{"type":"thinking","thinking":"hmm","signature":"`+script.Signature("hm")+`"}]}`, user), "Invalid `signature` in `thinking` block"},
 		{"thinking without its signature", messages(user, `{"role":"assistant","content":[{"type":"thinking","thinking":"hm"}]}`, user), "signature: Field required"},
 		{"a tool without a schema", with(`"tools":[{"name":"f"}]`), "tools.0.input_schema: Field required"},
 		{"a schema of a list", with(`"tools":[{"name":"f","input_schema":{"type":"array"}}]`), "tools.0.input_schema.type"},
@@ -77,7 +79,7 @@ func TestRefusedAnthropic(t *testing.T) {
 		{"five places in the cache", `{"model":"m","max_tokens":1,` + mark + `,"messages":[{"role":"user","content":[` + strings.Repeat(`{"type":"text","text":"x",`+mark+`},`, 4) + `{"type":"text","text":"y"}]}]}`, "Found 5"},
 		{"another kind of cache", with(`"system":[{"type":"text","text":"x","cache_control":{"type":"ephemeral","ttl":"2h"}}]`), "system.0.cache_control.ttl"},
 	} {
-		t.Run(c.name, func(t *testing.T) { judge(t, post(t, v, formatAnthropic, c.body), c.want) })
+		t.Run(c.name, func(t *testing.T) { judge(t, post(t, v, script.Anthropic, c.body), c.want) })
 	}
 }
 
@@ -138,7 +140,7 @@ func TestRefusedOpenAI(t *testing.T) {
 		{"a choice without tools", with(`"tool_choice":"auto"`), "only allowed when 'tools' are specified"},
 		{"a choice of another tool", with(`"tools":[` + tool + `],"tool_choice":{"type":"function","function":{"name":"g"}}`), "Tool choice 'g' not found"},
 	} {
-		t.Run(c.name, func(t *testing.T) { judge(t, post(t, v, formatOpenAI, c.body), c.want) })
+		t.Run(c.name, func(t *testing.T) { judge(t, post(t, v, script.OpenAI, c.body), c.want) })
 	}
 }
 
@@ -155,7 +157,7 @@ func TestForms(t *testing.T) {
 		`{"model":"m","max_tokens":1,` + tools + `,"system":"s",` + talk(`"content":"r","is_error":true`),
 		strings.Replace(`{"model":"m","max_tokens":1,`+tools+`,"system":"s",`+talk(`"content":"r"`), `"n":null`, `"m":null`, 1),
 	} {
-		if r := post(t, v, formatAnthropic, body); r.status != 200 {
+		if r := post(t, v, script.Anthropic, body); r.status != 200 {
 			t.Fatal(i, r.body)
 		}
 		all := v.Requests()
@@ -169,11 +171,11 @@ func TestForms(t *testing.T) {
 func TestDoor(t *testing.T) {
 	v := serve(t, `{models: [m-1, m-2], key: k-1, turns: [{say: fine}]}`)
 	names := map[string]map[int]string{
-		formatAnthropic: {401: "authentication_error", 404: "not_found_error", 405: "invalid_request_error", 413: "request_too_large"},
-		formatOpenAI:    {401: "invalid_api_key", 404: "model_not_found", 405: "invalid_request_error", 413: "invalid_request_error"},
+		script.Anthropic: {401: "authentication_error", 404: "not_found_error", 405: "invalid_request_error", 413: "request_too_large"},
+		script.OpenAI:    {401: "invalid_api_key", 404: "model_not_found", 405: "invalid_request_error", 413: "invalid_request_error"},
 	}
 	both(t, func(t *testing.T, format string) {
-		key := map[string][]string{formatAnthropic: {"x-api-key", "k-1"}, formatOpenAI: {"Authorization", "Bearer k-1"}}[format]
+		key := map[string][]string{script.Anthropic: {"x-api-key", "k-1"}, script.OpenAI: {"Authorization", "Bearer k-1"}}[format]
 		right := ask{prompt: "hi"}.body(format)
 		check := func(name string, r reply, status int) {
 			t.Helper()
@@ -188,13 +190,13 @@ func TestDoor(t *testing.T) {
 		check("too large", post(t, v, format, strings.Repeat(" ", maxRequest+1), key...), 413)
 		r := httptest.NewRequest("GET", v.URL+paths[format], nil)
 		r.RequestURI = ""
-		check("a GET", do(t, r, "anthropic-version", map[string]string{formatAnthropic: "x"}[format]), 405)
+		check("a GET", do(t, r, "anthropic-version", map[string]string{script.Anthropic: "x"}[format]), 405)
 	})
 	r, _ := http.NewRequestWithContext(t.Context(), "POST", v.URL+"/v1/elsewhere", nil)
 	if got := do(t, r); got.status != 404 {
 		t.Errorf("another path: %+v", got)
 	}
-	r, _ = http.NewRequestWithContext(t.Context(), "POST", v.URL+paths[formatAnthropic], strings.NewReader(ask{prompt: "hi"}.body(formatAnthropic)))
+	r, _ = http.NewRequestWithContext(t.Context(), "POST", v.URL+paths[script.Anthropic], strings.NewReader(ask{prompt: "hi"}.body(script.Anthropic)))
 	if got := do(t, r, "x-api-key", "k-1"); got.status != 400 || !strings.Contains(got.body, "anthropic-version: header is required") {
 		t.Errorf("without a version: %+v", got)
 	}

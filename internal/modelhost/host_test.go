@@ -1,4 +1,4 @@
-package mock
+package modelhost
 
 import (
 	"flag"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/rye-os/rye/agent/provider/script"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -23,18 +24,18 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := string(old.Files[0].Data)
-	v := serve(t, script)
+	text := string(old.Files[0].Data)
+	v := serve(t, text)
 	want := txtar.Format(old)
 	out := &txtar.Archive{Comment: old.Comment, Files: slices.Clip(old.Files[:1])}
 	for n := 1; n <= 4; n++ {
-		for _, format := range []string{formatAnthropic, formatOpenAI} {
+		for _, format := range []string{script.Anthropic, script.OpenAI} {
 			for _, stream := range []bool{false, true} {
 				a := ask{prompt: "hello", stream: stream}
 				for range n - 1 {
 					a.turns = append(a.turns, turn{text: "before"})
 				}
-				if stream && format == formatOpenAI {
+				if stream && format == script.OpenAI {
 					a.more = map[string]any{"stream_options": map[string]any{"include_usage": true}}
 				}
 				r := post(t, v, format, a.body(format))
@@ -69,7 +70,7 @@ func TestGolden(t *testing.T) {
 
 // TestTurns: which entry answers follows from the turns of the model in the request.
 func TestTurns(t *testing.T) {
-	script := `
+	text := `
 turns:
   - when: {directive: acme/child}
     say: child
@@ -84,10 +85,10 @@ turns:
   - when: {turn: 3, model: m-1}
     say: three
 `
-	call := []asked{{"c1", "read_file", "{}"}}
+	call := []script.Call{{ID: "c1", Name: "read_file", Args: "{}"}}
 	both(t, func(t *testing.T, format string) {
-		v := serve(t, script)
-		three := map[string]string{formatAnthropic: "three of anthropic", formatOpenAI: "three"}[format]
+		v := serve(t, text)
+		three := map[string]string{script.Anthropic: "three of anthropic", script.OpenAI: "three"}[format]
 		for _, c := range []struct {
 			name string
 			ask  ask
@@ -97,8 +98,8 @@ turns:
 			{"second", ask{prompt: "hello", turns: []turn{{text: "one"}}}, "two"},
 			{"first again", ask{prompt: "hello"}, "one"},
 			{"third", ask{prompt: "hello", turns: []turn{{text: "one"}, {text: "two"}}}, three},
-			{"a result", ask{prompt: "hello", turns: []turn{{calls: call, results: []result{{id: "c1", text: "exit 1", failed: true}}}}}, "it failed"},
-			{"another result", ask{prompt: "exit 1", turns: []turn{{calls: call, results: []result{{id: "c1", text: "exit 0"}}}}}, "two"},
+			{"a result", ask{prompt: "hello", turns: []turn{{calls: call, results: []script.Result{{ID: "c1", Text: "exit 1", Failed: true}}}}}, "it failed"},
+			{"another result", ask{prompt: "exit 1", turns: []turn{{calls: call, results: []script.Result{{ID: "c1", Text: "exit 0"}}}}}, "two"},
 			{"both words", ask{system: "an orchid", prompt: "a vase"}, "both"},
 			{"one word", ask{system: "an orchid", prompt: "a cup"}, "one"},
 			{"the directive in the system text", ask{system: "You do acme/child.", prompt: "hello"}, "child"},
@@ -112,47 +113,42 @@ turns:
 	})
 }
 
-// TestNothing: a request that the script does not know is refused with both sides named.
+// TestNothing: a request that the script does not know is refused, and named.
 func TestNothing(t *testing.T) {
 	both(t, func(t *testing.T, format string) {
 		v := serve(t, `turns: [{say: one}, {when: {contains: orchid}, say: two}]`)
-		a := ask{prompt: "hello", turns: []turn{{calls: []asked{{"c1", "read_file", "{}"}}, results: []result{{id: "c1", text: "lost"}}}}}
+		a := ask{prompt: "hello", turns: []turn{{calls: []script.Call{{ID: "c1", Name: "read_file", Args: "{}"}}, results: []script.Result{{ID: "c1", Text: "lost"}}}}}
 		r := post(t, v, format, a.body(format))
-		digest := v.Requests()[0].Digest
-		for _, want := range []string{"turn 2", "format " + format, "model m-1", digest, `result of read_file "lost"`, `turns.0 (turn 1)`, `turns.1 (contains "orchid")`} {
+		for _, want := range []string{"turn 2", "model m-1", `result of read_file "lost"`} {
 			if r.status != 400 || !strings.Contains(said(t, r), want) {
 				t.Errorf("%d %s: does not say %q", r.status, r.body, want)
 			}
-		}
-		v = serve(t, `turns: [{when: {digest: "`+digest+`"}, say: known}]`)
-		if got := said(t, post(t, v, format, a.body(format))); got != "known" {
-			t.Errorf("by its digest: %q", got)
 		}
 	})
 }
 
 // TestTemplates: the script uses what the request holds.
 func TestTemplates(t *testing.T) {
-	script := `
+	text := `
 turns:
-  - say: "${turn} ${model} ${format} ${max_output} ${system} ${prompt} ${last} ${tools.0} $${x}"
+  - say: "${turn} ${model} ${system} ${prompt} ${last} ${tools.0} $${x}"
   - say: ["${result.0.name}: ", "${result.1.text}", "${result.5.text}", " ${result.1.failed} ${result.0.json.a.1 || 'none'}"]
     calls:
-      - {name: next, args: {whole: "${result.0.json}", text: "<${result.1.text}>", "${turn}": 1}}
+      - {name: next, args: {whole: "${result.0.json}", Text: "<${result.1.text}>", "${turn}": 1}}
 `
 	both(t, func(t *testing.T, format string) {
-		v := serve(t, script)
+		v := serve(t, text)
 		a := ask{system: "be good", prompt: "hello ${turn}"}
-		if got, want := said(t, post(t, v, format, a.body(format))), "1 m-1 "+format+" 1000 be good hello ${turn} hello ${turn} read_file ${x}"; got != want {
+		if got, want := said(t, post(t, v, format, a.body(format))), "1 m-1 be good hello ${turn} hello ${turn} read_file ${x}"; got != want {
 			t.Errorf("said %q, want %q", got, want)
 		}
-		a.turns = []turn{{calls: []asked{{"c1", "read_file", "{}"}, {"c2", "b", `{"x":1}`}}, results: []result{{id: "c1", text: `{"a":[1,12345678901234567890]}`}, {id: "c2", text: "${turn}"}}}}
+		a.turns = []turn{{calls: []script.Call{{ID: "c1", Name: "read_file", Args: "{}"}, {ID: "c2", Name: "b", Args: `{"x":1}`}}, results: []script.Result{{ID: "c1", Text: `{"a":[1,12345678901234567890]}`}, {ID: "c2", Text: "${turn}"}}}}
 		r := post(t, v, format, a.body(format))
 		if got, want := said(t, r), "read_file: ${turn} false 12345678901234567890"; got != want {
 			t.Errorf("said %q, want %q", got, want)
 		}
 		want := `{"${turn}":1,"text":"<${turn}>","whole":{"a":[1,12345678901234567890]}}`
-		if format == formatOpenAI {
+		if format == script.OpenAI {
 			want = strings.ReplaceAll(want, `"`, `\"`)
 		}
 		if !strings.Contains(r.body, want) {
@@ -163,7 +159,7 @@ turns:
 
 // TestTimes: a failure happens as often as it says, then what stands behind it.
 func TestTimes(t *testing.T) {
-	script := `
+	text := `
 turns:
   - {times: 2, error: {status: 429, message: slow down, headers: {retry-after: "3"}}}
   - {times: 1, error: {status: 502, body: "<html>bad gateway</html>"}}
@@ -171,7 +167,7 @@ turns:
   - say: at last
 `
 	both(t, func(t *testing.T, format string) {
-		v := serve(t, script)
+		v := serve(t, text)
 		body := ask{prompt: "hello"}.body(format)
 		for i := range 2 {
 			r := post(t, v, format, body)
@@ -207,12 +203,12 @@ turns:
 // TestErrors: errors have the form and the names of the service.
 func TestErrors(t *testing.T) {
 	for _, c := range []struct{ name, format, script, want string }{
-		{"overloaded", formatAnthropic, `{status: 529}`, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}`},
-		{"limited", formatAnthropic, `{status: 429, message: slow}`, `{"type":"error","error":{"type":"rate_limit_error","message":"slow"}`},
-		{"its own type", formatAnthropic, `{status: 400, type: other_error, message: m}`, `{"type":"error","error":{"type":"other_error","message":"m"}`},
-		{"limited", formatOpenAI, `{status: 429, message: slow}`, `{"error":{"message":"slow","type":"requests","param":null,"code":"rate_limit_exceeded"}}`},
-		{"no quota", formatOpenAI, `{status: 429, type: insufficient_quota, code: insufficient_quota}`, `{"error":{"message":"Too Many Requests","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}`},
-		{"broken", formatOpenAI, `{status: 500}`, `{"error":{"message":"Internal Server Error","type":"server_error","param":null,"code":null}}`},
+		{"overloaded", script.Anthropic, `{status: 529}`, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}`},
+		{"limited", script.Anthropic, `{status: 429, message: slow}`, `{"type":"error","error":{"type":"rate_limit_error","message":"slow"}`},
+		{"its own type", script.Anthropic, `{status: 400, type: other_error, message: m}`, `{"type":"error","error":{"type":"other_error","message":"m"}`},
+		{"limited", script.OpenAI, `{status: 429, message: slow}`, `{"error":{"message":"slow","type":"requests","param":null,"code":"rate_limit_exceeded"}}`},
+		{"no quota", script.OpenAI, `{status: 429, type: insufficient_quota, code: insufficient_quota}`, `{"error":{"message":"Too Many Requests","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}`},
+		{"broken", script.OpenAI, `{status: 500}`, `{"error":{"message":"Internal Server Error","type":"server_error","param":null,"code":null}}`},
 	} {
 		t.Run(c.format+" "+c.name, func(t *testing.T) {
 			v := serve(t, "turns: [{error: "+c.script+"}]")
@@ -228,9 +224,9 @@ func TestErrors(t *testing.T) {
 
 // TestMidStream: what was said stands before the error, and no end behind it.
 func TestMidStream(t *testing.T) {
-	script := `turns: [{say: [a, b], error: {status: 529, message: enough, mid_stream: true}}]`
+	text := `turns: [{say: [a, b], error: {status: 529, message: enough, mid_stream: true}}]`
 	both(t, func(t *testing.T, format string) {
-		v := serve(t, script)
+		v := serve(t, text)
 		r := post(t, v, format, ask{prompt: "x", stream: true}.body(format))
 		all := events(r.body)
 		last := all[len(all)-1]
@@ -238,7 +234,7 @@ func TestMidStream(t *testing.T) {
 			strings.Contains(r.body, "[DONE]") || strings.Contains(r.body, "message_stop") {
 			t.Errorf("%d %v\n%s", r.status, r.err, r.body)
 		}
-		if format == formatAnthropic && !strings.Contains(r.body, "event: error\n") {
+		if format == script.Anthropic && !strings.Contains(r.body, "event: error\n") {
 			t.Errorf("no event of the name error\n%s", r.body)
 		}
 		if r := post(t, v, format, ask{prompt: "x"}.body(format)); r.status != 529 {
@@ -250,11 +246,11 @@ func TestMidStream(t *testing.T) {
 // TestStops: reasons to stop in the words of the services.
 func TestStops(t *testing.T) {
 	for script, want := range map[string]map[string]string{
-		`{say: x}`:                           {formatAnthropic: `"stop_reason":"end_turn"`, formatOpenAI: `"finish_reason":"stop"`},
-		`{say: x, calls: [{name: f}]}`:       {formatAnthropic: `"stop_reason":"tool_use"`, formatOpenAI: `"finish_reason":"tool_calls"`},
-		`{calls: [{name: f}], stop: end}`:    {formatAnthropic: `"stop_reason":"end_turn"`, formatOpenAI: `"finish_reason":"stop"`},
-		`{say: x, stop: length}`:             {formatAnthropic: `"stop_reason":"max_tokens"`, formatOpenAI: `"finish_reason":"length"`},
-		`{say: "no ${turn}", stop: refusal}`: {formatAnthropic: `"stop_reason":"refusal"`, formatOpenAI: `"refusal":"no 1"`},
+		`{say: x}`:                           {script.Anthropic: `"stop_reason":"end_turn"`, script.OpenAI: `"finish_reason":"stop"`},
+		`{say: x, calls: [{name: f}]}`:       {script.Anthropic: `"stop_reason":"tool_use"`, script.OpenAI: `"finish_reason":"tool_calls"`},
+		`{calls: [{name: f}], stop: end}`:    {script.Anthropic: `"stop_reason":"end_turn"`, script.OpenAI: `"finish_reason":"stop"`},
+		`{say: x, stop: length}`:             {script.Anthropic: `"stop_reason":"max_tokens"`, script.OpenAI: `"finish_reason":"length"`},
+		`{say: "no ${turn}", stop: refusal}`: {script.Anthropic: `"stop_reason":"refusal"`, script.OpenAI: `"refusal":"no 1"`},
 	} {
 		v := serve(t, "turns: ["+script+"]")
 		for format, want := range want {
@@ -270,13 +266,13 @@ func TestStops(t *testing.T) {
 // TestRaw: arguments that are no JSON come as they are, where the format can carry them.
 func TestRaw(t *testing.T) {
 	v := serve(t, `turns: [{calls: [{name: f, raw: '{"a": '}], stop: length}]`)
-	if r := post(t, v, formatOpenAI, ask{prompt: "x"}.body(formatOpenAI)); !strings.Contains(r.body, `"arguments":"{\"a\": "`) {
+	if r := post(t, v, script.OpenAI, ask{prompt: "x"}.body(script.OpenAI)); !strings.Contains(r.body, `"arguments":"{\"a\": "`) {
 		t.Errorf("OpenAI: %s", r.body)
 	}
-	if r := post(t, v, formatAnthropic, ask{prompt: "x", stream: true}.body(formatAnthropic)); !strings.Contains(r.body, `"partial_json":"{\"a\": "`) {
+	if r := post(t, v, script.Anthropic, ask{prompt: "x", stream: true}.body(script.Anthropic)); !strings.Contains(r.body, `"partial_json":"{\"a\": "`) {
 		t.Errorf("Anthropic, streamed: %s", r.body)
 	}
-	if r := post(t, v, formatAnthropic, ask{prompt: "x"}.body(formatAnthropic)); r.status != 400 || !strings.Contains(r.body, "not a JSON object") {
+	if r := post(t, v, script.Anthropic, ask{prompt: "x"}.body(script.Anthropic)); r.status != 400 || !strings.Contains(r.body, "not a JSON object") {
 		t.Errorf("Anthropic: %d %s", r.status, r.body)
 	}
 }
@@ -309,8 +305,8 @@ func TestBounded(t *testing.T) {
 // TestRecorded: a test sees what was sent, headers too.
 func TestRecorded(t *testing.T) {
 	v := serve(t, `turns: [{say: x}]`)
-	body := ask{prompt: "hello"}.body(formatOpenAI)
-	post(t, v, formatOpenAI, body, "Authorization", "Bearer k")
+	body := ask{prompt: "hello"}.body(script.OpenAI)
+	post(t, v, script.OpenAI, body, "Authorization", "Bearer k")
 	got := v.Requests()
 	if len(got) != 1 || string(got[0].Body) != body || got[0].Header.Get("Authorization") != "Bearer k" || got[0].Path != "/v1/chat/completions" ||
 		got[0].Turn != 1 || got[0].Method != http.MethodPost || !strings.HasPrefix(got[0].Digest, "sha256:") {

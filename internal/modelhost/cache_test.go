@@ -1,4 +1,4 @@
-package mock
+package modelhost
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/agent/provider/script"
 )
 
 // cached asks and returns what the answer says of the prompt's tokens.
@@ -52,31 +53,31 @@ func TestCacheAnthropic(t *testing.T) {
 	}
 	said := `{"role":"assistant","content":"x"}`
 
-	first := cached(t, v, formatAnthropic, body(text("s", "1h"), user(text("a", "5m"))))
+	first := cached(t, v, script.Anthropic, body(text("s", "1h"), user(text("a", "5m"))))
 	if first.CacheRead != 0 || first.CacheLong < 100 || first.CacheLong > 120 || first.CacheWrite < 100 || first.CacheWrite > 120 || first.Input != 0 || first.Output != 7 {
 		t.Errorf("the first: %+v", first)
 	}
 	// The next turn moves its mark to the end; what was kept is read, the rest kept.
-	second := cached(t, v, formatAnthropic, body(text("s", "1h"), user(text("a", "")), said, user(text("b", "5m"))))
+	second := cached(t, v, script.Anthropic, body(text("s", "1h"), user(text("a", "")), said, user(text("b", "5m"))))
 	if second.CacheRead != first.CacheLong+first.CacheWrite || second.CacheWrite < 100 || second.CacheWrite > 130 || second.CacheLong != 0 || second.Input != 0 {
 		t.Errorf("the second: %+v after %+v", second, first)
 	}
-	third := cached(t, v, formatAnthropic, body(text("s", ""), user(text("a", "")), said, user(text("b", ""))))
+	third := cached(t, v, script.Anthropic, body(text("s", ""), user(text("a", "")), said, user(text("b", ""))))
 	if third.CacheRead != 0 || third.Input != second.CacheRead+second.CacheWrite {
 		t.Errorf("without marks: %+v", third)
 	}
-	changed := cached(t, v, formatAnthropic, body(text("s", "1h"), user(text("A", "")), said, user(text("b", "5m"))))
+	changed := cached(t, v, script.Anthropic, body(text("s", "1h"), user(text("A", "")), said, user(text("b", "5m"))))
 	if changed.CacheRead != first.CacheLong {
 		t.Errorf("changed behind the system text: %+v", changed)
 	}
-	if other := cached(t, v, formatAnthropic, strings.Replace(body(text("s", "1h"), user(text("a", "5m"))), `"m"`, `"n"`, 1)); other.CacheRead != 0 {
+	if other := cached(t, v, script.Anthropic, strings.Replace(body(text("s", "1h"), user(text("a", "5m"))), `"m"`, `"n"`, 1)); other.CacheRead != 0 {
 		t.Errorf("another model: %+v", other)
 	}
 	far := make([]string, 0, 24)
 	for range 22 {
 		far = append(far, text("z", ""))
 	}
-	if got := cached(t, v, formatAnthropic, body(text("s", ""), user(append(far, text("b", "5m"))...))); got.CacheRead != 0 {
+	if got := cached(t, v, script.Anthropic, body(text("s", ""), user(append(far, text("b", "5m"))...))); got.CacheRead != 0 {
 		t.Errorf("kept more than 20 pieces before the mark: %+v", got)
 	}
 }
@@ -85,17 +86,17 @@ func TestCacheAnthropic(t *testing.T) {
 func TestCacheOpenAI(t *testing.T) {
 	v := serve(t, `{cache: true, turns: [{say: x}, {say: y}]}`)
 	a := ask{system: strings.Repeat("s", 400), prompt: strings.Repeat("a", 400)}
-	first := cached(t, v, formatOpenAI, a.body(formatOpenAI))
+	first := cached(t, v, script.OpenAI, a.body(script.OpenAI))
 	if first.CacheRead != 0 || first.Input < 200 {
 		t.Errorf("the first: %+v", first)
 	}
 	a.turns = []turn{{text: "x"}}
-	second := cached(t, v, formatOpenAI, a.body(formatOpenAI))
+	second := cached(t, v, script.OpenAI, a.body(script.OpenAI))
 	if second.CacheRead != first.Input || second.Input == 0 {
 		t.Errorf("the second: %+v after %+v", second, first)
 	}
 	a.system = "S" + a.system
-	if got := cached(t, v, formatOpenAI, a.body(formatOpenAI)); got.CacheRead >= 100 {
+	if got := cached(t, v, script.OpenAI, a.body(script.OpenAI)); got.CacheRead >= 100 {
 		t.Errorf("another system text: %+v", got)
 	}
 }

@@ -1,7 +1,8 @@
-package mock
+package modelhost
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -9,9 +10,8 @@ import (
 	"github.com/rye-os/rye/objects/expr"
 )
 
-// A node is a decoded value from outside, with its path from the top of the document:
-// "turns.0.calls.1.name". The script and the requests are both read with nodes, so that errors in
-// either name the path.
+// A node is a decoded value of a request, with its path from the top:
+// "messages.0.content.1.text".
 type node struct {
 	path string
 	v    any
@@ -236,4 +236,24 @@ func kindOf(v any) string {
 		return "an object"
 	}
 	return "a number"
+}
+
+var plainName = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+
+// checkName requires a name that both services allow for tools and ids of calls.
+func (m *members) checkName(name, s string, most int) {
+	if m.wrong == nil && (!plainName.MatchString(s) || len(s) > most) {
+		m.fail(node{m.at(name), nil}.bad("%q: want at most %d letters, digits, _ and -", words.Brief(s), most))
+	}
+}
+
+// read passes an existing member to f.
+func (m *members) read(name string, f func(node) *problem) {
+	n, ok := m.get(name)
+	if !ok || m.wrong != nil {
+		return
+	}
+	if p := f(n); p != nil {
+		m.fail(p)
+	}
 }

@@ -1,4 +1,4 @@
-package mock
+package modelhost
 
 import (
 	"bytes"
@@ -6,42 +6,18 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"hash"
-	"strings"
+
+	"github.com/rye-os/rye/agent/provider/script"
+	"github.com/rye-os/rye/internal/strict"
 )
 
-// The formats, as a script names them.
-const (
-	formatAnthropic = "anthropic"
-	formatOpenAI    = "openai"
-)
-
-// A prompt is a request of either format.
+// A prompt is a request of either format. Its Seed is its digest.
 type prompt struct {
-	format    string
-	model     string
+	script.Prompt
 	stream    bool
 	counted   bool // OpenAI: the stream ends with the usage
 	maxOutput int64
-	system    string
-	tools     []string // names
-	messages  []message
 	marks     []mark // the positions at which the cache may cut
-	size      int64  // bytes of the canonical prompt
-	digest    string // sha256:<hex> of the canonical prompt
-}
-
-// A message of the conversation.
-type message struct {
-	role    string // user or assistant; results belong to the user
-	text    string // its texts, one per line
-	results []result
-	calls   []result // of the assistant: ids and names
-}
-
-// A result is the result of a call.
-type result struct {
-	id, name, text string
-	failed         bool
 }
 
 // A mark is a position in a prompt up to which a cache may store it.
@@ -49,45 +25,6 @@ type mark struct {
 	sum   [32]byte // of everything before it
 	size  int64    // bytes before it
 	write string   // "5m" or "1h" if the request asks to store it
-}
-
-// turn returns the number of the turn that the prompt asks for, from 1.
-func (p *prompt) turn() int {
-	n := 1
-	for _, m := range p.messages {
-		if m.role == "assistant" {
-			n++
-		}
-	}
-	return n
-}
-
-// last returns the user's texts since the model's last turn, and the results of its calls.
-func (p *prompt) last() message {
-	i := len(p.messages)
-	for i > 0 && p.messages[i-1].role == "user" {
-		i--
-	}
-	out := message{role: "user"}
-	var texts []string
-	for _, m := range p.messages[i:] {
-		if m.text != "" {
-			texts = append(texts, m.text)
-		}
-		out.results = append(out.results, m.results...)
-	}
-	out.text = strings.Join(texts, "\n")
-	return out
-}
-
-// first returns the user's first text.
-func (p *prompt) first() string {
-	for _, m := range p.messages {
-		if m.role == "user" && m.text != "" {
-			return m.text
-		}
-	}
-	return ""
 }
 
 // summing computes the digest and the marks of a prompt. The parts that the model reads are added
@@ -167,7 +104,10 @@ func compact(v any) []byte {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		panic("mock: " + err.Error()) // values come from JSON, or were checked
+		panic("modelhost: " + err.Error()) // values come from JSON, or were checked
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
+
+// decodeJSON decodes strictly, and keeps numbers unchanged.
+func decodeJSON(raw []byte) (any, error) { return strict.Value(raw, maxRequest) }

@@ -1,9 +1,10 @@
-package mock
+package modelhost
 
 import (
 	"sync"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/agent/provider/script"
 )
 
 const (
@@ -37,7 +38,7 @@ func (c *cache) usage(p *prompt) rye.Usage {
 			}
 		}
 	}
-	u := rye.Usage{CacheRead: tokens(read)}
+	u := rye.Usage{CacheRead: script.Tokens(read)}
 	from := read
 	for i := range p.marks[:last+1] {
 		m := p.marks[i]
@@ -46,7 +47,7 @@ func (c *cache) usage(p *prompt) rye.Usage {
 		}
 		c.put(m.sum)
 		if m.size > from {
-			n := tokens(m.size) - tokens(from)
+			n := script.Tokens(m.size) - script.Tokens(from)
 			if from = m.size; m.write == "1h" {
 				u.CacheLong += n
 			} else {
@@ -54,7 +55,7 @@ func (c *cache) usage(p *prompt) rye.Usage {
 			}
 		}
 	}
-	u.Input = tokens(p.size) - tokens(from)
+	u.Input = script.Tokens(p.Size) - script.Tokens(from)
 	return u
 }
 
@@ -72,6 +73,3 @@ func (c *cache) put(sum [32]byte) {
 	c.seen[sum] = true
 	c.order = append(c.order, sum)
 }
-
-// tokens estimates the number of tokens in that many bytes.
-func tokens(bytes int64) int64 { return (bytes + 3) / 4 }

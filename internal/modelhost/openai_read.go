@@ -1,10 +1,12 @@
-package mock
+package modelhost
 
 import (
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/rye-os/rye/agent/provider/script"
 )
 
 // openAIMembers are the members that a request may have (OpenAI Chat Completions, as of the Go SDK
@@ -39,7 +41,7 @@ func openAIPrompt(n node) (*prompt, *problem) {
 	if err != nil {
 		return nil, err
 	}
-	p := &prompt{format: formatOpenAI, model: m.needText("model"), stream: m.flag("stream")}
+	p := &prompt{Prompt: script.Prompt{Format: script.OpenAI, Model: m.needText("model")}, stream: m.flag("stream")}
 	p.maxOutput, _ = m.count("max_completion_tokens", 1, maxTokens)
 	if old, there := m.count("max_tokens", 1, maxTokens); there {
 		if p.maxOutput != 0 {
@@ -52,7 +54,7 @@ func openAIPrompt(n node) (*prompt, *problem) {
 	m.count("n", 1, 1)
 	m.flag("parallel_tool_calls")
 	m.read("stream_options", p.readStreamOptions)
-	s := newSumming(p.format, p.model)
+	s := newSumming(p.Format, p.Model)
 	m.read("tools", func(n node) *problem { return p.readOpenAITools(n, s) })
 	m.read("tool_choice", p.checkOpenAIChoice)
 	messages := m.need("messages")
@@ -65,7 +67,7 @@ func openAIPrompt(n node) (*prompt, *problem) {
 	for i := range s.all {
 		s.all[i].write = "5m" // the service chooses for itself what to keep
 	}
-	p.marks, p.size, p.digest = s.all, s.size, s.digest()
+	p.marks, p.Size, p.Seed = s.all, s.size, s.digest()
 	return p, nil
 }
 
@@ -109,21 +111,21 @@ func (p *prompt) readOpenAITools(n node, s *summing) *problem {
 		m.checkName("name", name, 64)
 		m.text("description")
 		m.flag("strict")
-		if slices.Contains(p.tools, name) {
+		if slices.Contains(p.Tools, name) {
 			m.fail(n.bad("the name %q was given before", name))
 		}
 		m.read("parameters", checkSchema)
 		if m.wrong != nil {
 			return m.wrong
 		}
-		p.tools = append(p.tools, name)
+		p.Tools = append(p.Tools, name)
 		s.add(n.v)
 	}
 	return nil
 }
 
 func (p *prompt) checkOpenAIChoice(n node) *problem {
-	if len(p.tools) == 0 {
+	if len(p.Tools) == 0 {
 		return n.bad("'tool_choice' is only allowed when 'tools' are specified.")
 	}
 	if s, ok := n.v.(string); ok {
@@ -146,7 +148,7 @@ func (p *prompt) checkOpenAIChoice(n node) *problem {
 	if err != nil {
 		return err
 	}
-	if name := g.needText("name"); g.wrong == nil && !slices.Contains(p.tools, name) {
+	if name := g.needText("name"); g.wrong == nil && !slices.Contains(p.Tools, name) {
 		return n.bad("Tool choice '%s' not found in 'tools' parameter.", name)
 	}
 	return g.wrong
@@ -204,9 +206,9 @@ func (t *openAITalk) message(n node) *problem {
 	switch role {
 	case "system", "developer":
 		t.system = append(t.system, text)
-		t.p.system = strings.Join(t.system, "\n")
+		t.p.System = strings.Join(t.system, "\n")
 	case "user":
-		t.p.messages = append(t.p.messages, message{role: "user", text: text})
+		t.p.Messages = append(t.p.Messages, script.Message{Role: "user", Text: text})
 	case "assistant":
 		return t.assistant(m, text)
 	case "tool":
@@ -253,7 +255,7 @@ func (t *openAITalk) content(m *members, role string) string {
 }
 
 func (t *openAITalk) assistant(m *members, text string) *problem {
-	out := message{role: "assistant", text: text}
+	out := script.Message{Role: "assistant", Text: text}
 	m.read("tool_calls", func(n node) *problem {
 		list, err := n.list()
 		if err == nil && len(list) == 0 {
@@ -266,11 +268,11 @@ func (t *openAITalk) assistant(m *members, text string) *problem {
 		}
 		return err
 	})
-	t.p.messages = append(t.p.messages, out)
+	t.p.Messages = append(t.p.Messages, out)
 	return m.wrong
 }
 
-func (t *openAITalk) call(n node, out *message) *problem {
+func (t *openAITalk) call(n node, out *script.Message) *problem {
 	m, err := n.members("id", "type", "function")
 	if err != nil {
 		return err
@@ -295,7 +297,7 @@ func (t *openAITalk) call(n node, out *message) *problem {
 	}
 	t.open[id] = name
 	t.asked = append(t.asked, id)
-	out.calls = append(out.calls, result{id: id, name: name})
+	out.Calls = append(out.Calls, script.Call{ID: id, Name: name})
 	return g.wrong
 }
 
@@ -309,12 +311,12 @@ func (t *openAITalk) result(m *members, text string) *problem {
 		return m.bad("messages with role 'tool' must be a response to a preceding message with 'tool_calls'.")
 	}
 	delete(t.open, id)
-	r := result{id: id, name: name, text: text}
-	if last := len(t.p.messages) - 1; t.p.messages[last].role == "user" {
-		t.p.messages[last].results = append(t.p.messages[last].results, r)
+	r := script.Result{ID: id, Name: name, Text: text}
+	if last := len(t.p.Messages) - 1; t.p.Messages[last].Role == "user" {
+		t.p.Messages[last].Results = append(t.p.Messages[last].Results, r)
 		return nil
 	}
-	t.p.messages = append(t.p.messages, message{role: "user", results: []result{r}})
+	t.p.Messages = append(t.p.Messages, script.Message{Role: "user", Results: []script.Result{r}})
 	return nil
 }
 

@@ -1,8 +1,10 @@
-package mock
+package modelhost
 
 import (
 	"fmt"
 	"net/http"
+
+	"github.com/rye-os/rye/agent/provider/script"
 )
 
 // A refusal is an error answer for either service.
@@ -15,17 +17,16 @@ type refusal struct {
 	request string // Anthropic: the id that the body repeats
 }
 
+// refused is the refusal for a failure of a script.
+func refused(f *script.Failure, code string) *refusal {
+	return &refusal{status: f.Status, kind: f.Type, code: code, message: f.Message}
+}
+
 func invalidRequest(format string, args ...any) *refusal {
 	return &refusal{status: http.StatusBadRequest, message: fmt.Sprintf(format, args...)}
 }
 
-// anthropicKinds and openAIKinds name errors by their status, as the services document them
-// (docs.anthropic.com/en/api/errors; platform.openai.com/docs/guides/error-codes).
-var anthropicKinds = map[int]string{
-	400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 403: "permission_error", 404: "not_found_error",
-	405: "invalid_request_error", 413: "request_too_large", 429: "rate_limit_error", 500: "api_error", 504: "timeout_error", 529: "overloaded_error",
-}
-
+// openAIKinds name errors by their status (platform.openai.com/docs/guides/error-codes).
 var openAIKinds = map[int][2]string{
 	401: {"invalid_request_error", "invalid_api_key"}, 403: {"invalid_request_error", ""}, 404: {"invalid_request_error", ""},
 	429: {"requests", "rate_limit_exceeded"}, 500: {"server_error", ""}, 503: {"server_error", "service_unavailable"},
@@ -33,15 +34,7 @@ var openAIKinds = map[int][2]string{
 
 // anthropic and openAI return the body of the error.
 func (r *refusal) anthropic() any {
-	kind := r.kind
-	if kind == "" {
-		kind = anthropicKinds[r.status]
-	}
-	if kind == "" && r.status < 500 {
-		kind = "invalid_request_error"
-	} else if kind == "" {
-		kind = "api_error"
-	}
+	kind := (&script.Failure{Status: r.status, Type: r.kind}).Kind()
 	type inner struct {
 		Type    string `json:"type"`
 		Message string `json:"message"`

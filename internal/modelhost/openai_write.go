@@ -1,6 +1,10 @@
-package mock
+package modelhost
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/rye-os/rye/agent/provider/script"
+)
 
 // created is the time of every answer, in seconds since 1970, so that equal requests get equal
 // bytes.
@@ -28,8 +32,8 @@ type openAIOutput struct {
 
 // openAIUsage returns the usage as the service counts it: cached tokens are part of the prompt, and
 // reasoning is part of the completion.
-func (a *answer) openAIUsage() *openAIUsage {
-	u := a.usage
+func openAIUsageOf(a *script.Answer) *openAIUsage {
+	u := a.Usage
 	out := openAIUsage{Prompt: u.Input + u.CacheRead + u.CacheWrite + u.CacheLong, Completion: u.Output + u.Reasoning}
 	out.Total = out.Prompt + out.Completion
 	out.In.Cached, out.Out.Reasoning = u.CacheRead, u.Reasoning
@@ -74,93 +78,69 @@ type (
 	}
 )
 
-func (a *answer) openAIHead(object string) openAIHead {
-	return openAIHead{a.id("chatcmpl-"), object, created, a.model, "default", "fp_mock"}
+func openAIHeadOf(a *script.Answer, object string) openAIHead {
+	return openAIHead{a.ID("chatcmpl"), object, created, a.Model, "default", "fp_host"}
 }
 
-// wholeOpenAI sends the answer as one document.
-func (a *answer) wholeOpenAI(b *body) error {
-	m := openAIMessage{Role: "assistant", Reasoning: strings.Join(a.think, ""), Notes: []any{}}
-	if text := a.text(); a.stop == "refusal" {
+// wholeOpenAI is the answer as one document.
+func wholeOpenAI(a *script.Answer) (any, error) {
+	m := openAIMessage{Role: "assistant", Reasoning: strings.Join(a.Think, ""), Notes: []any{}}
+	if text := strings.Join(a.Say, ""); a.Stop == "refusal" {
 		m.Refusal = &text
-	} else if text != "" || len(a.calls) == 0 {
+	} else if text != "" || len(a.Calls) == 0 {
 		m.Content = &text
 	}
-	for _, c := range a.calls {
-		m.Calls = append(m.Calls, openAICall{nil, c.id, "function", openAIFunc{c.name, c.args}})
+	for _, c := range a.Calls {
+		m.Calls = append(m.Calls, openAICall{nil, c.ID, "function", openAIFunc{c.Name, c.Args}})
 	}
-	finish := openAIStops[a.stop]
-	return b.whole(struct {
+	finish := openAIStops[a.Stop]
+	return struct {
 		openAIHead
 		Choices []openAIChoice `json:"choices"`
 		Usage   *openAIUsage   `json:"usage"`
-	}{a.openAIHead("chat.completion"), []openAIChoice{{Message: &m, Finish: &finish}}, a.openAIUsage()}, a.mark(), a.bytes)
+	}{openAIHeadOf(a, "chat.completion"), []openAIChoice{{Message: &m, Finish: &finish}}, openAIUsageOf(a)}, nil
 }
 
-// streamOpenAI sends the answer as chunks, and a failure as the last of them. counted reports
-// whether the request asked for the usage.
-func (a *answer) streamOpenAI(b *body, failed *refusal, counted bool) error {
-	if err := b.begin(eventStream); err != nil {
-		return err
-	}
-	s := openAIStream{b: b, head: a.openAIHead("chat.completion.chunk"), counted: counted}
+// streamOpenAI is the answer as chunks, and a failure as the last of them.
+func streamOpenAI(a *script.Answer, p *prompt, f *script.Failure, code string) [][]byte {
+	s := openAIStream{head: openAIHeadOf(a, "chat.completion.chunk"), counted: p.counted}
 	said := "content"
-	if a.stop == "refusal" {
+	if a.Stop == "refusal" {
 		said = "refusal"
 	}
 	first := member{"content", nil}
-	if said == "content" && (len(a.say) > 0 || a.bytes > 0) {
+	if said == "content" && len(a.Say) > 0 {
 		first.value = ""
 	}
 	s.delta(member{"role", "assistant"}, first)
-	for _, t := range a.think {
+	for _, t := range a.Think {
 		s.delta(member{"reasoning_content", t})
 	}
-	for _, t := range a.say {
+	for _, t := range a.Say {
 		s.delta(member{said, t})
 	}
-	if s.err == nil {
-		s.err = generate(a.bytes, piece, func(t []byte) error { s.delta(member{said, string(t)}); return s.err })
-	}
-	a.callChunks(&s)
-	if s.err != nil {
-		return s.err
-	}
-	if failed != nil {
-		if err := b.event("", failed.openAI()); err != nil {
-			return err
-		}
-		return b.end()
-	}
-	finish := openAIStops[a.stop]
-	s.chunk([]openAIChoice{{Delta: object{}, Finish: &finish}}, nil)
-	if counted {
-		s.chunk([]openAIChoice{}, a.openAIUsage())
-	}
-	if s.err == nil {
-		s.err = b.raw("", []byte("[DONE]"))
-	}
-	if s.err != nil {
-		return s.err
-	}
-	return b.end()
-}
-
-func (a *answer) callChunks(s *openAIStream) {
-	for i, c := range a.calls {
-		s.delta(member{"tool_calls", []openAICall{{&i, c.id, "function", openAIFunc{c.name, ""}}}})
-		for _, t := range split(c.args, argument) {
+	for i, c := range a.Calls {
+		s.delta(member{"tool_calls", []openAICall{{&i, c.ID, "function", openAIFunc{c.Name, ""}}}})
+		for _, t := range script.Split(c.Args) {
 			s.delta(member{"tool_calls", []openAICall{{&i, "", "", openAIFunc{"", t}}}})
 		}
 	}
+	if f != nil {
+		return append(s.events, script.Event("", compact(refused(f, code).openAI())))
+	}
+	finish := openAIStops[a.Stop]
+	s.chunk([]openAIChoice{{Delta: object{}, Finish: &finish}}, nil)
+	if p.counted {
+		s.chunk([]openAIChoice{}, openAIUsageOf(a))
+	}
+	return append(s.events, script.Event("", []byte("[DONE]")))
 }
 
-// An openAIStream sends chunks; after an error it sends nothing more.
+// An openAIStream collects chunks.
 type openAIStream struct {
-	b       *body
+	events  [][]byte
 	head    openAIHead
-	counted bool
-	err     error
+	counted bool // each chunk has a member usage
 }
 
 func (s *openAIStream) delta(d ...member) {
@@ -168,19 +148,16 @@ func (s *openAIStream) delta(d ...member) {
 }
 
 func (s *openAIStream) chunk(choices []openAIChoice, u *openAIUsage) {
-	if s.err != nil {
-		return
-	}
 	type plain struct {
 		openAIHead
 		Choices []openAIChoice `json:"choices"`
 	}
-	if !s.counted {
-		s.err = s.b.event("", plain{s.head, choices})
-		return
+	var doc any = plain{s.head, choices}
+	if s.counted {
+		doc = struct {
+			plain
+			Usage *openAIUsage `json:"usage"`
+		}{plain{s.head, choices}, u}
 	}
-	s.err = s.b.event("", struct {
-		plain
-		Usage *openAIUsage `json:"usage"`
-	}{plain{s.head, choices}, u})
+	s.events = append(s.events, script.Event("", compact(doc)))
 }

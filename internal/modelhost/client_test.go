@@ -1,4 +1,4 @@
-package mock_test
+package modelhost_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/agent/provider"
-	"github.com/rye-os/rye/agent/provider/mock"
+	"github.com/rye-os/rye/internal/modelhost"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -21,7 +21,7 @@ import (
 // and between two.
 func item(t *testing.T, name, first, idle string) (*provider.Provider, *provider.Model) {
 	t.Helper()
-	raw, err := os.ReadFile("../../../stdlib/system/tools/rye/agent/providers/" + name + ".yaml")
+	raw, err := os.ReadFile("../../stdlib/system/tools/rye/agent/providers/" + name + ".yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,13 +45,13 @@ func item(t *testing.T, name, first, idle string) (*provider.Provider, *provider
 	return p, m
 }
 
-func start(t *testing.T, script string) (*mock.Server, *provider.Client) {
+func start(t *testing.T, script string) (*modelhost.Server, *provider.Client) {
 	t.Helper()
-	s, err := mock.Parse([]byte(script))
+	s, err := modelhost.Parse([]byte(script))
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := mock.Serve(t.Context(), s)
+	v, err := modelhost.Serve(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestStopsAndBroken(t *testing.T) {
 	}
 }
 
-// TestDigest: the digest is what docs/format/mock.md says it is.
+// TestDigest: the digest is what the package says it is.
 func TestDigest(t *testing.T) {
 	want := map[string]string{
 		"anthropic": `["anthropic","claude-sonnet-5"]

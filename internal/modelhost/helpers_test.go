@@ -1,4 +1,4 @@
-package mock
+package modelhost
 
 import (
 	"encoding/json"
@@ -6,12 +6,14 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/rye-os/rye/agent/provider/script"
 )
 
 // serve starts a server of a script for the length of a test.
-func serve(t *testing.T, script string) *Server {
+func serve(t *testing.T, text string) *Server {
 	t.Helper()
-	s, err := Parse([]byte(script))
+	s, err := Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +34,7 @@ type reply struct {
 }
 
 // paths of the formats.
-var paths = map[string]string{formatAnthropic: "/v1/messages", formatOpenAI: "/v1/chat/completions"}
+var paths = map[string]string{script.Anthropic: "/v1/messages", script.OpenAI: "/v1/chat/completions"}
 
 // post sends a request's body.
 func post(t *testing.T, v *Server, format, body string, header ...string) reply {
@@ -71,8 +73,8 @@ type ask struct {
 // turn is one of the model and what the user said to it.
 type turn struct {
 	text    string
-	calls   []asked
-	results []result
+	calls   []script.Call
+	results []script.Result
 }
 
 // body writes the conversation in a format.
@@ -86,7 +88,7 @@ func (a ask) body(format string) string {
 	}
 	type obj = map[string]any
 	tool := obj{"name": "read_file", "description": "reads", "input_schema": obj{"type": "object"}}
-	if format == formatAnthropic {
+	if format == script.Anthropic {
 		if body["tools"] == nil {
 			body["tools"] = []any{tool}
 		}
@@ -100,10 +102,10 @@ func (a ask) body(format string) string {
 				said = append(said, obj{"type": "text", "text": u.text})
 			}
 			for _, c := range u.calls {
-				said = append(said, obj{"type": "tool_use", "id": c.id, "name": c.name, "input": json.RawMessage(c.args)})
+				said = append(said, obj{"type": "tool_use", "id": c.ID, "name": c.Name, "input": json.RawMessage(c.Args)})
 			}
 			for _, r := range u.results {
-				back = append(back, obj{"type": "tool_result", "tool_use_id": r.id, "content": r.text, "is_error": r.failed})
+				back = append(back, obj{"type": "tool_result", "tool_use_id": r.ID, "content": r.Text, "is_error": r.Failed})
 			}
 			if back == nil {
 				back = append(back, obj{"type": "text", "text": "go on"})
@@ -125,14 +127,14 @@ func (a ask) body(format string) string {
 		said := obj{"role": "assistant", "content": u.text}
 		var calls []any
 		for _, c := range u.calls {
-			calls = append(calls, obj{"id": c.id, "type": "function", "function": obj{"name": c.name, "arguments": c.args}})
+			calls = append(calls, obj{"id": c.ID, "type": "function", "function": obj{"name": c.Name, "arguments": c.Args}})
 		}
 		if calls != nil {
 			said["tool_calls"] = calls
 		}
 		messages = append(messages, said)
 		for _, r := range u.results {
-			messages = append(messages, obj{"role": "tool", "tool_call_id": r.id, "content": r.text})
+			messages = append(messages, obj{"role": "tool", "tool_call_id": r.ID, "content": r.Text})
 		}
 		if u.results == nil {
 			messages = append(messages, obj{"role": "user", "content": "go on"})

@@ -1,10 +1,12 @@
-package mock
+package modelhost
 
 import (
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/rye-os/rye/agent/provider/script"
 
 	"github.com/rye-os/rye/objects/expr"
 )
@@ -41,7 +43,7 @@ func anthropicPrompt(n node) (*prompt, *problem) {
 	if err != nil {
 		return nil, err
 	}
-	p := &prompt{format: formatAnthropic, model: m.needText("model"), stream: m.flag("stream")}
+	p := &prompt{Prompt: script.Prompt{Format: script.Anthropic, Model: m.needText("model")}, stream: m.flag("stream")}
 	m.need("max_tokens")
 	p.maxOutput, _ = m.count("max_tokens", 1, maxTokens)
 	m.number("temperature", 0, 1)
@@ -49,11 +51,11 @@ func anthropicPrompt(n node) (*prompt, *problem) {
 	m.count("top_k", 0, maxTokens)
 	m.texts("stop_sequences")
 	m.read("thinking", func(n node) *problem { return checkThinking(n, m, p.maxOutput) })
-	s := newSumming(p.format, p.model)
+	s := newSumming(p.Format, p.Model)
 	m.read("tools", func(n node) *problem { return p.readAnthropicTools(n, s) })
 	m.read("tool_choice", p.checkToolChoice)
 	m.read("system", func(n node) (err *problem) {
-		p.system, err = readSystem(n, s)
+		p.System, err = readSystem(n, s)
 		return err
 	})
 	messages := m.need("messages")
@@ -73,7 +75,7 @@ func anthropicPrompt(n node) (*prompt, *problem) {
 
 // finish stores the sums. It refuses more than four cache marks.
 func (p *prompt) finish(s *summing, n node) *problem {
-	p.marks, p.size, p.digest = s.all, s.size, s.digest()
+	p.marks, p.Size, p.Seed = s.all, s.size, s.digest()
 	kept := 0
 	for _, m := range p.marks {
 		if m.write != "" {
@@ -141,10 +143,10 @@ func (p *prompt) readAnthropicTools(n node, s *summing) *problem {
 		m.checkName("name", name, 128)
 		m.text("description")
 		m.oneOf("type", "custom")
-		if slices.Contains(p.tools, name) {
+		if slices.Contains(p.Tools, name) {
 			m.fail(node{"tools", nil}.bad("Tool names must be unique."))
 		}
-		p.tools = append(p.tools, name)
+		p.Tools = append(p.Tools, name)
 		schema := m.need("input_schema")
 		keep, _, err := m.cacheControl()
 		if m.wrong == nil {
@@ -186,9 +188,9 @@ func (p *prompt) checkToolChoice(n node) *problem {
 		return m.wrong
 	case (name != "") != (kind == "tool"):
 		return n.bad("name is for the type tool, and needed there")
-	case name != "" && !slices.Contains(p.tools, name):
+	case name != "" && !slices.Contains(p.Tools, name):
 		return n.bad("Tool '%s' not found in provided tools", name)
-	case len(p.tools) == 0 && kind != "none":
+	case len(p.Tools) == 0 && kind != "none":
 		return n.bad("may only be specified while providing `tools`.")
 	}
 	return nil
@@ -241,7 +243,7 @@ func (p *prompt) readAnthropicMessages(n node, s *summing) *problem {
 			return err
 		}
 	}
-	if last := p.messages[len(p.messages)-1]; last.role == "assistant" {
+	if last := p.Messages[len(p.Messages)-1]; last.Role == "assistant" {
 		return n.bad("This model does not support assistant message prefill. The conversation must end with a user message.")
 	}
 	return nil
@@ -260,7 +262,7 @@ func (a *anthropicTalk) message(n node) *problem {
 		return err
 	}
 	m.needText("role")
-	out := message{role: m.oneOf("role", "user", "assistant")}
+	out := script.Message{Role: m.oneOf("role", "user", "assistant")}
 	content := m.need("content")
 	if m.wrong != nil {
 		return m.wrong
@@ -275,7 +277,7 @@ func (a *anthropicTalk) message(n node) *problem {
 	if len(blocks) == 0 {
 		return n.bad("all messages must have non-empty content")
 	}
-	a.s.add(out.role)
+	a.s.add(out.Role)
 	var texts []string
 	for _, b := range blocks {
 		text, keep, err := a.block(b, &out)
@@ -287,13 +289,13 @@ func (a *anthropicTalk) message(n node) *problem {
 		}
 		a.s.addKept(b.v, keep)
 	}
-	out.text = strings.Join(texts, "\n")
-	a.p.messages = append(a.p.messages, out)
+	out.Text = strings.Join(texts, "\n")
+	a.p.Messages = append(a.p.Messages, out)
 	return nil
 }
 
 // block reads a content block into out, or returns its text.
-func (a *anthropicTalk) block(n node, out *message) (text, keep string, _ *problem) {
+func (a *anthropicTalk) block(n node, out *script.Message) (text, keep string, _ *problem) {
 	m, err := n.members()
 	if err != nil {
 		return "", "", err
@@ -303,8 +305,8 @@ func (a *anthropicTalk) block(n node, out *message) (text, keep string, _ *probl
 		return "", "", m.wrong
 	}
 	read, ok := anthropicBlocks[kind]
-	if !ok || read.role != "" && read.role != out.role {
-		return "", "", n.bad("%q is not a content block that the mock knows in a message of the role %s", kind, out.role)
+	if !ok || read.role != "" && read.role != out.Role {
+		return "", "", n.bad("%q is not a content block that the mock knows in a message of the role %s", kind, out.Role)
 	}
 	if m, err = n.members(append([]string{"type"}, read.members...)...); err != nil {
 		return "", "", err
@@ -321,11 +323,11 @@ func (a *anthropicTalk) block(n node, out *message) (text, keep string, _ *probl
 type blockReader struct {
 	role    string // "" means either
 	members []string
-	read    func(a *anthropicTalk, m *members, out *message) (string, *problem)
+	read    func(a *anthropicTalk, m *members, out *script.Message) (string, *problem)
 }
 
 var anthropicBlocks = map[string]blockReader{
-	"text": {"", []string{"text", "cache_control", "citations"}, func(_ *anthropicTalk, m *members, _ *message) (string, *problem) {
+	"text": {"", []string{"text", "cache_control", "citations"}, func(_ *anthropicTalk, m *members, _ *script.Message) (string, *problem) {
 		text := m.text("text")
 		if text == "" {
 			return "", node{"messages", nil}.bad("text content blocks must be non-empty")
@@ -334,14 +336,14 @@ var anthropicBlocks = map[string]blockReader{
 	}},
 	"image":    {"user", []string{"source", "cache_control"}, needSource},
 	"document": {"user", []string{"source", "cache_control", "title", "context", "citations"}, needSource},
-	"thinking": {"assistant", []string{"thinking", "signature"}, func(_ *anthropicTalk, m *members, _ *message) (string, *problem) {
+	"thinking": {"assistant", []string{"thinking", "signature"}, func(_ *anthropicTalk, m *members, _ *script.Message) (string, *problem) {
 		m.need("thinking")
-		if text, sum := m.text("thinking"), m.needText("signature"); m.wrong == nil && sum != signature(text) {
+		if text, sum := m.text("thinking"), m.needText("signature"); m.wrong == nil && sum != script.Signature(text) {
 			return "", m.bad("Invalid `signature` in `thinking` block")
 		}
 		return "", nil
 	}},
-	"redacted_thinking": {"assistant", []string{"data"}, func(_ *anthropicTalk, m *members, _ *message) (string, *problem) {
+	"redacted_thinking": {"assistant", []string{"data"}, func(_ *anthropicTalk, m *members, _ *script.Message) (string, *problem) {
 		m.needText("data")
 		return "", nil
 	}},
@@ -349,12 +351,12 @@ var anthropicBlocks = map[string]blockReader{
 	"tool_result": {"user", []string{"tool_use_id", "content", "is_error", "cache_control"}, (*anthropicTalk).toolResult},
 }
 
-func needSource(_ *anthropicTalk, m *members, _ *message) (string, *problem) {
+func needSource(_ *anthropicTalk, m *members, _ *script.Message) (string, *problem) {
 	_, err := m.need("source").members()
 	return "", err
 }
 
-func (a *anthropicTalk) toolUse(m *members, out *message) (string, *problem) {
+func (a *anthropicTalk) toolUse(m *members, out *script.Message) (string, *problem) {
 	id, name := m.needText("id"), m.needText("name")
 	m.checkName("id", id, 256)
 	m.checkName("name", name, 200)
@@ -369,23 +371,23 @@ func (a *anthropicTalk) toolUse(m *members, out *message) (string, *problem) {
 		return "", node{"messages", nil}.bad("`tool_use` ids must be unique")
 	}
 	a.seen[id] = true
-	if len(a.p.tools) == 0 {
+	if len(a.p.Tools) == 0 {
 		return "", node{"tools", nil}.bad("Requests which include `tool_use` or `tool_result` blocks must define tools")
 	}
-	out.calls = append(out.calls, result{id: id, name: name})
+	out.Calls = append(out.Calls, script.Call{ID: id, Name: name})
 	return "", nil
 }
 
-func (a *anthropicTalk) toolResult(m *members, out *message) (string, *problem) {
-	r := result{id: m.needText("tool_use_id"), failed: m.flag("is_error")}
+func (a *anthropicTalk) toolResult(m *members, out *script.Message) (string, *problem) {
+	r := script.Result{ID: m.needText("tool_use_id"), Failed: m.flag("is_error")}
 	if m.wrong != nil {
 		return "", m.wrong
 	}
 	var err *problem
 	if n, ok := m.get("content"); ok {
-		r.text, err = resultText(n)
+		r.Text, err = resultText(n)
 	}
-	out.results = append(out.results, r)
+	out.Results = append(out.Results, r)
 	return "", err
 }
 
@@ -417,41 +419,41 @@ func resultText(n node) (string, *problem) {
 
 // pairs checks that message i alternates with the one before it and answers its calls.
 func (a *anthropicTalk) pairs(i int, n node) *problem {
-	this := &a.p.messages[i]
+	this := &a.p.Messages[i]
 	top := node{"messages", nil}
 	if i == 0 {
-		if this.role != "user" {
+		if this.Role != "user" {
 			return top.bad("first message must use the \"user\" role")
 		}
-		if len(this.results) > 0 {
-			return unexpectedResult(n, this.results[0].id)
+		if len(this.Results) > 0 {
+			return unexpectedResult(n, this.Results[0].ID)
 		}
 		return nil
 	}
-	before := a.p.messages[i-1]
-	if before.role == this.role {
-		return top.bad("roles must alternate between \"user\" and \"assistant\", but found multiple %q roles in a row", this.role)
+	before := a.p.Messages[i-1]
+	if before.Role == this.Role {
+		return top.bad("roles must alternate between \"user\" and \"assistant\", but found multiple %q roles in a row", this.Role)
 	}
 	open := map[string]string{}
-	for _, c := range before.calls {
-		open[c.id] = c.name
+	for _, c := range before.Calls {
+		open[c.ID] = c.Name
 	}
-	for k := range this.results {
-		r := &this.results[k]
-		name, ok := open[r.id]
+	for k := range this.Results {
+		r := &this.Results[k]
+		name, ok := open[r.ID]
 		if !ok {
-			return unexpectedResult(n, r.id)
+			return unexpectedResult(n, r.ID)
 		}
-		r.name = name
-		delete(open, r.id)
+		r.Name = name
+		delete(open, r.ID)
 	}
 	var lost []string
-	for _, c := range before.calls {
-		if _, ok := open[c.id]; ok {
-			lost = append(lost, c.id)
+	for _, c := range before.Calls {
+		if _, ok := open[c.ID]; ok {
+			lost = append(lost, c.ID)
 		}
 	}
-	if len(lost) > 0 || !resultsFirst(n, len(this.results)) {
+	if len(lost) > 0 || !resultsFirst(n, len(this.Results)) {
 		return node{fmt.Sprintf("messages.%d", i-1), nil}.bad("`tool_use` ids were found without `tool_result` blocks immediately after: %s. "+
 			"Each `tool_use` block must have a corresponding `tool_result` block in the next message.", strings.Join(lost, ", "))
 	}
