@@ -7,11 +7,10 @@ import (
 	"net/http"
 	"path"
 	"strings"
-	"time"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/agent/provider"
-	"github.com/rye-os/rye/agent/provider/mock"
+	"github.com/rye-os/rye/agent/provider/script"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
@@ -55,10 +54,11 @@ func loadPartIn(ctx context.Context, verbs rye.Verbs, ref rye.Ref, kind, space s
 const scripted = "mock"
 
 // scriptedGroups are the groups of a provider item (docs/format/provider.md) that a scripted
-// one need not state: it speaks Anthropic's format, for prices that are easily added up.
+// one need not state. It is asked in Anthropic's format within this process, so nothing is ever
+// sent to the address. Its prices are easily added up.
 var scriptedGroups = map[string]any{
 	"endpoint": map[string]any{"base_url": "http://127.0.0.1:1", "path": "/v1/messages",
-		"headers": map[string]any{"anthropic-version": "2023-06-01"}, "auth": map[string]any{"type": "header", "name": "x-api-key", "secret": "SCRIPTED"}},
+		"headers": map[string]any{"anthropic-version": "2023-06-01"}},
 	"request": map[string]any{"encoder": "anthropic-messages", "max_tokens": "max_tokens"},
 	"stream":  map[string]any{"decoder": "anthropic-messages"},
 	"finish": map[string]any{"end_turn": "end", "stop_sequence": "end", "tool_use": "calls", "max_tokens": "length",
@@ -74,7 +74,7 @@ var scriptedGroups = map[string]any{
 // source is a provider item that was read.
 type source struct {
 	*provider.Provider
-	script *mock.Script // nil for a real one
+	script *script.Script // nil for a real one
 }
 
 func readProvider(p *part) (*source, error) {
@@ -82,17 +82,17 @@ func readProvider(p *part) (*source, error) {
 	s := &source{}
 	if v, ok := doc[scripted]; ok {
 		delete(doc, scripted)
-		raw, err := objects.EncodeYAML(v)
-		if err == nil {
-			s.script, err = mock.Parse(raw)
-		}
-		if err != nil {
+		var err error
+		if s.script, err = script.Read(v); err != nil {
 			return nil, fault.Wrap(err, "%s: %s", p.ref, scripted)
 		}
 		for name, v := range scriptedGroups {
 			if _, stated := doc[name]; !stated {
 				doc[name] = v
 			}
+		}
+		if q, _ := doc["request"].(map[string]any); q["encoder"] != "anthropic-messages" {
+			return nil, fault.New(fault.Malformed, "%s: request.encoder: a scripted model is asked in anthropic-messages only", p.ref)
 		}
 	}
 	var err error
@@ -144,7 +144,11 @@ func (p *process) openProvider(ctx context.Context, prov *part, hand Handed) err
 		}
 		return "", fault.New(fault.Auth, "there is no secret %s for %s", name, host).Advise("set it in the environment where the thread is started or resumed")
 	}}
-	return p.serveScript(ctx, src)
+	if src.script != nil {
+		p.ask.HTTP = &http.Client{Transport: script.New(src.script)}
+		p.ask.Secret = func(context.Context, string, string) (string, error) { return "no-key-for-a-script", nil }
+	}
+	return nil
 }
 
 // pinnedLoop refuses another loop than the one that the thread began with, unless a person
@@ -160,20 +164,6 @@ func (p *thread) pinnedLoop(star *part, today bool) error {
 	case len(p.h.asks) > 0:
 		return fault.New(fault.Conflict, "thread %s stopped in the middle of turn %d, which only its own loop can finish", p.d.ID, p.h.turn)
 	}
-	return nil
-}
-
-// serveScript starts the server of a scripted model, which ends with the process.
-func (p *process) serveScript(ctx context.Context, src *source) error {
-	if src.script == nil {
-		return nil
-	}
-	server, err := mock.Serve(ctx, src.script)
-	if err != nil {
-		return err
-	}
-	p.ask.Base, p.ask.HTTP = server.URL, &http.Client{Timeout: time.Hour}
-	p.ask.Secret = func(context.Context, string, string) (string, error) { return "no-key-for-a-script", nil }
 	return nil
 }
 

@@ -41,6 +41,7 @@ var house = []room{
 	{0, "internal/table", "", ""},
 	{0, "objects", "fault internal/strict internal/words", yaml},
 	{0, "objects/expr", "fault internal/words", ""},
+	{0, "internal/fields", "internal/words objects objects/expr", ""},
 	{0, "objects/extract", "fault internal/words objects", ""},
 	{0, "internal/unpack", "fault internal/words", ""},
 	{0, "objects/foreign", "fault internal/words objects", toml},
@@ -109,11 +110,12 @@ var house = []room{
 	{4, "agent/journal", "fault internal/place internal/strict internal/words", xsys},
 	{4, "agent/transcript", "fault internal/parallel internal/place internal/table internal/words search agent/journal", ""},
 	{4, "agent/ledger", ". fault internal/place", sqlite},
-	{4, "agent/provider", ". fault internal/sse internal/words objects objects/expr", ""},
-	{4, "agent/provider/mock", ". fault internal/strict internal/words objects objects/expr agent/provider", ""},
+	{4, "agent/provider", ". fault internal/fields internal/sse internal/words objects objects/expr", ""},
+	{4, "agent/provider/script", ". fault internal/fields internal/strict internal/words objects objects/expr", ""},
+	{4, "internal/modelhost", ". fault internal/fields internal/strict internal/words objects agent/provider/script", ""},
 	{4, "agent/loop", "fault internal/strict internal/words", starlark},
 	{4, "agent/secret", "fault objects", age},
-	{4, "agent/thread", ". fault internal/place internal/strict internal/words objects objects/expr objects/trust/token view search agent/journal agent/transcript agent/ledger agent/provider agent/provider/mock agent/loop", ""},
+	{4, "agent/thread", ". fault internal/place internal/strict internal/words objects objects/expr objects/trust/token view search agent/journal agent/transcript agent/ledger agent/provider agent/provider/script agent/loop", ""},
 
 	{5, "serve/mcp", ". fault internal/strict internal/words objects view", mcpgo},
 
@@ -204,10 +206,14 @@ var never = []struct{ who, whom, because string }{
 	{".", "store", "the vocabulary has no behaviour"},
 }
 
+// forTests are rooms for test files alone: each stands in for something that rye meets outside. No
+// program and no other package links one.
+var forTests = []string{"internal/modelhost", "registry/registrytest"}
+
 // pure rooms are functions of their arguments: no files, network, processes,
 // randomness or clock.
 var (
-	pure      = []string{"internal/clients", "internal/secrets", "internal/sse", "internal/strict", "internal/table", "internal/words", "objects", "objects/expr", "objects/extract", "objects/trust/token", "chain", "chain/audit", "chain/command", "chain/consent", "chain/policy", "chain/question", "chain/primitive/web/page", "internal/diff"}
+	pure      = []string{"internal/clients", "internal/fields", "internal/secrets", "internal/sse", "internal/strict", "internal/table", "internal/words", "objects", "objects/expr", "objects/extract", "objects/trust/token", "chain", "chain/audit", "chain/command", "chain/consent", "chain/policy", "chain/question", "chain/primitive/web/page", "internal/diff"}
 	effects   = []string{"os", "net", "syscall", "crypto/rand", "math/rand", "log", "io/ioutil", "plugin", "embed"}
 	effectsOK = []string{"net/url", "net/netip"} // parse and compare only
 	clock     = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
@@ -271,6 +277,9 @@ func refuseRoom(f source, r room, whom string) string {
 		if !f.test && under(r.path, n.who) && (n.whom == "" || under(whom, n.whom)) {
 			return "never: " + n.because
 		}
+	}
+	if !f.test && whom != r.path && slices.Contains(forTests, whom) {
+		return "never: it is for tests alone"
 	}
 	if whom == r.path || slices.Contains(strings.Fields(r.may), whom) {
 		return ""
@@ -415,6 +424,10 @@ func TestLawBites(t *testing.T) {
 		{"store", "C", false, "pure Go"},
 		{"new/room", "fmt", false, "no line"},
 		{"internal/cli", module, false, ""},
+		{"agent/thread", module + "/internal/modelhost", false, "for tests alone"},
+		{"cmd/rye-engine", module + "/internal/modelhost", false, "for tests alone"},
+		{"agent/thread", module + "/internal/modelhost", true, ""},
+		{"registry", module + "/registry/registrytest", false, "for tests alone"},
 	} {
 		got := refuse(source{room: c.room, test: c.test}, c.imp)
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {

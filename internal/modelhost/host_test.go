@@ -134,7 +134,7 @@ turns:
   - say: "${turn} ${model} ${system} ${prompt} ${last} ${tools.0} $${x}"
   - say: ["${result.0.name}: ", "${result.1.text}", "${result.5.text}", " ${result.1.failed} ${result.0.json.a.1 || 'none'}"]
     calls:
-      - {name: next, args: {whole: "${result.0.json}", Text: "<${result.1.text}>", "${turn}": 1}}
+      - {name: next, args: {whole: "${result.0.json}", text: "<${result.1.text}>", "${turn}": 1}}
 `
 	both(t, func(t *testing.T, format string) {
 		v := serve(t, text)

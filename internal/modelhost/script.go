@@ -28,6 +28,7 @@ type Script struct {
 
 // own are the members of an entry that only a host knows.
 type own struct {
+	bytes      int            // of generated text
 	code, body string         // of error
 	raw        map[int]string // of calls, by their places
 }
@@ -48,7 +49,7 @@ func Parse(raw []byte) (*Script, error) {
 		return nil, fault.New(fault.Malformed, "parse script of the host: %w", err)
 	}
 	for i, e := range turns {
-		strip(doc["turns"].([]any)[i].(map[string]any), e)
+		strip(doc["turns"].([]any)[i].(map[string]any), e, s.own[e.Path].bytes)
 	}
 	for _, name := range []string{"models", "key", "cache"} {
 		delete(doc, name)
@@ -61,7 +62,7 @@ func Parse(raw []byte) (*Script, error) {
 
 func readOwn(e *fields.Group, cached bool) own {
 	f := e.Group("error")
-	o := own{code: f.Text("code"), body: f.Text("body"), raw: map[int]string{}}
+	o := own{bytes: int(e.Whole("bytes", 0, 0, maxBytes)), code: f.Text("code"), body: f.Text("body"), raw: map[int]string{}}
 	for i, c := range e.Groups("calls") {
 		if !c.Has("raw") {
 			continue
@@ -82,15 +83,14 @@ func readOwn(e *fields.Group, cached bool) own {
 
 // strip takes the members that only a host knows out of an entry, and puts generated text into its
 // place.
-func strip(m map[string]any, e *fields.Group) {
-	if n := int(e.Whole("bytes", 0, 0, maxBytes)); e.Has("bytes") {
-		delete(m, "bytes")
+func strip(m map[string]any, e *fields.Group, n int) {
+	if delete(m, "bytes"); n > 0 {
 		var say []any
 		for _, s := range e.Texts("say", true) {
 			say = append(say, s)
 		}
 		for at := 0; at < n; at += piece {
-			say = append(say, filler[at%len(filler):][:min(piece, n-at)])
+			say = append(say, filler[at%len(line):][:min(piece, n-at)])
 		}
 		m["say"] = say
 	}
@@ -105,5 +105,7 @@ func strip(m map[string]any, e *fields.Group) {
 	}
 }
 
-// filler is the source of generated texts; it needs no escape in JSON.
-var filler = strings.Repeat("The quick brown fox jumps over the lazy dog, again and again. ", 200)
+// line is generated text, which needs no escape in JSON; filler is more of it than a piece.
+const line = "The quick brown fox jumps over the lazy dog, again and again. "
+
+var filler = strings.Repeat(line, piece/len(line)+2)
