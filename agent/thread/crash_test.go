@@ -75,6 +75,8 @@ type crashSite struct {
 	Boot      string     // of the machine
 	Spent     rye.Micros // by a thread that nobody stops
 	Dies      bool       // whoever starts the child dies before it says go
+	Script    string     // of the model, for a strict host in the child
+	Heard     string     // where the child writes what the host was asked; "" is nowhere
 
 	// Takes is what a model takes of the child's clock, which stands still otherwise, but for
 	// an hour at each look at a question that is open. 0 is the clock of the machine.
@@ -93,7 +95,7 @@ func (c crashSite) workspaceOptions() workspace.Options {
 
 func (c crashSite) options(w *workspace.Workspace) Options {
 	return Options{Verbs: w, Record: crashRecord{w.Record()}, Ledger: filepath.Join(c.Home, "data", "ledger", "ledger.db"), Boot: "boot" + c.Boot, User: "user",
-		Host: func(string) error { return nil }, Spawn: c.spawn,
+		Host: func(string) error { return nil }, Spawn: c.spawn, Secret: func(context.Context, string, string) (string, error) { return "k", nil },
 		Answered: func(ctx context.Context, id string) (bool, bool, error) {
 			all, err := w.Policy().Questions(ctx, rye.Terminal())
 			for _, q := range all {
@@ -115,7 +117,8 @@ func (r crashRecord) Commit(ctx context.Context, c rye.Caller, q rye.BranchCommi
 	return tip, err
 }
 
-// newCrashSite makes a project with a directive, its tools and its model.
+// newCrashSite makes a project with a directive, its tools and its model: a provider item with a
+// script, which a strict host plays.
 func newCrashSite(t *testing.T, script string) *crashSite {
 	t.Helper()
 	c := &crashSite{Dir: t.TempDir(), Home: t.TempDir()}
@@ -126,7 +129,7 @@ func newCrashSite(t *testing.T, script string) *crashSite {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"directives/acme/review.md": crashDirective, "tools/acme/scripted.yaml": script[1:],
+		"directives/acme/review.md": crashDirective, "tools/acme/scripted.yaml": c.hosted(t, script),
 		"tools/acme/once.sh": fmt.Sprintf(crashTool, "Adds a line", "# config_schema: {type: object, properties: {text: {type: string}}}\necho \"$1\" >> out/effects; echo noted"),
 		"tools/acme/ask.sh":  fmt.Sprintf(crashTool, "Adds a line, when a person agrees", "# tier: t2\n# config_schema: {type: object, properties: {text: {type: string}}}\necho \"$1\" >> out/effects; echo noted"),
 		"tools/acme/look.sh": fmt.Sprintf(crashTool, "Looks", "echo seen"),
@@ -234,6 +237,9 @@ func TestThreadProcess(t *testing.T) {
 	wo := c.workspaceOptions()
 	wo.Consent = nil
 	o := c.options(workspace.Open(wo))
+	if o.HTTP, err = c.serve(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	if c.Takes > 0 {
 		c.moveClock(&o)
 	}

@@ -4,8 +4,6 @@ package thread
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,14 +16,7 @@ import (
 // limitedTo has the directive of a site state a limit of running time.
 func (c crashSite) limitedTo(t *testing.T, seconds string) {
 	t.Helper()
-	path := filepath.Join(c.Dir, ".ai", "directives", "acme", "review.md")
-	text := strings.Replace(crashDirective, `spend="0.9"`, `spend="0.9" duration_seconds="`+seconds+`"`, 1)
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.workspace().Sign(t.Context(), rye.Terminal(), rye.SignRequest{Targets: []rye.Target{"directive:acme/review"}}); err != nil {
-		t.Fatal(err)
-	}
+	c.rewrite(t, `spend="0.9"`, `spend="0.9" duration_seconds="`+seconds+`"`)
 }
 
 // ranIn lists the running times that the records of a thread have, in their order.
