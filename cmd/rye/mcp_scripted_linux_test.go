@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/rye-os/rye/agent/provider/mock"
+	"github.com/rye-os/rye/internal/modelhost"
 )
 
 // playedModel is a model that makes its calls one after another, and looks at each answer. While
@@ -194,8 +194,8 @@ func newest(all []map[string]any, member string) (int, any) {
 	return len(all), all[len(all)-1][member]
 }
 
-// mock is the script as the mock model takes it. What is not about the work gets a word.
-func (s *playedModel) mock() http.Handler {
+// host plays the script strictly. What is not about the work gets a word.
+func (s *playedModel) host() http.Handler {
 	turns := []map[string]any{{"when": map[string]any{"contains": "You are a title generator"}, "say": "Work"}}
 	for i := range s.calls {
 		name, args, _ := s.call(i)
@@ -205,11 +205,11 @@ func (s *playedModel) mock() http.Handler {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	script, err := mock.Parse(raw)
+	script, err := modelhost.Parse(raw)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	model := mock.New(script)
+	model := modelhost.New(script)
 	s.t.Cleanup(func() {
 		for _, r := range model.Requests() {
 			if r.Status != 200 && r.Method == "POST" && s.t.Failed() {
@@ -220,9 +220,9 @@ func (s *playedModel) mock() http.Handler {
 	return model
 }
 
-// anthropicWire is Anthropic Messages by the mock model, without what belongs to betas.
+// anthropicWire is Anthropic Messages by the strict host, without what belongs to betas.
 func anthropicWire(s *playedModel) wireOf {
-	model := s.mock()
+	model := s.host()
 	return wireOf{
 		read: func(body map[string]any) (int, any) { return newest(find(body["messages"], "tool_result"), "content") },
 		reply: func(w http.ResponseWriter, r *http.Request) {
@@ -245,7 +245,7 @@ func anthropicWire(s *playedModel) wireOf {
 	}
 }
 
-// openAIWire is OpenAI Chat Completions by the mock model.
+// openAIWire is OpenAI Chat Completions by the strict host.
 func openAIWire(s *playedModel) wireOf {
 	return wireOf{
 		read: func(body map[string]any) (n int, last any) {
@@ -257,7 +257,7 @@ func openAIWire(s *playedModel) wireOf {
 			}
 			return n, last
 		},
-		reply: s.mock().ServeHTTP,
+		reply: s.host().ServeHTTP,
 	}
 }
 

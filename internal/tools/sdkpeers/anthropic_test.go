@@ -9,10 +9,10 @@ import (
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
 
-	"github.com/rye-os/rye/agent/provider/mock"
+	"github.com/rye-os/rye/internal/modelhost"
 )
 
-func anthropicClient(v *mock.Server, more ...option.RequestOption) *anthropic.Client {
+func anthropicClient(v *modelhost.Server, more ...option.RequestOption) *anthropic.Client {
 	c := anthropic.NewClient(append([]option.RequestOption{option.WithBaseURL(v.URL), option.WithAPIKey("k"), option.WithMaxRetries(0)}, more...)...)
 	return &c
 }
@@ -107,7 +107,7 @@ func TestAnthropicThread(t *testing.T) {
 	}
 }
 
-// TestAnthropicErrors: the SDK takes the mock's errors for those of the service.
+// TestAnthropicErrors: the SDK takes the host's errors for those of the service.
 func TestAnthropicErrors(t *testing.T) {
 	p := anthropicParams(anthropic.NewUserMessage(anthropic.NewTextBlock("hello")))
 	for status, kind := range map[string]anthropic.ErrorType{"429": "rate_limit_error", "529": "overloaded_error", "401": "authentication_error", "400": "invalid_request_error", "500": "api_error"} {
@@ -150,7 +150,7 @@ func TestAnthropicErrors(t *testing.T) {
 	}
 }
 
-// TestAnthropicRefused: what the SDK lets through and the service would not, the mock does
+// TestAnthropicRefused: what the SDK lets through and the service would not, the host does
 // not take either.
 func TestAnthropicRefused(t *testing.T) {
 	v := serve(t, script)

@@ -10,10 +10,10 @@ import (
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/shared"
 
-	"github.com/rye-os/rye/agent/provider/mock"
+	"github.com/rye-os/rye/internal/modelhost"
 )
 
-func openaiClient(v *mock.Server, more ...option.RequestOption) *openai.Client {
+func openaiClient(v *modelhost.Server, more ...option.RequestOption) *openai.Client {
 	c := openai.NewClient(append([]option.RequestOption{option.WithBaseURL(v.URL + "/v1"), option.WithAPIKey("k"), option.WithMaxRetries(0)}, more...)...)
 	return &c
 }
@@ -98,7 +98,7 @@ func TestOpenAIThread(t *testing.T) {
 	}
 }
 
-// TestOpenAIErrors: the SDK takes the mock's errors for those of the service.
+// TestOpenAIErrors: the SDK takes the host's errors for those of the service.
 func TestOpenAIErrors(t *testing.T) {
 	p := openaiParams(openai.UserMessage("hello"))
 	for status, code := range map[string]string{"429": "rate_limit_exceeded", "401": "invalid_api_key", "400": "", "500": ""} {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/agent/provider"
-	"github.com/rye-os/rye/agent/provider/mock"
+	"github.com/rye-os/rye/internal/modelhost"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -26,7 +26,7 @@ type thread struct {
 	q *provider.Request
 }
 
-func lead(t *testing.T, v *mock.Server, item, effort string) *thread {
+func lead(t *testing.T, v *modelhost.Server, item, effort string) *thread {
 	t.Helper()
 	raw, err := os.ReadFile("../../../stdlib/system/tools/rye/agent/providers/" + item + ".yaml")
 	if err != nil {
@@ -133,7 +133,7 @@ func equal(t *testing.T, what string, ours, theirs []byte) {
 	}
 }
 
-func bodies(v *mock.Server) (out [][]byte) {
+func bodies(v *modelhost.Server) (out [][]byte) {
 	for _, r := range v.Requests() {
 		out = append(out, r.Body)
 	}

@@ -5,10 +5,10 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/rye-os/rye/agent/provider/mock"
+	"github.com/rye-os/rye/internal/modelhost"
 )
 
-// script is what the mock model says to both SDKs.
+// script is what the host says to both SDKs.
 const script = `
 turns:
   - think: [I read, " first."]
@@ -24,13 +24,13 @@ turns:
   - {bytes: 100000}
 `
 
-func serve(t *testing.T, script string) *mock.Server {
+func serve(t *testing.T, script string) *modelhost.Server {
 	t.Helper()
-	s, err := mock.Parse([]byte(script))
+	s, err := modelhost.Parse([]byte(script))
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := mock.Serve(t.Context(), s)
+	v, err := modelhost.Serve(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
