@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -9,19 +10,23 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rye-os/rye/internal/modelhost"
 )
 
 // threadArena is a person with a project in which everything that drives a thread can be
 // hostile: the model, its host, the loop, the items, the directory.
 type threadArena struct {
-	t *testing.T
-	h *home
+	t, whole *testing.T // of the subtest, and of the test
+	h        *home
+	hosts    []string // of models that play scripts
+	bound    string   // what the person says of secrets
 }
 
 func newThreadArena(t *testing.T) *threadArena {
 	t.Helper()
 	needBash(t)
-	a := &threadArena{t, newHome(t)}
+	a := &threadArena{t: t, whole: t, h: newHome(t)}
 	t.Cleanup(func() { // a thread that waits for somebody would wait on
 		a.in(t)
 		out, _, _ := a.run("thread", "list", "--json")
@@ -80,12 +85,13 @@ func (a *threadArena) tool(name, needs, body string) {
 	a.h.rye("sign", "tool:acme/"+name)
 }
 
-// script writes and signs the provider acme/<name>, which answers from a script.
+// script writes and signs the provider acme/<name>, which answers from a script, strictly.
 func (a *threadArena) script(name string, turns []any) {
 	a.provider(name, map[string]any{"mock": map[string]any{"turns": turns}})
 }
 
 func (a *threadArena) provider(name string, config map[string]any) {
+	a.strict(config)
 	raw, err := json.Marshal(map[string]any{"version": "1.0.0", "tool_type": "provider", "executor_id": nil, "category": "acme", "description": "a model", "config": config})
 	if err != nil {
 		a.t.Fatal(err)
@@ -212,9 +218,60 @@ func calls(name string, args map[string]any) map[string]any {
 	return map[string]any{"name": name, "args": args}
 }
 
-// binds puts a file for the person's secrets into their configuration.
+// strict has a host on loopback play the script of a provider item, which refuses what a service
+// would refuse. The scripted model of the program would not.
+func (a *threadArena) strict(config map[string]any) {
+	a.t.Helper()
+	if config["mock"] == nil {
+		return
+	}
+	raw, err := json.Marshal(config["mock"])
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	if bytes.Contains(raw, []byte(`"times"`)) {
+		return // each process of a thread counts for itself
+	}
+	script, err := modelhost.Parse(raw)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	v, err := modelhost.Serve(context.Background(), script) // it lives as long as the whole test
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.whole.Cleanup(v.Close)
+	delete(config, "mock")
+	for name, group := range map[string]any{
+		"endpoint": obj{"base_url": v.URL, "path": "/v1/messages", "headers": obj{"anthropic-version": "2023-06-01"}},
+		"request":  obj{"encoder": "anthropic-messages"}, "echo": obj{"blocks": []any{"thinking"}},
+		"caching": obj{"mode": "breakpoints", "at": []any{"tools", "system"}, "last": 2},
+		"finish":  obj{"end_turn": "end", "tool_use": "calls", "max_tokens": "length", "refusal": "refusal"},
+		"usage":   obj{"input": "input_tokens", "output": "output_tokens"},
+		"models": []any{obj{"id": "scripted", "tiers": []any{"fast", "general", "high", "max"}, "context": 200_000, "max_output": 8000,
+			"prices": obj{"input": "1", "output": "5"}}},
+		"retry": obj{"attempts": 4, "base": 0.01, "max": 1, "elapsed": 5},
+	} {
+		if config[name] == nil {
+			config[name] = group
+		}
+	}
+	a.hosts = append(a.hosts, strings.TrimPrefix(v.URL, "http://"))
+	a.binds(a.bound)
+}
+
+// binds puts a file for the person's secrets into their configuration, with the hosts of models.
 func (a *threadArena) binds(text string) {
 	a.t.Helper()
+	a.bound = text
+	if len(a.hosts) > 0 {
+		hosts, rest := strings.Join(a.hosts, ", "), text
+		if more, ok := strings.CutPrefix(text, "hosts: ["); ok {
+			more, rest, _ = strings.Cut(more, "]\n")
+			hosts += ", " + more
+		}
+		text = "hosts: [" + hosts + "]\n" + rest
+	}
 	dir := strings.TrimSpace(a.h.rye("where", "config"))
 	if err := os.WriteFile(filepath.Join(dir, "secrets.yaml"), []byte(text), 0o600); err != nil {
 		a.t.Fatal(err)

@@ -147,7 +147,7 @@ func TestHooks(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			a := &threadArena{t, new(*a.h)}
+			a := &threadArena{t: t, whole: a.whole, h: new(*a.h), hosts: a.hosts, bound: a.bound}
 			a.in(t)
 			r := a.start(row.name)
 			a.answered(r, func(question string) { a.h.rye("deny", question) })
