@@ -112,7 +112,7 @@ var house = []room{
 	{4, "agent/ledger", ". fault internal/place", sqlite},
 	{4, "agent/provider", ". fault internal/fields internal/sse internal/words objects objects/expr", ""},
 	{4, "agent/provider/script", ". fault internal/fields internal/strict internal/words objects objects/expr", ""},
-	{4, "internal/modelhost", ". fault internal/fields internal/strict internal/words objects agent/provider/script", ""},
+	{4, "internal/modelhost", ". fault internal/fields internal/strict internal/words objects objects/expr agent/provider/script", ""},
 	{4, "agent/loop", "fault internal/strict internal/words", starlark},
 	{4, "agent/secret", "fault objects", age},
 	{4, "agent/thread", ". fault internal/place internal/strict internal/words objects objects/expr objects/trust/token view search agent/journal agent/transcript agent/ledger agent/provider agent/provider/script agent/loop", ""},
