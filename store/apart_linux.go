@@ -1,10 +1,9 @@
 package store
 
 import (
-	"fmt"
-	"os"
-
 	"golang.org/x/sys/unix"
+
+	"github.com/rye-os/rye/internal/rlimit"
 )
 
 // apartSpace bounds the address space. Go reserves it in pieces of 64 MiB and more.
@@ -12,21 +11,16 @@ const apartSpace = 1 << 30
 
 // confine limits this process: memory, processor time, files, no core dump.
 func confine(lim Limits) error {
-	raw, err := os.ReadFile("/proc/self/statm")
+	space, data, err := rlimit.Taken()
 	if err != nil {
 		return err
 	}
-	var size, resident, shared, text, lib, data uint64 // proc(5), in pages
-	if _, err := fmt.Sscan(string(raw), &size, &resident, &shared, &text, &lib, &data); err != nil {
-		return err
-	}
-	page := uint64(os.Getpagesize())
 	for _, l := range []struct {
 		what int
 		most uint64
 	}{
-		{unix.RLIMIT_DATA, data*page + apartMemory}, // writable memory, since Linux 4.7
-		{unix.RLIMIT_AS, size*page + apartSpace},
+		{unix.RLIMIT_DATA, data + apartMemory}, // writable memory, since Linux 4.7
+		{unix.RLIMIT_AS, space + apartSpace},
 		{unix.RLIMIT_CPU, apartCPU},
 		{unix.RLIMIT_FSIZE, uint64(lim.Bytes + lim.Total)},
 		{unix.RLIMIT_NOFILE, 256},

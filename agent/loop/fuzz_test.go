@@ -34,7 +34,7 @@ func FuzzCompile(f *testing.F) {
 }
 
 // small are bounds for programs that a fuzzer writes.
-var small = loop.Bounds{Steps: 20_000, Time: time.Second, Memory: 4 << 20, Calls: 100}
+var small = loop.Bounds{Steps: 20_000, Time: time.Second, Memory: 16 << 20, Calls: 100}
 
 // FuzzTurn runs any body with any state. What it does is repeated from its record, to the same
 // end; a state is canonical, and stays so.

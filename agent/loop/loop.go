@@ -44,8 +44,13 @@ type Next struct {
 type Bounds struct {
 	Steps  uint64        // of the interpreter; 1,000,000
 	Time   time.Duration // of the program alone, not of the host; 5 s
-	Memory int64         // bytes requested by operations, freed or not; 64 MiB
+	Memory int64         // bytes in use by this process, beyond those at the start; 64 MiB
 	Calls  int           // of the host; 10,000
+
+	// Confine lets the kernel bound the memory of this process while the program runs, until lift
+	// is called. Memory is looked at between operations, and one operation can ask for gigabytes. A
+	// process that Confine bounds should run one program at a time. nil confines nothing.
+	Confine func() (lift func(), err error)
 }
 
 func (b Bounds) filled() Bounds {
@@ -74,6 +79,5 @@ const (
 	maxNesting = 32   // of values, as JSON
 	maxCode    = 250  // depth of nested expressions and statements
 	maxName    = 128  // bytes of a name in a program
-	maxBits    = 4096 // of an integer
 	maxMessage = 1000 // bytes quoted from a program's failure
 )

@@ -17,13 +17,14 @@ import (
 
 // Program is a loop that can run. It is safe for concurrent use.
 type Program struct {
-	name       string
-	init, turn *starlark.Function
+	name string
+	code *starlark.Program
 }
 
-// Compile reads a program of at most MaxSource bytes and runs its outermost statements within the
-// default bounds. name, an item's id or a path, appears in messages. A program outside the language
-// of docs/format/loop.md is fault.Malformed, with line and column.
+// Compile reads a program of at most MaxSource bytes and runs nothing of it: its outermost
+// statements run with each call of Init and Turn. name, an item's id or a path, appears in
+// messages. A program outside the language of docs/format/loop.md is fault.Malformed, with line
+// and column.
 func Compile(name string, src []byte) (*Program, error) {
 	if err := readable(name, src); err != nil {
 		return nil, err
@@ -32,28 +33,27 @@ func Compile(name string, src []byte) (*Program, error) {
 	if err != nil {
 		return nil, notCompiled(name, err)
 	}
-	w := rewriter{name: name}
-	if w.file(file); w.err != nil {
-		return nil, w.err
+	if err := refuse(name, file); err != nil {
+		return nil, err
+	}
+	if !defines(file, "init", 1) || !defines(file, "turn", 2) {
+		return nil, fault.New(fault.Malformed, "loop %s: want functions init(ctx) and turn(host, state)", name)
 	}
 	code, err := starlark.FileProgram(file, predeclared.Has)
 	if err != nil {
 		return nil, notCompiled(name, err)
 	}
-	r := newRun(name, Bounds{}, nil, nil)
-	var globals starlark.StringDict
-	if err := r.do(func() (err error) {
-		globals, err = code.Init(r.thread, predeclared)
-		globals.Freeze()
-		return err
-	}); err != nil {
+	return &Program{name, code}, nil
+}
+
+// function runs the outermost statements and returns one of the functions that they define.
+func (p *Program) function(t *starlark.Thread, name string) (starlark.Value, error) {
+	globals, err := p.code.Init(t, predeclared)
+	if err != nil {
 		return nil, err
 	}
-	p := &Program{name: name}
-	if p.init, err = function(name, globals, "init", 1); err == nil {
-		p.turn, err = function(name, globals, "turn", 2)
-	}
-	return p, err
+	globals.Freeze()
+	return globals[name], nil
 }
 
 // readable refuses a program with characters that hide its real text from a reader.
@@ -90,15 +90,6 @@ func notCompiled(name string, err error) error {
 
 func malformed(name string, at syntax.Position, format string, args ...any) error {
 	return fault.New(fault.Malformed, "loop %s:%d:%d: %s", name, at.Line, at.Col, fmt.Sprintf(format, args...))
-}
-
-// function returns one of the two functions that every loop must have.
-func function(name string, globals starlark.StringDict, fn string, params int) (*starlark.Function, error) {
-	f, ok := globals[fn].(*starlark.Function)
-	if !ok || f.NumParams() != params || f.HasVarargs() || f.HasKwargs() || f.NumKwonlyParams() != 0 {
-		return nil, fault.New(fault.Malformed, "loop %s: want functions init(ctx) and turn(host, state)", name)
-	}
-	return f, nil
 }
 
 // failure describes the failure of a program with its position and message.

@@ -30,11 +30,15 @@ func (p *Program) Init(ctx context.Context, in map[string]any, b Bounds) (json.R
 	r.ctx = ctx
 	var state json.RawMessage
 	err = r.do(func() error {
-		arg, err := decode(raw, r.meter)
+		arg, err := decode(raw)
 		if err != nil {
 			return err
 		}
-		got, err := starlark.Call(r.thread, p.init, starlark.Tuple{arg}, nil)
+		init, err := p.function(r.thread, "init")
+		if err != nil {
+			return err
+		}
+		got, err := starlark.Call(r.thread, init, starlark.Tuple{arg}, nil)
 		if err == nil {
 			state, err = stateOf("init", got)
 		}
@@ -64,14 +68,19 @@ func (p *Program) Turn(ctx context.Context, h Host, state json.RawMessage, recor
 		return Next{}, fault.New(fault.Limit, "loop %s: a state of %d bytes, at most %d are allowed", p.name, len(state), MaxState)
 	}
 	r := newRun(p.name, b, h, recorded)
-	r.ctx, r.record, r.turning = ctx, record, true
+	r.ctx, r.record = ctx, record
 	var next Next
 	err := r.do(func() error {
-		arg, err := decode(state, r.meter)
+		arg, err := decode(state)
 		if err != nil {
 			return fault.New(fault.Malformed, "loop %s: state: %w", p.name, err)
 		}
-		got, err := starlark.Call(r.thread, p.turn, starlark.Tuple{hostValue{r}, arg}, nil)
+		turn, err := p.function(r.thread, "turn")
+		if err != nil {
+			return err
+		}
+		r.turning = true
+		got, err := starlark.Call(r.thread, turn, starlark.Tuple{hostValue{r}, arg}, nil)
 		if err != nil {
 			return err
 		}

@@ -166,21 +166,17 @@ func (e *encoder) dict(d *starlark.Dict, depth int) error {
 	return e.put("}")
 }
 
-// decoder reads JSON into values and charges for them: one byte of JSON can become two hundred
-// bytes of a value. It refuses duplicate names. Whole numbers of up to 64 bits are ints, others
-// floats.
-type decoder struct {
-	in *strict.Reader
-	m  *meter
-}
+// decoder reads JSON into values. It refuses duplicate names. Whole numbers of up to 64 bits are
+// ints, others floats.
+type decoder struct{ in *strict.Reader }
 
 // decode reads one value, and refuses bytes after it.
-func decode(raw []byte, m *meter) (starlark.Value, error) {
+func decode(raw []byte) (starlark.Value, error) {
 	in, err := strict.NewReader(raw, strict.Rules{Size: math.MaxInt, Depth: maxNesting, Leaves: true})
 	if err != nil {
 		return nil, err
 	}
-	v, err := (&decoder{in, m}).value()
+	v, err := (&decoder{in}).value()
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +200,7 @@ func (d *decoder) value() (starlark.Value, error) {
 	case json.Number:
 		return number(v)
 	case string:
-		return starlark.String(v), d.m.charge(int64(len(v))+box, 1)
+		return starlark.String(v), nil
 	}
 	return starlark.None, nil
 }
@@ -221,15 +217,9 @@ func number(n json.Number) (starlark.Value, error) {
 }
 
 func (d *decoder) list() (starlark.Value, error) {
-	if err := d.m.charge(box, 1); err != nil {
-		return nil, err
-	}
 	var list []starlark.Value
 	err := d.in.Array(func() error {
 		v, err := d.value()
-		if err == nil {
-			err = d.m.charge(4*element, 1)
-		}
 		list = append(list, v)
 		return err
 	})
@@ -237,15 +227,9 @@ func (d *decoder) list() (starlark.Value, error) {
 }
 
 func (d *decoder) dict() (starlark.Value, error) {
-	if err := d.m.charge(table, 1); err != nil {
-		return nil, err
-	}
 	dict := starlark.NewDict(0)
 	err := d.in.Object(func(name string) error {
 		v, err := d.value()
-		if err == nil {
-			err = d.m.charge(int64(len(name))+entry, 1)
-		}
 		if err != nil {
 			return err
 		}

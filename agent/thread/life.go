@@ -17,6 +17,10 @@ import (
 // left open, pays what was not paid, and puts on the branch what is not there. It may be
 // interrupted and done again.
 func (p *process) recover(ctx context.Context) error {
+	died, err := p.openMark()
+	if err != nil {
+		return err
+	}
 	if p.h.epoch == 0 {
 		return p.start(ctx)
 	}
@@ -31,7 +35,7 @@ func (p *process) recover(ctx context.Context) error {
 		return err
 	}
 	if p.h.deaths > 2 {
-		return &stop{reason: "crash", detail: fmt.Sprintf("the process died %d times in turn %d", p.h.deaths-1, p.h.turn)}
+		return &stop{reason: "crash", detail: fmt.Sprintf("the process died %d times in turn %d", p.h.deaths-1, p.h.turn) + died}
 	}
 	if err := p.closeOpen(true); err != nil {
 		return err

@@ -58,6 +58,7 @@ type process struct {
 	made  *Prepared
 	prog  *loop.Program
 	hooks []hook
+	mark  *os.File // see openMark
 }
 
 // newProcess returns the process of the thread in dir, before it has anything.
@@ -281,6 +282,9 @@ func (p *purse) nodes() []ledger.Node {
 }
 
 func (p *process) close() {
+	if p.mark != nil {
+		p.mark.Close()
+	}
 	if p.book != nil {
 		p.book.Close()
 	}
@@ -350,7 +354,7 @@ func (p *process) turn(ctx context.Context) error {
 		return err
 	}
 	host := &host{p: p, next: len(recorded), failed: failedBefore(recorded)}
-	next, err := p.prog.Turn(ctx, host, p.h.state, recorded, host.record, loop.Bounds{})
+	next, err := p.prog.Turn(ctx, host, p.h.state, recorded, host.record, p.bounds())
 	if err != nil {
 		return cause(ctx, err)
 	}
@@ -397,7 +401,7 @@ func (p *process) begin(ctx context.Context) error {
 		}
 	}
 	state, err := p.prog.Init(ctx, map[string]any{"thread": p.d.ID, "directive": p.d.Directive, "tools": len(offered(p.d)) > 0,
-		"outputs": p.d.required(), "limits": p.d.Limits, "config": p.d.LoopConfig}, loop.Bounds{})
+		"outputs": p.d.required(), "limits": p.d.Limits, "config": p.d.LoopConfig}, p.bounds())
 	if err != nil {
 		return err
 	}

@@ -117,7 +117,9 @@ func (s *Service) describe(ctx context.Context, dir string) (*rye.ThreadInfo, er
 	if alive {
 		i.Pid = holder.PID
 	}
-	i.Status, i.Why = statusOf(h, alive)
+	if i.Status, i.Why = statusOf(h, alive); i.Status == Interrupted {
+		i.Why += diedIn(dir)
+	}
 	if damage != nil && !alive { // what lies before it is shown
 		i.Status, i.Why = Suspended, "damage: "+damage.Error()
 	}

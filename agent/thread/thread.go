@@ -49,6 +49,10 @@ type Options struct {
 	// no more memory than that needs. nil is nobody.
 	Prompt func(size int)
 
+	// Confine lets the kernel bound the writable memory of this process to more bytes than it has,
+	// until lift is called. A loop runs within it. nil is for a process that runs other things, too.
+	Confine func(more uint64) (lift func(), err error)
+
 	// Answered tells whether a question has been answered, and its answer.
 	Answered func(ctx context.Context, question string) (answered, yes bool, err error)
 

@@ -11,6 +11,7 @@ import (
 	"github.com/rye-os/rye/agent/thread"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/app"
+	"github.com/rye-os/rye/internal/rlimit"
 	"github.com/rye-os/rye/workspace"
 )
 
@@ -32,7 +33,7 @@ func runThread(ctx context.Context, a *app.App) error {
 		if err != nil {
 			return nil, err
 		}
-		o.Prompt = holdTo
+		o.Prompt, o.Confine = holdTo, rlimit.Memory
 		return thread.Prepare(ctx, o), nil
 	})
 }
