@@ -25,12 +25,13 @@
 //
 // # Reasons
 //
-// Operations with possibly large results are rewritten in the parsed program into calls that charge
-// for memory first. Starlark limits only steps, and 271 steps suffice to double a list thirty
-// times, to two gigabytes. A limit on the process would kill everything in it, and a watcher would
-// notice a single step too late. With charging, the same program with the same input stops at the
-// same place on every machine. An operation that needs time but no memory cannot be stopped this
-// way; the turn is given up after it, and the process ends.
+// A loop's memory is bounded by its process: each thread has one, and nothing else runs in it. Starlark
+// limits only steps, and 271 steps suffice to double a list thirty times, to two gigabytes. So the
+// process looks at its heap every eight steps. Charging for each operation before it is made stopped at
+// the same place on every machine, but it rewrote the program, and knew the size of every result of
+// Starlark: 800 lines. A look costs 1 microsecond. A goroutine that looks from time to time is too late:
+// a collection stops it, and the program doubles again. The kernel's bound is for one step that asks for
+// gigabytes; the process dies of it, which is why nothing of a program runs outside of its thread.
 //
 // A loop gets handles instead of messages, because a mistake in a program that holds the texts of a
 // conversation could rewrite them.
