@@ -45,7 +45,7 @@ func (hostValue) AttrNames() []string   { return slices.Sorted(maps.Keys(hostFun
 func (h hostValue) Attr(name string) (starlark.Value, error) {
 	params, ok := hostFunctions[name]
 	if !ok {
-		return nil, nil
+		return nil, fmt.Errorf("host has no %s; it has %s", name, strings.Join(h.AttrNames(), ", "))
 	}
 	return starlark.NewBuiltin(name, func(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 		given, err := arguments("host."+name, params, args, kwargs)

@@ -36,12 +36,12 @@ func Compile(name string, src []byte) (*Program, error) {
 	if err := refuse(name, file); err != nil {
 		return nil, err
 	}
-	if !defines(file, "init", 1) || !defines(file, "turn", 2) {
-		return nil, fault.New(fault.Malformed, "loop %s: want functions init(ctx) and turn(host, state)", name)
-	}
 	code, err := starlark.FileProgram(file, predeclared.Has)
 	if err != nil {
 		return nil, notCompiled(name, err)
+	}
+	if !defines(file, "init", 1) || !defines(file, "turn", 2) {
+		return nil, fault.New(fault.Malformed, "loop %s: want functions init(ctx) and turn(host, state)", name)
 	}
 	return &Program{name, code}, nil
 }

@@ -142,10 +142,10 @@ func (nextModule) Truth() starlark.Bool  { return true }
 func (nextModule) Hash() (uint32, error) { return 0, fmt.Errorf("next cannot be a key") }
 func (nextModule) AttrNames() []string   { return []string{"again", "wait", "done", "fail"} }
 
-func (nextModule) Attr(name string) (starlark.Value, error) {
+func (m nextModule) Attr(name string) (starlark.Value, error) {
 	f, ok := nextFunctions[name]
 	if !ok {
-		return nil, nil
+		return nil, fmt.Errorf("next has no %s; it has %s", name, strings.Join(m.AttrNames(), ", "))
 	}
 	return starlark.NewBuiltin(name, func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 		given, err := arguments("next."+name, f.params, args, kwargs)
