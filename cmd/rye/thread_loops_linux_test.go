@@ -28,7 +28,7 @@ func TestLoopsThatEndTheirProcess(t *testing.T) {
 				t.Fatalf("%s: %s\n%s%s", r.status, r.why, r.story(), r.stderr)
 			}
 			for range 2 {
-				_, r.stderr, _ = a.run("thread", "resume", r.id, "--wait")
+				_, r.stderr, _ = a.run("thread", "resume", r.id, "--follow")
 			}
 			show, _, _ := a.run("thread", "show", r.id)
 			if !strings.Contains(show, "suspended") || !strings.Contains(show, "crash: the process died 2 times in turn ") || !strings.Contains(show, cause) {
