@@ -25,6 +25,10 @@ func (s *Stack) Scan(ctx context.Context, l *Layer, each func(Finding)) ([]Findi
 	if err != nil {
 		return nil, err
 	}
+	tip, err := l.tip()
+	if err != nil {
+		return nil, err
+	}
 	found := l.listed(ctx)
 	if found.err != nil {
 		return nil, found.err
@@ -43,7 +47,8 @@ func (s *Stack) Scan(ctx context.Context, l *Layer, each func(Finding)) ([]Findi
 		files = append(files, folders[i].files...)
 		all = append(all, foreignFindings(l, folders[i].foreign)...)
 	}
-	judged, err := s.judgeFiles(ctx, l, files, recorded, nil, each)
+	// A manifest that was not listed is looked for once in each folder.
+	judged, err := s.judgeFiles(ctx, l, files, recorded, &Covers{asOf: &moment{tip}}, each)
 	if err != nil {
 		return nil, err
 	}

@@ -206,6 +206,46 @@ func verifyBesideKeygen(b *bench, _ int) (side, side, error) {
 	return b.process(dir, "rye", "verify", "tool:acme/verified"), theirs, err
 }
 
+// verifyBare compares verifying every item with its bare cost: Ed25519 alone, over the messages
+// of the same items, which are in memory. The time of processors matters; rye uses all of them.
+func verifyBare(b *bench, n int) (side, side, error) {
+	dir, err := b.project(n)
+	if err != nil {
+		return nil, nil, err
+	}
+	line, err := b.command(dir, "rye", "key", "export", "--public").Output()
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err := trust.ParsePublicKey(strings.TrimSpace(string(line)))
+	if err != nil {
+		return nil, nil, err
+	}
+	type signed struct{ msg, sig []byte }
+	all := make([]signed, n)
+	for i := range all {
+		path := "knowledge/" + entry(i) + ".md"
+		raw, err := os.ReadFile(filepath.Join(dir, ".ai", filepath.FromSlash(path)))
+		if err != nil {
+			return nil, nil, err
+		}
+		it, err := objects.Parse(path, raw)
+		if err != nil {
+			return nil, nil, err
+		}
+		all[i] = signed{objects.SignedMessage(it.Ref, objects.Ext(path), it.Meta.Version, "", *it.Signature), it.Signature.Sig[:]}
+	}
+	theirs := inside(func() error {
+		for _, s := range all {
+			if !key.Verify(s.msg, s.sig) {
+				return errors.New("ed25519 refuses what rye signed")
+			}
+		}
+		return nil
+	})
+	return b.process(dir, "rye", "verify", "--quiet"), theirs, nil
+}
+
 // verifyAll reads and verifies every item. git fsck reads and hashes the same files in
 // the store, and checks no signatures.
 func verifyAll(b *bench, n int) (side, side, error) {

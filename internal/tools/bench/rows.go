@@ -28,6 +28,7 @@ func rows(sizes []int) []row {
 		{what: "commit one item, durable, in this process", peer: "its fsyncs alone", light: true, setup: commitBesideSyncs},
 		{what: "commit one item, durable, in this process", peer: "go-git, not durable", light: true, setup: commitInside},
 		{what: "verify every item", peer: "git fsck", heavy: true, setup: verifyAll},
+		{what: "verify every item", peer: "ed25519 alone, in memory", heavy: true, setup: verifyBare},
 		{what: "take in: verify and record", peer: "git fast-import", heavy: true, setup: takeIn},
 	} {
 		for _, n := range sizes {
