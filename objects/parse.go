@@ -77,9 +77,11 @@ type parser struct {
 
 // gapLine returns the number of the line in raw that body lacks.
 func gapLine(raw, body []byte) int {
-	i := 0
-	for i < len(body) && raw[i] == body[i] {
-		i++
+	i := len(body)
+	if !bytes.HasPrefix(raw, body) { // the line is not the last one
+		for i = 0; i < len(body) && raw[i] == body[i]; {
+			i++
+		}
 	}
 	return markOf(raw, bytes.LastIndexByte(raw[:i], '\n')+1).line
 }

@@ -309,7 +309,7 @@ func within(p string, dirs map[string]bool) bool {
 
 // scanBundles judges each bundle as a whole, and the items in it. A bundle answers for its own
 // files, so scanBundles removes its files from recorded.
-func (s *Stack) scanBundles(ctx context.Context, l *Layer, b bundleFiles, recorded map[string]store.OID, each func(Finding)) ([]Finding, error) {
+func (s *Stack) scanBundles(ctx context.Context, l *Layer, b bundleFiles, recorded map[string]store.OID, each func(*Finding)) ([]Finding, error) {
 	if len(b.dirs) == 0 {
 		return nil, nil
 	}

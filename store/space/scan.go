@@ -18,9 +18,9 @@ import (
 // its ref.
 //
 // each, if not nil, is called with the finding of every file that was read, by several
-// goroutines at once. In the returned findings only usable items have their bytes: the files
-// of a stranger may not fit into memory.
-func (s *Stack) Scan(ctx context.Context, l *Layer, each func(Finding)) ([]Finding, error) {
+// goroutines at once, and may take the bytes from it. In the returned findings only usable
+// items have their bytes: the files of a stranger may not fit into memory.
+func (s *Stack) Scan(ctx context.Context, l *Layer, each func(*Finding)) ([]Finding, error) {
 	recorded, err := l.recordedAll(ctx)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (s *Stack) Scan(ctx context.Context, l *Layer, each func(Finding)) ([]Findi
 
 // judgeFiles judges working files, on all processors. It omits files that are removed
 // meanwhile.
-func (s *Stack) judgeFiles(ctx context.Context, l *Layer, files []workFile, recorded map[string]store.OID, seen *Covers, each func(Finding)) ([]Finding, error) {
+func (s *Stack) judgeFiles(ctx context.Context, l *Layer, files []workFile, recorded map[string]store.OID, seen *Covers, each func(*Finding)) ([]Finding, error) {
 	found := make([]Finding, len(files))
 	err := parallel.Chunks(ctx, len(files), 4, func(i int) (err error) {
 		f := files[i]
@@ -79,7 +79,7 @@ func (s *Stack) judgeFiles(ctx context.Context, l *Layer, files []workFile, reco
 			found[i], err = Finding{}, nil
 		}
 		if each != nil && found[i].Ref.Kind != "" {
-			each(found[i])
+			each(&found[i])
 		}
 		found[i] = found[i].light()
 		return err
@@ -98,6 +98,14 @@ func (f Finding) light() Finding {
 	f.Item = f.Item.WithoutBytes()
 	f.Verified = trust.Verified{}
 	return f
+}
+
+// Forget removes the bytes of an item that has a signature line of its own, and with them the
+// leave to use it. The facts for lists stay.
+func (f *Finding) Forget() {
+	if f.Item != nil && f.Bundle == "" {
+		f.Item, f.Verified, f.held = f.Item.WithoutBytes(), trust.Verified{}, trust.Verified{}
+	}
 }
 
 // recordedAll returns the recorded blob of each path.

@@ -42,7 +42,7 @@ func surveyOf(ctx context.Context, s *session.Session) (*survey, error) {
 			return nil, err
 		}
 		for _, f := range found {
-			v.note(f)
+			v.note(&f)
 		}
 	}
 	for name, rng := range s.Project.Deps {
@@ -70,7 +70,7 @@ func surveyOf(ctx context.Context, s *session.Session) (*survey, error) {
 const runsThrough = "runs through"
 
 // note keeps the references of one finding. The highest space's facts about an item are used.
-func (v *survey) note(f space.Finding) {
+func (v *survey) note(f *space.Finding) {
 	if f.Ref.Kind == "" || f.Item == nil {
 		return
 	}

@@ -19,7 +19,7 @@ func extractors(ctx context.Context, s *session.Session) (*extract.Set, error) {
 
 // Scan judges everything in one space, and for the project its locked items, too. each is as in
 // space.Stack.Scan, and may be nil.
-func Scan(ctx context.Context, s *session.Session, sp objects.Space, each func(space.Finding)) ([]space.Finding, error) {
+func Scan(ctx context.Context, s *session.Session, sp objects.Space, each func(*space.Finding)) ([]space.Finding, error) {
 	if sp == objects.System {
 		return s.Stack.ScanSystem()
 	}

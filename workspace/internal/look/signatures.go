@@ -27,9 +27,9 @@ func Signatures(ctx context.Context, s *session.Session) ([]session.SignedFile, 
 		defer mu.Unlock()
 		all = append(all, session.SignedFile{Ref: it.Ref, Path: f.Path, Signer: it.Signature.Key, Counts: f.Err == nil})
 	}
-	found, err := s.Stack.Scan(ctx, l, func(f space.Finding) {
+	found, err := s.Stack.Scan(ctx, l, func(f *space.Finding) {
 		if !f.Manifest {
-			add(f.Item, f) // while its bytes are at hand
+			add(f.Item, *f) // while its bytes are at hand
 		}
 	})
 	if err != nil {

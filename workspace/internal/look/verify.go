@@ -73,11 +73,12 @@ type told struct {
 	checks   []rye.Check
 }
 
-// note keeps the facts about a finding.
-func (r *reading) note(f space.Finding) {
-	if t := r.tell(f); len(t.mistakes)+len(t.checks) > 0 {
+// note keeps the facts about a finding, and not its bytes: ten thousand items would be 100 MB.
+func (r *reading) note(f *space.Finding) {
+	if t := r.tell(*f); len(t.mistakes)+len(t.checks) > 0 {
 		r.known.Store(where{f.Space, f.Path}, t)
 	}
+	f.Forget()
 }
 
 func (r *reading) tell(f space.Finding) (t told) {
@@ -91,7 +92,7 @@ func (r *reading) tell(f space.Finding) (t told) {
 // of returns the kept facts, else those from the finding itself.
 func (r *reading) of(f space.Finding) ([]rye.Mistake, []rye.Check) {
 	t, ok := r.known.Load(where{f.Space, f.Path})
-	if !ok && f.Item != nil && (f.Err == nil || f.Item.Raw != nil) {
+	if !ok && f.Item != nil && f.Item.Raw != nil {
 		t, ok = r.tell(f), true
 	}
 	if !ok {
@@ -101,7 +102,7 @@ func (r *reading) of(f space.Finding) ([]rye.Mistake, []rye.Check) {
 }
 
 // scanLayers judges everything in the project and the user space.
-func scanLayers(ctx context.Context, s *session.Session, each func(space.Finding)) ([]space.Finding, error) {
+func scanLayers(ctx context.Context, s *session.Session, each func(*space.Finding)) ([]space.Finding, error) {
 	var all []space.Finding
 	for _, l := range s.Stack.Layers() {
 		found, err := Scan(ctx, s, l.Space, each)
