@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rye-os/rye/internal/parallel"
@@ -16,7 +17,10 @@ import (
 // record reads a folder for each commit. After a switch of branches, hundreds of names would
 // need this, so for many names the record is read once. It is safe for concurrent use.
 type annals struct {
-	mu    sync.Mutex
+	waiting atomic.Int32 // names that are asked for now
+	follow  atomic.Pointer[context.CancelFunc]
+
+	mu    sync.Mutex // of the fields below
 	tip   store.OID
 	asked int
 	names map[string]*versions // by ref; manifests by path
@@ -29,13 +33,21 @@ const fewNames = 1
 // of returns all versions that a layer's record ever held under the name of sub, as of a
 // commit.
 func (a *annals) of(ctx context.Context, l *Layer, from *store.Commit, sub subject) (*versions, error) {
+	if a.waiting.Add(1) > 1 {
+		if stop := a.follow.Load(); stop != nil {
+			(*stop)()
+		}
+	}
+	defer a.waiting.Add(-1)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.tip != from.ID {
 		a.tip, a.asked, a.names = from.ID, 0, nil
 	}
 	if a.asked++; a.asked <= fewNames {
-		return versionsOf(ctx, l, from.ID, sub)
+		if h, err, done := a.alone(ctx, l, from.ID, sub); done {
+			return h, err
+		}
 	}
 	if a.names == nil {
 		names, err := l.readAnnals(ctx, from.ID)
@@ -49,6 +61,20 @@ func (a *annals) of(ctx context.Context, l *Layer, from *store.Commit, sub subje
 		return &versions{}, nil
 	}
 	return h.copy(), nil
+}
+
+// alone follows one name, unless another is asked for meanwhile: then the whole record is read
+// anyway, and done is false.
+func (a *annals) alone(ctx context.Context, l *Layer, from store.OID, sub subject) (h *versions, err error, done bool) {
+	one, stop := context.WithCancel(ctx)
+	defer stop()
+	a.follow.Store(&stop)
+	defer a.follow.Store(nil)
+	if a.waiting.Load() > 1 {
+		return nil, nil, false
+	}
+	h, err = versionsOf(one, l, from, sub)
+	return h, err, one.Err() == nil || ctx.Err() != nil
 }
 
 // key returns the unique name of a subject.

@@ -141,6 +141,12 @@ func (s *Stack) pastOf(ctx context.Context, l *Layer, sub subject) (*Past, error
 		return nil, l.damaged(err)
 	}
 	seen := h.holds(l.BlobID(sub.item.Raw))
+	if err := h.readAll(l); err != nil {
+		return nil, err
+	}
+	if !seen && h.before(sub) {
+		return nil, nil // newer than anything that claims to be signed, so no claim has to be verified
+	}
 	newest, err := h.newest(s, l, s.Scope(l), sub)
 	if err != nil {
 		return nil, err
@@ -246,10 +252,22 @@ func (l *Layer) heldAs(ctx context.Context, from store.OID, sub subject, visit f
 	})
 }
 
-// readAll reads the bytes of all versions from the record of a layer.
+// before reports whether sub was signed after the removal, and not before the time that any
+// version claims.
+func (h *versions) before(sub subject) bool {
+	if sub.item.Signature == nil || !h.removed.IsZero() && !sub.signedAfter(h.removed) {
+		return false
+	}
+	return !slices.ContainsFunc(h.versions, func(v version) bool { return v.signedAt.After(sub.item.Signature.SignedAt) })
+}
+
+// readAll reads the bytes of all versions from the record of a layer, once.
 func (h *versions) readAll(l *Layer) error {
 	for i := range h.versions {
 		v := &h.versions[i]
+		if v.raw != nil {
+			continue
+		}
 		raw, err := l.repo.Blob(v.blob, MaxItem)
 		if err != nil {
 			return l.damaged(err)

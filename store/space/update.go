@@ -222,8 +222,13 @@ func (u *update) settled(i int) bool {
 func (u *update) readAll(ctx context.Context, files []workFile) error {
 	rows := make([]Row, len(files))
 	seen := make([]seenFile, len(files))
-	err := parallel.Chunks(ctx, len(files), 4, func(i int) (err error) {
-		rows[i], seen[i], err = u.read(ctx, files[i])
+	tip, err := u.l.tip()
+	if err != nil {
+		return err
+	}
+	covers := &Covers{asOf: &moment{tip}}
+	err = parallel.Chunks(ctx, len(files), 4, func(i int) (err error) {
+		rows[i], seen[i], err = u.read(ctx, files[i], covers)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			rows[i].Ref = objects.Ref{} // removed meanwhile
@@ -254,7 +259,7 @@ func (u *update) readAll(ctx context.Context, files []workFile) error {
 
 // read judges one file. Its stamp is from before the read, so the next look detects a change
 // in between. If the bytes are the same as in the old row, its verdict stays.
-func (u *update) read(ctx context.Context, f workFile) (Row, seenFile, error) {
+func (u *update) read(ctx context.Context, f workFile, covers *Covers) (Row, seenFile, error) {
 	raw, err := u.l.Read(f.path)
 	if f.row >= 0 && err == nil {
 		r := u.old.row(f.row)
@@ -270,7 +275,7 @@ func (u *update) read(ctx context.Context, f workFile) (Row, seenFile, error) {
 			return Row{}, seenFile{}, werr
 		}
 	}
-	found, err := u.s.judgeRead(ctx, u.l, f.path, f.ref, raw, err, was, nil)
+	found, err := u.s.judgeRead(ctx, u.l, f.path, f.ref, raw, err, was, covers)
 	return found.Row(u.set), seenFile{f.stamp, !was.IsZero()}, err
 }
 
