@@ -310,7 +310,7 @@ func (p *pack) inflate(h entryHead, limit int64) ([]byte, error) {
 	}
 	if bound := deflatedBound(h.size); bound <= maxWhole {
 		n := int(min(bound, p.size-h.data))
-		b := p.reads.now.Load().from(h.data, n)
+		b := p.reads.from(h.data, n)
 		data := inflateWhole(b, h.size)
 		if data == nil && len(b) < n {
 			b = make([]byte, n)

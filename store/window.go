@@ -11,6 +11,7 @@ import "sync/atomic"
 const (
 	windowSize = 64 << 10
 	windowSoon = 8 // near reads before a window is worth it
+	windows    = 4 // kept of one pack: several goroutines compare commits, each in its own part
 )
 
 // window is a part of a pack in memory. It never changes.
@@ -19,12 +20,13 @@ type window struct {
 	data []byte
 }
 
-// lastReads holds the position of the last read from a pack, and the window. It is safe for
-// concurrent use.
+// lastReads holds the position of the last read from a pack, and the last windows. It is safe
+// for concurrent use.
 type lastReads struct {
-	now  atomic.Pointer[window]
-	last atomic.Int64 // offset of the last read
-	near atomic.Int32 // number of near reads in a row
+	kept [windows]atomic.Pointer[window]
+	made atomic.Uint32 // number of windows
+	last atomic.Int64  // offset of the last read
+	near atomic.Int32  // number of near reads in a row
 }
 
 // at reads len(buf) bytes of the pack at off; the caller knows that they exist. The result is
@@ -32,7 +34,7 @@ type lastReads struct {
 // shorter, but has at least least bytes.
 func (p *pack) at(buf []byte, off int64, least int) ([]byte, error) {
 	w := &p.reads
-	if b := w.now.Load().from(off, len(buf)); len(b) >= least {
+	if b := w.from(off, len(buf)); len(b) >= least {
 		return b, nil
 	}
 	if d := off - w.last.Swap(off); d <= -windowSize || d >= windowSize {
@@ -43,11 +45,21 @@ func (p *pack) at(buf []byte, off int64, least int) ([]byte, error) {
 		if _, err := p.file.ReadAt(made.data, made.off); err != nil {
 			return nil, err
 		}
-		w.now.Store(made)
+		w.kept[w.made.Add(1)%windows].Store(made)
 		return made.from(off, len(buf)), nil
 	}
 	_, err := p.file.ReadAt(buf, off)
 	return buf, err
+}
+
+// from returns up to n bytes at off, from the window that has most of them.
+func (w *lastReads) from(off int64, n int) (most []byte) {
+	for i := range w.kept {
+		if b := w.kept[i].Load().from(off, n); len(b) > len(most) {
+			most = b
+		}
+	}
+	return most
 }
 
 // from returns up to n bytes at off. It returns none if off is outside w, or w is nil.

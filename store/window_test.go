@@ -51,9 +51,48 @@ func TestWindows(t *testing.T) {
 	readers.Wait()
 	read := false
 	for _, p := range r.disk.packs {
-		read = read || p.reads.now.Load() != nil
+		read = read || p.reads.made.Load() > 0
 	}
 	if !read {
 		t.Error("no window was read")
+	}
+}
+
+// Goroutines that read in several places do not take each other's window.
+func TestWindowsApart(t *testing.T) {
+	r := newRepo(t)
+	b := r.NewBatch()
+	rnd := rand.New(rand.NewPCG(2, 2))
+	var ids []OID
+	for i := range 400 {
+		data := make([]byte, 1000) // random, so that the pack is larger than two windows
+		for j := range data {
+			data[j] = byte(rnd.Uint32())
+		}
+		id, err := b.Add(TypeBlob, append(data, byte(i), byte(i>>8)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	if err := b.Flush(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	b.Release()
+	p := func() *pack {
+		if _, err := r.Blob(ids[0], 1<<20); err != nil {
+			t.Fatal(err)
+		}
+		return r.disk.packs[0]
+	}()
+	for _, part := range [][]OID{ids[:20], ids[300:320], ids[:20], ids[300:320]} {
+		for _, id := range part {
+			if _, err := r.Blob(id, 1<<20); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n := p.reads.made.Load(); n != 2 {
+		t.Errorf("%d windows were read, want 2", n)
 	}
 }
