@@ -356,7 +356,7 @@ func (c *Cover) Finding(l *Layer) Finding {
 
 // Bundles returns the directories of the working tree that hold a manifest.
 func (l *Layer) Bundles(ctx context.Context) ([]string, error) {
-	foreign, err := l.Files(ctx, func(string, objects.Ref) error { return nil })
+	foreign, err := l.foreign(ctx)
 	return BundlesAmong(foreign), err
 }
 
@@ -380,7 +380,7 @@ func bundlesAmong(foreign map[string]error) map[string]bool {
 // Foreign returns the paths of the working tree that are no items, sorted: foreign names and
 // links. It omits files in bundles, because their manifests cover them.
 func (l *Layer) Foreign(ctx context.Context) ([]string, error) {
-	foreign, err := l.Files(ctx, func(string, objects.Ref) error { return nil })
+	foreign, err := l.foreign(ctx)
 	bundles := bundlesAmong(foreign)
 	maps.DeleteFunc(foreign, func(p string, _ error) bool { return within(p, bundles) })
 	return slices.Sorted(maps.Keys(foreign)), err

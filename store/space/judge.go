@@ -59,16 +59,30 @@ func (s *Stack) JudgeBytes(ctx context.Context, l *Layer, p string, ref objects.
 	return s.judgeBytes(ctx, l, p, ref, raw, recorded, nil)
 }
 
-func (s *Stack) judgeBytes(ctx context.Context, l *Layer, p string, ref objects.Ref, raw []byte, recorded store.OID, seen *Covers) (f Finding, err error) {
-	f = Finding{Ref: ref, State: objects.Signed}
-	f.Space, f.Path = l.Space, p
+// JudgeItem is JudgeBytes for an item that the caller has parsed; seen may be nil.
+func (s *Stack) JudgeItem(ctx context.Context, l *Layer, it *objects.Item, recorded store.OID, seen *Covers) (Finding, error) {
+	f := Finding{Ref: it.Ref, Item: it}
+	f.Path = it.Path
+	return s.judgeParsed(ctx, l, f, it.Raw, recorded, seen)
+}
+
+func (s *Stack) judgeBytes(ctx context.Context, l *Layer, p string, ref objects.Ref, raw []byte, recorded store.OID, seen *Covers) (Finding, error) {
+	f := Finding{Ref: ref}
+	f.Path = p
+	f.Item, f.Err = objects.Parse(p, raw)
+	return s.judgeParsed(ctx, l, f, raw, recorded, seen)
+}
+
+// judgeParsed completes a finding that has the ref, the path, and the result of objects.Parse.
+func (s *Stack) judgeParsed(ctx context.Context, l *Layer, f Finding, raw []byte, recorded store.OID, seen *Covers) (Finding, error) {
+	p, ref := f.Path, f.Ref
+	f.Space, f.State = l.Space, objects.Signed
 	f.Blob = l.BlobID(raw)
 	f.Recorded = recorded == f.Blob
 	cover, err := s.Cover(ctx, l, p, seen)
 	if err != nil {
 		return f, err
 	}
-	f.Item, f.Err = objects.Parse(p, raw)
 	if cover != nil {
 		if s.judgeCovered(&f, l, cover, raw, f.Err); f.Err != nil || !f.Verified.IsZero() || !f.held.IsZero() {
 			return f, nil

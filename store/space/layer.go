@@ -282,7 +282,7 @@ func (l *Layer) Locations(refs []objects.Ref) func(objects.Ref) (string, error) 
 				continue
 			}
 			listed[dir] = true
-			list, err := l.names(dir)
+			list, err := l.names(dir, false)
 			if err != nil {
 				continue // Locate reports the error
 			}
@@ -304,7 +304,7 @@ func (l *Layer) Locations(refs []objects.Ref) func(objects.Ref) (string, error) 
 func (l *Layer) siblings(ref objects.Ref) ([]string, error) {
 	var found []string
 	for _, dir := range foldersOf(ref) {
-		names, err := l.names(dir)
+		names, err := l.names(dir, false)
 		if err != nil {
 			return nil, err
 		}
@@ -327,18 +327,19 @@ func foldersOf(ref objects.Ref) []string {
 	return folders
 }
 
-// named is a name in a folder, with its type.
+// named is a name in a folder, with its type and, on request, the size of a regular file.
 type named struct {
 	name string
 	typ  fs.FileMode
+	size int64 // bytes; 0 for a file that was just removed
 }
 
 // names lists a folder, sorted, without the names that rye ignores; a missing folder is empty.
-// Unlike readDir it makes no system call per file.
-func (l *Layer) names(dir string) (all []named, err error) {
+// Unlike readDir it makes no system call per file without sizes, and one with sizes.
+func (l *Layer) names(dir string, sizes bool) (all []named, err error) {
 	room := newRoom(context.Background(), l.Space)
-	done, err := l.at.names(dir, func(name []byte, typ fs.FileMode) bool {
-		all = append(all, named{string(name), typ})
+	done, err := l.at.names(dir, sizes, func(name []byte, typ fs.FileMode, st stamp) bool {
+		all = append(all, named{string(name), typ, st.size})
 		return room.take(0)
 	})
 	if err == nil {
@@ -350,9 +351,16 @@ func (l *Layer) names(dir string) (all []named, err error) {
 	if !done {
 		list, lerr := l.readDir(dir)
 		for _, e := range list {
-			if !leftOut(e.Name()) {
-				all = append(all, named{e.Name(), e.Type()})
+			if leftOut(e.Name()) {
+				continue
 			}
+			n := named{name: e.Name(), typ: e.Type()}
+			if sizes && n.typ.IsRegular() {
+				if st, err := e.Info(); err == nil {
+					n.size = st.Size()
+				}
+			}
+			all = append(all, n)
 		}
 		return all, lerr
 	}

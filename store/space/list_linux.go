@@ -77,7 +77,7 @@ func (x *beneath) read(p string, limit int64) (raw []byte, done bool, err error)
 // Regular files come with their stamp, which is zero for a file that was just removed. The
 // list ends when visit returns false.
 func (x *beneath) list(dir string, visit func(name []byte, typ fs.FileMode, st stamp) (more bool)) error {
-	done, err := x.records(dir, func(fd int, b []byte) bool { return eachName(fd, b, true, visit) })
+	done, err := x.names(dir, true, visit)
 	if !done {
 		return listSlowly(x.root, dir, visit)
 	}
@@ -85,11 +85,10 @@ func (x *beneath) list(dir string, visit func(name []byte, typ fs.FileMode, st s
 }
 
 // names calls visit for each name in the folder dir, without ignored names; done is false if
-// the caller must use os.Root. The list ends when visit returns false.
-func (x *beneath) names(dir string, visit func(name []byte, typ fs.FileMode) (more bool)) (done bool, err error) {
-	return x.records(dir, func(fd int, b []byte) bool {
-		return eachName(fd, b, false, func(name []byte, typ fs.FileMode, _ stamp) bool { return visit(name, typ) })
-	})
+// the caller must use os.Root. With stamps, regular files come with theirs. The list ends when
+// visit returns false.
+func (x *beneath) names(dir string, stamps bool, visit func(name []byte, typ fs.FileMode, st stamp) (more bool)) (done bool, err error) {
+	return x.records(dir, func(fd int, b []byte) bool { return eachName(fd, b, stamps, visit) })
 }
 
 // recordBuffers hold the data that records reads: touching new memory costs more than reading

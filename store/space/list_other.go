@@ -30,6 +30,6 @@ func (x *beneath) list(dir string, visit func(name []byte, typ fs.FileMode, st s
 
 // names calls visit for each name in the folder dir, without ignored names; done is false if
 // the caller must use os.Root.
-func (x *beneath) names(string, func(name []byte, typ fs.FileMode) (more bool)) (done bool, err error) {
+func (x *beneath) names(string, bool, func(name []byte, typ fs.FileMode, st stamp) (more bool)) (done bool, err error) {
 	return false, nil
 }

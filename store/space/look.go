@@ -15,6 +15,16 @@ import (
 func (l *Layer) Files(ctx context.Context, visit func(p string, ref objects.Ref) error) (foreign map[string]error, err error) {
 	w := newWalk(ctx, l, visit)
 	w.weigh = true // callers of Files read the files too
+	return w.everything()
+}
+
+// foreign is Files for a caller that needs only the paths that are no items, and reads no file.
+func (l *Layer) foreign(ctx context.Context) (map[string]error, error) {
+	return newWalk(ctx, l, func(string, objects.Ref) error { return nil }).everything()
+}
+
+// everything walks through all folders that hold items.
+func (w *walk) everything() (foreign map[string]error, err error) {
 	for _, dir := range topFolders() {
 		if err := w.folder(dir, 1); err != nil {
 			return w.foreign, err
@@ -50,18 +60,13 @@ func (w *walk) folder(dir string, depth int) error {
 	if err := w.l.load(); err != nil || w.l.root == nil {
 		return err
 	}
-	list, err := w.l.names(dir)
+	list, err := w.l.names(dir, w.weigh)
 	if err != nil {
 		return err
 	}
 	for _, e := range list {
-		p, size := dir+"/"+e.name, int64(0)
-		if w.weigh && e.typ.IsRegular() {
-			if st, err := w.l.root.Lstat(p); err == nil {
-				size = st.Size()
-			}
-		}
-		if !w.room.take(size) {
+		p := dir + "/" + e.name
+		if !w.room.take(e.size) {
 			return w.room.full()
 		}
 		ref, err := itemAt(p, e.typ, depth)

@@ -19,8 +19,15 @@ import (
 
 // item signs one working item in memory, or skips it.
 func (g *signing) item(ctx context.Context, ref objects.Ref) *draft {
+	d, _ := g.itemFrom(ctx, ref, g.layer.Draft)
+	return d
+}
+
+// itemFrom is item for one of many items; read is from the layer's Drafts. The returned item is
+// the working file; nil if it is unreadable.
+func (g *signing) itemFrom(ctx context.Context, ref objects.Ref, read func(objects.Ref) (*objects.Item, error)) (*draft, *objects.Item) {
 	d := &draft{ref: ref, SignResult: rye.SignResult{Ref: ref.String(), Status: "failed"}}
-	it, err := draftOf(g.layer, ref, g.layer.Draft)
+	it, err := draftOf(g.layer, ref, read)
 	if fault.CodeOf(err) == fault.Malformed {
 		it, err = g.withoutLine(ctx, ref, err)
 	}
@@ -29,11 +36,11 @@ func (g *signing) item(ctx context.Context, ref objects.Ref) *draft {
 	}
 	if err != nil {
 		d.Mistakes, d.err = look.Unreadable(g.layer, ref, err), err
-		return d
+		return d, nil
 	}
 	d.path, d.Path = it.Path, ".ai/"+it.Path
 	d.err = g.signItem(ctx, d, it)
-	return d
+	return d, it
 }
 
 // elsewhere names the space of an item that is missing from the space for signing.
