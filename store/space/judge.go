@@ -59,26 +59,35 @@ func (s *Stack) JudgeBytes(ctx context.Context, l *Layer, p string, ref objects.
 	return s.judgeBytes(ctx, l, p, ref, raw, recorded, nil)
 }
 
-// JudgeItem is JudgeBytes for an item that the caller has parsed; seen may be nil.
-func (s *Stack) JudgeItem(ctx context.Context, l *Layer, it *objects.Item, recorded store.OID, seen *Covers) (Finding, error) {
+// JudgeVerified is JudgeBytes for an item that trust.Verify accepted in the layer's scope; seen
+// may be nil.
+func (s *Stack) JudgeVerified(ctx context.Context, l *Layer, v trust.Verified, recorded store.OID, seen *Covers) (Finding, error) {
+	it := v.Item()
 	f := Finding{Ref: it.Ref, Item: it}
 	f.Path = it.Path
-	return s.judgeParsed(ctx, l, f, it.Raw, recorded, seen)
+	return s.judgeParsed(ctx, l, f, candidate{it.Raw, recorded, v}, seen)
 }
 
 func (s *Stack) judgeBytes(ctx context.Context, l *Layer, p string, ref objects.Ref, raw []byte, recorded store.OID, seen *Covers) (Finding, error) {
 	f := Finding{Ref: ref}
 	f.Path = p
 	f.Item, f.Err = objects.Parse(p, raw)
-	return s.judgeParsed(ctx, l, f, raw, recorded, seen)
+	return s.judgeParsed(ctx, l, f, candidate{raw: raw, recorded: recorded}, seen)
+}
+
+// candidate is the bytes of a file to judge.
+type candidate struct {
+	raw      []byte
+	recorded store.OID      // the blob in the record; zero for none
+	verified trust.Verified // the item by its own signature; zero when that is not known yet
 }
 
 // judgeParsed completes a finding that has the ref, the path, and the result of objects.Parse.
-func (s *Stack) judgeParsed(ctx context.Context, l *Layer, f Finding, raw []byte, recorded store.OID, seen *Covers) (Finding, error) {
-	p, ref := f.Path, f.Ref
+func (s *Stack) judgeParsed(ctx context.Context, l *Layer, f Finding, c candidate, seen *Covers) (Finding, error) {
+	p, ref, raw := f.Path, f.Ref, c.raw
 	f.Space, f.State = l.Space, objects.Signed
 	f.Blob = l.BlobID(raw)
-	f.Recorded = recorded == f.Blob
+	f.Recorded = c.recorded == f.Blob
 	cover, err := s.Cover(ctx, l, p, seen)
 	if err != nil {
 		return f, err
@@ -97,7 +106,10 @@ func (s *Stack) judgeParsed(ctx context.Context, l *Layer, f Finding, raw []byte
 		f.Err = fault.New(fault.Untrusted, "%s: .ai/%s is not signed yet", ref, dir).Mend("rye sign .ai/%s", dir)
 		return f, nil
 	}
-	if f.Verified, f.Err = trust.Verify(f.Item, s.Scope(l), s.Trust); f.Err != nil {
+	if f.Verified = c.verified; f.Verified.IsZero() || f.Verified.Scope() != s.Scope(l) {
+		f.Verified, f.Err = trust.Verify(f.Item, s.Scope(l), s.Trust)
+	}
+	if f.Err != nil {
 		f.State = refusedState(f.Item, f.Err, s.Trust)
 		return f, nil
 	}

@@ -23,10 +23,10 @@ func (g *signing) item(ctx context.Context, ref objects.Ref) *draft {
 	return d
 }
 
-// itemFrom is item for one of many items; read is from the layer's Drafts. The returned item is
-// the working file; nil if it is unreadable.
-func (g *signing) itemFrom(ctx context.Context, ref objects.Ref, read func(objects.Ref) (*objects.Item, error)) (*draft, *objects.Item) {
-	d := &draft{ref: ref, SignResult: rye.SignResult{Ref: ref.String(), Status: "failed"}}
+// itemFrom is item for one of many items; read is from the layer's Drafts. An item that keeps its
+// signature is returned verified, others as zero.
+func (g *signing) itemFrom(ctx context.Context, ref objects.Ref, read func(objects.Ref) (*objects.Item, error)) (d *draft, stands trust.Verified) {
+	d = &draft{ref: ref, SignResult: rye.SignResult{Ref: ref.String(), Status: "failed"}}
 	it, err := draftOf(g.layer, ref, read)
 	if fault.CodeOf(err) == fault.Malformed {
 		it, err = g.withoutLine(ctx, ref, err)
@@ -36,11 +36,11 @@ func (g *signing) itemFrom(ctx context.Context, ref objects.Ref, read func(objec
 	}
 	if err != nil {
 		d.Mistakes, d.err = look.Unreadable(g.layer, ref, err), err
-		return d, nil
+		return d, stands
 	}
 	d.path, d.Path = it.Path, ".ai/"+it.Path
-	d.err = g.signItem(ctx, d, it)
-	return d, it
+	stands, d.err = g.signItem(ctx, d, it)
+	return d, stands
 }
 
 // elsewhere names the space of an item that is missing from the space for signing.
@@ -55,35 +55,35 @@ func (g *signing) elsewhere(ref objects.Ref, missing error) error {
 	return fault.New(fault.NotFound, "%s: not in the %s space, but in your user space", ref, g.layer.Space).Mend("rye sign --space user %s", ref)
 }
 
-// signItem is item for a readable item.
-func (g *signing) signItem(ctx context.Context, d *draft, it *objects.Item) error {
+// signItem is itemFrom for a readable item.
+func (g *signing) signItem(ctx context.Context, d *draft, it *objects.Item) (stands trust.Verified, err error) {
 	if it.Legacy != nil && !g.q.Upgrade {
-		return fault.New(fault.Untrusted, "sign %s: it has a signature of RYE OS, which a new one would replace", it.Ref).Mend("rye sign --upgrade %s", it.Ref)
+		return stands, fault.New(fault.Untrusted, "sign %s: it has a signature of RYE OS, which a new one would replace", it.Ref).Mend("rye sign --upgrade %s", it.Ref)
 	}
 	v, refused := trust.Verify(it, g.scope, g.Trust)
 	if g.passOver(d, it, refused) {
-		return d.err
+		return stands, d.err
 	}
 	if everything(g.q) && saysNothing(it) {
 		d.Status, d.Why, d.Path = "passed over", "not an item: unknown program, no metadata", ".ai/"+it.Path
-		return nil
+		return stands, nil
 	}
 	if err := g.validate(ctx, d, it); err != nil {
-		return err
+		return stands, err
 	}
 	if it.Legacy != nil {
 		d.Replaces = look.Replaced(g.Trust, it, g.scope)
 	}
 	if err := g.denied(it, v, refused); err != nil {
-		return err
+		return stands, err
 	}
 	switch {
 	case refused == nil && it.Signature != nil && (g.q.Check || v.Key() == g.key.Public()): // for a check any trusted signer is enough
 		d.describe("unchanged", it)
-		return nil
+		return v, nil
 	case g.q.Check:
 		d.unsigned(it.Raw)
-		return nil
+		return stands, nil
 	}
 	raw, err := trust.SignItem(ctx, g.key, it, g.scope, g.now)
 	if err == nil {
@@ -97,7 +97,7 @@ func (g *signing) signItem(ctx context.Context, d *draft, it *objects.Item) erro
 	if err == nil {
 		d.signed(it, g.q)
 	}
-	return err
+	return stands, err
 }
 
 // saysNothing reports whether a file in tools/ is most likely no tool, but data beside tools.

@@ -38,7 +38,7 @@ func (g *signing) proposed(ctx context.Context, ref objects.Ref) *draft {
 		return d
 	}
 	d.proposal, d.there = true, there
-	if d.err = g.signItem(ctx, d, it); there == nil {
+	if _, d.err = g.signItem(ctx, d, it); there == nil {
 		return d
 	}
 	if old, err := objects.Parse(p, there); err == nil {

@@ -184,9 +184,9 @@ func (g *signing) items(ctx context.Context, refs []objects.Ref) ([]*draft, erro
 	all, read := make([]*draft, len(refs)), g.layer.Drafts(refs)
 	var seen space.Covers
 	return all, parallel.Chunks(ctx, len(refs), 4, func(i int) error {
-		d, it := g.itemFrom(ctx, refs[i], read)
+		d, stands := g.itemFrom(ctx, refs[i], read)
 		if d.data != nil && !d.changed {
-			if err := g.compare(ctx, d, it, recorded, &seen); err != nil {
+			if err := g.compare(ctx, d, stands, recorded, &seen); err != nil {
 				d.fail(err)
 			}
 		}
@@ -199,7 +199,7 @@ func (g *signing) items(ctx context.Context, refs []objects.Ref) ([]*draft, erro
 // record was signed before, so its signature does not show that it is meant to return. If
 // the request names it, it is signed anew, which makes it the newest; else it is skipped. An
 // item older than the lock's version is refused.
-func (g *signing) compare(ctx context.Context, d *draft, it *objects.Item, recorded func(p string) (store.OID, error), seen *space.Covers) error {
+func (g *signing) compare(ctx context.Context, d *draft, stands trust.Verified, recorded func(p string) (store.OID, error), seen *space.Covers) error {
 	blob, err := recorded(d.path)
 	if err != nil {
 		return err
@@ -207,7 +207,7 @@ func (g *signing) compare(ctx context.Context, d *draft, it *objects.Item, recor
 	if d.recorded = blob == g.layer.BlobID(d.data); d.recorded && !space.HasOthers(g.Stack) {
 		return nil
 	}
-	f, err := g.Stack.JudgeItem(ctx, g.layer, it, blob, seen)
+	f, err := g.Stack.JudgeVerified(ctx, g.layer, stands, blob, seen)
 	switch {
 	case err != nil || f.Past == nil:
 		return cmp.Or(err, f.Err)
