@@ -13,7 +13,7 @@ import (
 
 // sort puts the parts into the order of the new pack.
 func (s *parts) sort(ctx context.Context) error {
-	o := ordering{parts: s, paths: map[pathKey]int32{}}
+	o := ordering{parts: s, paths: map[pathKey]int32{}, newer: map[int32][]byte{}}
 	if err := o.walk(ctx); err != nil {
 		return err
 	}
@@ -39,6 +39,7 @@ func (p *part) place() int64 {
 type ordering struct {
 	*parts
 	paths  map[pathKey]int32 // by the group of the directory and the name in it
+	newer  map[int32][]byte  // by the group of a wide directory: its last visited tree
 	groups int32
 	met    int32
 }
@@ -93,14 +94,13 @@ func (o *ordering) keep(id OID, depth int) {
 		return
 	}
 	p.most = 0
-	o.each(id, func(_ []byte, p *part) { o.keep(p.id, depth+1) })
+	raw, _ := o.r.rawTree(id)
+	o.each(raw, func(_ []byte, p *part) { o.keep(p.id, depth+1) })
 }
 
-// each calls f for the parts that a tree names. An unreadable tree is skipped: it only loses
-// its order here, and packing it reports the error.
-func (o *ordering) each(tree OID, f func(name []byte, p *part)) {
-	raw, err := o.r.rawTree(tree)
-	for err == nil && len(raw) > 0 {
+// each calls f for the parts that a tree names.
+func (o *ordering) each(raw []byte, f func(name []byte, p *part)) {
+	for len(raw) > 0 {
 		mode, name, id, rest, ok := splitEntry(o.r.format, raw)
 		if !ok {
 			return
@@ -109,6 +109,26 @@ func (o *ordering) each(tree OID, f func(name []byte, p *part)) {
 			f(name, p)
 		}
 		raw = rest
+	}
+}
+
+// keptTree is the size in bytes from which a tree is kept to compare the next one with it.
+const keptTree = 4 << 10
+
+// eachNew is each without the parts that the last tree of the group has too: those were visited.
+func (o *ordering) eachNew(raw []byte, group int32, f func(name []byte, p *part)) {
+	if len(raw) < keptTree {
+		o.each(raw, f)
+		return
+	}
+	found, ok := replacedIn(o.r.format, raw, o.newer[group])
+	o.newer[group] = raw
+	if !ok {
+		o.each(raw, f)
+		return
+	}
+	for _, c := range found {
+		o.each(c.entry, f)
 	}
 }
 
@@ -151,14 +171,16 @@ func (o *ordering) meet(p *part, group int32) {
 	p.group, p.seq = group, o.met
 }
 
-// tree visits a tree and everything below it.
+// tree visits a tree and everything below it. An unreadable tree is skipped: it only loses its
+// order here, and packing it reports the error.
 func (o *ordering) tree(ctx context.Context, id OID, group int32, depth int) {
 	p := o.byID[id]
 	if p == nil || p.group != 0 || p.t != TypeTree || depth == maxTreeDepth || ctx.Err() != nil {
 		return
 	}
 	o.meet(p, group)
-	o.each(id, func(name []byte, p *part) {
+	raw, _ := o.r.rawTree(id)
+	o.eachNew(raw, group, func(name []byte, p *part) {
 		if p.group != 0 {
 			return
 		}

@@ -28,7 +28,7 @@ type Reached struct {
 // skips unknown ids in have; an unknown id in want is an error. It lists wanted trees and
 // blobs whatever the filter.
 func (r *Reader) Reach(ctx context.Context, want, have []OID, o ReachOptions) (*Reached, error) {
-	w := &reach{r: r, o: o, out: &Reached{}, marks: map[OID]*mark{}, seen: map[OID]bool{}, shallow: setOf(o.Shallow)}
+	w := &reach{r: r, o: o, out: &Reached{}, marks: map[OID]*mark{}, seen: map[OID]bool{}, valid: map[OID]bool{}, shallow: setOf(o.Shallow)}
 	w.deepen = o.Depth > 0 && len(o.Shallow) > 0
 	var rest []OID // wanted trees and blobs
 	for _, id := range want {
@@ -79,6 +79,7 @@ type reach struct {
 	wanting int // queued marks whose parents may be wanted
 	order   []*mark
 	seen    map[OID]bool // objects that are listed, or that the other side has
+	valid   map[OID]bool // trees that were parsed, and whose objects are listed
 	shallow map[OID]bool // commits whose parents the other side does not have
 	deepen  bool         // look behind the other side's commits, for parents that it lacks
 }
@@ -271,13 +272,15 @@ func (w *reach) commits(ctx context.Context) error {
 	if err := w.unshallow(ctx); err != nil {
 		return err
 	}
+	var last OID                          // the tree before, whose objects are listed
 	for i := len(list) - 1; i >= 0; i-- { // oldest first: later trees then add little
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		if err := w.commitTree(list[i]); err != nil {
+		if err := w.commitTree(list[i], last); err != nil {
 			return err
 		}
+		last = list[i].tree
 	}
 	return nil
 }
@@ -308,12 +311,13 @@ func (w *reach) unshallow(ctx context.Context) error {
 	return nil
 }
 
-// commitTree lists the objects that the tree of m adds to the tree of its first parent. If the
-// other side will not have that parent, it lists the whole tree.
-func (w *reach) commitTree(m *mark) error {
-	var base OID
+// commitTree lists the objects that the tree of m adds to the tree of its first parent. It
+// compares with the tree listed last if the other side will not have that parent, or gets it
+// later. Of two trees, only the later may be compared with the other, or both omit an object.
+func (w *reach) commitTree(m *mark, last OID) error {
+	base := last
 	if len(m.parents) > 0 {
-		if p := w.marks[m.parents[0]]; p != nil && (p.has || w.seen[p.id] && !m.cut) {
+		if p := w.marks[m.parents[0]]; p != nil && (p.has || w.valid[p.tree] && !m.cut) {
 			base = p.tree
 		}
 	}
@@ -328,10 +332,14 @@ func (w *reach) tree(id, base OID, depth int) error {
 	if depth == maxTreeDepth {
 		return fault.New(fault.Limit, "tree deeper than %d directories", maxTreeDepth)
 	}
+	if done, err := w.replaced(id, base, depth); done || err != nil {
+		return err
+	}
 	entries, err := w.r.Tree(id)
 	if err != nil {
 		return err
 	}
+	w.valid[id] = true
 	old, err := w.r.treeOrNone(base)
 	if err != nil {
 		if !isMissing(err) {
@@ -353,6 +361,38 @@ func (w *reach) tree(id, base OID, depth int) error {
 		}
 	}
 	return nil
+}
+
+// replaced does the work of tree when the tree has the names and modes of base, which was parsed.
+// Otherwise it returns false and does nothing.
+func (w *reach) replaced(id, base OID, depth int) (done bool, err error) {
+	if !w.valid[base] {
+		return false, nil
+	}
+	raw, err := w.r.rawTree(id)
+	if err != nil {
+		return false, err
+	}
+	old, err := w.r.rawTree(base)
+	if err != nil {
+		return false, err
+	}
+	found, ok := replacedIn(w.r.format, raw, old)
+	if !ok {
+		return false, nil
+	}
+	w.list(id)
+	w.valid[id] = true
+	for _, c := range found {
+		e, _, err := nextEntry(w.r.format, c.entry, string(c.entry))
+		if err == nil {
+			err = w.entry(e, c.was, depth)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 func (w *reach) entry(e Entry, was OID, depth int) error {

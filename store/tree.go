@@ -156,6 +156,41 @@ func splitEntry(f Format, raw []byte) (mode Mode, name, id, rest []byte, ok bool
 	return mode, raw[:nul], raw[nul+1 : end], raw[end:], true
 }
 
+// replaced is an entry of a tree whose object differs from an older tree's.
+type replaced struct {
+	entry []byte
+	was   OID
+}
+
+// replacedIn compares a tree with an older one that has the same names and modes, and returns
+// the entries with other objects. ok is false for trees with different names or modes. Two
+// states of a wide folder mostly differ in one entry, so it skips equal bytes.
+func replacedIn(f Format, raw, old []byte) (found []replaced, ok bool) {
+	for len(raw) == len(old) {
+		same := common(raw, old)
+		for {
+			mode, name, id, rest, ok := splitEntry(f, raw)
+			if !ok {
+				return found, len(raw) == 0
+			}
+			n := len(raw) - len(rest)
+			if n > same {
+				m, as, was, _, ok := splitEntry(f, old)
+				if !ok || m != mode || !bytes.Equal(as, name) {
+					return nil, false
+				}
+				if !bytes.Equal(id, was) {
+					found = append(found, replaced{raw[:n], oidOf(was)})
+				}
+				raw, old = rest, old[n:]
+				break
+			}
+			raw, old, same = rest, old[n:], same-n
+		}
+	}
+	return nil, false
+}
+
 // findEntry looks for one name without allocating the others.
 func findEntry(f Format, raw []byte, name string) (Entry, bool, error) {
 	for len(raw) > 0 {
