@@ -22,7 +22,7 @@ func (g *growth) add(r row, ours, theirs cost) {
 	if r.n == 0 {
 		return
 	}
-	key := r.what + ", beside " + r.peer
+	key := r.key()
 	if g.rows == nil {
 		g.rows = map[string][]sized{}
 	}

@@ -1,5 +1,5 @@
 // Command bench measures the built programs beside their peers and prints a table: ours,
-// the peer, and the ratio. Ours and the peer's runs alternate, so that a disturbance of
+// the peer, the ratio, and the goal. Ours and the peer's runs alternate, so that a disturbance of
 // the machine reaches both; the figures are medians, of whole processes unless the row
 // says otherwise. Only ratios of one run mean anything: a quiet machine and a busy one
 // give different milliseconds, and on a busy one the time of the processors says more than
@@ -71,7 +71,7 @@ func run(ctx context.Context, bin, only, sizes string, runs int) (err error) {
 		return err
 	}
 	fmt.Printf("\n%-48s %29s   %29s\n", "", "------- time of the clock", "------ time of processors")
-	fmt.Printf("%-48s %10s %10s %7s   %10s %10s %7s  %s\n", "what", "ours", "peer", "ratio", "ours", "peer", "ratio", "peer is")
+	fmt.Printf("%-48s %10s %10s %7s   %10s %10s %7s  %-14s %s\n", "what", "ours", "peer", "ratio", "ours", "peer", "ratio", "goal", "peer is")
 	err = table{b, pick, runs}.print(rows(ns))
 	if pick.MatchString(bashTool) {
 		err = errors.Join(err, b.shares(runs))
@@ -263,8 +263,8 @@ func (b *bench) row(r row, n int) (ours, theirs cost, err error) {
 		}
 	}
 	ours, theirs = median(took[0]), median(took[1])
-	fmt.Printf("%-48s %10s %10s %7s   %10s %10s %7s  %s\n", r.title(), ms(ours.wall), ms(theirs.wall), ratio(ours.wall, theirs.wall),
-		ms(ours.cpu), ms(theirs.cpu), ratio(ours.cpu, theirs.cpu), r.peer)
+	fmt.Printf("%-48s %10s %10s %7s   %10s %10s %7s  %-14s %s\n", r.title(), ms(ours.wall), ms(theirs.wall), ratio(ours.wall, theirs.wall),
+		ms(ours.cpu), ms(theirs.cpu), ratio(ours.cpu, theirs.cpu), r.goal(), r.peer)
 	if ours.resident > 0 && theirs.resident > 0 {
 		fmt.Printf("%-48s %7.1f MB %7.1f MB %7.2f\n", "  its largest process", mb(ours.resident), mb(theirs.resident), float64(ours.resident)/float64(theirs.resident))
 	}

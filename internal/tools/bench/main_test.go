@@ -26,7 +26,7 @@ func TestFailingRow(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("print: %v, want %s", err, want)
 	}
-	for _, line := range []string{`(?m)^first +failed: no place$`, `(?m)^second +failed: it broke$`, `(?m)^third .* p$`} {
+	for _, line := range []string{`(?m)^first +failed: no place$`, `(?m)^second +failed: it broke$`, `(?m)^third .* - +p$`} {
 		if !regexp.MustCompile(line).MatchString(out) {
 			t.Errorf("no line %q in\n%s", line, out)
 		}
@@ -38,6 +38,26 @@ func TestFailingRow(t *testing.T) {
 		return table{b, regexp.MustCompile(""), 3}.print([]row{{what: "third", peer: "p", setup: is(good, nil)}})
 	}); err != nil {
 		t.Errorf("where none fails: %v", err)
+	}
+}
+
+// TestGoals: every goal belongs to a row, and the row prints it.
+func TestGoals(t *testing.T) {
+	all := map[string]row{}
+	for _, r := range rows([]int{100}) {
+		all[r.key()] = r
+	}
+	for key, goal := range goals {
+		if r, ok := all[key]; !ok || r.goal() != goal {
+			t.Errorf("goal %q: the row %q has %q, and exists: %v", goal, key, r.goal(), ok)
+		}
+	}
+	good := func() (cost, error) { return cost{wall: 1, cpu: 1}, nil }
+	b := &bench{ctx: t.Context(), dir: t.TempDir()}
+	r := row{what: "start", peer: "git --version", setup: func(*bench, int) (side, side, error) { return good, good, nil }}
+	out, err := printed(t, func() error { _, _, err := b.row(r, 3); return err })
+	if err != nil || !regexp.MustCompile(`(?m)^start .* 2\.2 x +git --version$`).MatchString(out) {
+		t.Errorf("%v, printed %q", err, out)
 	}
 }
 
