@@ -58,9 +58,22 @@ func TestProbeInNamespaces(t *testing.T) {
 	}
 }
 
-// The acts that S2 cannot stop, and S3 does, beside what both allow.
+// The acts that S2 cannot stop, and S3 does, beside what both allow; in a project on the disk, and
+// in one in shared memory, which the view otherwise shows as temporary files.
 func TestProjectInNamespaces(t *testing.T) {
 	needS3(t)
+	for _, at := range []string{os.TempDir(), cage.SharedDir} {
+		t.Run(at, func(t *testing.T) {
+			if _, err := os.Stat(at); err != nil {
+				t.Skip(err)
+			}
+			t.Setenv("TMPDIR", at)
+			projectInNamespaces(t)
+		})
+	}
+}
+
+func projectInNamespaces(t *testing.T) {
 	dir := project(t)
 	outside := filepath.Join(temp(t), "mine")
 	os.WriteFile(outside, []byte("x"), 0o644)

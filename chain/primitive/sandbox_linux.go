@@ -110,7 +110,7 @@ func bounds(c *Call, secret []string) cage.Bounds {
 	}
 	if inside {
 		grant(cage.Exec, nil, cage.FilesDir)
-		grant(cage.Write|cage.Exec, nil, cage.TempDir) // for this run alone
+		grant(cage.Write|cage.Exec, nil, cage.TempDir, cage.SharedDir) // for this run alone
 		grant(cage.Device, nil, "/dev/pts", "/dev/tty")
 	}
 	return cage.Bounds{Grants: all, Net: s.Net || inside, Ports: s.Ports, Unix: s.Unix, Inside: inside}

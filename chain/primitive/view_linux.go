@@ -42,14 +42,17 @@ func view(c *Call) []cage.Mount {
 	for _, p := range canonical(s.Hide) {
 		all = append(all, mount{cage.Mount{Kind: cage.Gone, Path: p}, gone})
 	}
+	if slices.ContainsFunc(all, func(m mount) bool { return within(m.Path, cage.SharedDir) && m.rank < kept }) {
+		all = append(all, mount{cage.Mount{Kind: cage.Tmpfs, Path: cage.SharedDir, Size: s.Limits.temp()}, shown})
+	}
 	var out []cage.Mount
-	other := true // include the other directory for temporary files
 	for _, m := range arrange(all, c.Temp) {
 		out = append(out, m.Mount)
-		other = other && !within(m.Path, otherTemp) && !within(otherTemp, m.Path)
 	}
-	if other {
-		out = append(out, cage.Mount{Kind: cage.Link, Path: otherTemp, Source: cage.TempDir})
+	for _, p := range []string{otherTemp, cage.SharedDir} {
+		if !slices.ContainsFunc(out, func(m cage.Mount) bool { return within(m.Path, p) || p == otherTemp && within(p, m.Path) }) {
+			out = append(out, cage.Mount{Kind: cage.Link, Path: p, Source: cage.TempDir})
+		}
 	}
 	return out
 }

@@ -37,6 +37,7 @@ var house = []room{
 	{0, "internal/build", "fault", ""},
 	{0, "internal/headroom", "", ""},
 	{0, "internal/rlimit", "", xsys},
+	{0, "internal/testkit", "", xsys},
 	{0, "internal/strict", "fault internal/words", gojson},
 	{0, "internal/sse", "", ""},
 	{0, "internal/table", "", ""},
@@ -209,7 +210,7 @@ var never = []struct{ who, whom, because string }{
 
 // forTests are rooms for test files alone: each stands in for something that rye meets outside. No
 // program and no other package links one.
-var forTests = []string{"internal/modelhost", "registry/registrytest"}
+var forTests = []string{"internal/modelhost", "internal/testkit", "registry/registrytest"}
 
 // pure rooms are functions of their arguments: no files, network, processes,
 // randomness or clock.
@@ -313,7 +314,7 @@ func TestClock(t *testing.T) {
 // tokens reach every other room as arguments.
 func TestEnvironment(t *testing.T) {
 	for _, f := range sources(t) {
-		if f.test || f.room == "internal/app" || f.floor == 6 && f.program || f.name == "chain/primitive/start_windows.go" {
+		if f.test || slices.Contains(forTests, f.room) || f.room == "internal/app" || f.floor == 6 && f.program || f.name == "chain/primitive/start_windows.go" {
 			continue // the last: no Windows program starts without SystemRoot
 		}
 		for _, sel := range f.selectors(t) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
@@ -116,6 +117,7 @@ func (r *benchRepo) publish(n int) error {
 }
 
 func TestMain(m *testing.M) {
+	testkit.UseMemory()
 	code := m.Run()
 	if benched != nil {
 		os.RemoveAll(benched.root)

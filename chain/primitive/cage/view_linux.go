@@ -86,6 +86,10 @@ const oldRoot = "/.old"
 const (
 	procDir = "/proc"
 	devDir  = "/dev"
+
+	// SharedDir is shared memory. It counts as temporary files, and links to them unless the view
+	// has files of the system below it.
+	SharedDir = "/dev/shm"
 )
 
 // newRoot makes an empty tree the root, with the old root below it.
@@ -293,7 +297,7 @@ func mountProc() error {
 	return unix.Mount("proc", procDir, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "")
 }
 
-// mountDevices shows the harmless devices, the namespace's own terminals, and shared memory.
+// mountDevices shows the harmless devices and the namespace's own terminals.
 func mountDevices() error {
 	m := Mount{Path: devDir}
 	if err := m.tmpfs("mode=755,size=64k"); err != nil {
@@ -314,8 +318,7 @@ func mountDevices() error {
 			return err
 		}
 	}
-	// Shared memory counts as temporary files.
-	for name, to := range map[string]string{"shm": TempDir, "fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"} {
+	for name, to := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"} {
 		if err := os.Symlink(to, path.Join(m.Path, name)); err != nil {
 			return err
 		}

@@ -1,0 +1,2 @@
+// Package testkit holds helpers that the tests of several packages share.
+package testkit
