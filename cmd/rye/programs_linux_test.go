@@ -281,7 +281,7 @@ func welcoming(t *testing.T) string {
 // user: most without stating anything, some with what the result of the first try names. And
 // from nothing, each refusal names the next thing that is needed, until it works.
 func TestPrograms(t *testing.T) {
-	t.Parallel()
+	t.Setenv("TMPDIR", disk) // shared memory is not outside of a tool's view, as a person's files are
 	server := welcoming(t)
 	asUsers(t, func(t *testing.T, user string, h *home) {
 		for _, p := range light {

@@ -18,10 +18,15 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // bin holds the two programs, built once, as make builds them.
 var bin string
+
+// disk is a directory for temporary files that is not in memory.
+var disk string
 
 func TestMain(m *testing.M) {
 	if os.Getenv(servantEnv) != "" {
@@ -36,6 +41,8 @@ func TestMain(m *testing.M) {
 }
 
 func withPrograms(m *testing.M) int {
+	disk = os.TempDir()
+	testkit.UseMemory()
 	dir, err := os.MkdirTemp("", "rye-cmd-test")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -112,13 +119,34 @@ func program(name string) string {
 // or that neither changes anything nor asks, and -hints file lists them all.
 func TestScript(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, scripts("script"))
+	all, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := scripts("")
+	p.Files = slices.DeleteFunc(slices.Clone(all), onDisk)
+	testscript.Run(t, p)
+	p.Files = slices.DeleteFunc(all, func(file string) bool { return !onDisk(file) })
+	if p.WorkdirRoot, err = os.MkdirTemp(disk, "rye-cmd-test"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(p.WorkdirRoot) })
+	testscript.Run(t, p)
 }
 
-// scripts are those of a directory of testdata, and the world that they run in.
+// onDisk reports whether a script needs directories on the disk: above them no file system begins,
+// and nothing counts as shared memory.
+func onDisk(file string) bool {
+	return slices.Contains([]string{"execute_denied", "key_trust", "mistake_01_no_init"}, strings.TrimSuffix(filepath.Base(file), ".txtar"))
+}
+
+// scripts are those of a directory of testdata, or of none, and the world that they run in.
 func scripts(dir string) testscript.Params {
+	if dir != "" {
+		dir = filepath.Join("testdata", dir)
+	}
 	return testscript.Params{
-		Dir: filepath.Join("testdata", dir),
+		Dir: dir,
 		Setup: func(e *testscript.Env) error {
 			top := e.WorkDir + ".homes" // a home in the project would be refused
 			home := filepath.Join(top, "home")

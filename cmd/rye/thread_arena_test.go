@@ -21,6 +21,7 @@ type threadArena struct {
 	h        *home
 	hosts    []string // of models that play scripts
 	bound    string   // what the person says of secrets
+	secrets  string   // the file that was made of it and of the hosts
 }
 
 func newThreadArena(t *testing.T) *threadArena {
@@ -273,6 +274,7 @@ func (a *threadArena) binds(text string) {
 		text = "hosts: [" + hosts + "]\n" + rest
 	}
 	dir := strings.TrimSpace(a.h.rye("where", "config"))
+	a.secrets = text
 	if err := os.WriteFile(filepath.Join(dir, "secrets.yaml"), []byte(text), 0o600); err != nil {
 		a.t.Fatal(err)
 	}

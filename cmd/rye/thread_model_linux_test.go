@@ -303,6 +303,9 @@ func TestModelAsks(t *testing.T) {
 	}
 	a.in(t)
 	for _, path := range altered(before, a.state()) {
+		if raw, _ := os.ReadFile(path); strings.HasSuffix(path, "/secrets.yaml") && string(raw) == a.secrets {
+			continue // as the arena wrote it for the last host
+		}
 		if !strings.Contains(path, "/ask") && !strings.HasSuffix(path, "consent.yaml") {
 			t.Errorf("%s changed", path)
 		}
