@@ -2,6 +2,7 @@ package gogit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -268,7 +269,7 @@ func TestHistoryRefuses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := (History{}).Blame(ctx, w.Repo, ids[0], "f"); err != context.Canceled {
+	if _, err := (History{}).Blame(ctx, w.Repo, ids[0], "f"); !errors.Is(err, context.Canceled) {
 		t.Errorf("after it was cancelled: %v", err)
 	}
 }
