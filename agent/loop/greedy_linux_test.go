@@ -17,7 +17,7 @@ import (
 	"github.com/rye-os/rye/internal/rlimit"
 )
 
-// notRefused is the exit status of a process in which a greedy program got what it asked for.
+// notRefused is the exit status of a process that gave a greedy program its memory.
 const notRefused = 9
 
 // TestGreedy runs each greedy program in a process of its own, bounded as a thread's process is.
@@ -59,7 +59,7 @@ func TestGreedy(t *testing.T) {
 				t.Fatal(err)
 			}
 			took, err := strconv.Atoi(strings.TrimSpace(string(out)))
-			if took >>= 10; err != nil || took > most>>20+192 { // with what it had before
+			if took >>= 10; err != nil || took > most>>20+192 { // the process has some MiB before the program
 				t.Errorf("took %d MiB, %v", took, err)
 			}
 			t.Logf("%d MiB", took)

@@ -147,7 +147,7 @@ func TestCompileRefuses(t *testing.T) {
 	}
 }
 
-// TestOutermost: Compile runs nothing, and what is outside of functions runs within the bounds.
+// TestOutermost: Compile runs nothing, and statements outside of functions run within the bounds.
 func TestOutermost(t *testing.T) {
 	for _, c := range []struct{ name, src, want string }{
 		{"it fails", "x = [1][1]\n", "test:1:8: "},

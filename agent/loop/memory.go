@@ -31,8 +31,8 @@ func (r *run) step(t *starlark.Thread) {
 	}
 }
 
-// full reports whether the process uses more memory than the program may add to what was in use
-// when it began. Only then does it pay for a collection: garbage does not count.
+// full reports whether the program added more memory to the process than it may. It collects garbage
+// only when the limit seems to be reached, because garbage does not count.
 func (r *run) full() bool {
 	most := r.before + r.bounds.Memory
 	if inUse() <= most {

@@ -28,7 +28,7 @@ func (p *process) openMark() (died string, err error) {
 	return died, err
 }
 
-// bounds are those of a turn of the loop.
+// bounds returns the bounds of a turn of the loop.
 func (p *process) bounds() loop.Bounds {
 	if p.o.Confine == nil {
 		return loop.Bounds{}
@@ -46,7 +46,7 @@ func (p *process) bounds() loop.Bounds {
 	}}
 }
 
-// diedIn says in what the process of the thread in dir died; "" where nobody knows.
+// diedIn describes where the process of the thread in dir died; "" if that is unknown.
 func diedIn(dir string) string {
 	raw, err := os.ReadFile(filepath.Join(dir, loopFile))
 	if err != nil || string(raw) != loopRuns {

@@ -125,7 +125,7 @@ func TestEndIsFinished(t *testing.T) {
 // A thread has one process. Whoever wants to be another is told who it is; and a thread whose
 // process is gone can be cancelled, with what it spent accounted for.
 func TestSecondOwnerAndCancel(t *testing.T) {
-	c := newCrashSite(t, strings.Replace(crashScript, `- say: "I begin."`, `- wait_ms: 60000`, 1))
+	c := newCrashSite(t, strings.Replace(crashScript, `- say: "I begin."`, `- wait: 1m`, 1))
 	s := New(c.options(c.workspace()))
 	i, err := s.Start(t.Context(), rye.Terminal(), rye.StartRequest{Ref: crashRef("directive:acme/review")})
 	if err != nil {

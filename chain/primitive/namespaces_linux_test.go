@@ -65,7 +65,7 @@ func TestProjectInNamespaces(t *testing.T) {
 	for _, at := range []string{os.TempDir(), cage.SharedDir} {
 		t.Run(at, func(t *testing.T) {
 			if _, err := os.Stat(at); err != nil {
-				t.Skip(err)
+				t.Skipf("this system has no %s: %v", at, err)
 			}
 			t.Setenv("TMPDIR", at)
 			projectInNamespaces(t)

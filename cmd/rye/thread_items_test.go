@@ -131,7 +131,7 @@ func TestThreadLooksAtItself(t *testing.T) {
 func TestThreadEndsItself(t *testing.T) {
 	t.Parallel()
 	a := newThreadArena(t)
-	a.script("ends", []any{map[string]any{"calls": []any{item("cancel", nil)}}, map[string]any{"say": "on", "wait_ms": 60000}, map[string]any{"say": "still here"}})
+	a.script("ends", []any{map[string]any{"calls": []any{item("cancel", nil)}}, map[string]any{"say": "on", "wait": "1m"}, map[string]any{"say": "still here"}})
 	a.directive("ends", "ends", lookAfter)
 	r := a.start("ends")
 	if r.status != "cancelled" || r.why != "asked for by thread "+r.id || strings.Contains(r.raw, "still here") {
@@ -210,7 +210,7 @@ func TestClientLooksAfterItsThreads(t *testing.T) {
 	t.Parallel()
 	a := newThreadArena(t)
 	a.script("two", []any{map[string]any{"say": "one swordfish", "calls": []any{item("status", nil)}}, map[string]any{"say": "two"}})
-	a.script("slow", []any{map[string]any{"say": "late", "wait_ms": 600000}})
+	a.script("slow", []any{map[string]any{"say": "late", "wait": "10m"}})
 	a.directive("two", "two", lookAfter)
 	a.directive("short", "two", `<limits turns="1"/>`+lookAfter)
 	a.directive("slow", "slow", "")

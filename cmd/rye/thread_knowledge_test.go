@@ -101,7 +101,7 @@ func TestKnowledgeIsAPersons(t *testing.T) {
 	t.Parallel()
 	a := newThreadArena(t)
 	a.script("once", []any{map[string]any{"say": "done"}})
-	a.script("slow", []any{map[string]any{"say": "late", "wait_ms": 600000}})
+	a.script("slow", []any{map[string]any{"say": "late", "wait": "10m"}})
 	a.directive("once", "once", "")
 	a.directive("slow", "slow", "")
 	r := a.start("once")

@@ -16,11 +16,11 @@ func TestThreadLimits(t *testing.T) {
 		turns = append(turns, map[string]any{"say": "again", "calls": []any{executes("tool", "acme/echo", map[string]any{"text": "${turn}"})}})
 	}
 	a.script("endless", turns)
-	a.script("slow", []any{map[string]any{"say": "x", "wait_ms": 60_000}})
+	a.script("slow", []any{map[string]any{"say": "x", "wait": "1m"}})
 	patient := []any{} // two seconds in all; a sum that grows with each turn has nine
 	for i, turn := range turns[:8] {
 		turn := maps.Clone(turn.(map[string]any))
-		turn["wait_ms"] = 250
+		turn["wait"] = "250ms"
 		if i == 7 {
 			delete(turn, "calls")
 		}

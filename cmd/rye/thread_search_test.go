@@ -215,7 +215,7 @@ func TestSearchOfHostileThreads(t *testing.T) {
 func TestSearchOfADeadThread(t *testing.T) {
 	t.Parallel()
 	a := newThreadArena(t)
-	a.script("slow", []any{map[string]any{"say": "the sousaphone", "calls": []any{searches("x", "tool")}}, map[string]any{"say": "late", "wait_ms": 600000}})
+	a.script("slow", []any{map[string]any{"say": "the sousaphone", "calls": []any{searches("x", "tool")}}, map[string]any{"say": "late", "wait": "10m"}})
 	a.directive("slow", "slow", `<permissions><search>tool</search></permissions>`)
 	var info struct {
 		ID  string `json:"thread_id"`

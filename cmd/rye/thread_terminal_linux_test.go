@@ -56,7 +56,7 @@ func (h *home) newest() (info rye.ThreadInfo) {
 // TestInterruptedFollow: Ctrl-C ends the showing, and not the thread.
 func TestInterruptedFollow(t *testing.T) {
 	t.Parallel()
-	h := threads(t, "      - {say: Late., wait_ms: 3600000}\n")
+	h := threads(t, "      - {say: Late., wait: 1h}\n")
 	cmd := h.command("thread", "start", "directive:acme/tidy", "--follow")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -88,7 +88,7 @@ func TestInterruptedFollow(t *testing.T) {
 // TestInterruptedAsk: nobody waits for the answer any more, so nobody pays for it.
 func TestInterruptedAsk(t *testing.T) {
 	t.Parallel()
-	h := threads(t, "      - {calls: [{name: rye_search, args: {query: tidy}}]}\n      - {say: Late., wait_ms: 3600000}\n")
+	h := threads(t, "      - {calls: [{name: rye_search, args: {query: tidy}}]}\n      - {say: Late., wait: 1h}\n")
 	cmd := h.command("ask", "--provider", "acme/scripted", "hello")
 	stderr, err := cmd.StderrPipe()
 	if err == nil {

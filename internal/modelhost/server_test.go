@@ -50,7 +50,7 @@ func TestLoopback(t *testing.T) {
 // TestEnds: a server ends with its context or by Close, whatever it is doing, and nothing
 // of it is left.
 func TestEnds(t *testing.T) {
-	s, err := Parse([]byte("turns:\n  - {when: {turn: 1}, say: hello, stall: 10}\n  - {when: {turn: 2}, say: x, wait_ms: 3600000}\n  - {when: {turn: 3}, say: [a, b], pace_ms: 3600000}\n"))
+	s, err := Parse([]byte("turns:\n  - {when: {turn: 1}, say: hello, stall: 10}\n  - {when: {turn: 2}, say: x, wait: 1h}\n  - {when: {turn: 3}, say: [a, b], pace: 1h}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestLarge(t *testing.T) {
 
 // TestAborts: an answer that is left before its head is none; an empty one with 200 would be.
 func TestAborts(t *testing.T) {
-	s, _ := Parse([]byte(`turns: [{say: x, wait_ms: 3600000}]`))
+	s, _ := Parse([]byte(`turns: [{say: x, wait: 1h}]`))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	defer func() {

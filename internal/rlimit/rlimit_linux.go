@@ -27,19 +27,34 @@ func Taken() (space, data uint64, err error) {
 	return space * page, data * page, err
 }
 
-// Memory bounds the writable memory of this process to more bytes than it has now, until lift is
-// called. A program that is started meanwhile inherits the bound. Only one bound can hold at a time.
+// Memory bounds the memory of this process to more bytes than it has now, until lift is called. A
+// program that is started meanwhile inherits the bound. Only one bound can hold at a time.
+//
+// Go reserves addresses and makes them writable later. The kernel counts no memory that replaces a
+// reservation, so a bound of the writable memory alone lets one large request through.
 func Memory(more uint64) (lift func(), err error) {
-	_, data, err := Taken()
-	var was unix.Rlimit
-	if err == nil {
-		err = unix.Getrlimit(unix.RLIMIT_DATA, &was) // private writable memory, since Linux 4.7
-	}
-	if err == nil {
-		err = unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: min(data+more, was.Cur), Max: was.Max})
-	}
+	space, data, err := Taken()
 	if err != nil {
 		return nil, err
 	}
-	return func() { _ = unix.Setrlimit(unix.RLIMIT_DATA, &was) }, nil
+	lift = func() {}
+	for _, l := range []struct {
+		what int
+		most uint64
+	}{
+		{unix.RLIMIT_DATA, data + more}, // private writable memory, since Linux 4.7
+		{unix.RLIMIT_AS, space + more},
+	} {
+		var was unix.Rlimit
+		if err = unix.Getrlimit(l.what, &was); err == nil {
+			err = unix.Setrlimit(l.what, &unix.Rlimit{Cur: min(l.most, was.Cur), Max: was.Max})
+		}
+		if err != nil {
+			lift()
+			return nil, err
+		}
+		others := lift
+		lift = func() { _ = unix.Setrlimit(l.what, &was); others() }
+	}
+	return lift, nil
 }

@@ -94,17 +94,14 @@ func (e *Entry) check(g *fields.Group) {
 	}
 }
 
-// duration reads a time such as "1.5s", or milliseconds from the field that ends with _ms.
+// duration reads a time such as "1.5s"; zero if it is missing.
 func duration(g *fields.Group, name string) time.Duration {
-	d := time.Duration(g.Whole(name+"_ms", 0, 0, maxWait.Milliseconds())) * time.Millisecond
 	s := g.Text(name)
 	if s == "" {
-		return d
+		return 0
 	}
 	d, err := time.ParseDuration(s)
 	switch {
-	case g.Has(name + "_ms"):
-		g.Fail(name, "cannot be combined with %s_ms", name)
 	case err != nil:
 		g.Fail(name, "%q, want a time such as 1.5s or 2m", words.Brief(s))
 	case d < 0 || d > maxWait:

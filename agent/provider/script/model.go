@@ -32,7 +32,7 @@ func (m *Model) Choose(p *Prompt) (*Entry, error) {
 		m.used[e]++
 		return e, nil
 	}
-	return nil, nothing(p)
+	return nil, p.unanswered()
 }
 
 // RoundTrip answers a request to Anthropic Messages, always as a stream. It waits where the script
@@ -87,9 +87,9 @@ func refuse(ctx context.Context, err error) (*http.Response, error) {
 // EventStream is the head of a stream. Any other answer is JSON unless its head says otherwise.
 var EventStream = http.Header{"Content-Type": {"text/event-stream; charset=utf-8"}}
 
-// Reply waits as the entry says, and returns an answer whose body takes its time between two pieces,
-// stalls or breaks off as the entry says. The caller closes the body. An error is that of ctx, or
-// io.EOF if the connection closes before the head.
+// Reply waits, and returns an answer. Its body pauses between two pieces, stalls or breaks off. The
+// entry sets each of these. The caller closes the body. Reply returns the error of ctx, or io.EOF if
+// the connection closes before the head.
 func (e *Entry) Reply(ctx context.Context, status int, header http.Header, pieces ...[]byte) (*http.Response, error) {
 	if err := wait(ctx, e.wait); err != nil {
 		return nil, err

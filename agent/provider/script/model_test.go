@@ -170,7 +170,7 @@ func TestClasses(t *testing.T) {
 
 // TestTakesItsTime: an answer comes when the script says so, event by event.
 func TestTakesItsTime(t *testing.T) {
-	for _, text := range []string{`{turns: [{say: [a, b, c], wait: 1m30s, pace: 2s}]}`, `{turns: [{say: [a, b, c], wait_ms: 90000, pace_ms: 2000}]}`} {
+	for _, text := range []string{`{turns: [{say: [a, b, c], wait: 1m30s, pace: 2s}]}`, `{turns: [{say: [a, b, c], wait: 90000ms, pace: 2000ms}]}`} {
 		c, p, m := client(t, text)
 		synctest.Test(t, func(t *testing.T) {
 			begun := time.Now()

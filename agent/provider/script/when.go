@@ -57,8 +57,8 @@ func (w *when) holds(p *Prompt) bool {
 		})
 }
 
-// nothing is the error for a prompt without an entry.
-func nothing(p *Prompt) error {
+// unanswered is the error for a prompt without an entry.
+func (p *Prompt) unanswered() error {
 	last := p.last()
 	said := strconv.Quote(words.Brief(last.Text))
 	for _, r := range last.Results {

@@ -87,8 +87,8 @@ const (
 	procDir = "/proc"
 	devDir  = "/dev"
 
-	// SharedDir is shared memory. It counts as temporary files, and links to them unless the view
-	// has files of the system below it.
+	// SharedDir is shared memory. It links to TempDir and shares its room. If the view has files of
+	// the system below it, it is a directory with as much room of its own.
 	SharedDir = "/dev/shm"
 )
 
