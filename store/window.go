@@ -9,9 +9,9 @@ import "sync/atomic"
 // five small reads.
 
 const (
-	windowSize = 64 << 10
-	windowSoon = 8 // near reads before a window is worth it
-	windows    = 4 // kept of one pack: several goroutines compare commits, each in its own part
+	windowSize  = 64 << 10
+	windowSoon  = 8 // near reads before a window is worth it
+	windowsKept = 4 // kept of one pack: several goroutines compare commits, each in its own part
 )
 
 // window is a part of a pack in memory. It never changes.
@@ -23,7 +23,7 @@ type window struct {
 // lastReads holds the position of the last read from a pack, and the last windows. It is safe
 // for concurrent use.
 type lastReads struct {
-	kept [windows]atomic.Pointer[window]
+	kept [windowsKept]atomic.Pointer[window]
 	made atomic.Uint32 // number of windows
 	last atomic.Int64  // offset of the last read
 	near atomic.Int32  // number of near reads in a row
@@ -45,7 +45,7 @@ func (p *pack) at(buf []byte, off int64, least int) ([]byte, error) {
 		if _, err := p.file.ReadAt(made.data, made.off); err != nil {
 			return nil, err
 		}
-		w.kept[w.made.Add(1)%windows].Store(made)
+		w.kept[w.made.Add(1)%windowsKept].Store(made)
 		return made.from(off, len(buf)), nil
 	}
 	_, err := p.file.ReadAt(buf, off)
