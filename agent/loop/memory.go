@@ -16,7 +16,7 @@ import (
 const (
 	stride      = 8
 	lap         = 10 * time.Millisecond
-	graceMemory = 100 * time.Millisecond
+	graceMemory = 20 * time.Millisecond
 )
 
 // step stops a program that is beyond its steps or its memory.

@@ -64,7 +64,9 @@ func TestHostileLoops(t *testing.T) {
 		{"a thousand questions to a person", turn("    host.ask(\"may I?\")\n    for i in range(1000):\n        host.ask(\"again %d\" % i)\n    return state, next.fail(\"over\", \"over\")\n"), "", "", func(r *threadRun) bool { return r.count("approval_requested") == 1 }},
 		{"waiting for another thread", turn("    return state, next.wait(thread = \"01m82v0nxxfwv093v7wvmh9btn\")\n"), "suspended", "an event that cannot come", nil},
 		{"recursion", "def f(n):\n    return f(n)\n\n" + turn("    return f(1), next.again()\n"), "suspended", "", nil},
-		{"a text that a step makes slowly", turn("    x = (\"a\" * 1000000).join([\"\"] * 100000)\n    return state, next.again()\n"), "suspended", "memory", nil},
+		{"a text that a step makes slowly", turn("    x = (\"a\" * 1000000).join([\"\"] * 100000)\n    return state, next.again()\n"), "", "memory", func(r *threadRun) bool {
+			return r.status == "suspended" || r.status == "interrupted" // the kernel was quicker; TestLoopsThatEndTheirProcess goes on from there
+		}},
 		{"files", "load(\"x\", \"y\")\n\n" + turn("    return state, next.again()\n"), "malformed", "not in the language", nil},
 	}
 	for i, row := range rows {
