@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/githost"
 	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/registry/registrytest"
 	"github.com/rye-os/rye/store"
-	"github.com/rye-os/rye/store/transport"
 )
 
 // Attacks 24 to 33 of the list: on the git objects of a log and of its content. 30 is
@@ -53,7 +53,7 @@ func (h *host) serve(m *machine, id store.OID) *machine {
 		h.w.t.Fatal(err)
 	}
 	pack := packOf(store.TypeCommit, raw)
-	honest := &transport.Server{Root: filepath.Dir(h.w.dir)}
+	honest := &githost.Server{Root: filepath.Dir(h.w.dir)}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		if !bytes.Contains(readBody(h.w.t, q), []byte("want "+id.String())) {
 			honest.ServeHTTP(w, q)

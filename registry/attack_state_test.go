@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/githost"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
-	"github.com/rye-os/rye/store/transport"
 )
 
 // The attacks on what a log names and does not hold: states, lists, shards, change lists
@@ -189,7 +189,7 @@ func TestAttackRevocationTakenBack(t *testing.T) {
 // lying serves a registry in which some blobs are others, or are not there.
 func (w *world) lying(m *machine, blobs map[store.OID][]byte) *machine {
 	w.t.Helper()
-	honest := &transport.Server{Root: filepath.Dir(w.dir)}
+	honest := &githost.Server{Root: filepath.Dir(w.dir)}
 	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, q *http.Request) {
 		body := readBody(w.t, q)
 		for id, raw := range blobs {
@@ -419,7 +419,7 @@ func TestAttackContentRewound(t *testing.T) {
 // branch of the content as a whole.
 func TestHostOfNamedObjectsOnly(t *testing.T) {
 	w, h, m := attacked(t)
-	honest := &transport.Server{Root: filepath.Dir(w.dir)}
+	honest := &githost.Server{Root: filepath.Dir(w.dir)}
 	named := func(id string) bool {
 		for _, ref := range []string{mainBranch, branchPrefix + "acme", contentPrefix + "acme"} {
 			if h.ref(ref).String() == id {

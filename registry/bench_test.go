@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-os/rye/internal/githost"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
-	"github.com/rye-os/rye/store/transport"
 )
 
 // benchItems is the size of the registry in benchmarks: that of the table of
@@ -54,7 +54,7 @@ func (m *meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (w *world) meter(b testing.TB) *meter {
-	m := &meter{h: &transport.Server{Root: filepath.Dir(w.dir), AllowPush: true}}
+	m := &meter{h: &githost.Server{Root: filepath.Dir(w.dir), AllowPush: true}}
 	h := httptest.NewServer(m)
 	b.Cleanup(h.Close)
 	w.url = h.URL + "/reg.git"

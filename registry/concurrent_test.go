@@ -15,13 +15,13 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/githost"
 	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/revoked"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
-	"github.com/rye-os/rye/store/transport"
 )
 
 // publisherEnv makes the test binary a process that publishes one item and ends:
@@ -210,7 +210,7 @@ func (f *flaky) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // flakyWorld is a world behind a flaky host.
 func flakyWorld(t *testing.T) (*world, *flaky) {
 	w := newWorld(t, oplog.ClaimsGranted)
-	f := &flaky{h: &transport.Server{Root: filepath.Dir(w.dir), AllowPush: true}}
+	f := &flaky{h: &githost.Server{Root: filepath.Dir(w.dir), AllowPush: true}}
 	h := httptest.NewServer(f)
 	t.Cleanup(h.Close)
 	w.url = h.URL + "/reg.git"

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/githost"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry/oplog"
@@ -292,7 +293,7 @@ func TestLocationGetsNoCredentials(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
 	defer other.Close()
-	guarded := httptest.NewServer(&transport.Server{Root: filepath.Dir(w.dir), Authorize: func(r *http.Request, _ string, _ bool) bool {
+	guarded := httptest.NewServer(&githost.Server{Root: filepath.Dir(w.dir), Authorize: func(r *http.Request, _ string, _ bool) bool {
 		_, secret, _ := r.BasicAuth()
 		return secret == "secret"
 	}})

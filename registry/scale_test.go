@@ -15,11 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-os/rye/internal/githost"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
-	"github.com/rye-os/rye/store/transport"
 )
 
 // scale is a registry whose objects are made as a publisher makes them, without pushing each.
@@ -227,7 +227,7 @@ func (s *scale) advertisement(service, protocol string) int {
 // took, its own verification included.
 func (s *scale) firstContact(v2 bool, ns string, items int) (int64, time.Duration) {
 	var sent atomic.Int64
-	server := &transport.Server{Root: filepath.Dir(s.dir)}
+	server := &githost.Server{Root: filepath.Dir(s.dir)}
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !v2 {
 			r.Header.Del("Git-Protocol")

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-os/rye/internal/githost"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry/oplog"
@@ -61,7 +62,7 @@ func emptyWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	repo.Close()
-	h := httptest.NewServer(&transport.Server{Root: parent, AllowPush: true})
+	h := httptest.NewServer(&githost.Server{Root: parent, AllowPush: true})
 	t.Cleanup(h.Close)
 	w.url = h.URL + "/reg.git"
 	return w

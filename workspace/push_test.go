@@ -11,8 +11,8 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/githost"
 	"github.com/rye-os/rye/store"
-	"github.com/rye-os/rye/store/transport"
 )
 
 // A host that takes no push says so to a dry run too, by the same code.
@@ -23,7 +23,7 @@ func TestDryRunAsksTheHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	repo.Close()
-	host := &transport.Server{Root: root, AllowPush: true}
+	host := &githost.Server{Root: root, AllowPush: true}
 	srv := httptest.NewServer(host)
 	t.Cleanup(srv.Close)
 	alice := project(t)
@@ -77,7 +77,7 @@ func TestSavedWhilePublished(t *testing.T) {
 	}
 	repo.Close()
 	var atHost func() // the host is asked after everything was verified
-	host := &transport.Server{Root: root, AllowPush: true}
+	host := &githost.Server{Root: root, AllowPush: true}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if do := atHost; do != nil {
 			atHost = nil

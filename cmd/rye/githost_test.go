@@ -10,9 +10,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// githost serves the repositories below the script's directory by git's own http-backend,
+// serveRepositories serves the repositories below the script's directory by git's own http-backend,
 // hooks and all, and sets URL.
-func githost(ts *testscript.TestScript, neg bool, args []string) {
+func serveRepositories(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: githost")
 	}

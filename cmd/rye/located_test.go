@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-os/rye/internal/githost"
 	"github.com/rye-os/rye/store"
-	"github.com/rye-os/rye/store/transport"
 )
 
 // TestFarLocationIsRefused (attack 78): the root of a registry on the network says that a
@@ -32,7 +32,7 @@ func TestFarLocationIsRefused(t *testing.T) {
 	h.rye("registry", "mirror", "push", "--to", there, "--namespace", "acme")
 	h.rye("registry", "grant", "acme", "--repository", there, "--yes")
 
-	server := httptest.NewServer(&transport.Server{Root: top})
+	server := httptest.NewServer(&githost.Server{Root: top})
 	defer server.Close()
 	bob := newHome(t)
 	bob.dir = filepath.Join(filepath.Dir(bob.dir), "bob")

@@ -181,7 +181,7 @@ func scripts(dir string) testscript.Params {
 			"remember":  remember,
 			"unchanged": unchanged,
 			"webserver": webserver,
-			"githost":   githost,
+			"githost":   serveRepositories,
 			"requests":  requests,
 			"where":     where,
 

@@ -64,6 +64,7 @@ var house = []room{
 	{1, "store/memory", "fault internal/place objects store/records", ""},
 	{1, "store/head", "fault internal/place internal/words store", ""},
 	{1, "store/transport", "fault internal/place internal/words store", ""},
+	{1, "internal/githost", "fault store store/transport", ""},
 	{1, "chain/consent", "fault objects", ""},
 	{1, "chain/command", "fault internal/secrets internal/words objects", mvdansh},
 	{1, "chain/policy", "fault internal/words objects chain/command chain/consent", ""},
@@ -135,7 +136,7 @@ var house = []room{
 	{6, "internal/tools/docs", "internal/cli internal/layers", ""},
 	{6, "internal/tools/typecheck", "", ""},
 	{6, "internal/tools/stdlibsign", "fault objects objects/trust stdlib", ""},
-	{6, "internal/tools/quickstart", "internal/words store store/transport", mcpsdk},
+	{6, "internal/tools/quickstart", "internal/githost internal/words store", mcpsdk},
 	{6, "internal/tools/live", "", ""},
 	{6, "internal/tools/bench", "internal/words chain/primitive objects objects/revoked objects/trust search search/fulltext store", gogit + " " + sqlite},
 }
@@ -209,8 +210,8 @@ var never = []struct{ who, whom, because string }{
 }
 
 // forTests are rooms for test files alone: each stands in for something that rye meets outside. No
-// program and no other package links one.
-var forTests = []string{"internal/modelhost", "internal/testkit", "registry/registrytest"}
+// installed program and no other package links one.
+var forTests = []string{"internal/githost", "internal/modelhost", "internal/testkit", "registry/registrytest"}
 
 // pure rooms are functions of their arguments: no files, network, processes,
 // randomness or clock.
@@ -280,7 +281,7 @@ func refuseRoom(f source, r room, whom string) string {
 			return "never: " + n.because
 		}
 	}
-	if !f.test && whom != r.path && slices.Contains(forTests, whom) {
+	if !f.test && whom != r.path && slices.Contains(forTests, whom) && !strings.HasPrefix(r.path, "internal/tools/") {
 		return "never: it is for tests alone"
 	}
 	if whom == r.path || slices.Contains(strings.Fields(r.may), whom) {
@@ -430,6 +431,10 @@ func TestLawBites(t *testing.T) {
 		{"cmd/rye-engine", module + "/internal/modelhost", false, "for tests alone"},
 		{"agent/thread", module + "/internal/modelhost", true, ""},
 		{"registry", module + "/registry/registrytest", false, "for tests alone"},
+		{"registry", module + "/internal/githost", false, "for tests alone"},
+		{"registry", module + "/internal/githost", true, ""},
+		{"cmd/rye", module + "/internal/githost", false, "for tests alone"},
+		{"internal/tools/quickstart", module + "/internal/githost", false, ""},
 	} {
 		got := refuse(source{room: c.room, test: c.test}, c.imp)
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {

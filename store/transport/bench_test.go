@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-os/rye/internal/githost"
 	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
@@ -62,7 +63,7 @@ func benchSetup(b *testing.B) *benchRepo {
 	c := *benched
 	c.g = g
 	c.http = g.backend(c.root, true).URL + "/x.git"
-	c.own = serve(b, &transport.Server{Root: c.root, AllowPush: true}) + "/x.git"
+	c.own = serve(b, &githost.Server{Root: c.root, AllowPush: true}) + "/x.git"
 	return &c
 }
 

@@ -1,5 +1,5 @@
 // Package transport moves objects between repositories: it lists the refs of a remote,
-// fetches, pushes, and serves repositories of its own.
+// fetches, pushes, and serves local repositories to this process.
 //
 // Dial accepts http and https addresses, git://, ssh (ssh:// and host:path) and
 // local directories. Everything is spoken by this package itself, in Go: no

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/githost"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
@@ -22,7 +23,7 @@ func routes(t *testing.T, g *git, root string) map[string]*transport.Remote {
 	for name, address := range peers(t, g, root) {
 		m[name] = dial(t, address)
 	}
-	own := httptest.NewServer(&transport.Server{Root: root, AllowPush: true})
+	own := httptest.NewServer(&githost.Server{Root: root, AllowPush: true})
 	t.Cleanup(own.Close)
 	m["own server"] = dial(t, own.URL+"/x.git")
 	m["path"] = dial(t, filepath.Join(root, "x.git"))

@@ -15,7 +15,6 @@ func FuzzRequests(f *testing.F) {
 	id := strings.Repeat("1", 40)
 	zero := strings.Repeat("0", 40)
 	f.Add([]byte(pktString("command=fetch", "agent=x", "0001", "want "+id, "have "+id, "filter tree:0", "deepen 3", "shallow "+id, "done", "0000")))
-	f.Add([]byte(pktString("want "+id+" multi_ack_detailed side-band-64k", "deepen 1", "0000", "have "+id, "done")))
 	f.Add([]byte(pktString(zero+" "+id+" refs/heads/x\x00 report-status atomic side-band-64k", id+" "+zero+" refs/heads/y", "0000") + "PACK"))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		if cmd, err := newPktReader(bytes.NewReader(in)).readCommand(); err == nil {
@@ -29,7 +28,6 @@ func FuzzRequests(f *testing.F) {
 				t.Fatalf("%+v", n)
 			}
 		}
-		newPktReader(bytes.NewReader(in)).readNeeds0()
 		if o, err := newPktReader(bytes.NewReader(in)).readOrders(store.SHA1); err == nil && o != nil {
 			again := encodeOrders(o)
 			o2, err := newPktReader(bytes.NewReader(again)).readOrders(store.SHA1)
@@ -70,21 +68,21 @@ func FuzzServeStream(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(2, []byte(pktString("command=ls-refs", "0001", "peel", "symrefs", "unborn", "0000", "0000")))
-	f.Add(2, []byte(pktString("command=fetch", "0001", "want "+id.String(), "done", "0000", "0000")))
-	f.Add(0, []byte(pktString("want "+id.String()+" side-band-64k", "0000", "done")))
-	f.Fuzz(func(t *testing.T, version int, in []byte) {
-		s := &Server{}
+	f.Add(false, []byte(pktString("command=ls-refs", "0001", "peel", "symrefs", "unborn", "0000", "0000")))
+	f.Add(false, []byte(pktString("command=fetch", "0001", "want "+id.String(), "done", "0000", "0000")))
+	f.Add(true, []byte(pktString(id.String()+" "+strings.Repeat("0", 40)+" refs/heads/x\x00 report-status side-band-64k", "0000")))
+	f.Fuzz(func(t *testing.T, push bool, in []byte) {
+		s, service := &Server{Repo: repo}, uploadPack
+		if push {
+			service = receivePack
+		}
 		var out bytes.Buffer
-		s.serve(context.Background(), repo, uploadPack, version&3, bytes.NewReader(in), &out)
+		s.Serve(context.Background(), service, bytes.NewReader(in), &out)
 		for p := newPktReader(&out); ; { // what we say is always packets
 			if _, _, err := p.next(); err == io.EOF {
 				return
 			} else if err != nil {
-				if version&3 == 2 { // versions 0 and 1 know raw packs
-					t.Fatalf("answered %q: %v", out.Bytes(), err)
-				}
-				return
+				t.Fatalf("answered %q: %v", out.Bytes(), err)
 			}
 		}
 	})

@@ -12,40 +12,47 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// conversation is the server's side of one session, or of one HTTP request.
+// A Server is the other half of a Remote: it serves a repository to clients over streams, as
+// git upload-pack in protocol version 2 and git receive-pack do. It runs no hooks and reads no
+// settings of the repository except its format and logging.
+//
+// Any object of the repository may be fetched by id, whether a ref reaches it or not: keep
+// private objects in a separate repository.
+type Server struct {
+	Repo *store.Repo
+	// Allow returns an error for a ref that a push must not move; nil allows all. pushed also
+	// reads the new objects.
+	Allow func(ctx context.Context, pushed *store.Reader, u Update) error
+
+	keep string // the branch that pushes must not move; "" = none
+}
+
+// Serve serves one client until it ends. The service is "git-upload-pack" or "git-receive-pack".
+func (s *Server) Serve(ctx context.Context, service string, in io.Reader, out io.Writer) error {
+	b := bufio.NewWriterSize(out, 64<<10)
+	c := &conversation{s: s, repo: s.Repo, in: newPktReader(in), out: b, w: &pktWriter{w: b}}
+	advertise, answer := c.capabilities, c.commands
+	switch service {
+	case uploadPack:
+	case receivePack:
+		advertise, answer = c.advertise, c.receive
+	default:
+		return fault.New(fault.Usage, "unknown service %q", service)
+	}
+	err := advertise()
+	if err == nil {
+		err = answer(ctx)
+	}
+	return c.end(err)
+}
+
+// conversation is the server's side of one session.
 type conversation struct {
 	s    *Server
 	repo *store.Repo
 	in   *pktReader
 	out  *bufio.Writer
 	w    *pktWriter
-	once bool // HTTP: the client repeats its state in each request
-}
-
-func (s *Server) converse(repo *store.Repo, in io.Reader, out io.Writer) *conversation {
-	b := bufio.NewWriterSize(out, 64<<10)
-	return &conversation{s: s, repo: repo, in: newPktReader(in), out: b, w: &pktWriter{w: b}}
-}
-
-// serve serves one client over a stream until the client ends.
-func (s *Server) serve(ctx context.Context, repo *store.Repo, service string, version int, in io.Reader, out io.Writer) error {
-	c := s.converse(repo, in, out)
-	err := c.advertise(service, version)
-	if err == nil {
-		err = c.answer(ctx, service, version)
-	}
-	return c.end(err)
-}
-
-// answer answers requests to a service until the client ends.
-func (c *conversation) answer(ctx context.Context, service string, version int) error {
-	switch {
-	case service == receivePack:
-		return c.receive(ctx)
-	case version == 2:
-		return c.commands(ctx)
-	}
-	return c.upload0(ctx)
 }
 
 // end sends the remaining output, and an error in the form that clients understand.
@@ -68,44 +75,30 @@ func refusal(err error) string {
 	return cleanText(err.Error())
 }
 
-// advertise writes the server's advertisement.
-func (c *conversation) advertise(service string, version int) error {
-	format := "object-format=" + c.repo.Format().String()
-	if version == 2 && service == uploadPack {
-		for _, line := range []string{"version 2", "agent=" + agent, "ls-refs=unborn", "fetch=shallow filter", format} {
-			c.w.linef("%s", line)
-		}
-		c.w.flush()
-		return errors.Join(c.w.err, c.out.Flush())
+// capabilities writes the advertisement of upload-pack.
+func (c *conversation) capabilities() error {
+	for _, line := range []string{"version 2", "agent=" + agent, "ls-refs=unborn", "fetch=shallow filter", c.format()} {
+		c.w.linef("%s", line)
 	}
-	offer := []string{"report-status", "delete-refs", "atomic", "quiet"}
-	if service == uploadPack {
-		offer = []string{"multi_ack_detailed", "thin-pack", "side-band", "shallow", "no-progress", "filter",
-			"allow-tip-sha1-in-want", "allow-reachable-sha1-in-want"}
-	}
-	offer = append(offer, "side-band-64k", "ofs-delta", format, "agent="+agent)
-	refs, head, err := c.refs()
+	c.w.flush()
+	return errors.Join(c.w.err, c.out.Flush())
+}
+
+func (c *conversation) format() string { return "object-format=" + c.repo.Format().String() }
+
+// advertise writes the advertisement of receive-pack: the refs and its capabilities.
+func (c *conversation) advertise() error {
+	refs, _, err := c.refs()
 	if err != nil {
 		return err
-	}
-	if service == uploadPack && head.Name != "" {
-		offer = append(offer, "symref=HEAD:"+head.Name)
-	}
-	if service == uploadPack && !head.ID.IsZero() {
-		refs = append([]store.Ref{{Name: "HEAD", ID: head.ID}}, refs...)
 	}
 	if len(refs) == 0 {
 		refs = []store.Ref{{Name: "capabilities^{}"}}
 	}
-	for i, r := range refs {
-		line := hexOID(r.ID, c.repo.Format()) + " " + r.Name
-		if i == 0 {
-			line += "\x00" + strings.Join(offer, " ")
-		}
-		c.w.linef("%s", line)
-		if peeled := c.peel(r); service == uploadPack && !peeled.IsZero() {
-			c.w.linef("%s %s^{}", peeled, r.Name)
-		}
+	offer := "\x00report-status delete-refs atomic quiet side-band-64k ofs-delta " + c.format() + " agent=" + agent
+	for _, r := range refs {
+		c.w.linef("%s %s%s", hexOID(r.ID, c.repo.Format()), r.Name, offer)
+		offer = ""
 	}
 	c.w.flush()
 	return errors.Join(c.w.err, c.out.Flush())
@@ -221,7 +214,7 @@ func (c *conversation) commands(ctx context.Context) error {
 		if err = errors.Join(err, c.w.err); err != nil {
 			return err
 		}
-		if err := c.out.Flush(); err != nil || c.once {
+		if err := c.out.Flush(); err != nil {
 			return err
 		}
 	}

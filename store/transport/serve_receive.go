@@ -14,7 +14,7 @@ type orders struct {
 	updates []Update
 	status  bool // report-status
 	atomic  bool
-	band    int // longest sideband packet, 0 = none
+	band    bool // side-band-64k
 	packs   bool
 }
 
@@ -60,7 +60,7 @@ func (o *orders) caps(list string, f store.Format) error {
 		case "atomic":
 			o.atomic = true
 		case "side-band-64k":
-			o.band = pktMax
+			o.band = true
 		case "object-format":
 			if value != f.String() {
 				return fault.New(fault.Usage, "the repository names objects by %s", f)
@@ -96,16 +96,16 @@ func (c *conversation) receive(ctx context.Context) error {
 	}
 	refused := make([]string, len(o.updates)) // the reason, by position; "" = moved
 	unpack := c.obey(ctx, o, refused)
-	if unpack != nil && !c.once {
+	if unpack != nil {
 		io.Copy(io.Discard, c.in.r) // the client reads our report only after it has sent its pack
 	}
 	if !o.status {
 		return nil
 	}
-	if o.band == 0 {
+	if !o.band {
 		return c.w.report(o, unpack, refused)
 	}
-	err = (&pktWriter{w: &bandWriter{p: c.w, band: bandData, size: o.band}}).report(o, unpack, refused)
+	err = (&pktWriter{w: &bandWriter{p: c.w, band: bandData}}).report(o, unpack, refused)
 	c.w.flush()
 	return err
 }
@@ -138,7 +138,7 @@ func (c *conversation) obey(ctx context.Context, o *orders, refused []string) er
 	whole := false
 	if o.packs {
 		var err error
-		if q, err = c.repo.Import(ctx, c.in.r, c.s.Limits); err != nil {
+		if q, err = c.repo.Import(ctx, c.in.r, store.Limits{}); err != nil {
 			return err
 		}
 		defer q.Discard()
@@ -240,24 +240,15 @@ func (c *conversation) allowed(ctx context.Context, r *store.Reader, u Update) e
 	if at != u.Old {
 		return fault.New(fault.Conflict, "is at %s, not at %s", at, u.Old)
 	}
-	switch {
-	case u.New.IsZero() && c.s.DenyDeletes:
-		return fault.New(fault.Denied, "deletion prohibited")
-	case u.New.IsZero():
+	if !u.New.IsZero() {
+		if t, _, err := r.Stat(u.New); err != nil {
+			return fault.New(fault.Malformed, "missing necessary objects")
+		} else if strings.HasPrefix(u.Name, "refs/heads/") && t != store.TypeCommit {
+			return fault.New(fault.Malformed, "a branch needs a commit, not a %s", t)
+		}
+	}
+	if c.s.Allow == nil {
 		return nil
 	}
-	if t, _, err := r.Stat(u.New); err != nil {
-		return fault.New(fault.Malformed, "missing necessary objects")
-	} else if strings.HasPrefix(u.Name, "refs/heads/") && t != store.TypeCommit {
-		return fault.New(fault.Malformed, "a branch needs a commit, not a %s", t)
-	}
-	if !c.s.FastForwardOnly || u.Old.IsZero() {
-		return nil
-	}
-	steps := 0
-	ff, err := walkBack(ctx, r, u.New, &steps, func(id store.OID) bool { return id == u.Old })
-	if err == nil && !ff {
-		err = fault.New(fault.Conflict, "non-fast-forward")
-	}
-	return err
+	return c.s.Allow(ctx, r, u)
 }

@@ -11,17 +11,15 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// needs is a client's request to upload-pack, in any version.
+// needs is a client's request to upload-pack.
 type needs struct {
 	want, have, shallow []store.OID
 	depth               int
 	filter              filter
 	done                bool
-	detailed            bool // versions 0 and 1: multi_ack_detailed
-	band                int  // versions 0 and 1: longest sideband packet, 0 = none
 }
 
-// arg reads one line of a request, in the form that all versions share.
+// arg reads one line of a request.
 func (n *needs) arg(line string) error {
 	word, rest, _ := strings.Cut(line, " ")
 	switch word {
@@ -88,7 +86,7 @@ func (c *conversation) common(ids []store.OID) []store.OID {
 
 // fetch2 answers the fetch command of version 2.
 func (c *conversation) fetch2(ctx context.Context, args []string) error {
-	n := &needs{band: pktMax}
+	n := &needs{}
 	for _, a := range args {
 		if err := n.arg(a); err != nil {
 			return err
@@ -143,24 +141,21 @@ func (c *conversation) shallow(plan *store.Reached) {
 	}
 }
 
-// sendPack writes the pack, in the data band unless the client has no sidebands.
+// sendPack writes the pack in the data band.
 func (c *conversation) sendPack(ctx context.Context, n *needs, both []store.OID, plan *store.Reached) error {
-	var w io.Writer = c.out
-	if n.band > 0 {
-		w = &bandWriter{p: c.w, band: bandData, size: n.band}
-	}
+	w := &bandWriter{p: c.w, band: bandData}
 	var err error
 	if plan != nil {
 		err = c.repo.WritePack(ctx, w, plan.Objects)
 	} else {
 		err = c.repo.PackFor(ctx, w, n.want, both)
 	}
-	if n.band == 0 || c.w.err != nil {
+	if c.w.err != nil {
 		return err
 	}
 	if err != nil {
 		// The pack has begun, so only the error band can report this.
-		io.WriteString(&bandWriter{p: c.w, band: bandError, size: n.band}, refusal(err))
+		io.WriteString(&bandWriter{p: c.w, band: bandError}, refusal(err))
 	}
 	c.w.flush()
 	return nil

@@ -80,13 +80,12 @@ func (d *demux) fill() error {
 type bandWriter struct {
 	p    *pktWriter
 	band byte
-	size int // of the longest packet
 }
 
 func (b *bandWriter) Write(data []byte) (int, error) {
 	n := 0
 	for len(data) > 0 {
-		part := data[:min(len(data), b.size-5)]
+		part := data[:min(len(data), pktPayload-1)]
 		b.p.data(append([]byte{b.band}, part...))
 		if b.p.err != nil {
 			return n, b.p.err

@@ -236,36 +236,3 @@ func sshError(text string) error {
 	}
 	return err
 }
-
-// localDialer serves a repository on this machine from within this process.
-type localDialer struct{ r *Remote }
-
-func (d *localDialer) open(ctx context.Context, service string, version int) (session, error) {
-	srv, repo, err := openLocal(d.r.t.path, func(path string) bool { return safeDirectory(&d.r.o, path) })
-	if err != nil {
-		return nil, err
-	}
-	fromServer, toClient := io.Pipe()
-	fromClient, toServer := io.Pipe()
-	ended := make(chan struct{})
-	serveCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	go func() {
-		defer close(ended)
-		defer repo.Close()
-		err := srv.serve(serveCtx, repo, service, version, fromClient, toClient)
-		if err == nil {
-			err = io.EOF
-		}
-		toClient.CloseWithError(err)
-		fromClient.CloseWithError(err)
-	}()
-	s := d.r.newStream(ctx, fromServer, toServer, func() error {
-		cancel()
-		toServer.Close()
-		fromServer.Close()
-		<-ended
-		return nil
-	})
-	s.half = toServer.Close
-	return s, nil
-}

@@ -5,8 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/rye-os/rye/internal/githost"
 	"github.com/rye-os/rye/store"
-	"github.com/rye-os/rye/store/transport"
 )
 
 // ownBackend makes an empty bare repository and serves it without git. The listener is
@@ -19,5 +19,5 @@ func ownBackend(dir string) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &transport.Server{Root: filepath.Dir(dir), AllowPush: true}, r.Close()
+	return &githost.Server{Root: filepath.Dir(dir), AllowPush: true}, r.Close()
 }
