@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -144,7 +145,7 @@ func TestCheck(t *testing.T) {
 
 // inputs for a plan, with a real run directory and interpreter.
 func TestBashScript(t *testing.T) {
-	needs(t, "bash")
+	testkit.NeedProgram(t, "bash")
 	w := newWorld(t)
 	w.add(objects.Project, "tools/acme/hello.sh", hello+`
 echo "$1|$RYE_PARAMS|$RYE_PARAM_NAME|$RYE_PARAM_TIMES|$RYE_PARAM_BIG"
@@ -160,7 +161,7 @@ echo "$1|$RYE_PARAMS|$RYE_PARAM_NAME|$RYE_PARAM_TIMES|$RYE_PARAM_BIG"
 // RYE OS expanded templates inside parameter values, so a model could ask
 // for any secret of the environment (its finding S5).
 func TestParameterValuesAreNeverTemplates(t *testing.T) {
-	needs(t, "bash")
+	testkit.NeedProgram(t, "bash")
 	t.Setenv("MY_SECRET_TOKEN", "canary")
 	w := newWorld(t)
 	evil := `${MY_SECRET_TOKEN} {tool_path} $HOME $(id) ` + "`id`" + ` '; id; {params_json} ${RYE_BASH:-x}`
@@ -236,7 +237,7 @@ env_config: {env: {URL: "${URL:-http://default}", PYTHONPATH: "/x", TOKEN: ""}}
 }
 
 func TestShellTextOfATool(t *testing.T) {
-	needs(t, "bash")
+	testkit.NeedProgram(t, "bash")
 	w := newWorld(t)
 	p, text := yamlTool("acme/text", "rye/core/runtimes/bash_runtime", `
 config_schema: {type: object, properties: {tool_path: {}, command: {}, name: {}}}
@@ -267,7 +268,7 @@ __tool_description__ = "x"
 `
 
 func TestPythonScript(t *testing.T) {
-	needs(t, "python3")
+	testkit.NeedProgram(t, "python3")
 	w := newWorld(t)
 	w.add(objects.Project, "tools/acme/script.py", fmt.Sprintf(python, "python_script_runtime")+`
 import argparse, json, sys, os
@@ -283,7 +284,7 @@ print(json.dumps({"params": json.loads(a.params), "cwd": os.getcwd() == a.projec
 }
 
 func TestPythonFunction(t *testing.T) {
-	needs(t, "python3")
+	testkit.NeedProgram(t, "python3")
 	w := newWorld(t)
 	head := fmt.Sprintf(python, "python_function_runtime")
 	w.add(objects.Project, "tools/acme/sync.py", head+`

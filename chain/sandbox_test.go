@@ -11,6 +11,7 @@ import (
 
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -92,7 +93,7 @@ func TestNeedsThatAreRefused(t *testing.T) {
 
 // The whole way, by attack: a registry tool that is silent about its needs.
 func TestRegistryToolIsConfined(t *testing.T) {
-	needs(t, "bash")
+	testkit.NeedProgram(t, "bash")
 	if primitive.Best() < primitive.S2 {
 		t.Skip("no S2 here")
 	}
@@ -137,7 +138,7 @@ echo x > "$TMPDIR/ok" && echo temp
 }
 
 func BenchmarkExecute(b *testing.B) {
-	needs(b, "bash")
+	testkit.NeedProgram(b, "bash")
 	w := newWorld(b)
 	w.add(objects.Project, "tools/acme/hello.sh", hello+"echo hi\n")
 	dir, err := filepath.EvalSymlinks(b.TempDir())

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 )
@@ -188,7 +188,7 @@ func (w *world) inputs(p *Plan, params string) (Inputs, *primitive.RunDir) {
 	if spec, ok := p.Interpreter(); ok {
 		in.Interpreter, err = primitive.Interpreter(spec, primitive.Search{})
 		if err != nil {
-			needs(w.t, cmp.Or(spec.Binary, spec.Fallback))
+			testkit.NeedProgram(w.t, cmp.Or(spec.Binary, spec.Fallback))
 			w.t.Fatal(err)
 		}
 	}
@@ -209,11 +209,4 @@ func (w *world) execute(id, params string) primitive.Result {
 		w.t.Fatalf("%v: %s", err, r.Stderr)
 	}
 	return r
-}
-
-func needs(t testing.TB, name string) {
-	t.Helper()
-	if _, err := exec.LookPath(name); err != nil {
-		t.Skipf("no %s on this machine", name)
-	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/githost"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
@@ -410,7 +411,7 @@ func TestAttackContentRewound(t *testing.T) {
 				t.Error(err)
 			}
 			w.publish(w.machine(t), w.ada, "acme/knowledge/"+name+"@1.0.0")
-			git(t, w.dir, "fsck", "--strict")
+			testkit.Git(t, w.dir, "fsck", "--strict")
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
@@ -261,7 +262,7 @@ func TestAttack53AnotherRegistry(t *testing.T) {
 	if _, err := Create(w.ctx, evil.url, o2); err != nil {
 		t.Fatal(err)
 	}
-	git(t, w.dir, "fetch", "-q", evil.url, "+main:main")
+	testkit.Git(t, w.dir, "fetch", "-q", evil.url, "+main:main")
 	m.refuses(t, w, "untrusted")
 	w.machine(t).refuses(t, w, "untrusted")
 }
@@ -279,7 +280,7 @@ func TestAttack53AnotherClaim(t *testing.T) {
 func TestAttack55MirrorShowsAnother(t *testing.T) {
 	w, h, m := attacked(t)
 	mirror := emptyWorld(t)
-	git(t, w.dir, "push", "-q", "--mirror", mirror.url)
+	testkit.Git(t, w.dir, "push", "-q", "--mirror", mirror.url)
 	e := h.content(w.ada, "acme/knowledge/c@1.0.0", "c")
 	h.write(forgery{s: h.state(), by: w.ada, op: publishOp(e)}, nil)
 	w.sync(m, "acme")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/internal/githost"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
@@ -107,7 +108,7 @@ func BenchmarkPublish10000(b *testing.B) {
 		ours = append(ours, time.Since(start))
 		empty := emptyWorld(b)
 		start = time.Now()
-		git(b, done.dir, "push", "-q", empty.url, "refs/heads/ns/acme", "refs/heads/content/acme")
+		testkit.Git(b, done.dir, "push", "-q", empty.url, "refs/heads/ns/acme", "refs/heads/content/acme")
 		gits = append(gits, time.Since(start))
 	}
 	mid := func(d []time.Duration) float64 { slices.Sort(d); return d[len(d)/2].Seconds() * 1e3 }
@@ -208,7 +209,7 @@ func BenchmarkFirstContact(b *testing.B) {
 	b.Run("checkpoint", run)
 	b.Run("git-clone", func(b *testing.B) {
 		for b.Loop() {
-			git(b, b.TempDir(), "clone", "-q", "--bare", w.url, "c")
+			testkit.Git(b, b.TempDir(), "clone", "-q", "--bare", w.url, "c")
 		}
 	})
 }
@@ -220,7 +221,7 @@ func BenchmarkSyncNothingNew(b *testing.B) {
 	m := w.machine(b)
 	w.sync(m, "acme")
 	clone := filepath.Join(b.TempDir(), "c")
-	git(b, b.TempDir(), "clone", "-q", "--bare", w.url, clone)
+	testkit.Git(b, b.TempDir(), "clone", "-q", "--bare", w.url, clone)
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.TempDir(), "GIT_CONFIG_NOSYSTEM=1"}
 	b.Run("rye-in-process", func(b *testing.B) {
 		for b.Loop() {

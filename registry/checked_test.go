@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry/memory"
@@ -234,7 +235,7 @@ func TestUnchangedIsNoVerdict(t *testing.T) {
 	s := h.state()
 	for name, at := range map[string]func(){
 		"set back": func() { h.set(branchPrefix+"acme", stateBefore(h, s)) },
-		"gone":     func() { git(t, w.dir, "update-ref", "-d", branchPrefix+"acme") },
+		"gone":     func() { testkit.Git(t, w.dir, "update-ref", "-d", branchPrefix+"acme") },
 	} {
 		at()
 		again, same := unchanged(t, w, m, settledWith, nil)
@@ -314,5 +315,5 @@ func TestPublishersRequests(t *testing.T) {
 	if n := host.requests.Load(); n > 4 {
 		t.Errorf("overtaken: %d requests, want at most 4", n)
 	}
-	git(t, w.dir, "fsck", "--strict")
+	testkit.Git(t, w.dir, "fsck", "--strict")
 }

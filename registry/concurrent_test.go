@@ -143,7 +143,7 @@ func TestKilledPublishers(t *testing.T) {
 		cmd.Wait()
 		timer.Stop()
 	}
-	git(t, w.dir, "fsck", "--strict")
+	testkit.Git(t, w.dir, "fsck", "--strict")
 	o := w.options(t)
 	o.CacheDir, o.StateDir = filepath.Join(shared, "cache"), filepath.Join(shared, "state")
 	m := w.open(t, o)
@@ -243,7 +243,7 @@ func TestAttack58BrokenPush(t *testing.T) {
 			if err := m.Mark(w.ctx, oplog.OpYank, change); err != nil || broken != 1 {
 				t.Errorf("yank through a broken connection: %v", err)
 			}
-			git(t, w.dir, "fsck", "--strict")
+			testkit.Git(t, w.dir, "fsck", "--strict")
 			fresh := w.machine(t)
 			w.sync(fresh, "acme")
 		})
@@ -344,7 +344,7 @@ func TestChangedCacheIsFoundOut(t *testing.T) {
 	// A cache whose tip is another, validly signed, history.
 	e := h.content(w.ada, "acme/knowledge/evil@1.0.0", "evil")
 	h.write(forgery{s: h.state(), by: w.ada, op: publishOp(e)}, nil)
-	git(t, filepath.Join(m.o.CacheDir, m.o.ID.Hex()+".git"), "fetch", "-q", w.dir, "+ns/acme:refs/rye/verified/ns/acme")
+	testkit.Git(t, filepath.Join(m.o.CacheDir, m.o.ID.Hex()+".git"), "fetch", "-q", w.dir, "+ns/acme:refs/rye/verified/ns/acme")
 	off := m.reopen(w, func(o *Options) { o.Offline = true })
 	w.sync(off, "acme")
 	_, err := off.Select(mustRef("acme/knowledge/evil"), mustRange("*"))

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry/oplog"
 )
@@ -27,7 +28,7 @@ func crowdHosts(t *testing.T, w *world) map[string]string {
 		t.Skip("no git here whose servers could be asked")
 	}
 	programs := strings.TrimSpace(string(out))
-	git(t, w.dir, "config", "http.receivepack", "true")
+	testkit.Git(t, w.dir, "config", "http.receivepack", "true")
 	root, name := filepath.Dir(w.dir), filepath.Base(w.dir)
 	h := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		env := []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=x", "GIT_CONFIG_NOSYSTEM=1", "HOME=" + root, "GIT_PROTOCOL=" + r.Header.Get("Git-Protocol")}
@@ -139,7 +140,7 @@ func TestCrowd(t *testing.T) {
 			w.url = url
 			if strings.HasPrefix(url, "ssh:") { // a repository as git init makes it
 				for _, key := range []string{"uploadpack.allowReachableSHA1InWant", "uploadpack.allowFilter"} {
-					git(t, w.dir, "config", key, "false")
+					testkit.Git(t, w.dir, "config", key, "false")
 				}
 			}
 			one := crowd(t, w, url, n, func(int) string { return "acme" }, "a")
@@ -148,7 +149,7 @@ func TestCrowd(t *testing.T) {
 			if name == "git daemon" && n == 20 {
 				crowd(t, w, url, 40, func(int) string { return "acme" }, "c")
 			}
-			git(t, w.dir, "fsck", "--strict")
+			testkit.Git(t, w.dir, "fsck", "--strict")
 		})
 	}
 }

@@ -2,12 +2,12 @@ package registry
 
 import (
 	"context"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 )
@@ -186,11 +186,7 @@ func (m *machine) fetchForged(t *testing.T, h *host, e oplog.Entry) error {
 // memoryOf returns the file of what was verified.
 func (m *machine) memoryOf(t *testing.T) string {
 	t.Helper()
-	raw, err := os.ReadFile(stateFile(m, ".seen"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(raw)
+	return testkit.ReadFile(t, stateFile(m, ".seen"))
 }
 
 // refuses checks that a sync is refused with a code, that nothing which it knew

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/githost"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry/oplog"
@@ -64,12 +65,12 @@ func (w *world) locate(url string) {
 func TestLocatedNamespace(t *testing.T) {
 	w, pub, url := locatedElsewhere(t)
 	w.publish(pub, w.ada, "acme/knowledge/b@1.0.0")
-	old := git(t, w.dir, "rev-parse", "ns/acme")
+	old := testkit.Git(t, w.dir, "rev-parse", "ns/acme")
 	dir := filepath.Join(filepath.Dir(w.dir), "acme.git")
-	if now := git(t, dir, "rev-parse", "ns/acme"); now == old {
+	if now := testkit.Git(t, dir, "rev-parse", "ns/acme"); now == old {
 		t.Error("the operation went to the old repository")
 	}
-	if refs := git(t, dir, "for-each-ref", "--format=%(refname)"); refs != "refs/heads/content/acme\nrefs/heads/ns/acme" {
+	if refs := testkit.Git(t, dir, "for-each-ref", "--format=%(refname)"); refs != "refs/heads/content/acme\nrefs/heads/ns/acme" {
 		t.Errorf("the other repository holds %q", refs)
 	}
 	m := w.machine(t).reopen(w, func(o *Options) { o.MayAsk = allow(url) })
@@ -86,7 +87,7 @@ func TestLocatedNamespace(t *testing.T) {
 	if err := changeKeys(w, pub, By{Signer: w.ada}, oplog.Op{Kind: oplog.OpKeyRetire, Key: newKey("bob").pub.Fingerprint()}); err == nil {
 		t.Error("an unknown key was retired")
 	}
-	git(t, dir, "fsck", "--strict", "--full")
+	testkit.Git(t, dir, "fsck", "--strict", "--full")
 
 	// What was left behind is asked when the other is down; it is behind, and that is 13.
 	os.Rename(dir, dir+".away")

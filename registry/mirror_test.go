@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
 )
@@ -115,7 +116,7 @@ func TestMirrorAnswersForASilentOne(t *testing.T) {
 func TestContentComesFromAnyMirror(t *testing.T) {
 	w, _, url := mirrored(t)
 	empty := w.another("logs.git")
-	git(t, w.dir, "push", "-q", filepath.Join(filepath.Dir(w.dir), "logs.git"), "main", "ns/acme")
+	testkit.Git(t, w.dir, "push", "-q", filepath.Join(filepath.Dir(w.dir), "logs.git"), "main", "ns/acme")
 	m := w.asking(t, empty, url)
 	w.sync(m, "acme")
 	if err := fetchFirst(t, w, m, "acme/knowledge/a"); err != nil {
@@ -173,7 +174,7 @@ func TestSurvey(t *testing.T) {
 		if err := fetchFirst(t, w, m, "acme/knowledge/b"); err != nil {
 			t.Fatal(err)
 		}
-		git(t, filepath.Join(filepath.Dir(w.dir), "mirror.git"), "fsck", "--strict", "--full")
+		testkit.Git(t, filepath.Join(filepath.Dir(w.dir), "mirror.git"), "fsck", "--strict", "--full")
 	})
 }
 
@@ -184,7 +185,7 @@ func TestAttack55MirrorContradicts(t *testing.T) {
 	s := h.state()
 	e := h.content(w.ada, "acme/knowledge/evil@1.0.0", "evil")
 	h.write(forgery{s: s, by: w.ada, op: publishOp(e)}, nil)
-	git(t, w.dir, "push", "-q", filepath.Join(filepath.Dir(w.dir), "mirror.git"), "ns/acme", "content/acme")
+	testkit.Git(t, w.dir, "push", "-q", filepath.Join(filepath.Dir(w.dir), "mirror.git"), "ns/acme", "content/acme")
 	h.set(branchPrefix+"acme", s.At) // the origin goes another way
 	w.publish(pub.reopen(w, nil), w.ada, "acme/knowledge/b@1.0.0")
 
@@ -247,7 +248,7 @@ func TestWritingGoesToTheFirst(t *testing.T) {
 func TestPlainGitMirror(t *testing.T) {
 	w, _, _ := mirrored(t)
 	url := w.another("plain.git")
-	git(t, w.dir, "push", "-q", "--mirror", filepath.Join(filepath.Dir(w.dir), "plain.git"))
+	testkit.Git(t, w.dir, "push", "-q", "--mirror", filepath.Join(filepath.Dir(w.dir), "plain.git"))
 	m := w.asking(t, url)
 	w.sync(m, "acme")
 	if err := fetchFirst(t, w, m, "acme/knowledge/a"); err != nil {

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/registry/oplog"
 )
 
@@ -76,7 +77,7 @@ func TestBranchMovesMeanwhile(t *testing.T) {
 	w := newWorld(t, oplog.ClaimsGranted)
 	w.publish(w.machine(t), w.ada, "acme/knowledge/first@1.0.0")
 	for _, key := range []string{"uploadpack.allowReachableSHA1InWant", "uploadpack.allowFilter"} {
-		git(t, w.dir, "config", key, "false") // a repository as git init makes it
+		testkit.Git(t, w.dir, "config", key, "false") // a repository as git init makes it
 	}
 	direct := w.url
 	between, n := newTurnstile(t), 0

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/registry/oplog"
 )
 
@@ -37,7 +38,7 @@ func TestRedactAndRebuild(t *testing.T) {
 	_, err = m.Fetch(w.ctx, now)
 	wantCode(t, err, fault.Revoked) // though it is in the cache
 	named := func() bool {
-		return strings.Contains(git(t, w.dir, "rev-list", "--objects", "--all"), secret.Commit.String())
+		return strings.Contains(testkit.Git(t, w.dir, "rev-list", "--objects", "--all"), secret.Commit.String())
 	}
 	if !named() {
 		t.Fatal("the test shows nothing")
@@ -52,8 +53,8 @@ func TestRedactAndRebuild(t *testing.T) {
 	if named() {
 		t.Error("a branch still names what was redacted")
 	}
-	git(t, w.dir, "gc", "-q", "--prune=now")
-	git(t, w.dir, "fsck", "--strict")
+	testkit.Git(t, w.dir, "gc", "-q", "--prune=now")
+	testkit.Git(t, w.dir, "fsck", "--strict")
 	if got := w.verify(w.machine(t), true); got.Redacted != 1 || got.Fetched != 1 || got.Pruned != 2 || len(got.Missing) != 0 {
 		t.Errorf("verify = %+v", got)
 	}
@@ -70,7 +71,7 @@ func TestRedactAndRebuild(t *testing.T) {
 	if got := w.verify(w.machine(t), false); len(got.Missing) != 0 {
 		t.Errorf("after another publication: %+v", got)
 	}
-	if readme := git(t, w.dir, "show", contentPrefix+"acme~1:README.md"); !strings.Contains(readme, "| `acme/knowledge/secret@1.0.0` | 2025-01-02 | redacted |") {
+	if readme := testkit.Git(t, w.dir, "show", contentPrefix+"acme~1:README.md"); !strings.Contains(readme, "| `acme/knowledge/secret@1.0.0` | 2025-01-02 | redacted |") {
 		t.Errorf("README = %q", readme)
 	}
 }
@@ -107,5 +108,5 @@ func TestRebuildMends(t *testing.T) {
 	if got := w.verify(w.machine(t), true); len(got.Missing) != 0 {
 		t.Errorf("afterwards: %+v", got)
 	}
-	git(t, w.dir, "fsck", "--strict")
+	testkit.Git(t, w.dir, "fsck", "--strict")
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry/oplog"
@@ -150,10 +151,10 @@ func checkCopy(t *testing.T, w *world, f *Fetched) {
 			t.Fatalf("CopyTo = %v, %v", id, err)
 		}
 	}
-	if got := git(t, dir, "show", ref+":"+f.Path); got != strings.TrimSpace(string(f.Raw)) {
+	if got := testkit.Git(t, dir, "show", ref+":"+f.Path); got != strings.TrimSpace(string(f.Raw)) {
 		t.Errorf("git shows %q", got)
 	}
-	git(t, dir, "fsck", "--strict")
+	testkit.Git(t, dir, "fsck", "--strict")
 }
 
 func TestPlainGitReadsIt(t *testing.T) {
@@ -165,17 +166,17 @@ func TestPlainGitReadsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	clone := filepath.Join(t.TempDir(), "clone")
-	git(t, t.TempDir(), "clone", "-q", w.url, clone)
-	git(t, clone, "fsck", "--strict")
-	git(t, w.dir, "fsck", "--strict")
+	testkit.Git(t, t.TempDir(), "clone", "-q", w.url, clone)
+	testkit.Git(t, clone, "fsck", "--strict")
+	testkit.Git(t, w.dir, "fsck", "--strict")
 	if _, err := os.Stat(filepath.Join(clone, "README.md")); err != nil {
 		t.Error(err)
 	}
 	want := "yank acme/knowledge/hi@1.0.0\npublish acme/knowledge/hi@1.1.0 and 1 more\npublish acme/knowledge/hi@1.0.0\nclaim acme"
-	if got := git(t, clone, "log", "--format=%s", "origin/ns/acme"); got != want {
+	if got := testkit.Git(t, clone, "log", "--format=%s", "origin/ns/acme"); got != want {
 		t.Errorf("git log = %q, want %q", got, want)
 	}
-	trailers := git(t, clone, "log", "-1", "--format=%(trailers:key=Rye-Op,valueonly)", "origin/ns/acme")
+	trailers := testkit.Git(t, clone, "log", "-1", "--format=%(trailers:key=Rye-Op,valueonly)", "origin/ns/acme")
 	if strings.TrimSpace(trailers) != "yank" {
 		t.Errorf("git reads the trailer Rye-Op as %q", trailers)
 	}
@@ -192,9 +193,9 @@ func TestPlainGitReadsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []string{"origin/ns/acme", "origin/ns/acme~1", "origin/ns/acme~3", "origin/content/acme"} {
-		git(t, clone, "-c", "gpg.ssh.allowedSignersFile="+signers, "verify-commit", c)
+		testkit.Git(t, clone, "-c", "gpg.ssh.allowedSignersFile="+signers, "verify-commit", c)
 	}
-	if got := git(t, clone, "ls-tree", "origin/ns/acme"); got != "" {
+	if got := testkit.Git(t, clone, "ls-tree", "origin/ns/acme"); got != "" {
 		t.Errorf("the log holds files: %q", got)
 	}
 	// What docs/format/registry.md gives for checking a state by hand.
@@ -205,10 +206,10 @@ func TestPlainGitReadsIt(t *testing.T) {
 			t.Errorf("sha256sum says %s, the state is %s", got, s.Digest())
 		}
 	}
-	if raw := git(t, clone, "show", s.Kept.String()+":namespace.yaml"); !strings.Contains(raw, `namespace: "acme"`) {
+	if raw := testkit.Git(t, clone, "show", s.Kept.String()+":namespace.yaml"); !strings.Contains(raw, `namespace: "acme"`) {
 		t.Errorf("namespace.yaml = %q", raw)
 	}
-	if raw := git(t, clone, "show", "origin/content/acme:README.md"); !strings.Contains(raw, "3 versions were published in 4 operations") ||
+	if raw := testkit.Git(t, clone, "show", "origin/content/acme:README.md"); !strings.Contains(raw, "3 versions were published in 4 operations") ||
 		!strings.Contains(raw, "- 4, 2025-01-02: `yank acme/knowledge/hi@1.0.0`\n- 3, 2025-01-02: `publish acme/knowledge/hi@1.1.0 and 1 more`\n") {
 		t.Errorf("README.md = %q", raw)
 	}
@@ -227,14 +228,14 @@ func TestCreateRefusesWhatIsThere(t *testing.T) {
 func TestDryRunChangesNothing(t *testing.T) {
 	w := newWorld(t, oplog.ClaimsGranted)
 	m := w.machine(t)
-	before := git(t, w.dir, "for-each-ref")
+	before := testkit.Git(t, w.dir, "for-each-ref")
 	p := publication(t, w.ada, "acme/knowledge/hi@1.0.0")
 	p.DryRun = true
 	got, err := m.Publish(w.ctx, p)
 	if err != nil || len(got.Published) != 1 || !got.Claimed || got.Operations != 2 {
 		t.Errorf("dry run = %+v, %v", got, err)
 	}
-	if after := git(t, w.dir, "for-each-ref"); after != before {
+	if after := testkit.Git(t, w.dir, "for-each-ref"); after != before {
 		t.Errorf("refs are %q, were %q", after, before)
 	}
 	eve := newKey("eve")

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/internal/githost"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry/oplog"
@@ -90,7 +91,7 @@ func TestScale(t *testing.T) {
 func newScale(t *testing.T) *scale {
 	s := &scale{t: t, ctx: t.Context(), ada: newKey("ada"), now: testTime}
 	s.dir = filepath.Join(t.TempDir(), "reg.git")
-	git(t, filepath.Dir(s.dir), "--version")
+	testkit.Git(t, filepath.Dir(s.dir), "--version")
 	repo, err := store.Init(s.dir, mainBranch)
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +182,7 @@ func (s *scale) finish() {
 	s.git("-c", "pack.window=0", "repack", "-q", "-a", "-d") // these objects have little in common
 }
 
-func (s *scale) git(args ...string) string { return git(s.t, s.dir, args...) }
+func (s *scale) git(args ...string) string { return testkit.Git(s.t, s.dir, args...) }
 
 func dirSize(dir string) (n int64) {
 	filepath.Walk(dir, func(_ string, info os.FileInfo, err error) error {

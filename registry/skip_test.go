@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry/memory"
 	"github.com/rye-os/rye/registry/oplog"
@@ -217,7 +218,7 @@ func TestThiefIsTakenOut(t *testing.T) {
 	if c, err := fresh.Verify(w.ctx, "acme", false); err != nil || len(c.Missing) > 0 {
 		t.Errorf("after Rebuild, Verify = %+v, %v", c, err)
 	}
-	git(t, w.dir, "fsck", "--strict")
+	testkit.Git(t, w.dir, "fsck", "--strict")
 }
 
 // TestStateOfASkippedOperation: what a skipped operation calls the state after it is believed

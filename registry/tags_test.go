@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store"
@@ -26,7 +27,7 @@ import (
 // version 2 of the protocol, and serve only what a ref names.
 var oldHosts = map[string]func(t *testing.T, root string) (url string){
 	"http-backend": func(t *testing.T, root string) string {
-		path := git(t, root, "--exec-path") + "/git-http-backend"
+		path := testkit.Git(t, root, "--exec-path") + "/git-http-backend"
 		if _, err := os.Stat(path); err != nil {
 			t.Skip("git http-backend is not installed")
 		}
@@ -40,7 +41,7 @@ var oldHosts = map[string]func(t *testing.T, root string) (url string){
 		return h.URL + "/git"
 	},
 	"git daemon": func(t *testing.T, root string) string {
-		git(t, root, "--exec-path")
+		testkit.Git(t, root, "--exec-path")
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -102,9 +103,9 @@ func oldWorld(t *testing.T, serve func(*testing.T, string) string, tags bool) *w
 	w := emptyWorld(t)
 	w.url = serve(t, filepath.Dir(w.dir)) + "/reg.git"
 	for _, kv := range []string{"uploadpack.allowAnySHA1InWant", "uploadpack.allowReachableSHA1InWant", "uploadpack.allowTipSHA1InWant"} {
-		git(t, w.dir, "config", kv, "false")
+		testkit.Git(t, w.dir, "config", kv, "false")
 	}
-	git(t, w.dir, "config", "http.receivepack", "true")
+	testkit.Git(t, w.dir, "config", "http.receivepack", "true")
 	var err error
 	if w.id, err = Create(w.ctx, w.url, CreateOptions{Name: "Test", By: By{Signer: w.root}, TempDir: t.TempDir(), Tags: tags,
 		Namespaces: map[string][]trust.PublicKey{"acme": {w.ada.pub}}, Now: w.options(t).Now}); err != nil {
@@ -132,7 +133,7 @@ func TestTagsOnOldHosts(t *testing.T) {
 			pub := w.machine(t)
 			w.publish(pub, w.ada, "acme/knowledge/a@1.0.0", "acme/knowledge/b@1.0.0")
 			w.publish(pub, w.ada, "acme/knowledge/a@1.1.0-rc.1")
-			tags := git(t, w.dir, "for-each-ref", "--format=%(refname)", "refs/tags")
+			tags := testkit.Git(t, w.dir, "for-each-ref", "--format=%(refname)", "refs/tags")
 			want := "refs/tags/acme/knowledge/a/v1.0.0\nrefs/tags/acme/knowledge/a/v1.1.0-rc.1\nrefs/tags/acme/knowledge/b/v1.0.0\n" +
 				"refs/tags/acme/state/1\nrefs/tags/acme/state/2\nrefs/tags/acme/state/3"
 			if tags != want {
@@ -158,7 +159,7 @@ func TestTagsOnOldHosts(t *testing.T) {
 			if c, err := m.Verify(w.ctx, "acme", true); err != nil || len(c.Missing) > 0 || c.Fetched != 3 {
 				t.Errorf("%+v, %v", c, err)
 			}
-			git(t, w.dir, "fsck", "--strict", "--full")
+			testkit.Git(t, w.dir, "fsck", "--strict", "--full")
 		})
 	}
 }
@@ -222,9 +223,9 @@ func TestTagsProveNothing(t *testing.T) {
 	w := oldWorld(t, oldHosts["http-backend"], true)
 	pub := w.machine(t)
 	w.publish(pub, w.ada, "acme/knowledge/a@1.0.0")
-	evil := git(t, w.dir, "rev-parse", "main")
-	git(t, w.dir, "update-ref", "refs/tags/acme/knowledge/a/v1.0.0", evil)
-	git(t, w.dir, "update-ref", "refs/tags/acme/knowledge/b/v1.0.0", evil)
+	evil := testkit.Git(t, w.dir, "rev-parse", "main")
+	testkit.Git(t, w.dir, "update-ref", "refs/tags/acme/knowledge/a/v1.0.0", evil)
+	testkit.Git(t, w.dir, "update-ref", "refs/tags/acme/knowledge/b/v1.0.0", evil)
 	var asked []WholeFetch
 	m := w.asksWhole(t, &asked, nil)
 	w.sync(m, "acme")
@@ -232,7 +233,7 @@ func TestTagsProveNothing(t *testing.T) {
 		t.Errorf("%v, asked %v: want the branch of the content instead", err, asked)
 	}
 	w.publish(pub, w.ada, "acme/knowledge/b@1.0.0")
-	if at := git(t, w.dir, "rev-parse", "refs/tags/acme/knowledge/b/v1.0.0"); at == evil {
+	if at := testkit.Git(t, w.dir, "rev-parse", "refs/tags/acme/knowledge/b/v1.0.0"); at == evil {
 		t.Error("the foreign tag stayed")
 	}
 }
@@ -245,11 +246,11 @@ func TestRebuildDropsTags(t *testing.T) {
 	if err := pub.Mark(w.ctx, oplog.OpRedact, StatusChange{Names: []string{"acme/knowledge/b@1.0.0"}, Reason: "a password", By: By{Signer: w.ada}}); err != nil {
 		t.Fatal(err)
 	}
-	git(t, w.dir, "config", "receive.denyNonFastForwards", "false")
+	testkit.Git(t, w.dir, "config", "receive.denyNonFastForwards", "false")
 	if _, err := pub.Rebuild(w.ctx, By{Signer: w.ada}, "acme", false); err != nil {
 		t.Fatal(err)
 	}
-	tags := git(t, w.dir, "for-each-ref", "--format=%(refname)", "refs/tags")
+	tags := testkit.Git(t, w.dir, "for-each-ref", "--format=%(refname)", "refs/tags")
 	if tags != "refs/tags/acme/knowledge/a/v1.0.0\nrefs/tags/acme/state/3" {
 		t.Errorf("tags after the rebuild:\n%s", tags)
 	}

@@ -1,13 +1,11 @@
 package registry
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io/fs"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -238,25 +236,6 @@ func mustRange(s string) objects.Range {
 		panic(err)
 	}
 	return r
-}
-
-// git runs the git program in a directory, with a clean environment.
-func git(t testing.TB, dir string, args ...string) string {
-	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is not installed")
-	}
-	cmd := exec.Command("git", args...)
-	cmd.Dir = dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C",
-		"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t"}
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("git %s: %v\n%s%s", strings.Join(args, " "), err, out, errs.String())
-	}
-	return strings.TrimSpace(string(out))
 }
 
 // changeKeys changes the keys of acme.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // itemText is about what an item is: 4.6 KB of text that deflates to 40 %.
@@ -125,12 +127,12 @@ func BenchmarkTakeIn(b *testing.B) {
 		fmt.Fprintf(&stream, "M 100644 inline %s\ndata %d\n%s\n", c.Path, len(c.Data), c.Data)
 	}
 	b.Run("rye", func(b *testing.B) {
-		start := cpuTime()
+		start := testkit.CPUTime()
 		for b.Loop() {
 			r := newRepo(b)
 			mustEdit(b, r, "items", cs...)
 		}
-		b.ReportMetric(float64((cpuTime()-start).Milliseconds())/float64(b.N), "cpu-ms/op")
+		b.ReportMetric(float64((testkit.CPUTime()-start).Milliseconds())/float64(b.N), "cpu-ms/op")
 	})
 	if gitBin == "" {
 		return

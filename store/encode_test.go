@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 const (
@@ -303,12 +304,12 @@ func TestCheckContent(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range cases {
-		start := cpuTime()
+		start := testkit.CPUTime()
 		err := r.CheckContent(t.Context(), c.id, ContentLimits{})
 		if got := fault.CodeOf(err); got != c.code {
 			t.Errorf("%s: %v, want code %q", name, err, c.code)
 		}
-		if took := cpuTime() - start; took > 2*time.Second*slowdown {
+		if took := testkit.CPUTime() - start; took > 2*time.Second*slowdown {
 			t.Errorf("%s: took %v of processor time", name, took)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // packBuilder makes packs byte by byte, honest or not.
@@ -369,9 +370,9 @@ func TestHostilePacks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			start := cpuTime()
+			start := testkit.CPUTime()
 			q, err := importBytes(t, r, row.pack, row.lim)
-			took := cpuTime() - start
+			took := testkit.CPUTime() - start
 			runtime.ReadMemStats(&after)
 			if strings.HasPrefix(name, "claims") { // whatever the code
 				if err == nil {

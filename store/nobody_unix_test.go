@@ -4,64 +4,24 @@ package store
 
 import (
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 )
-
-// ordinary skips a test of permissions for root, whom none binds.
-func ordinary(t *testing.T) {
-	if os.Geteuid() == 0 {
-		t.Skip("root may do everything; TestAsNobody runs this as an ordinary user")
-	}
-}
 
 // TestAsNobody runs the tests of permissions as an ordinary user, where it is not one.
 func TestAsNobody(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("they run as an ordinary user anyway")
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp("", "rye-nobody-") // t.TempDir is in a directory of root's
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	copied := filepath.Join(dir, "store.test")
-	if err := os.WriteFile(copied, program, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chown(dir, 65534, 65534); err != nil {
-		t.Fatal(err)
-	}
-	tests := []string{"TestUnwritable", "TestUnreadable"}
-	cmd := exec.Command(copied, "-test.v", "-test.run", "^("+strings.Join(tests, "|")+")$")
-	cmd.Dir, cmd.Env = dir, []string{"TMPDIR=" + dir, "HOME=" + dir, "PATH=" + os.Getenv("PATH")}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	out, err := cmd.CombinedOutput()
-	for _, name := range tests {
-		if err != nil || !strings.Contains(string(out), "--- PASS: "+name+" ") {
-			t.Fatalf("%s as nobody: %v\n%s", name, err, out)
-		}
-	}
+	testkit.RunAsNobody(t, "TestUnwritable", "TestUnreadable")
 }
 
 // TestUnwritable: where one of the directories of a repository cannot be written, an edit says
 // so, nothing has moved and nothing is left, and when it can be again the next edit works.
 func TestUnwritable(t *testing.T) {
-	ordinary(t)
+	testkit.NeedPermissions(t)
 	for _, name := range []string{"objects", path.Dir(testHead), "logs/" + path.Dir(testHead), ".", tempName} {
 		r := newRepo(t)
 		first := mustEdit(t, r, "start", put("start", "1"))
@@ -100,7 +60,7 @@ func deny(t *testing.T, dir string) {
 // TestUnreadable: what cannot be read is not missing, so that nobody takes it for never
 // recorded and records over it.
 func TestUnreadable(t *testing.T) {
-	ordinary(t)
+	testkit.NeedPermissions(t)
 	r := newRepo(t)
 	tip := mustEdit(t, r, "start", put("start", "1"))
 	blob, err := r.Put(t.Context(), TypeBlob, []byte("1"))

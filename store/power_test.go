@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // check lays an image out and does what the next process does: everything that was
@@ -226,12 +228,7 @@ func packByHand(t testing.TB, r *Repo) {
 	}
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testkit.Must // for short
 
 // TestPowerLoss: the power fails before each change to the disk and each sync, and
 // what was not synced is gone, or gone but for its name.

@@ -16,6 +16,7 @@ import (
 	gogitobject "github.com/go-git/go-git/v5/plumbing/object"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // gitMade makes a repository with git: n commits that change large files a
@@ -340,12 +341,12 @@ func TestHostileLooseObjects(t *testing.T) {
 	} {
 		r := newRepo(t)
 		writeLooseRaw(t, r, id, []byte(c.raw), c.after)
-		start := cpuTime()
+		start := testkit.CPUTime()
 		_, _, err := r.Object(id, 0)
 		if fault.CodeOf(err) != c.code {
 			t.Errorf("%s: %v, want code %q", name, err, c.code)
 		}
-		if took := cpuTime() - start; took > 2*time.Second*slowdown {
+		if took := testkit.CPUTime() - start; took > 2*time.Second*slowdown {
 			t.Errorf("%s took %v of processor time", name, took)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 func (p *person) offered(query string) (items []string, res *rye.SearchResult) {
@@ -98,7 +99,7 @@ func TestRegistryCannotShadow(t *testing.T) {
 func TestOffersBehindCapabilities(t *testing.T) {
 	_, bob, url := published(t)
 	bob.catalogues()
-	copyTree(t, url, url+".away")
+	testkit.CopyDir(t, url, url+".away")
 	if err := os.RemoveAll(url); err != nil {
 		t.Fatal(err)
 	}

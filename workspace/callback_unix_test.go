@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/workspace"
 )
 
@@ -29,7 +30,7 @@ done
 `
 
 func caller(t *testing.T) *person {
-	needBash(t)
+	testkit.NeedProgram(t, "bash")
 	p := project(t)
 	p.write("tools/acme/greet.sh", greet)
 	p.write("tools/acme/risky.sh", strings.Replace(greet, "# description", "# tier: t2\n# description", 1))

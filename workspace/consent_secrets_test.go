@@ -11,6 +11,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/workspace"
 )
 
@@ -189,7 +190,7 @@ func TestOwnToolIsNotAskedAbout(t *testing.T) {
 // TestColleaguesProgramSeesNoEnvironment: a subprocess gets none of the user's
 // variables, whoever signed it, though it declares them.
 func TestColleaguesProgramSeesNoEnvironment(t *testing.T) {
-	needBash(t)
+	testkit.NeedProgram(t, "bash")
 	ann, bob := team(t, "TOKEN=canary-1", "API_URL=canary-2")
 	ann.given(bob, "tools/acme/show.sh", declaring, "tool:acme/show")
 	res, err := ann.run("tool:acme/show", nil)

@@ -3,13 +3,13 @@ package workspace_test
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/store/records"
 	"github.com/rye-os/rye/workspace"
 )
@@ -17,11 +17,7 @@ import (
 // file puts a file into the project, outside of .ai or in it.
 func (p *person) file(name, text string) {
 	p.t.Helper()
-	path := filepath.Join(p.dir, filepath.FromSlash(name))
-	os.MkdirAll(filepath.Dir(path), 0o755)
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.WriteFile(p.t, filepath.Join(p.dir, filepath.FromSlash(name)), text, 0o644)
 }
 
 func stdout(t *testing.T, res *rye.ExecuteResult) string {
@@ -43,15 +39,8 @@ echo "url=$API_URL token=$TOKEN"; echo "node=$NODE_ENV"
 env | cut -d= -f1 | sort | tr '\n' ' '
 `
 
-func needBash(t testing.TB) {
-	t.Helper()
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("no bash on this machine")
-	}
-}
-
 func TestEnvFilesNeedConsent(t *testing.T) {
-	needBash(t)
+	testkit.NeedProgram(t, "bash")
 	p := project(t)
 	p.write("tools/acme/show.sh", declaring)
 	p.sign("tool:acme/show")
@@ -126,7 +115,7 @@ func TestEnvFilesNeedConsent(t *testing.T) {
 }
 
 func TestEnvFilesInOrder(t *testing.T) {
-	needBash(t)
+	testkit.NeedProgram(t, "bash")
 	p := project(t)
 	p.write("tools/acme/show.sh", declaring)
 	p.sign("tool:acme/show")
@@ -270,7 +259,7 @@ print(sys.prefix)
 // TestAgreementsLapse: what was agreed to in a directory is not agreed to in another that
 // came to have its path, not even after that was written to.
 func TestAgreementsLapse(t *testing.T) {
-	needBash(t)
+	testkit.NeedProgram(t, "bash")
 	p := project(t)
 	p.write("tools/acme/show.sh", declaring)
 	p.sign("tool:acme/show")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 func soaking() bool { return os.Getenv("RYE_SOAK") != "" }
@@ -61,7 +62,7 @@ echo "$RYE_PARAM_N"
 // workers, the rest waits, each gets its own answer, and memory stays bounded.
 // RYE_SOAK=1 asks for 10,000.
 func TestExecutionsAtOnce(t *testing.T) {
-	needBash(t)
+	testkit.NeedProgram(t, "bash")
 	p := project(t)
 	p.o.Workers = 4
 	p.enter(p.dir)
@@ -94,7 +95,7 @@ func TestExecutionsAtOnce(t *testing.T) {
 
 // Who waits for a person holds nobody up, and who gives up waiting leaves the line.
 func TestWaitingForAPersonBlocksNobody(t *testing.T) {
-	needBash(t)
+	testkit.NeedProgram(t, "bash")
 	p := project(t)
 	p.o.Workers = 1
 	asked, answer := make(chan struct{}), make(chan bool)
@@ -127,7 +128,7 @@ func TestWaitingForAPersonBlocksNobody(t *testing.T) {
 
 // One gigabyte of output is counted, not kept.
 func TestAGigabyteOfOutput(t *testing.T) {
-	needBash(t)
+	testkit.NeedProgram(t, "bash")
 	p := project(t)
 	p.write("tools/acme/loud.sh", strings.Replace(counting, `echo "$RYE_PARAM_N"`, `head -c "$RYE_PARAM_N" /dev/zero; head -c "$RYE_PARAM_N" /dev/zero >&2`, 1))
 	p.sign("tool:acme/loud")

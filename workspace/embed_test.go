@@ -6,12 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // A module of its own, which imports public packages only, opens a workspace, adds, signs
 // and executes, and matches errors by their codes.
 func TestEmbed(t *testing.T) {
-	needBash(t)
+	testkit.NeedProgram(t, "bash")
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("there is no go command")
 	}

@@ -3,7 +3,6 @@ package workspace_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -36,7 +36,7 @@ func TestRetiredKeyWithALockOfItsOwn(t *testing.T) {
 		}
 	}
 	good, forged := bob.read("rye.lock"), ""
-	asBranch(t, bob.dir, func() { forged = forge(t, alice, bob) })
+	testkit.OnBranch(t, bob.dir, func() { forged = forge(t, alice, bob) })
 	for name, q := range map[string]rye.ExecuteRequest{"plain": {}, "--locked": {Locked: true}, "--frozen": {Frozen: true}, "--pinned": {Pinned: true}} {
 		q.Ref = ref
 		_, err := bob.Execute(t.Context(), rye.Terminal(), q)
@@ -176,31 +176,4 @@ func TestLockThatNamesAnotherTip(t *testing.T) {
 			}
 		})
 	}
-}
-
-// asBranch makes a change come as a branch that is checked out in the directory; without
-// git it is made as it is.
-func asBranch(t *testing.T, dir string, change func()) {
-	t.Helper()
-	git := func(args ...string) {
-		t.Helper()
-		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "core.hooksPath=/dev/null"}, args...)...)
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-	}
-	if _, err := exec.LookPath("git"); err != nil {
-		change()
-		return
-	}
-	git("init", "--quiet", "--initial-branch=main")
-	git("add", "--all")
-	git("commit", "--quiet", "--message=mine")
-	git("checkout", "--quiet", "-b", "theirs")
-	change()
-	git("add", "--all")
-	git("commit", "--quiet", "--message=theirs")
-	git("checkout", "--quiet", "main")
-	git("checkout", "--quiet", "theirs")
 }

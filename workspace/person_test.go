@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/search/fulltext"
 	"github.com/rye-os/rye/workspace"
@@ -90,21 +90,12 @@ func (p *person) record() string {
 
 func (p *person) write(name, text string) {
 	p.t.Helper()
-	if err := os.MkdirAll(filepath.Dir(p.path(name)), 0o755); err != nil {
-		p.t.Fatal(err)
-	}
-	if err := os.WriteFile(p.path(name), []byte(text), 0o644); err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.WriteFile(p.t, p.path(name), text, 0o644)
 }
 
 func (p *person) read(name string) string {
 	p.t.Helper()
-	raw, err := os.ReadFile(p.path(name))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return string(raw)
+	return testkit.ReadFile(p.t, p.path(name))
 }
 
 func (p *person) sign(targets ...rye.Target) {
@@ -139,13 +130,7 @@ func refOf(s string) rye.Ref {
 	return r
 }
 
-// wantCode fails the test unless err carries the code.
-func wantCode(t *testing.T, what string, err error, want fault.Code) {
-	t.Helper()
-	if fault.CodeOf(err) != want {
-		t.Errorf("%s: %v (code %q), want code %q", what, err, fault.CodeOf(err), want)
-	}
-}
+var wantCode = testkit.WantCode // for short
 
 const greet = `#!/usr/bin/env bash
 # version: 1.0.0

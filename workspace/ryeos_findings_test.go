@@ -12,6 +12,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/workspace"
 )
@@ -41,7 +42,7 @@ func needPython(t testing.TB, p *person) {
 // S5: parameter values were expanded as templates, so a model's argument fetched
 // secrets.
 func TestFindingS5ParametersAreNoTemplates(t *testing.T) {
-	needBash(t)
+	testkit.NeedProgram(t, "bash")
 	t.Setenv("MY_SECRET_TOKEN", "canary")
 	p := project(t)
 	p.write("tools/acme/echo.sh", `#!/usr/bin/env bash
@@ -128,7 +129,7 @@ func TestFindingS13DryRunVerifies(t *testing.T) {
 
 // S14: every tool got the whole environment, and no limits.
 func TestFindingS14CleanEnvironmentAndLimits(t *testing.T) {
-	needBash(t)
+	testkit.NeedProgram(t, "bash")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "canary")
 	t.Setenv("LD_PRELOAD", "")
 	p := project(t)
@@ -195,7 +196,7 @@ func TestRow12EveryRuntimeRunsItsTool(t *testing.T) {
 // policies, concurrency caps, key revocation and a command line. What is about
 // threads belongs to them; here is what execution does of it.
 func TestRow14WhatWasOnlyDocumented(t *testing.T) {
-	needBash(t)
+	testkit.NeedProgram(t, "bash")
 	p := project(t)
 	p.write("tools/acme/x.sh", "#!/usr/bin/env bash\n# version: 1.0.0\n# executor_id: rye/core/runtimes/bash_runtime\n# category: acme\n# description: x\ntrue\n")
 	p.sign("tool:acme/x")
@@ -223,7 +224,7 @@ func TestRow14WhatWasOnlyDocumented(t *testing.T) {
 // Row 15: the first project of a long-lived server decided for all others, and an
 // order that changed from start to start decided which file was meant.
 func TestRow15ProjectsOfOneProcessAreApart(t *testing.T) {
-	needBash(t)
+	testkit.NeedProgram(t, "bash")
 	say := func(text string) string {
 		return "#!/usr/bin/env bash\n# version: 1.0.0\n# executor_id: acme/shell\n# category: acme\n# description: x\necho " + text + " \"$1\"\n"
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry/registrytest"
@@ -60,17 +61,6 @@ func (p *person) add(names ...string) {
 	p.t.Helper()
 	if _, err := p.Registry().Install(p.t.Context(), rye.Terminal(), rye.InstallRequest{Names: names}); err != nil {
 		p.t.Fatal(err)
-	}
-}
-
-// copyTree copies a directory, for keeping and bringing back what a host had.
-func copyTree(t *testing.T, from, to string) {
-	t.Helper()
-	if err := os.RemoveAll(to); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -130,10 +120,10 @@ func TestRefusedAdditionChangesNothing(t *testing.T) {
 func TestRegistryRolledBack(t *testing.T) {
 	alice, bob, url := published(t)
 	old := filepath.Join(t.TempDir(), "old")
-	copyTree(t, url, old)
+	testkit.CopyDir(t, url, old)
 	alice.release("1.1.0")
 	bob.add("acme/tool/greet")
-	copyTree(t, old, url)
+	testkit.CopyDir(t, old, url)
 	lock := bob.read("rye.lock")
 	_, err := bob.Registry().Fetch(t.Context(), rye.Terminal())
 	wantCode(t, "fetch of a registry that went back", err, fault.Rollback)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/workspace"
 )
 
@@ -53,7 +54,7 @@ func racer(t *testing.T, file string, evil []byte) {
 // A file that somebody swaps between its check and its run is never run unverified:
 // the answer is that of the signed bytes, or a refusal. RYE_SOAK=1 races 2,000 times.
 func TestSwappedFilesAreNeverRun(t *testing.T) {
-	needBash(t)
+	testkit.NeedProgram(t, "bash")
 	for name, tc := range map[string]struct {
 		make func(p *person) (ref, file string, evil []byte)
 	}{
@@ -126,7 +127,7 @@ func TestSwappedFilesAreNeverRun(t *testing.T) {
 // as fast as can be. What runs is what the question showed, or nothing. RYE_SOAK=1 races 900
 // times.
 func TestSwappedBehindAQuestionIsNeverRun(t *testing.T) {
-	needBash(t)
+	testkit.NeedProgram(t, "bash")
 	p := project(t)
 	text := func(word string) string {
 		return strings.Replace(greet, "echo \"hello, ${RYE_PARAM_NAME:-world}\"", "rm -rf none/x\necho "+word, 1)

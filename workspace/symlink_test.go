@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // TestProjectThroughALink: a project that is entered through a symbolic link is
 // the same project: its tool reads it, writes it, and is kept from the same.
 func TestProjectThroughALink(t *testing.T) {
-	needBash(t)
+	testkit.NeedProgram(t, "bash")
 	p := project(t)
 	for _, name := range []string{"out/kept", ".git/config", "data"} {
 		p.file(name, "old\n")

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "rewrite the vectors")
@@ -43,7 +45,7 @@ func TestFormatPage(t *testing.T) {
 			t.Fatalf("the page says  %q\nthe table says %q", said[min(i, len(said)-1)], want[min(i, len(want)-1)])
 		}
 	}
-	for _, line := range readVectors(t).examples() {
+	for _, line := range testkit.ReadJSON[vectors](t, vectorFile).examples() {
 		if flat := strings.ReplaceAll(string(page), "\n     ", ""); !strings.Contains(flat, line) {
 			t.Errorf("the page lacks the example\n%s", line)
 		}
@@ -74,23 +76,11 @@ type refused struct {
 // examples are the lines that the page shows.
 func (v vectors) examples() []string { return []string{v.Lines[1], v.Live[0], v.Message.File} }
 
-func readVectors(t *testing.T) (v vectors) {
-	t.Helper()
-	raw, err := os.ReadFile(vectorFile)
-	if err == nil {
-		err = json.Unmarshal(raw, &v)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
 func TestVectors(t *testing.T) {
 	if *update {
 		writeVectors(t)
 	}
-	v := readVectors(t)
+	v := testkit.ReadJSON[vectors](t, vectorFile)
 	c := Chain{Thread: v.Thread}
 	for i, line := range v.Lines {
 		for _, bad := range v.Refused {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rye-os/rye/agent/journal"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 const thread = "01kdyak348041061050r3gg28a"
@@ -32,12 +33,7 @@ func newDir(tb testing.TB) string {
 	return dir
 }
 
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
+var must = testkit.Must // for short
 
 // take takes the lease until the test ends, if nobody gave it back before.
 func take(tb testing.TB, dir string) *journal.Lease {

@@ -12,17 +12,12 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/agent/ledger"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 var ctx = context.Background()
 
-// code fails the test unless err has the code.
-func code(t *testing.T, doing string, err error, want fault.Code) {
-	t.Helper()
-	if got := fault.CodeOf(err); got != want {
-		t.Errorf("%s: %q (%v), want %q", doing, got, err, want)
-	}
-}
+var code = testkit.WantCode // for short
 
 func sound(t testing.TB, l *ledger.Ledger) {
 	t.Helper()

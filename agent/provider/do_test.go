@@ -16,17 +16,11 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 const fine = "data: {\"type\":\"message_start\",\"message\":{\"model\":\"m-1\",\"usage\":{\"input_tokens\":1,\"output_tokens\":1}}}\n\n" +
 	"data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":2}}\n\ndata: {\"type\":\"message_stop\"}\n\n"
-
-func serve(t testing.TB, h http.HandlerFunc) string {
-	t.Helper()
-	s := httptest.NewServer(h)
-	t.Cleanup(s.Close)
-	return s.URL
-}
 
 func asError(t *testing.T, err error) *Error {
 	t.Helper()
@@ -43,12 +37,12 @@ var hello = &Request{Messages: say("hello"), MaxOutput: 100}
 func TestRequestOnTheWire(t *testing.T) {
 	var got *http.Request
 	var body []byte
-	base := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	base := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got = r
 		body, _ = io.ReadAll(r.Body)
 		w.Header().Set("Content-Type", "text/event-stream")
 		io.WriteString(w, fine)
-	})
+	}))
 	var asked string
 	c := &Client{Base: base + "/gate%2Fway/", Secret: func(_ context.Context, name, host string) (string, error) {
 		asked = name + "@" + host
@@ -81,14 +75,14 @@ func TestRequestOnTheWire(t *testing.T) {
 // TestSecretStays: the secret goes to its host and nowhere else.
 func TestSecretStays(t *testing.T) {
 	var hits atomic.Int32
-	other := serve(t, func(w http.ResponseWriter, r *http.Request) { hits.Add(1) })
+	other := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { hits.Add(1) }))
 	for _, status := range []int{301, 302, 303, 307, 308} {
-		base := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		base := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/again" {
 				hits.Add(1)
 			}
 			http.Redirect(w, r, map[bool]string{true: other, false: "/again"}[status < 307], status)
-		})
+		}))
 		p, m := parsed(t, anthropicItem)
 		c := &Client{Base: base, Secret: secretOf, HTTP: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return nil }}}
 		_, err := c.Do(t.Context(), p, m, hello, nil)
@@ -119,7 +113,7 @@ func TestSecretStays(t *testing.T) {
 // TestNothingIsSent: what is wrong on this side is no *Error, and costs nothing.
 func TestNothingIsSent(t *testing.T) {
 	var hits atomic.Int32
-	base := serve(t, func(w http.ResponseWriter, r *http.Request) { hits.Add(1) })
+	base := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { hits.Add(1) }))
 	p, m := parsed(t, anthropicItem)
 	denied := fault.New(fault.Denied, "KEY is bound to another host")
 	for name, c := range map[string]struct {
@@ -150,7 +144,7 @@ func TestTimes(t *testing.T) {
 		io.Copy(io.Discard, r.Body)
 		<-r.Context().Done()
 	}
-	base := serve(t, hang)
+	base := testkit.Serve(t, http.HandlerFunc(hang))
 	p, m := parsed(t, strings.Replace(anthropicItem, "first_byte: 20", "first_byte: 0.05", 1))
 	_, err := (&Client{Base: base, Secret: secretOf}).Do(t.Context(), p, m, hello, nil)
 	if e := asError(t, err); e.Class != Timeout || e.Message != errFirstByte.Error() || !e.Sent || !e.Retryable() {
@@ -167,12 +161,12 @@ func TestTimes(t *testing.T) {
 	}
 	p, m = parsed(t, anthropicItem)
 	ctx, stop := context.WithCancel(t.Context())
-	half := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	half := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		io.WriteString(w, strings.SplitAfter(fine, "\n\n")[0]+"data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"x\"}}\n\n")
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
-	})
+	}))
 	_, err = (&Client{Base: half, Secret: secretOf}).Do(ctx, p, m, hello, func(Delta) { stop() })
 	if e := asError(t, err); e.Class != Cancelled || !e.Sent || !e.Streamed || e.Retryable() || !errors.Is(err, context.Canceled) || !fault.Is(err, fault.Interrupt) {
 		t.Errorf("cancelled: %#v", e)
@@ -186,7 +180,7 @@ func TestTimes(t *testing.T) {
 // TestSlowListener: the clock runs for the provider only.
 func TestSlowListener(t *testing.T) {
 	next := make(chan bool, 2)
-	base := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	base := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for i, text := range []string{"@start\n@text 0 \"x\"\n", "@text 1 \"y\"\n", "@end end_turn\n"} {
 			if i > 0 {
 				select {
@@ -198,7 +192,7 @@ func TestSlowListener(t *testing.T) {
 			s := parseScene("anthropic", text)
 			s.ServeHTTP(w, r)
 		}
-	})
+	}))
 	p, m := parsed(t, strings.Replace(anthropicItem, "idle: 20", "idle: 0.1", 1))
 	late := time.NewTimer(time.Hour)
 	defer late.Stop()
@@ -230,10 +224,10 @@ func (silent) RoundTrip(*http.Request) (*http.Response, error) { return nil, io.
 
 // TestSecretAtACut: a body that is cut within the secret shows no piece of it.
 func TestSecretAtACut(t *testing.T) {
-	base := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	base := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(500)
 		io.WriteString(w, strings.Repeat("x", 295)+secret)
-	})
+	}))
 	p, m := parsed(t, anthropicItem)
 	_, err := (&Client{Base: base, Secret: secretOf}).Do(t.Context(), p, m, hello, nil)
 	if e := asError(t, err); strings.Contains(e.Message, secret[:4]) {

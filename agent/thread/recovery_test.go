@@ -17,6 +17,7 @@ import (
 	"github.com/rye-os/rye/agent/journal"
 	"github.com/rye-os/rye/agent/ledger"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/workspace"
 )
 
@@ -60,12 +61,7 @@ func (c crashSite) killed(t *testing.T, name string, nth int) *rye.ThreadInfo {
 	return c.run(t)
 }
 
-func wantCode(t *testing.T, what string, err error, want fault.Code) {
-	t.Helper()
-	if !fault.Is(err, want) {
-		t.Errorf("%s: %v, want %s", what, err, want)
-	}
-}
+var wantCode = testkit.WantCode // for short
 
 func (c crashSite) book(t *testing.T) *ledger.Ledger {
 	t.Helper()

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"io"
 	"net"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -30,20 +30,8 @@ type vectors struct {
 	}
 }
 
-func readVectors(t testing.TB) (v vectors) {
-	t.Helper()
-	raw, err := os.ReadFile("../../testdata/vectors/callback.json")
-	if err == nil {
-		err = json.Unmarshal(raw, &v)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
 func TestVectors(t *testing.T) {
-	v := readVectors(t)
+	v := testkit.ReadJSON[vectors](t, "../../testdata/vectors/callback.json")
 	for _, c := range v.Requests {
 		q, err := ParseRequest([]byte(c.Line))
 		if c.Code == "" && (err != nil || q.ID != c.ID || q.Verb != c.Verb || q.Item() != c.Item) {
@@ -178,7 +166,7 @@ func TestClientIsNotHeld(t *testing.T) {
 // FuzzRequest: no line makes the reader panic, and what it accepts means the same when a client
 // writes it.
 func FuzzRequest(f *testing.F) {
-	for _, c := range readVectors(f).Requests {
+	for _, c := range testkit.ReadJSON[vectors](f, "../../testdata/vectors/callback.json").Requests {
 		f.Add([]byte(c.Line))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {

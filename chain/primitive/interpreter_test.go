@@ -9,16 +9,14 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // plant puts a program (any file that is no script) or a script at path.
 func plant(t *testing.T, text string, parts ...string) string {
 	t.Helper()
 	p := filepath.Join(parts...)
-	os.MkdirAll(filepath.Dir(p), 0o755)
-	if err := os.WriteFile(p, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteFile(t, p, text, 0o755)
 	return p
 }
 

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // riskyTool is asked about wherever it is run: a rule meets it.
@@ -63,7 +65,7 @@ func exchanges() []exchange {
 				h.t.Error(err)
 				return
 			}
-			copyTree(h.t.(*testing.T), aside, h.dir)
+			testkit.CopyDir(h.t, aside, h.dir)
 		}, false},
 		{"the policy", func(h *home) {
 			path := filepath.Join(h.variable("HOME"), ".config", "rye", "policy.yaml")
@@ -374,13 +376,13 @@ func TestRememberedApprovals(t *testing.T) {
 	// The same tool in another directory, and in this one when it is another.
 	copied := *h
 	copied.dir = h.dir + ".copy"
-	copyTree(t, h.dir, copied.dir)
+	testkit.CopyDir(t, h.dir, copied.dir)
 	copied.rye("trust", "--yes")
 	runs(&copied, 16, riskyRef, "-p", "to=staging")
 	if err := os.Rename(h.dir, h.dir+".aside"); err != nil {
 		t.Fatal(err)
 	}
-	copyTree(t, h.dir+".aside", h.dir)
+	testkit.CopyDir(t, h.dir+".aside", h.dir)
 	if h.rye("where", "--json"); birthTimes(t, h) {
 		runs(h, 16, riskyRef, "-p", "to=staging")
 		if listed := h.rye("policy", "list"); !strings.Contains(listed, "lapsed") {

@@ -3,12 +3,13 @@ package main_test
 import (
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // openRegistry is a registry in which anybody may claim a namespace; mallory claimed acme
@@ -46,18 +47,12 @@ func (h *home) trustPath() (path string) {
 // trustFile is what the user believes.
 func (h *home) trustFile() string {
 	h.t.Helper()
-	raw, err := os.ReadFile(h.trustPath())
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return string(raw)
+	return testkit.ReadFile(h.t, h.trustPath())
 }
 
 func (h *home) writeTrust(text string) {
 	h.t.Helper()
-	if err := os.WriteFile(h.trustPath(), []byte(text), 0o600); err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.WriteFile(h.t, h.trustPath(), text, 0o600)
 }
 
 // reaching are the commands that would ask a registry of the project.
@@ -107,7 +102,7 @@ func TestCloneBindsNothing(t *testing.T) {
 				victim.write(".ai/rye.yaml", yaml)
 				os.RemoveAll(filepath.Join(victim.dir, ".git"))
 			}()
-			asBranch(t, victim.dir, func() { victim.write(".ai/rye.yaml", strings.Replace(yaml, "scopes:\n", "scopes:\n"+scopes, 1)) })
+			testkit.OnBranch(t, victim.dir, func() { victim.write(".ai/rye.yaml", strings.Replace(yaml, "scopes:\n", "scopes:\n"+scopes, 1)) })
 			if out, _ := victim.status("fetch"); victim.trustFile() != before { // of what it may bring up to date
 				t.Fatalf("rye fetch changed what the user believes: %s", out)
 			}
@@ -210,31 +205,4 @@ func (h *home) status(args ...string) (string, int) {
 		h.t.Fatalf("rye %s: %v", strings.Join(args, " "), err)
 	}
 	return string(out), cmd.ProcessState.ExitCode()
-}
-
-// asBranch makes a change come as a branch that is checked out in the directory; without
-// git it is made as it is.
-func asBranch(t *testing.T, dir string, change func()) {
-	t.Helper()
-	git := func(args ...string) {
-		t.Helper()
-		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "core.hooksPath=/dev/null"}, args...)...)
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-	}
-	if _, err := exec.LookPath("git"); err != nil {
-		change()
-		return
-	}
-	git("init", "--quiet", "--initial-branch=main")
-	git("add", "--all")
-	git("commit", "--quiet", "--message=mine")
-	git("checkout", "--quiet", "-b", "theirs")
-	change()
-	git("add", "--all")
-	git("commit", "--quiet", "--message=theirs")
-	git("checkout", "--quiet", "main")
-	git("checkout", "--quiet", "theirs")
 }

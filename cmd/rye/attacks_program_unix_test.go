@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/registry/registrytest"
 	"github.com/rye-os/rye/store"
 )
@@ -84,7 +85,7 @@ func mirrored(t *testing.T, s *side) {
 	s.serve("four")
 	s.bob.rye("fetch")
 	mirror := filepath.Join(t.TempDir(), "mirror.git")
-	copyDir(t, s.stages["four"], mirror)
+	testkit.CopyDir(t, s.stages["four"], mirror)
 	registrytest.Open(t, mirror).Forge(logRef, registrytest.By(t, s.key), func(c *store.Commit) {
 		c.Author.Unix++
 		c.Committer.Unix++

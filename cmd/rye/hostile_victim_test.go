@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // victim is an ordinary user with a home full of canaries, who enters hostile clones.
@@ -73,17 +75,11 @@ func newVictim(t testing.TB) *victim {
 	return v
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testkit.Must // for short
 
 func (v *victim) write(path, text string) {
 	v.t.Helper()
-	must(v.t, os.MkdirAll(filepath.Dir(path), 0o755))
-	must(v.t, os.WriteFile(path, []byte(text), 0o644))
+	testkit.WriteFile(v.t, path, text, 0o644)
 }
 
 // program writes a program that notes its name and arguments, and fails.

@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // key returns what rye key show says of a key.
@@ -34,11 +36,7 @@ func (h *home) fails(status int, args ...string) string {
 
 func (h *home) read(path string) string {
 	h.t.Helper()
-	raw, err := os.ReadFile(filepath.Join(h.dir, filepath.FromSlash(path)))
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return string(raw)
+	return testkit.ReadFile(h.t, filepath.Join(h.dir, filepath.FromSlash(path)))
 }
 
 func (h *home) with(kv ...string) *home {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/internal/clients"
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // realClient is a client from npm that lists the servers that it knows.
@@ -82,7 +83,7 @@ func (p realClient) check(t *testing.T, modules string) (ok bool) {
 	h := newHome(t)
 	home := h.variable("HOME")
 	trusted, _ := json.Marshal(map[string]string{h.dir: "TRUST_FOLDER"}) // as gemini remembers a person's yes
-	putFile(t, filepath.Join(home, ".gemini", "trustedFolders.json"), string(trusted), 0o600)
+	testkit.WriteFile(t, filepath.Join(home, ".gemini", "trustedFolders.json"), string(trusted), 0o600)
 	h.rye("mcp", "install", p.name)
 	want := regexp.MustCompile(p.says)
 	if out := p.list(t, h, modules); !want.MatchString(out) {
@@ -137,10 +138,10 @@ func (p realClient) introduces(t *testing.T, h *home, modules string) bool {
 	}
 	said := filepath.Join(filepath.Dir(h.dir), "said")
 	note := filepath.Join(filepath.Dir(h.dir), "note", "rye")
-	putFile(t, note, "#!/bin/sh\ntee -a "+said+" | "+program("rye")+" \"$@\"\n", 0o755)
+	testkit.WriteFile(t, note, "#!/bin/sh\ntee -a "+said+" | "+program("rye")+" \"$@\"\n", 0o755)
 	for _, path := range c.Paths(clients.User, clients.Machine{OS: "linux", Home: h.variable("HOME"), Getenv: h.variable}) {
 		if raw, err := os.ReadFile(path); err == nil {
-			putFile(t, path, strings.ReplaceAll(string(raw), program("rye"), note), 0o600)
+			testkit.WriteFile(t, path, strings.ReplaceAll(string(raw), program("rye"), note), 0o600)
 		}
 	}
 	p.list(t, h, modules)
@@ -150,17 +151,4 @@ func (p realClient) introduces(t *testing.T, h *home, modules string) bool {
 		return false
 	}
 	return true
-}
-
-func putFile(t *testing.T, path, text string, mode os.FileMode) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
 }

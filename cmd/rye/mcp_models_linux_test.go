@@ -19,6 +19,7 @@ import (
 	"unsafe"
 
 	"github.com/rye-os/rye/internal/clients"
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // A driven client is one from npm that works by itself, for a model that a script plays, with
@@ -197,7 +198,7 @@ func (c drivenClient) drive(t *testing.T, modules string, asked bool) {
 			t.Fatal(err)
 		}
 		policy := filepath.Join(h.config(), "policy.yaml")
-		putFile(t, policy, strings.Replace(h.readAt(policy), "[test]", "["+known.Calls+"]", 1), 0o600)
+		testkit.WriteFile(t, policy, strings.Replace(h.readAt(policy), "[test]", "["+known.Calls+"]", 1), 0o600)
 		if c.front == nil {
 			c.hook(h)
 		}
@@ -211,7 +212,7 @@ func (c drivenClient) drive(t *testing.T, modules string, asked bool) {
 		if !strings.Contains(text, c.adds[0]) {
 			t.Fatalf("%s is not as it was: %s", path, text)
 		}
-		putFile(t, path, strings.Replace(text, c.adds[0], strings.ReplaceAll(c.adds[1], "@MODEL@", url), 1), 0o600)
+		testkit.WriteFile(t, path, strings.Replace(text, c.adds[0], strings.ReplaceAll(c.adds[1], "@MODEL@", url), 1), 0o600)
 	}
 	out, err := c.run(t, h, modules, url, asked)
 	if err != nil || !s.done() {
@@ -230,13 +231,13 @@ func (c drivenClient) drive(t *testing.T, modules string, asked bool) {
 // hook is a person in Claude Code's settings, who agrees to the first question.
 func (c drivenClient) hook(h *home) {
 	dir := filepath.Join(h.variable("HOME"), ".claude")
-	putFile(h.t.(*testing.T), filepath.Join(dir, "person"), `#!/bin/sh
+	testkit.WriteFile(h.t.(*testing.T), filepath.Join(dir, "person"), `#!/bin/sh
 cat >> "$0.asked"
 yes=false
 if mkdir "$0.was" 2>/dev/null; then yes=true; fi
 echo '{"hookSpecificOutput":{"hookEventName":"Elicitation","action":"accept","content":{"approve":'$yes'}}}'
 `, 0o755)
-	putFile(h.t.(*testing.T), filepath.Join(dir, "settings.json"), `{"hooks":{"Elicitation":[{"hooks":[{"type":"command","command":"`+filepath.Join(dir, "person")+`"}]}]}}`, 0o600)
+	testkit.WriteFile(h.t.(*testing.T), filepath.Join(dir, "settings.json"), `{"hooks":{"Elicitation":[{"hooks":[{"type":"command","command":"`+filepath.Join(dir, "person")+`"}]}]}}`, 0o600)
 }
 
 // run starts the client in the project. All that it started ends with it.

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // home is a person with a project, and the programs at hand.
@@ -87,13 +89,7 @@ func (h *home) rye(args ...string) string {
 
 func (h *home) write(path, text string) {
 	h.t.Helper()
-	path = filepath.Join(h.dir, filepath.FromSlash(path))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		h.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.WriteFile(h.t, filepath.Join(h.dir, filepath.FromSlash(path)), text, 0o644)
 }
 
 // lists says in the person's policy that an MCP client shows them its questions.

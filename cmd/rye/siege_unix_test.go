@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry/registrytest"
 )
@@ -204,7 +205,7 @@ func (a *siege) changes() {
 		mallory.rye("registry", "init", a.origin, "--name", "main", "--yes")
 		mallory.rye("push", "knowledge:acme/a", "--yes")
 	})
-	replaceDir(a.t, a.stages["three"], a.origin)
+	testkit.CopyDir(a.t, a.stages["three"], a.origin)
 	a.oscar = newReader(a.t)
 	a.oscar.rye("registry", "add", a.origin, "--scope", "acme", "--yes")
 	var ask struct{ Request string }
@@ -261,7 +262,7 @@ func (a *siege) tool(version, needs string) {
 func (a *siege) keep(name string) {
 	a.t.Helper()
 	a.stages[name] = filepath.Join(a.top, name)
-	copyDir(a.t, a.origin, a.stages[name])
+	testkit.CopyDir(a.t, a.origin, a.stages[name])
 	a.homes[name] = a.alice.files()
 }
 
@@ -270,24 +271,9 @@ func (a *siege) stage(name, from string, act func()) {
 	a.t.Helper()
 	a.alice.saved = a.homes[from]
 	a.alice.restore()
-	replaceDir(a.t, a.stages[from], a.origin)
+	testkit.CopyDir(a.t, a.stages[from], a.origin)
 	act()
 	a.keep(name)
-}
-
-func copyDir(t testing.TB, from, to string) {
-	t.Helper()
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func replaceDir(t testing.TB, from, to string) {
-	t.Helper()
-	if err := os.RemoveAll(to); err != nil {
-		t.Fatal(err)
-	}
-	copyDir(t, from, to)
 }
 
 // sides are the ways of which this machine has the servers.
@@ -309,7 +295,7 @@ func (a *siege) sides(t *testing.T) []*side {
 // people makes the readers of a side.
 func (s *side) people() {
 	s.t.Helper()
-	replaceDir(s.t, s.stages["three"], s.dir)
+	testkit.CopyDir(s.t, s.stages["three"], s.dir)
 	s.bob, s.carol, s.dave = newReader(s.t), newReader(s.t), newReader(s.t)
 	for _, m := range []*machine{s.bob, s.carol, s.dave} {
 		m.rye("registry", "add", s.address, "--scope", "acme", "--yes")
@@ -333,7 +319,7 @@ func (s *side) serve(stage string) *registrytest.Host {
 	if !ok {
 		s.t.Fatalf("no stage %q", stage)
 	}
-	replaceDir(s.t, from, s.dir)
+	testkit.CopyDir(s.t, from, s.dir)
 	return registrytest.Open(s.t, s.dir)
 }
 

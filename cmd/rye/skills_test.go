@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // skillFolder is the files of one Agent Skill.
@@ -119,13 +121,7 @@ func writeSkills(t *testing.T, dir string, skills map[string]skillFolder) {
 	t.Helper()
 	for name, files := range skills {
 		for rel, text := range files {
-			p := filepath.Join(dir, name, filepath.FromSlash(rel))
-			if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testkit.WriteFile(t, filepath.Join(dir, name, filepath.FromSlash(rel)), text, 0o644)
 		}
 	}
 }

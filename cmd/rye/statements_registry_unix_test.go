@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry/registrytest"
 	"github.com/rye-os/rye/store"
@@ -73,7 +74,7 @@ func newGuild(t *testing.T) *guild {
 		m.save()
 	}
 	g.keep("now")
-	copyDir(t, g.origin, g.mirror)
+	testkit.CopyDir(t, g.origin, g.mirror)
 	g.bob().rye("registry", "mirror", "add", "main", g.mirror, "--yes")
 	g.keep("mirrored")
 	g.enter("now")
@@ -316,14 +317,14 @@ func (g *guild) serves(c claim, stage string) string {
 	dir, was := g.origin, ""
 	if stage == "mirrored" {
 		dir, was = g.mirror, filepath.Join(g.t.TempDir(), "was")
-		copyDir(g.t, g.origin, was)
+		testkit.CopyDir(g.t, g.origin, was)
 	}
 	switch {
 	case c.genuine != nil:
 		ref := c.genuine(g)
 		if was != "" {
-			replaceDir(g.t, g.origin, g.mirror)
-			replaceDir(g.t, was, g.origin)
+			testkit.CopyDir(g.t, g.origin, g.mirror)
+			testkit.CopyDir(g.t, was, g.origin)
 		}
 		c.forge(g, dir, ref, g.eve)
 	default: // the log as it was before

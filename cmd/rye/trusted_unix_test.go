@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // config is the person's configuration directory.
@@ -122,7 +124,7 @@ func TestConfigurationInAProject(t *testing.T) {
 	h := newHome(t)
 	h.rye("new", "knowledge", "acme/style")
 	h.rye("sign", "--all")
-	copyTree(t, h.config(), filepath.Join(h.dir, "xdg", "rye"))
+	testkit.CopyDir(t, h.config(), filepath.Join(h.dir, "xdg", "rye"))
 	in := h.with("XDG_CONFIG_HOME=" + filepath.Join(h.dir, "xdg"))
 	for _, args := range [][]string{{"verify"}, {"trust", "list"}, {"key", "list"}, {"sign", "--all"}, {"status"}} {
 		if said := in.fails(6, args...); !strings.Contains(said, "lies in the project") || !strings.Contains(said, "hint: ") {
@@ -165,12 +167,5 @@ func TestConfigurationInAProject(t *testing.T) {
 	h.write("trust.yaml", h.readAt(filepath.Join(h.config(), "trust.yaml")))
 	if said := h.with("HOME=", "XDG_CONFIG_HOME=").fails(6, "verify"); !strings.Contains(said, "no configuration directory") {
 		t.Error(said)
-	}
-}
-
-func copyTree(t *testing.T, from, to string) {
-	t.Helper()
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // hintOf runs a command that must fail with a status, and returns the command that it
@@ -171,9 +173,5 @@ func remove(t *testing.T, path string) {
 
 func (h *home) readAt(path string) string {
 	h.t.Helper()
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return string(raw)
+	return testkit.ReadFile(h.t, path)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/strict"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -28,9 +29,9 @@ func within(t *testing.T, name string, parse func() error) error {
 	t.Helper()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	start := cpuTime()
+	start := testkit.CPUTime()
 	err := parse()
-	took := cpuTime() - start
+	took := testkit.CPUTime() - start
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > boundBytes {
 		t.Errorf("%s: allocated %d bytes, want at most %d", name, n, boundBytes)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -88,12 +89,7 @@ func storeOf(t testing.TB, own ...*FileKey) *Store {
 	return s
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testkit.Must // for short
 
 // refused checks the code of an error, and that Explain tells the same.
 func refused(t *testing.T, what string, it *objects.Item, in Scope, st *Store, want fault.Code) error {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -250,7 +251,7 @@ func TestFingerprints(t *testing.T) {
 	if (PublicKey{}).Fingerprint() != (objects.Fingerprint{}) {
 		t.Error("the zero key has a fingerprint")
 	}
-	keygen := needs(t, "ssh-keygen")
+	keygen := testkit.NeedProgram(t, "ssh-keygen")
 	path := filepath.Join(t.TempDir(), "key")
 	k := newKey(t)
 	if err := k.Save(path, nil); err != nil {
@@ -264,14 +265,4 @@ func TestFingerprints(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(out), k.Public().Authorized()) {
 		t.Errorf("ssh-keygen -y says %s (%v), want %s", out, err, k.Public().Authorized())
 	}
-}
-
-// needs finds a program or skips the test.
-func needs(t testing.TB, name string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		t.Skipf("%s is not installed here", name)
-	}
-	return path
 }

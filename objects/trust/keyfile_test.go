@@ -22,6 +22,7 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -188,7 +189,7 @@ func TestKeyFileRefused(t *testing.T) {
 
 // TestAttack17RSAKeyFile: a key of ssh-keygen's other types is refused by name.
 func TestAttack17RSAKeyFile(t *testing.T) {
-	keygen := needs(t, "ssh-keygen")
+	keygen := testkit.NeedProgram(t, "ssh-keygen")
 	for _, kind := range []string{"ecdsa", "rsa"} {
 		path := filepath.Join(t.TempDir(), "key")
 		if out, err := exec.Command(keygen, "-q", "-t", kind, "-N", "", "-f", path).CombinedOutput(); err != nil {
@@ -202,7 +203,7 @@ func TestAttack17RSAKeyFile(t *testing.T) {
 
 // TestKeyOfSSHKeygen: keys go both ways between ssh-keygen and rye, encrypted too.
 func TestKeyOfSSHKeygen(t *testing.T) {
-	keygen := needs(t, "ssh-keygen")
+	keygen := testkit.NeedProgram(t, "ssh-keygen")
 	dir := t.TempDir()
 	for _, phrase := range []string{"", "open sesame"} {
 		path := filepath.Join(dir, "theirs"+phrase)
@@ -332,7 +333,7 @@ func TestAgentThatHangs(t *testing.T) {
 
 // TestRealAgent signs with the ssh-agent of OpenSSH.
 func TestRealAgent(t *testing.T) {
-	prog, add := needs(t, "ssh-agent"), needs(t, "ssh-add")
+	prog, add := testkit.NeedProgram(t, "ssh-agent"), testkit.NeedProgram(t, "ssh-add")
 	dir, err := os.MkdirTemp("", "rye")
 	if err != nil {
 		t.Fatal(err)

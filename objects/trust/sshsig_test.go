@@ -14,6 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 func TestSSHSIGThereAndBack(t *testing.T) {
@@ -210,7 +211,7 @@ func TestSSHSIGEveryByte(t *testing.T) {
 
 // TestSSHKeygenVerifies: ssh-keygen -Y takes ours, and we take its.
 func TestSSHKeygenVerifies(t *testing.T) {
-	keygen := needs(t, "ssh-keygen")
+	keygen := testkit.NeedProgram(t, "ssh-keygen")
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	k, msg := newKey(t), []byte("what is signed\n")
@@ -221,9 +222,9 @@ func TestSSHKeygenVerifies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, at("msg"), string(msg))
-	write(t, at("msg.sig"), armor+"\n")
-	write(t, at("allowed"), AllowedSigners(map[string]PublicKey{"me@example.com": k.Public()}))
+	testkit.WriteFile(t, at("msg"), string(msg), 0o600)
+	testkit.WriteFile(t, at("msg.sig"), armor+"\n", 0o600)
+	testkit.WriteFile(t, at("allowed"), AllowedSigners(map[string]PublicKey{"me@example.com": k.Public()}), 0o600)
 
 	cmd := exec.Command(keygen, "-Y", "verify", "-f", at("allowed"), "-I", "me@example.com", "-n", "git", "-s", at("msg.sig"))
 	cmd.Stdin = strings.NewReader(string(msg))
@@ -252,8 +253,8 @@ func TestSSHKeygenVerifies(t *testing.T) {
 // TestGitVerifiesCommit: git verify-commit calls a commit of ours good, and a
 // changed one bad.
 func TestGitVerifiesCommit(t *testing.T) {
-	git := needs(t, "git")
-	needs(t, "ssh-keygen")
+	git := testkit.NeedProgram(t, "git")
+	testkit.NeedProgram(t, "ssh-keygen")
 	dir := t.TempDir()
 	run := func(stdin string, args ...string) (string, error) {
 		cmd := exec.Command(git, append([]string{"-C", dir}, args...)...)
@@ -266,7 +267,7 @@ func TestGitVerifiesCommit(t *testing.T) {
 		t.Fatal(out)
 	}
 	k := newKey(t)
-	write(t, filepath.Join(dir, "allowed"), AllowedSigners(map[string]PublicKey{"me@example.com": k.Public()}))
+	testkit.WriteFile(t, filepath.Join(dir, "allowed"), AllowedSigners(map[string]PublicKey{"me@example.com": k.Public()}), 0o600)
 	if out, err := run("", "config", "gpg.ssh.allowedSignersFile", filepath.Join(dir, "allowed")); err != nil {
 		t.Fatal(out)
 	}
@@ -299,13 +300,6 @@ func TestAllowedSigners(t *testing.T) {
 	line := ` namespaces="git" ` + k.Authorized() + "\n"
 	if want := "_" + line + "a___root" + line + "b@x" + line; got != want {
 		t.Errorf("AllowedSigners = %q, want %q", got, want)
-	}
-}
-
-func write(t testing.TB, path, text string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
 	}
 }
 

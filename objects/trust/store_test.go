@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -200,7 +201,7 @@ func TestStoreFileOthersMayWrite(t *testing.T) {
 		t.Skip("modes mean nothing on Windows")
 	}
 	path := filepath.Join(t.TempDir(), "trust.yaml")
-	write(t, path, "format: 1\n")
+	testkit.WriteFile(t, path, "format: 1\n", 0o600)
 	for _, mode := range []os.FileMode{0o620, 0o602, 0o666} {
 		must(t, os.Chmod(path, mode))
 		if _, err := LoadStore(path); !fault.Is(err, fault.Auth) || !strings.HasPrefix(fault.HintOf(err).String(), "chmod ") {
@@ -214,7 +215,7 @@ func TestStoreFileOthersMayWrite(t *testing.T) {
 	if _, err := LoadStore(filepath.Dir(path)); !fault.Is(err, fault.Malformed) {
 		t.Errorf("a directory: %v", err)
 	}
-	write(t, path, strings.Repeat("#", storeMax+1))
+	testkit.WriteFile(t, path, strings.Repeat("#", storeMax+1), 0o600)
 	if _, err := LoadStore(path); !fault.Is(err, fault.Limit) {
 		t.Errorf("a large file: %v", err)
 	}
@@ -224,7 +225,7 @@ func TestStoreFileOthersMayWrite(t *testing.T) {
 func TestStoreThroughSymlink(t *testing.T) {
 	dir := t.TempDir()
 	real, link := filepath.Join(dir, "real.yaml"), filepath.Join(dir, "trust.yaml")
-	write(t, real, "format: 1\n")
+	testkit.WriteFile(t, real, "format: 1\n", 0o600)
 	if err := os.Symlink(real, link); err != nil {
 		t.Skipf("no symbolic links here: %v", err)
 	}
@@ -314,7 +315,7 @@ func TestStoreFileRefused(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range badStores(t) {
 		path := filepath.Join(dir, "trust.yaml")
-		write(t, path, text)
+		testkit.WriteFile(t, path, text, 0o600)
 		_, err := LoadStore(path)
 		if c := fault.CodeOf(err); c != fault.Malformed {
 			t.Errorf("%s: %v (%s), want malformed", name, err, c)
@@ -334,7 +335,7 @@ func TestDamagedStoresAsideAreAllKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trust.yaml")
 	at := map[string]string{}
 	for _, text := range []string{"format: 1\nnonsense: 1\n", "format: 1\nnonsense: 2\n"} {
-		write(t, path, text)
+		testkit.WriteFile(t, path, text, 0o600)
 		_, err := LoadStore(path)
 		hint := fault.HintOf(err).String()
 		to := hint[strings.LastIndexByte(hint, ' ')+1:]

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -75,18 +76,6 @@ type refusal struct {
 
 const vectorsPath = "../../testdata/vectors/registry.json"
 
-func readVectors(t *testing.T) (v vectors) {
-	t.Helper()
-	raw, err := os.ReadFile(vectorsPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(raw, &v); err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
 func TestVectors(t *testing.T) {
 	if *update {
 		raw, err := json.MarshalIndent(makeVectors(t), "", "  ")
@@ -100,7 +89,7 @@ func TestVectors(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	v := readVectors(t)
+	v := testkit.ReadJSON[vectors](t, vectorsPath)
 	root, s := replayVectors(t, v)
 	if got := root.ID.String(); got != v.Identity {
 		t.Errorf("identity = %s, want %s", got, v.Identity)
@@ -389,7 +378,7 @@ func TestFormatPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := readVectors(t)
+	v := testkit.ReadJSON[vectors](t, vectorsPath)
 	line, _, _ := strings.Cut(v.Files["catalogue/e0.jsonl"], "\n")
 	for _, part := range []string{v.Files[namespacePath], line, v.RootFiles[registryPath], v.RootFiles[grantPath("acme")], v.Log[1]} {
 		if !strings.Contains(string(page), part) {

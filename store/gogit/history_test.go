@@ -13,13 +13,14 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/store"
 )
 
 // TestBlameBesideGit: each line is from the commit that git names, on histories of one line,
 // through renames, and through threads that were merged.
 func TestBlameBesideGit(t *testing.T) {
-	needGit(t)
+	testkit.NeedProgram(t, "git")
 	for _, c := range []struct {
 		name string
 		make func(w *world) store.OID
@@ -70,7 +71,7 @@ func TestBlameBesideGit(t *testing.T) {
 // TestBlameOfManyEditsBesideGit: a file of lines that are each there once has one shortest
 // difference from any of its versions as long as no two lines change places.
 func TestBlameOfManyEditsBesideGit(t *testing.T) {
-	needGit(t)
+	testkit.NeedProgram(t, "git")
 	w, random := newWorld(t), rand.New(rand.NewPCG(5, 8))
 	text := strings.SplitAfter(lines(1, 40), "\n")
 	text = text[:len(text)-1]
@@ -114,7 +115,7 @@ func sameBlame(w *world, at store.OID) {
 // TestPatchesBesideGit: the same files and the same hunks as git diff, also where lines are
 // repeated and a change can be said in two ways.
 func TestPatchesBesideGit(t *testing.T) {
-	needGit(t)
+	testkit.NeedProgram(t, "git")
 	body := func(name string) string { return "func " + name + "() {\n\tgo()\n}\n\n" }
 	for _, c := range []struct{ name, old, now string }{
 		{"one line", lines(1, 20), lines(1, 9) + "x\n" + lines(11, 20)},
@@ -151,7 +152,7 @@ func TestPatchesBesideGit(t *testing.T) {
 
 // TestPatchesApply: whatever the texts are, git makes the new one of the old one and the hunks.
 func TestPatchesApply(t *testing.T) {
-	needGit(t)
+	testkit.NeedProgram(t, "git")
 	random, dir := rand.New(rand.NewPCG(3, 1)), t.TempDir()
 	var patch strings.Builder
 	want := map[string]string{}
@@ -276,7 +277,7 @@ func TestHistoryRefuses(t *testing.T) {
 
 // TestMergeBasesBesideGit: what embedders get of go-git over our store.
 func TestMergeBasesBesideGit(t *testing.T) {
-	needGit(t)
+	testkit.NeedProgram(t, "git")
 	w := newWorld(t)
 	base := w.commit(map[string]string{"f": "1\n"})
 	a, b := w.commit(map[string]string{"a": "1\n"}, base), w.commit(map[string]string{"b": "1\n"}, base)

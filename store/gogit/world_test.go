@@ -3,12 +3,10 @@ package gogit
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/store"
 )
 
@@ -78,27 +76,11 @@ func (w *world) point(ref string, id store.OID) {
 
 func (w *world) must(err error) {
 	w.Helper()
-	if err != nil {
-		w.Fatal(err)
-	}
+	testkit.Must(w, err)
 }
 
 // git asks plain git about the repository.
 func (w *world) git(args ...string) string {
 	w.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir = w.Dir()
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull, "LC_ALL=C")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		w.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimRight(string(out), "\n")
-}
-
-func needGit(t testing.TB) {
-	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("no git program on PATH to compare with")
-	}
+	return testkit.Git(w, w.Dir(), args...)
 }

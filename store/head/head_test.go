@@ -11,32 +11,8 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 )
-
-// git runs plain git in dir with nobody's configuration.
-func git(t *testing.T, dir string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "protocol.file.allow=always"}, args...)...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "HOME="+t.TempDir(),
-		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSpace(string(out))
-}
-
-func put(t *testing.T, dir, name, text string) {
-	t.Helper()
-	p := filepath.Join(dir, name)
-	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
 
 const item = ".ai/tools/acme/hello.sh"
 
@@ -60,11 +36,11 @@ func repository(t *testing.T, init ...string) string {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	git(t, dir, append([]string{"init", "-q", "-b", "main"}, init...)...)
+	testkit.Git(t, dir, append([]string{"init", "-q", "-b", "main"}, init...)...)
 	for _, v := range []string{"one\n", "two\n"} {
-		put(t, dir, item, v)
-		git(t, dir, "add", "-A")
-		git(t, dir, "commit", "-q", "-m", v)
+		testkit.WriteFile(t, filepath.Join(dir, item), v, 0o644)
+		testkit.Git(t, dir, "add", "-A")
+		testkit.Git(t, dir, "commit", "-q", "-m", v)
 	}
 	return dir
 }
@@ -106,36 +82,40 @@ func TestLayouts(t *testing.T) {
 		"loose": func(t *testing.T) string { return repository(t) },
 		"packed": func(t *testing.T) string {
 			dir := repository(t)
-			git(t, dir, "gc", "-q")
-			git(t, dir, "pack-refs", "--all")
+			testkit.Git(t, dir, "gc", "-q")
+			testkit.Git(t, dir, "pack-refs", "--all")
 			return dir
 		},
-		"sha256":   func(t *testing.T) string { return repository(t, "--object-format=sha256") },
-		"detached": func(t *testing.T) string { dir := repository(t); git(t, dir, "checkout", "-q", "--detach"); return dir },
+		"sha256": func(t *testing.T) string { return repository(t, "--object-format=sha256") },
+		"detached": func(t *testing.T) string {
+			dir := repository(t)
+			testkit.Git(t, dir, "checkout", "-q", "--detach")
+			return dir
+		},
 		"symbolic": func(t *testing.T) string {
 			dir := repository(t)
-			git(t, dir, "symbolic-ref", "refs/heads/alias", "refs/heads/main")
-			git(t, dir, "symbolic-ref", "HEAD", "refs/heads/alias")
+			testkit.Git(t, dir, "symbolic-ref", "refs/heads/alias", "refs/heads/main")
+			testkit.Git(t, dir, "symbolic-ref", "HEAD", "refs/heads/alias")
 			return dir
 		},
 		"branch in another script": func(t *testing.T) string {
 			dir := repository(t)
-			git(t, dir, "checkout", "-q", "-b", "größe/日本")
+			testkit.Git(t, dir, "checkout", "-q", "-b", "größe/日本")
 			return dir
 		},
 		"worktree": func(t *testing.T) string {
 			dir := repository(t)
-			git(t, dir, "worktree", "add", "-q", "../wt")
+			testkit.Git(t, dir, "worktree", "add", "-q", "../wt")
 			return filepath.Join(dir, "../wt")
 		},
 		"worktree inside": func(t *testing.T) string {
 			dir := repository(t)
-			git(t, dir, "worktree", "add", "-q", "wt", "-b", "wt")
+			testkit.Git(t, dir, "worktree", "add", "-q", "wt", "-b", "wt")
 			return filepath.Join(dir, "wt")
 		},
 		"detached worktree": func(t *testing.T) string {
 			dir := repository(t)
-			git(t, dir, "worktree", "add", "-q", "--detach", "../wt")
+			testkit.Git(t, dir, "worktree", "add", "-q", "--detach", "../wt")
 			return filepath.Join(dir, "../wt")
 		},
 		"separate git directory": func(t *testing.T) string {
@@ -143,36 +123,36 @@ func TestLayouts(t *testing.T) {
 		},
 		"submodule": func(t *testing.T) string {
 			inner, outer := repository(t), filepath.Join(tempDir(t), "outer")
-			git(t, filepath.Dir(outer), "init", "-q", "outer")
-			git(t, outer, "submodule", "--quiet", "add", inner, "sub")
+			testkit.Git(t, filepath.Dir(outer), "init", "-q", "outer")
+			testkit.Git(t, outer, "submodule", "--quiet", "add", inner, "sub")
 			return filepath.Join(outer, "sub")
 		},
 		"alternates": func(t *testing.T) string {
 			dir, to := repository(t), filepath.Join(tempDir(t), "shared")
-			git(t, dir, "clone", "-q", "--shared", dir, to)
+			testkit.Git(t, dir, "clone", "-q", "--shared", dir, to)
 			return to
 		},
 		"alternates of alternates": func(t *testing.T) string {
 			dir, one, two := repository(t), filepath.Join(tempDir(t), "one"), filepath.Join(tempDir(t), "two")
-			git(t, dir, "gc", "-q")
-			git(t, dir, "clone", "-q", "--shared", dir, one)
-			git(t, one, "clone", "-q", "--shared", one, two)
+			testkit.Git(t, dir, "gc", "-q")
+			testkit.Git(t, dir, "clone", "-q", "--shared", dir, one)
+			testkit.Git(t, one, "clone", "-q", "--shared", one, two)
 			return two
 		},
 		"shallow": func(t *testing.T) string {
 			dir, to := repository(t), filepath.Join(tempDir(t), "shallow")
-			git(t, dir, "clone", "-q", "--depth=1", "file://"+dir, to)
+			testkit.Git(t, dir, "clone", "-q", "--depth=1", "file://"+dir, to)
 			return to
 		},
 		"replaced": func(t *testing.T) string { // replace refs do not count
 			dir := repository(t)
-			git(t, dir, "replace", git(t, dir, "rev-parse", "HEAD:"+item), git(t, dir, "rev-parse", "HEAD~:"+item))
+			testkit.Git(t, dir, "replace", testkit.Git(t, dir, "rev-parse", "HEAD:"+item), testkit.Git(t, dir, "rev-parse", "HEAD~:"+item))
 			return dir
 		},
 		"environment": func(t *testing.T) string { // neither does what GIT_DIR says
 			other := repository(t)
-			put(t, other, item, "one\n")
-			git(t, other, "commit", "-qam", "back")
+			testkit.WriteFile(t, filepath.Join(other, item), "one\n", 0o644)
+			testkit.Git(t, other, "commit", "-qam", "back")
 			t.Setenv("GIT_DIR", filepath.Join(other, ".git"))
 			t.Setenv("GIT_WORK_TREE", other)
 			t.Setenv("GIT_OBJECT_DIRECTORY", filepath.Join(other, ".git/objects"))
@@ -189,9 +169,9 @@ func TestLayouts(t *testing.T) {
 		},
 		"merge commit with an encoding": func(t *testing.T) string {
 			dir := repository(t)
-			git(t, dir, "checkout", "-q", "-b", "side", "HEAD~")
-			git(t, dir, "commit", "-q", "--allow-empty", "-m", "side")
-			git(t, dir, "-c", "i18n.commitEncoding=ISO-8859-1", "merge", "-q", "-m", "merge", "main")
+			testkit.Git(t, dir, "checkout", "-q", "-b", "side", "HEAD~")
+			testkit.Git(t, dir, "commit", "-q", "--allow-empty", "-m", "side")
+			testkit.Git(t, dir, "-c", "i18n.commitEncoding=ISO-8859-1", "merge", "-q", "-m", "merge", "main")
 			return dir
 		},
 	}
@@ -208,9 +188,9 @@ func TestLayouts(t *testing.T) {
 // TestBelowTheTop: the project need not be the top of the repository.
 func TestBelowTheTop(t *testing.T) {
 	dir := repository(t)
-	put(t, dir, "deep/project/"+item, "two\n")
-	git(t, dir, "add", "-A")
-	git(t, dir, "commit", "-q", "-m", "deep")
+	testkit.WriteFile(t, filepath.Join(dir, "deep/project/"+item), "two\n", 0o644)
+	testkit.Git(t, dir, "add", "-A")
+	testkit.Git(t, dir, "commit", "-q", "-m", "deep")
 	wantTwo(t, filepath.Join(dir, "deep/project"))
 }
 
@@ -222,13 +202,13 @@ func TestUnknown(t *testing.T) {
 		says   string
 	}{
 		"unborn": {func(t *testing.T, dir string) string {
-			git(t, dir, "symbolic-ref", "HEAD", "refs/heads/none")
+			testkit.Git(t, dir, "symbolic-ref", "HEAD", "refs/heads/none")
 			return ""
 		}, "no commit yet"},
 		"partial clone": {func(t *testing.T, dir string) string {
 			to := filepath.Join(tempDir(t), "partial")
-			git(t, dir, "config", "uploadpack.allowFilter", "true")
-			git(t, dir, "clone", "-q", "--no-checkout", "--filter=tree:0", "file://"+dir, to)
+			testkit.Git(t, dir, "config", "uploadpack.allowFilter", "true")
+			testkit.Git(t, dir, "clone", "-q", "--no-checkout", "--filter=tree:0", "file://"+dir, to)
 			return to
 		}, "looked up"},
 		"reftable": {func(t *testing.T, dir string) string {
@@ -236,9 +216,9 @@ func TestUnknown(t *testing.T) {
 			if exec.Command("git", "init", "-q", "--ref-format=reftable", to).Run() != nil {
 				t.Skip("this git has no reftable")
 			}
-			put(t, to, item, "two\n")
-			git(t, to, "add", "-A")
-			git(t, to, "commit", "-q", "-m", "two")
+			testkit.WriteFile(t, filepath.Join(to, item), "two\n", 0o644)
+			testkit.Git(t, to, "add", "-A")
+			testkit.Git(t, to, "commit", "-q", "-m", "two")
 			return to
 		}, "refstorage"},
 		"gitdir in the tree": {func(t *testing.T, dir string) string {
@@ -249,69 +229,69 @@ func TestUnknown(t *testing.T) {
 			if err := os.Rename(filepath.Join(to, ".git"), filepath.Join(to, "store.git")); err != nil {
 				t.Fatal(err)
 			}
-			put(t, to, ".git", "gitdir: store.git\n")
+			testkit.WriteFile(t, filepath.Join(to, ".git"), "gitdir: store.git\n", 0o644)
 			return to
 		}, "lies in the tree"},
 		"alternates in the tree": {func(t *testing.T, dir string) string {
 			if err := os.Rename(filepath.Join(dir, ".git/objects"), filepath.Join(dir, "objects")); err != nil {
 				t.Fatal(err)
 			}
-			put(t, dir, ".git/objects/info/alternates", filepath.Join(dir, "objects")+"\n")
+			testkit.WriteFile(t, filepath.Join(dir, ".git/objects/info/alternates"), filepath.Join(dir, "objects")+"\n", 0o644)
 			return ""
 		}, "lies in the tree"},
 		"commondir in the tree": {func(t *testing.T, dir string) string {
 			if err := os.Rename(filepath.Join(dir, ".git"), filepath.Join(dir, "store.git")); err != nil {
 				t.Fatal(err)
 			}
-			put(t, dir, ".git/HEAD", "ref: refs/heads/main\n")
-			put(t, dir, ".git/commondir", "../store.git\n")
-			put(t, dir, ".git/gitdir", filepath.Join(dir, ".git")+"\n")
+			testkit.WriteFile(t, filepath.Join(dir, ".git/HEAD"), "ref: refs/heads/main\n", 0o644)
+			testkit.WriteFile(t, filepath.Join(dir, ".git/commondir"), "../store.git\n", 0o644)
+			testkit.WriteFile(t, filepath.Join(dir, ".git/gitdir"), filepath.Join(dir, ".git")+"\n", 0o644)
 			return ""
 		}, "lies in the tree"},
 		"worktree of another": {func(t *testing.T, dir string) string {
-			git(t, dir, "worktree", "add", "-q", "../wt")
+			testkit.Git(t, dir, "worktree", "add", "-q", "../wt")
 			to := filepath.Join(tempDir(t), "stolen")
 			raw, err := os.ReadFile(filepath.Join(dir, "../wt/.git"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			put(t, to, ".git", string(raw))
+			testkit.WriteFile(t, filepath.Join(to, ".git"), string(raw), 0o644)
 			return to
 		}, "another worktree"},
 		"worktree that is named nowhere": {func(t *testing.T, dir string) string {
-			git(t, dir, "worktree", "add", "-q", "../wt")
-			put(t, dir, ".git/worktrees/wt/gitdir", filepath.Join(dir, "../gone/.git")+"\n")
+			testkit.Git(t, dir, "worktree", "add", "-q", "../wt")
+			testkit.WriteFile(t, filepath.Join(dir, ".git/worktrees/wt/gitdir"), filepath.Join(dir, "../gone/.git")+"\n", 0o644)
 			return filepath.Join(dir, "../wt")
 		}, "another worktree"},
 		"commondir without a way back": {func(t *testing.T, dir string) string {
 			other := repository(t)
-			put(t, dir, ".git/commondir", filepath.Join(other, ".git")+"\n")
+			testkit.WriteFile(t, filepath.Join(dir, ".git/commondir"), filepath.Join(other, ".git")+"\n", 0o644)
 			return ""
 		}, "does not name its worktree"},
 		"another core.worktree": {func(t *testing.T, dir string) string {
-			git(t, dir, "config", "core.worktree", tempDir(t))
+			testkit.Git(t, dir, "config", "core.worktree", tempDir(t))
 			return ""
 		}, "core.worktree"},
 		"symbolic circle": {func(t *testing.T, dir string) string {
-			put(t, dir, ".git/refs/heads/a", "ref: refs/heads/b\n")
-			put(t, dir, ".git/refs/heads/b", "ref: refs/heads/a\n")
-			put(t, dir, ".git/HEAD", "ref: refs/heads/a\n")
+			testkit.WriteFile(t, filepath.Join(dir, ".git/refs/heads/a"), "ref: refs/heads/b\n", 0o644)
+			testkit.WriteFile(t, filepath.Join(dir, ".git/refs/heads/b"), "ref: refs/heads/a\n", 0o644)
+			testkit.WriteFile(t, filepath.Join(dir, ".git/HEAD"), "ref: refs/heads/a\n", 0o644)
 			return ""
 		}, "more than 5 times"},
 		"HEAD leads out": {func(t *testing.T, dir string) string {
-			put(t, dir, ".git/HEAD", "ref: refs/../../secret\n")
+			testkit.WriteFile(t, filepath.Join(dir, ".git/HEAD"), "ref: refs/../../secret\n", 0o644)
 			return ""
 		}, "HEAD is"},
 		"id of another format": {func(t *testing.T, dir string) string {
-			put(t, dir, ".git/HEAD", strings.Repeat("ab", 32)+"\n")
+			testkit.WriteFile(t, filepath.Join(dir, ".git/HEAD"), strings.Repeat("ab", 32)+"\n", 0o644)
 			return ""
 		}, "another object format"},
 		"HEAD names a blob": {func(t *testing.T, dir string) string {
-			put(t, dir, ".git/HEAD", git(t, dir, "rev-parse", "HEAD:"+item)+"\n")
+			testkit.WriteFile(t, filepath.Join(dir, ".git/HEAD"), testkit.Git(t, dir, "rev-parse", "HEAD:"+item)+"\n", 0o644)
 			return ""
 		}, "not a commit"},
 		"flipped byte": {func(t *testing.T, dir string) string {
-			git(t, dir, "gc", "-q")
+			testkit.Git(t, dir, "gc", "-q")
 			packs, _ := filepath.Glob(filepath.Join(dir, ".git/objects/pack/*.pack"))
 			os.Chmod(packs[0], 0o644)
 			raw, err := os.ReadFile(packs[0])
@@ -327,13 +307,13 @@ func TestUnknown(t *testing.T) {
 			return ""
 		}, "cannot be read"},
 		"alternates without end": {func(t *testing.T, dir string) string {
-			put(t, dir, ".git/objects/info/alternates", strings.Repeat(filepath.Join(repository(t), ".git/objects")+"\n", 40))
+			testkit.WriteFile(t, filepath.Join(dir, ".git/objects/info/alternates"), strings.Repeat(filepath.Join(repository(t), ".git/objects")+"\n", 40), 0o644)
 			return ""
 		}, "more than 15"},
 		"project in a submodule without a repository": {func(t *testing.T, dir string) string {
-			git(t, dir, "rm", "-rq", "--cached", ".ai")
-			git(t, dir, "update-index", "--add", "--cacheinfo", "160000,"+git(t, dir, "rev-parse", "HEAD")+",.ai")
-			git(t, dir, "commit", "-q", "-m", "a submodule")
+			testkit.Git(t, dir, "rm", "-rq", "--cached", ".ai")
+			testkit.Git(t, dir, "update-index", "--add", "--cacheinfo", "160000,"+testkit.Git(t, dir, "rev-parse", "HEAD")+",.ai")
+			testkit.Git(t, dir, "commit", "-q", "-m", "a submodule")
 			return ""
 		}, "submodule"},
 	}
@@ -386,12 +366,12 @@ func TestPointersToOthers(t *testing.T) {
 		".git of a file": func(t *testing.T) (string, string) {
 			dir := repository(t)
 			to := filepath.Join(filepath.Dir(dir), "apart")
-			git(t, dir, "init", "-q", "--separate-git-dir", to)
+			testkit.Git(t, dir, "init", "-q", "--separate-git-dir", to)
 			return dir, to
 		},
 		"the main repository of a worktree": func(t *testing.T) (string, string) {
 			dir := repository(t)
-			git(t, dir, "worktree", "add", "-q", "../wt")
+			testkit.Git(t, dir, "worktree", "add", "-q", "../wt")
 			return filepath.Join(filepath.Dir(dir), "wt"), filepath.Join(dir, ".git")
 		},
 	} {
@@ -475,7 +455,7 @@ func FuzzRepository(f *testing.F) {
 	f.Fuzz(func(t *testing.T, headText, config, packed, alternates string) {
 		dir := tempDir(t)
 		for name, text := range map[string]string{"HEAD": headText, "config": config, "packed-refs": packed, "objects/info/alternates": alternates} {
-			put(t, dir, ".git/"+name, text)
+			testkit.WriteFile(t, filepath.Join(dir, ".git/"+name), text, 0o644)
 		}
 		if got, err := look(dir, "two\n"); got || err == nil {
 			t.Errorf("an empty repository has it: %t, %v", got, err)

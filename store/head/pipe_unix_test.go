@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // TestPipes: what is no file in the place of one is never waited for.
@@ -19,11 +21,11 @@ func TestPipes(t *testing.T) {
 			p := filepath.Join(dir, ".git", name)
 			switch name {
 			case "pack":
-				git(t, dir, "gc", "-q")
+				testkit.Git(t, dir, "gc", "-q")
 				packs, _ := filepath.Glob(filepath.Join(dir, ".git/objects/pack/*.pack"))
 				p = packs[0]
 			case "loose":
-				id := git(t, dir, "rev-parse", "HEAD")
+				id := testkit.Git(t, dir, "rev-parse", "HEAD")
 				p = filepath.Join(dir, ".git/objects", id[:2], id[2:])
 			}
 			os.Remove(p)

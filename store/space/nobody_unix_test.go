@@ -4,62 +4,21 @@ package space_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/store/space"
 )
 
-// ordinary skips a test of permissions for root, whom none binds.
-func ordinary(t *testing.T) {
-	if os.Geteuid() == 0 {
-		t.Skip("root may do everything; TestAsNobody runs this as an ordinary user")
-	}
-}
-
 // TestAsNobody runs the tests of permissions as an ordinary user, where it is not one.
 func TestAsNobody(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("they run as an ordinary user anyway")
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp("", "rye-nobody-") // t.TempDir is in a directory of root's
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	copied := filepath.Join(dir, "space.test")
-	if err := os.WriteFile(copied, program, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chown(dir, 65534, 65534); err != nil {
-		t.Fatal(err)
-	}
-	tests := []string{"TestUnreadable", "TestFolderWithoutPermission", "TestUnwritable"}
-	cmd := exec.Command(copied, "-test.v", "-test.run", "^("+strings.Join(tests, "|")+")$")
-	cmd.Dir, cmd.Env = dir, []string{"TMPDIR=" + dir, "HOME=" + dir, "PATH=" + os.Getenv("PATH")}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	out, err := cmd.CombinedOutput()
-	for _, name := range tests {
-		if err != nil || !strings.Contains(string(out), "--- PASS: "+name+" ") {
-			t.Fatalf("%s as nobody: %v\n%s", name, err, out)
-		}
-	}
+	testkit.RunAsNobody(t, "TestUnreadable", "TestFolderWithoutPermission", "TestUnwritable")
 }
 
 func TestUnreadable(t *testing.T) {
-	ordinary(t)
+	testkit.NeedPermissions(t)
 	w := newWorld(t)
 	w.put(w.user, greet, "1.0.0", "user")
 	w.put(w.project, greet, "1.0.0", "hello")
@@ -73,7 +32,7 @@ func TestUnreadable(t *testing.T) {
 
 // TestFolderWithoutPermission: what may be in it must not answer from below.
 func TestFolderWithoutPermission(t *testing.T) {
-	ordinary(t)
+	testkit.NeedPermissions(t)
 	w := newWorld(t)
 	w.put(w.user, greet, "1.0.0", "user")
 	w.write(w.project, greet, w.sign(w.project, greet, body("1.0.0", "hello")))
@@ -86,7 +45,7 @@ func TestFolderWithoutPermission(t *testing.T) {
 // TestUnwritable: a working file in a folder that takes none stays as it was, nothing is left
 // beside it, and the error says that it was not written.
 func TestUnwritable(t *testing.T) {
-	ordinary(t)
+	testkit.NeedPermissions(t)
 	w := newWorld(t)
 	raw := w.put(w.project, greet, "1.0.0", "hello")
 	dir := filepath.Join(w.project.Dir, "tools", "acme")

@@ -68,9 +68,7 @@ func newWorld(t testing.TB) *world {
 
 func (w *world) must(err error) {
 	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.Must(w.t, err)
 }
 
 // stack looks at the disk afresh, as the next command would.
@@ -90,9 +88,7 @@ func (w *world) stack() *space.Stack {
 
 func (w *world) write(l *space.Layer, p string, raw []byte) {
 	w.t.Helper()
-	file := filepath.Join(l.Dir, filepath.FromSlash(p))
-	w.must(os.MkdirAll(filepath.Dir(file), 0o755))
-	w.must(os.WriteFile(file, raw, 0o644))
+	testkit.WriteFile(w.t, filepath.Join(l.Dir, filepath.FromSlash(p)), string(raw), 0o644)
 }
 
 func (w *world) remove(l *space.Layer, p string) {

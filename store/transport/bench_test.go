@@ -63,7 +63,7 @@ func benchSetup(b *testing.B) *benchRepo {
 	c := *benched
 	c.g = g
 	c.http = g.backend(c.root, true).URL + "/x.git"
-	c.own = serve(b, &githost.Server{Root: c.root, AllowPush: true}) + "/x.git"
+	c.own = testkit.Serve(b, &githost.Server{Root: c.root, AllowPush: true}) + "/x.git"
 	return &c
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
@@ -67,7 +68,7 @@ func TestSlowAndEndlessAnswers(t *testing.T) {
 				w.(http.Flusher).Flush()
 				forEver(w, r, row.text, row.pause)
 			})}
-			r, err := transport.Dial(start(t, h)+"/x", transport.Options{Stall: 300 * time.Millisecond, Timeout: time.Second, MaxAdvert: 256 << 10})
+			r, err := transport.Dial(testkit.Serve(t, h)+"/x", transport.Options{Stall: 300 * time.Millisecond, Timeout: time.Second, MaxAdvert: 256 << 10})
 			if err != nil {
 				t.Fatal(err)
 			}

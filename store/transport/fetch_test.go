@@ -11,6 +11,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/githost"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
@@ -235,7 +236,7 @@ func TestLyingPacks(t *testing.T) {
 		"malformed shallow":   {pkts("shallow-info\n", "shallow x\n", "0001", "packfile\n", "\x01"+good, "0000"), fault.Network},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := dial(t, start(t, &fake{answer: row.answer})+"/x")
+			r := dial(t, testkit.Serve(t, &fake{answer: row.answer})+"/x")
 			into := newStore(t)
 			q, _, err := r.Fetch(ctxFor(t), into, []store.OID{want}, nil, transport.FetchOptions{Limits: store.Limits{Bytes: 1 << 20}})
 			if row.want == "" {

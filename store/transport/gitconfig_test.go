@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/store/transport"
 )
 
@@ -228,7 +229,7 @@ func TestInsteadOf(t *testing.T) {
 		}
 		return 401
 	}}
-	at := start(t, h)
+	at := testkit.Serve(t, h)
 	u := newSettings(t, g)
 	u.set("url."+strings.Replace(at, "http://", "http://ci:geheim@", 1)+"/.insteadOf", "https://git.example.org/")
 	u.set("url."+at+"/wrong/.insteadOf", "https://git.example")
@@ -317,7 +318,7 @@ func TestExtraHeader(t *testing.T) {
 		}
 		return 401
 	}}
-	at := start(t, h)
+	at := testkit.Serve(t, h)
 	u := newSettings(t, g)
 	u.set("http."+at+"/.extraHeader", "X-Gate: sesame-4711")
 	if err := u.main(at + "/x.git"); err != nil {

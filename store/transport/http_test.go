@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/store/transport"
 )
 
@@ -84,13 +85,6 @@ func (f *fake) seen() ([]string, []string) {
 	return append([]string(nil), f.auth...), append([]string(nil), f.paths...)
 }
 
-func start(t testing.TB, h http.Handler) string {
-	t.Helper()
-	s := httptest.NewServer(h)
-	t.Cleanup(s.Close)
-	return s.URL
-}
-
 // oneRef is the answer of ls-refs with a single branch.
 var oneRef = pkts(anID+" refs/heads/main\n", "0000")
 
@@ -106,7 +100,7 @@ func wantToken(r *http.Request) int {
 
 func TestCredentials(t *testing.T) {
 	f := &fake{answer: oneRef, check: wantToken}
-	address := start(t, f)
+	address := testkit.Serve(t, f)
 	host := strings.TrimPrefix(address, "http://")
 	dir := t.TempDir()
 	netrc := filepath.Join(dir, "netrc")
@@ -157,7 +151,7 @@ func tokenFor(host, token string) func(string) string {
 
 func TestTokenIsSentOnlyWhenAskedFor(t *testing.T) {
 	f := &fake{answer: oneRef}
-	address := start(t, f)
+	address := testkit.Serve(t, f)
 	r, err := transport.Dial(address+"/x", transport.Options{Token: func(string) string { return theToken }})
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +168,7 @@ func TestTokenIsSentOnlyWhenAskedFor(t *testing.T) {
 func TestGitCredentialHelper(t *testing.T) {
 	g := newGit(t)
 	f := &fake{answer: oneRef, check: wantToken}
-	address := start(t, f)
+	address := testkit.Serve(t, f)
 	host := strings.TrimPrefix(address, "http://")
 	log := filepath.Join(g.home, "log")
 	helper := "!f() { echo \"$1\" >>'" + log + "'; env | grep ^GIT_ >>'" + log + "'; test \"$1\" = get && echo username=me && echo password=" + theToken + "; cat >>'" + log + "'; }; f"
@@ -215,10 +209,10 @@ func TestRedirectToAnotherHost(t *testing.T) {
 		if ask {
 			there.check = wantToken
 		}
-		to := start(t, there)
+		to := testkit.Serve(t, there)
 		here := &fake{check: wantToken}
 		var from string
-		from = start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		from = testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if wantToken(r) != http.StatusOK {
 				here.ServeHTTP(w, r)
 				return
@@ -258,7 +252,7 @@ func TestRedirects(t *testing.T) {
 	redirect("/file/", func(*http.Request) string { return "file:///etc/info/refs?service=git-upload-pack" })
 	redirect("/user/", func(r *http.Request) string { return "http://a:b@" + r.Host + "/x/info/refs?service=git-upload-pack" })
 	redirect("/plain/", func(*http.Request) string { return "http://example.org/x/info/refs?service=git-upload-pack" })
-	address := start(t, mux)
+	address := testkit.Serve(t, mux)
 	for path, want := range map[string]fault.Code{
 		"/x": "", "/moved": "", "/loop": fault.Network, "/page": fault.Network, "/ftp": fault.Network,
 		"/file": fault.Network, "/user": fault.Network, "/plain": fault.Network, "/none": fault.NotFound,
@@ -279,7 +273,7 @@ func TestRedirects(t *testing.T) {
 
 func TestHTTPSDoesNotFallToHTTP(t *testing.T) {
 	plain := &fake{answer: oneRef}
-	to := start(t, plain)
+	to := testkit.Serve(t, plain)
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, to+r.URL.RequestURI(), http.StatusFound)
 	}))
@@ -338,7 +332,7 @@ func TestLyingAdvertisements(t *testing.T) {
 		"v0, more than MaxAdvert": {v0(anID + " refs/heads/x\x00a\n")[:0] + pkts(anID+" refs/heads/x\x00a\n") + many, "", fault.Limit, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := transport.Dial(start(t, &fake{advert: row.advert, answer: row.answer})+"/x", transport.Options{MaxAdvert: 1 << 20, Tries: 2})
+			r, err := transport.Dial(testkit.Serve(t, &fake{advert: row.advert, answer: row.answer})+"/x", transport.Options{MaxAdvert: 1 << 20, Tries: 2})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -404,7 +398,7 @@ func TestSlowAndEndlessServers(t *testing.T) {
 		"drip":    {drip, fault.Network, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := transport.Dial(start(t, row.h)+"/x", transport.Options{Stall: 200 * time.Millisecond, Timeout: 2 * time.Second, MaxAdvert: 1 << 20})
+			r, err := transport.Dial(testkit.Serve(t, row.h)+"/x", transport.Options{Stall: 200 * time.Millisecond, Timeout: 2 * time.Second, MaxAdvert: 1 << 20})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -415,7 +409,7 @@ func TestSlowAndEndlessServers(t *testing.T) {
 			}
 		})
 	}
-	r, _ := transport.Dial(start(t, http.HandlerFunc(silent))+"/x", transport.Options{})
+	r, _ := transport.Dial(testkit.Serve(t, http.HandlerFunc(silent))+"/x", transport.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	if _, err := r.Refs(ctx); !fault.Is(err, fault.Interrupt) {
@@ -431,7 +425,7 @@ func TestTokenIsNeverPrinted(t *testing.T) {
 		"status":     {check: func(r *http.Request) int { return max(wantToken(r), http.StatusForbidden) }},
 		"ref id":     {answer: pkts(theToken+" refs/heads/x\n", "0000"), check: wantToken},
 	} {
-		r, err := transport.Dial(start(t, f)+"/x", transport.Options{Token: func(string) string { return theToken }})
+		r, err := transport.Dial(testkit.Serve(t, f)+"/x", transport.Options{Token: func(string) string { return theToken }})
 		if err != nil {
 			t.Fatal(err)
 		}

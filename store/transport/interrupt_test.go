@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/internal/githost"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
@@ -32,7 +33,7 @@ func TestInterruptedPushes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, address := range map[string]string{
-		"own": serve(t, &githost.Server{Root: root, AllowPush: true}) + "/x.git", "path": root + "/x.git", "backend": g.backend(root, true).URL + "/x.git",
+		"own": testkit.Serve(t, &githost.Server{Root: root, AllowPush: true}) + "/x.git", "path": root + "/x.git", "backend": g.backend(root, true).URL + "/x.git",
 	} {
 		for i := range rounds {
 			up := []transport.Update{{Name: fmt.Sprintf("refs/heads/%s-%d", name, i), New: id}}

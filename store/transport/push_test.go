@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
@@ -147,7 +148,7 @@ func TestLyingReports(t *testing.T) {
 		"rule":         {pkts("unpack ok\n", "ng refs/heads/x protected branch \x1b[1mhook\x1b[0m declined\n", "0000"), fault.Denied},
 		"refusal":      {pkts("ERR access denied\n"), fault.Auth},
 	} {
-		r := dial(t, start(t, &fake{advert: advert, answer: row.answer})+"/x")
+		r := dial(t, testkit.Serve(t, &fake{advert: advert, answer: row.answer})+"/x")
 		err := r.Push(ctxFor(t), from, []transport.Update{{Name: "refs/heads/x", New: one}})
 		if fault.CodeOf(err) != row.want || err != nil && strings.Contains(err.Error(), "\x1b") {
 			t.Errorf("%s: %q (%s), want %q", name, err, fault.CodeOf(err), row.want)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,20 +17,14 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/githost"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/store/transport"
 )
-
-func serve(t testing.TB, s *githost.Server) string {
-	t.Helper()
-	h := httptest.NewServer(s)
-	t.Cleanup(h.Close)
-	return h.URL
-}
 
 func TestGitReadsFromServer(t *testing.T) {
 	g, root := newGit(t), t.TempDir()
 	b := g.in(g.bare(root, "x.git", 40))
-	address := serve(t, &githost.Server{Root: root}) + "/x.git"
+	address := testkit.Serve(t, &githost.Server{Root: root}) + "/x.git"
 	for _, version := range []string{"0", "1", "2"} {
 		t.Run("version "+version, func(t *testing.T) {
 			v := func(args ...string) []string { return append([]string{"-c", "protocol.version=" + version}, args...) }
@@ -95,7 +88,7 @@ func TestGitPushesToServer(t *testing.T) {
 	b := g.in(g.bare(root, "x.git", 0))
 	mark := filepath.Join(root, "ran")
 	os.WriteFile(filepath.Join(root, "x.git", "hooks", "post-receive"), []byte("#!/bin/sh\ntouch "+mark+"\n"), 0o755)
-	address := serve(t, &githost.Server{Root: root, AllowPush: true, FastForwardOnly: true, DenyDeletes: true}) + "/x.git"
+	address := testkit.Serve(t, &githost.Server{Root: root, AllowPush: true, FastForwardOnly: true, DenyDeletes: true}) + "/x.git"
 	work := filepath.Join(t.TempDir(), "w")
 	g.run("init", "-q", work)
 	w := g.in(work)
@@ -148,7 +141,7 @@ func TestGitPushesToServer(t *testing.T) {
 func TestGoGitSpeaksWithServer(t *testing.T) {
 	g, root := newGit(t), t.TempDir()
 	b := g.in(g.bare(root, "x.git", 5))
-	address := serve(t, &githost.Server{Root: root, AllowPush: true}) + "/x.git"
+	address := testkit.Serve(t, &githost.Server{Root: root, AllowPush: true}) + "/x.git"
 	r, err := gogit.Clone(memory.NewStorage(), nil, &gogit.CloneOptions{URL: address})
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +165,7 @@ func TestServerRefuses(t *testing.T) {
 	outside := t.TempDir()
 	g.bare(outside, "z.git", 1)
 	os.Symlink(filepath.Join(outside, "z.git"), filepath.Join(root, "link.git"))
-	address := serve(t, &githost.Server{Root: root, MaxRequest: 64 << 10})
+	address := testkit.Serve(t, &githost.Server{Root: root, MaxRequest: 64 << 10})
 	const adv = "/info/refs?service=git-upload-pack"
 	up := map[string]string{"Content-Type": "application/x-git-upload-pack-request", "Git-Protocol": "version=2"}
 	var bomb bytes.Buffer
@@ -254,7 +247,7 @@ func with(m map[string]string, k, v string) map[string]string {
 func TestServerAuthorize(t *testing.T) {
 	g, root := newGit(t), t.TempDir()
 	g.bare(root, "x.git", 1)
-	address := serve(t, &githost.Server{Root: root, AllowPush: true, Authorize: func(r *http.Request, repo string, push bool) bool {
+	address := testkit.Serve(t, &githost.Server{Root: root, AllowPush: true, Authorize: func(r *http.Request, repo string, push bool) bool {
 		return !push && repo == "x.git" || wantToken(r) == http.StatusOK
 	}}) + "/x.git"
 	from := newStore(t)
@@ -291,7 +284,7 @@ func TestServerRefusesBrokenPushes(t *testing.T) {
 	zero := strings.Repeat("0", 40)
 	order := func(line string) string { return pkts(line+"\x00 report-status", "0000") }
 	whole := pack(all...)
-	address := serve(t, &githost.Server{Root: root, AllowPush: true, MaxRequest: 1 << 20}) + "/x.git"
+	address := testkit.Serve(t, &githost.Server{Root: root, AllowPush: true, MaxRequest: 1 << 20}) + "/x.git"
 	for name, row := range map[string]struct{ body, want string }{
 		"commit without its tree": {order(zero+" "+tip+" refs/heads/x") + pack(tip), "ng refs/heads/x"},
 		"one blob missing":        {order(zero+" "+tip+" refs/heads/x") + pack(all[:len(all)-1]...), "ng refs/heads/x"},

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
@@ -92,7 +93,7 @@ func TestToldIsOnlyAHint(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cache, posts := t.TempDir(), 0
 			f := &fake{answer: oneRef}
-			address := start(t, f)
+			address := testkit.Serve(t, f)
 			dial := func() *transport.Remote {
 				r, err := transport.Dial(address+"/x.git", transport.Options{Cache: cache, Tries: 1})
 				if err != nil {
@@ -149,7 +150,7 @@ func kept(t *testing.T, cache string) string {
 func TestToldHostAsksForACredential(t *testing.T) {
 	cache := t.TempDir()
 	f := &fake{answer: oneRef, check: wantToken}
-	address := start(t, f)
+	address := testkit.Serve(t, f)
 	host := strings.TrimPrefix(address, "http://")
 	for i, want := range [][]string{
 		{"GET /x.git/info/refs?service=git-upload-pack", "GET /x.git/info/refs?service=git-upload-pack", "POST /x.git/git-upload-pack"},
@@ -181,8 +182,8 @@ func TestToldHostAsksForACredential(t *testing.T) {
 // What a redirect led to is not kept: where it leads is the host's to say each time.
 func TestToldByARedirectIsNotKept(t *testing.T) {
 	cache := t.TempDir()
-	there := start(t, &fake{answer: oneRef})
-	here := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	there := testkit.Serve(t, &fake{answer: oneRef})
+	here := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, there+r.URL.RequestURI(), http.StatusFound)
 	}))
 	r, err := transport.Dial(here+"/x.git", transport.Options{Cache: cache})

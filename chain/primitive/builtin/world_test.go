@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // world is a project on disk, and what its functions are told about it.
@@ -37,13 +39,7 @@ func (w *world) path(rel string) string { return filepath.Join(w.in.Project, fil
 
 func (w *world) file(rel, text string) {
 	w.t.Helper()
-	p := w.path(rel)
-	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.WriteFile(w.t, w.path(rel), text, 0o644)
 }
 
 func (w *world) text(rel string) string {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/hosts"
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // TestForbiddenURLs: spellings of this machine, its network and its cloud.
@@ -141,13 +142,13 @@ func (n *names) answer(q []byte) []byte {
 // TestRebinding: a name leads where its server says, at that moment.
 func TestRebinding(t *testing.T) {
 	var hits atomic.Int32
-	u := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	u := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		hits.Add(1)
 		w.Header().Set("Connection", "close")
 		if r.URL.Path == "/" {
 			http.Redirect(w, r, "/again", 302)
 		}
-	})
+	}))
 	at, _ := url.Parse(u)
 	n := &names{asked: map[string]int{}, answers: map[string][]string{
 		"local.example.org": {"127.0.0.1"}, "six.example.org": {"::1"}, "mapped.example.org": {"::ffff:127.0.0.1"}, "meta.example.org": {"169.254.169.254"},
@@ -189,12 +190,12 @@ func TestRebinding(t *testing.T) {
 func TestRedirects(t *testing.T) {
 	type seen struct{ method, key, own, query, body, auth string }
 	var last atomic.Value
-	other := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	other := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		last.Store(seen{r.Method, r.Header.Get("X-Key"), r.Header.Get("X-Own"), r.URL.RawQuery, string(body), r.Header.Get("Authorization")})
-	})
+	}))
 	var first string
-	first = serve(t, func(w http.ResponseWriter, r *http.Request) {
+	first = testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/loop":
 			http.Redirect(w, r, "/loop", 302)
@@ -213,7 +214,7 @@ func TestRedirects(t *testing.T) {
 			w.Header().Set("Location", r.Header.Get("X-To"))
 			w.WriteHeader(status)
 		}
-	})
+	}))
 	o := Options{Secrets: map[string]string{"KEY": "canary-1234"}}
 	to := func(method, path, where string) Request {
 		r := get(first + path)
@@ -271,7 +272,7 @@ func TestAwayAndBack(t *testing.T) {
 	var first, other string
 	var key atomic.Value
 	key.Store("")
-	first = serve(t, func(w http.ResponseWriter, r *http.Request) {
+	first = testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/":
 			http.Redirect(w, r, other, 302)
@@ -280,8 +281,8 @@ func TestAwayAndBack(t *testing.T) {
 		default:
 			key.Store("<" + r.Header.Get("X-Key") + ">")
 		}
-	})
-	other = serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, first+"/back", 302) })
+	}))
+	other = testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, first+"/back", 302) }))
 	r := get(first)
 	r.Header = []Field{{"X-Key", Text{{Secret: "KEY"}}}}
 	must(t, r, Options{Secrets: map[string]string{"KEY": "canary-1234"}})
@@ -293,10 +294,10 @@ func TestAwayAndBack(t *testing.T) {
 // TestNoProxyUnlessPassed: variables of the environment change nothing.
 func TestNoProxyUnlessPassed(t *testing.T) {
 	var proxied atomic.Int32
-	proxy := serve(t, func(w http.ResponseWriter, r *http.Request) { proxied.Add(1) })
+	proxy := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { proxied.Add(1) }))
 	t.Setenv("HTTP_PROXY", proxy)
 	t.Setenv("ALL_PROXY", proxy)
-	u := serve(t, func(w http.ResponseWriter, r *http.Request) {})
+	u := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
 	must(t, get(u), Options{})
 	if proxied.Load() != 0 {
 		t.Error("a proxy of the environment was used")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // Limits, bytes that are no UTF-8 and the type of an event without a name are this package's;
@@ -40,7 +41,7 @@ func TestEvents(t *testing.T) {
 // TestStream: events come one by one, each before the next is sent.
 func TestStream(t *testing.T) {
 	got := make(chan string)
-	u := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	u := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 		if r.URL.Path == "/lines" {
 			w.Header().Set("Content-Type", "application/x-ndjson")
@@ -64,7 +65,7 @@ func TestStream(t *testing.T) {
 				return
 			}
 		}
-	})
+	}))
 	for _, path := range []string{"/", "/lines"} {
 		r := get(u + path)
 		r.Stream = true
@@ -77,7 +78,7 @@ func TestStream(t *testing.T) {
 }
 
 func TestStreamEnds(t *testing.T) {
-	many := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	many := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		if r.URL.Path == "/breaks" {
 			io.WriteString(w, "data: 1\n\ndata: 2")
@@ -89,7 +90,7 @@ func TestStreamEnds(t *testing.T) {
 				return
 			}
 		}
-	})
+	}))
 	r := get(many)
 	r.Stream = true
 	if res := must(t, r, Options{}); res.Count != MaxEvents+5 || len(res.Events) != MaxEvents || !res.Truncated {

@@ -22,17 +22,11 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // local lets a test speak to its own servers, and nothing else.
 func local(_ string, to netip.AddrPort) bool { return to.Addr() == netip.MustParseAddr("127.0.0.1") }
-
-func serve(t *testing.T, h http.HandlerFunc) string {
-	t.Helper()
-	s := httptest.NewServer(h)
-	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
-	return s.URL
-}
 
 func get(u string) Request { return Request{Method: "GET", URL: u, Hosts: []string{"*"}, Redirects: 5} }
 
@@ -61,14 +55,14 @@ func refused(t *testing.T, r Request, o Options, code fault.Code, words string) 
 }
 
 func TestExchange(t *testing.T) {
-	u := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	u := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.Header().Add("X-Two", "a")
 		w.Header().Add("X-Two", "b")
 		w.Header().Set("Set-Cookie", "session=1")
 		w.WriteHeader(418)
 		json.NewEncoder(w).Encode([]any{r.Method, r.RequestURI, r.Header.Get("X-Own"), r.Header.Get("Content-Type"), string(body), r.Header.Get("Cookie"), r.UserAgent()})
-	})
+	}))
 	r := Request{Method: "PUT", URL: u + "/a%2Fb?x=1#frag", Query: []Field{{"q", Literal("ü &=")}}, Header: []Field{{"X-Own", Literal("v")}}, Body: Literal("{}"), Type: "application/json"}
 	res := must(t, r, Options{})
 	if got, want := string(res.Body), `["PUT","/a%2Fb?x=1\u0026q=%C3%BC+%26%3D","v","application/json","{}","","rye"]`+"\n"; res.Status != 418 || got != want {
@@ -117,7 +111,7 @@ func TestRefusedRequests(t *testing.T) {
 func TestLimits(t *testing.T) {
 	var sent atomic.Int64
 	gone := make(chan struct{}, 8)
-	endless := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	endless := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		chunk := bytes.Repeat([]byte("x"), 64<<10)
 		for r.Context().Err() == nil {
 			n, err := w.Write(chunk)
@@ -126,7 +120,7 @@ func TestLimits(t *testing.T) {
 			}
 		}
 		gone <- struct{}{}
-	})
+	}))
 	r := get(endless)
 	r.MaxBody = 100_000
 	if res := must(t, r, Options{}); len(res.Body) != 100_000 || !res.Truncated {
@@ -137,20 +131,20 @@ func TestLimits(t *testing.T) {
 		t.Errorf("%d bytes were sent to somebody who keeps 100,000", sent.Load())
 	}
 
-	huge := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	huge := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "1073741824")
 		io.CopyN(w, zeros{}, 1<<30)
-	})
+	}))
 	if res := must(t, get(huge), Options{}); len(res.Body) != DefaultBody || !res.Truncated {
 		t.Errorf("1 GB: %d bytes, truncated %v", len(res.Body), res.Truncated)
 	}
 
-	bomb := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	bomb := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		z, _ := gzip.NewWriterLevel(w, 9)
 		io.CopyN(z, zeros{}, 64<<20)
 		z.Close()
-	})
+	}))
 	r = get(bomb)
 	r.MaxBody = 1 << 20
 	if res := must(t, r, Options{}); len(res.Body) != 1<<20 || !res.Truncated {
@@ -208,7 +202,7 @@ func raw(t *testing.T, talk func(net.Conn)) string {
 func TestTimes(t *testing.T) {
 	end := make(chan struct{})
 	defer close(end)
-	silent := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	silent := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/begun" {
 			io.WriteString(w, "x")
 			w.(http.Flusher).Flush()
@@ -217,7 +211,7 @@ func TestTimes(t *testing.T) {
 		case <-end:
 		case <-r.Context().Done():
 		}
-	})
+	}))
 	for _, c := range []struct {
 		path               string
 		whole, first, idle time.Duration
@@ -276,13 +270,13 @@ const canary = "sk-canary/+%\"1234"
 // TestSecrets: a secret reaches its server and nothing else.
 func TestSecrets(t *testing.T) {
 	var seen atomic.Value
-	u := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	u := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		user, pass, _ := r.BasicAuth()
 		seen.Store(strings.Join([]string{r.Header.Get("X-Key"), r.URL.Query().Get("key"), string(body), user, pass}, "|"))
 		w.Header().Set("X-Echo", r.Header.Get("X-Key")+r.RequestURI)
 		fmt.Fprintf(w, "%v %s %s", r.Header, r.RequestURI, body) // repeats what it was told
-	})
+	}))
 	r := get(u + "/p?a=b")
 	r.Method, r.Type = "POST", "application/json"
 	r.Header = []Field{{"X-Key", Text{{Literal: "Key "}, {Secret: "KEY"}}}}
@@ -316,10 +310,10 @@ func TestSecretsInErrors(t *testing.T) {
 		return r
 	}
 	var back string
-	back = serve(t, func(w http.ResponseWriter, r *http.Request) {
+	back = testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Location", "gopher://"+r.URL.Query().Get("key"))
 		w.WriteHeader(302)
-	})
+	}))
 	for _, u := range []string{back, "http://127.0.0.1:1/", raw(t, func(c net.Conn) { io.WriteString(c, "HTTP/1.1 "+canary+"\r\n\r\n") })} {
 		_, err := do(t, with(u), o)
 		if err == nil || strings.Contains(fmt.Sprintf("%+v", err), "canary") || strings.Contains(fault.HintOf(err).String(), "canary") {
@@ -343,7 +337,7 @@ func TestRetry(t *testing.T) {
 	var n atomic.Int32
 	var after atomic.Value
 	after.Store("")
-	u := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	u := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if v := after.Load().(string); v != "" {
 			w.Header().Set("Retry-After", v)
 		}
@@ -351,7 +345,7 @@ func TestRetry(t *testing.T) {
 			w.WriteHeader(503)
 		}
 		io.WriteString(w, "end")
-	})
+	}))
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	var waits []time.Duration
 	o := Options{Now: func() time.Time { return now }, Jitter: func() float64 { return 0.5 },
@@ -412,10 +406,10 @@ func TestRetry(t *testing.T) {
 // and that was asked for; and a secret that only the text spells out is taken out of it.
 func TestPages(t *testing.T) {
 	kind := "text/html; charset=latin1"
-	u := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+	u := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", kind)
 		io.WriteString(w, "<p>hun<b></b>ter2</p>")
-	})
+	}))
 	var asked []Page
 	o := Options{Secrets: map[string]string{"PW": "hunter2"}, Page: func(_ context.Context, p Page) ([]byte, error) {
 		asked = append(asked, p)

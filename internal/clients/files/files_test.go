@@ -13,6 +13,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/clients"
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // bench is a person's machine: a home, a project, and a rye.
@@ -50,24 +51,13 @@ func newBench(t *testing.T) *bench {
 
 func (b *bench) put(path, text string, mode fs.FileMode) {
 	b.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		b.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		b.Fatal(err)
-	}
-	if err := os.Chmod(path, mode); err != nil {
-		b.Fatal(err)
-	}
+	testkit.WriteFile(b, path, text, mode)
+	testkit.Must(b, os.Chmod(path, mode))
 }
 
 func (b *bench) text(path string) string {
 	b.Helper()
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return string(raw)
+	return testkit.ReadFile(b, path)
 }
 
 func (b *bench) request(name string, scope clients.Scope) Request {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/stdlib"
 )
 
@@ -20,7 +21,7 @@ func library(t *testing.T) string {
 	if err := os.CopyFS(filepath.Join(dir, "system"), stdlib.Files()); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "releases"), "# none yet\n")
+	testkit.WriteFile(t, filepath.Join(dir, "releases"), "# none yet\n", 0o644)
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			err = os.Chmod(p, 0o644) // embedded files are read-only
@@ -33,22 +34,6 @@ func library(t *testing.T) string {
 	return dir
 }
 
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func read(t *testing.T, path string) string {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
 func TestSignAppends(t *testing.T) {
 	dir := library(t)
 	manifest, releases := filepath.Join(dir, "manifest.yaml"), filepath.Join(dir, "releases")
@@ -57,22 +42,22 @@ func TestSignAppends(t *testing.T) {
 	if err := run(t.Context(), dir, "", now); err != nil {
 		t.Fatal(err)
 	}
-	one, signed := read(t, releases), read(t, manifest)
+	one, signed := testkit.ReadFile(t, releases), testkit.ReadFile(t, manifest)
 	if !strings.HasPrefix(one, "# none yet\n0.1.0 sha256:") {
 		t.Errorf("releases = %q", one)
 	}
 	if err := run(t.Context(), dir, "", now); err != nil {
 		t.Fatal(err)
 	}
-	if read(t, releases) != one || read(t, manifest) != signed {
+	if testkit.ReadFile(t, releases) != one || testkit.ReadFile(t, manifest) != signed {
 		t.Error("signing an unchanged library changed something")
 	}
 
-	write(t, item, read(t, item)+"\nOne more line.\n")
+	testkit.WriteFile(t, item, testkit.ReadFile(t, item)+"\nOne more line.\n", 0o644)
 	if err := run(t.Context(), dir, "", now); err != nil {
 		t.Fatal(err)
 	}
-	two := read(t, releases)
+	two := testkit.ReadFile(t, releases)
 	rs, err := stdlib.ParseReleases(two)
 	if err != nil {
 		t.Fatal(err)
@@ -102,11 +87,11 @@ func TestRefusesWhatIsNoItem(t *testing.T) {
 	} {
 		dir := library(t)
 		path := filepath.Join(dir, "system", filepath.FromSlash(name))
-		write(t, path, text)
+		testkit.WriteFile(t, path, text, 0o644)
 		if err := run(t.Context(), dir, "", now); err == nil {
 			t.Errorf("signed a library that holds %s", name)
 		}
-		if got := read(t, filepath.Join(dir, "releases")); got != "# none yet\n" {
+		if got := testkit.ReadFile(t, filepath.Join(dir, "releases")); got != "# none yet\n" {
 			t.Errorf("%s: releases = %q after a refusal", name, got)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "manifest.yaml")); err == nil {
@@ -137,7 +122,7 @@ func TestNoPrivateKeyIsWritten(t *testing.T) {
 		t.Errorf("left in HOME: %v", left)
 	}
 	for _, f := range []string{"manifest.yaml", "releases"} {
-		if strings.Contains(read(t, filepath.Join(dir, f)), "PRIVATE") {
+		if strings.Contains(testkit.ReadFile(t, filepath.Join(dir, f)), "PRIVATE") {
 			t.Errorf("%s holds a private key", f)
 		}
 	}

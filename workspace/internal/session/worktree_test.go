@@ -2,28 +2,13 @@ package session
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/store/records"
 )
-
-// git runs git in a directory, with no settings of the user.
-func git(t *testing.T, dir string, args ...string) {
-	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is not installed")
-	}
-	cmd := exec.Command("git", args...)
-	cmd.Dir = dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C",
-		"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t"}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("git %v: %v\n%s", args, err, out)
-	}
-}
 
 // TestMainTree: a project in a linked worktree belongs to the same directory in the main
 // working tree. The repository names no copy of it. Beside a bare repository there is no main
@@ -43,12 +28,12 @@ func TestMainTree(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	git(t, top, "init", "-q", "main")
-	git(t, main, "add", "-A")
-	git(t, main, "commit", "-qm", "base")
-	git(t, main, "worktree", "add", "-q", "../linked")
-	git(t, top, "clone", "-q", "--bare", "main", "hub.git")
-	git(t, filepath.Join(top, "hub.git"), "worktree", "add", "-q", "../beside", "-b", "beside")
+	testkit.Git(t, top, "init", "-q", "main")
+	testkit.Git(t, main, "add", "-A")
+	testkit.Git(t, main, "commit", "-qm", "base")
+	testkit.Git(t, main, "worktree", "add", "-q", "../linked")
+	testkit.Git(t, top, "clone", "-q", "--bare", "main", "hub.git")
+	testkit.Git(t, filepath.Join(top, "hub.git"), "worktree", "add", "-q", "../beside", "-b", "beside")
 	if err := os.CopyFS(filepath.Join(top, "copied"), os.DirFS(filepath.Join(top, "linked"))); err != nil {
 		t.Fatal(err)
 	}
