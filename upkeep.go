@@ -149,19 +149,6 @@ type Dependency struct {
 	Known    string     `json:"known,omitempty"`    // when the registry was last asked, RFC 3339; "" for never
 }
 
-// WhyReport lists the chains through which an item is used.
-type WhyReport struct {
-	Ref    string   `json:"ref"`
-	Chains [][]Step `json:"chains"`         // from the item's user to the item, the shortest first
-	More   bool     `json:"more,omitempty"` // there are more than listed
-}
-
-// Step is one element of a chain: how the one before it leads to it.
-type Step struct {
-	Name string `json:"name"`          // rye.yaml, kind:id, bundle:id
-	How  string `json:"how,omitempty"` // "asks for ^1.0", "runs through", "uses ^1.2", "holds"
-}
-
 // TreeRequest asks for what an item uses, or for what uses it.
 type TreeRequest struct {
 	Ref    Ref  // the zero Ref is the project

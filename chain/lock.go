@@ -204,7 +204,7 @@ func (l *Lock) Set(p *Plan) error {
 	for _, link := range p.Links {
 		if link.Origin == nil && link.Space == objects.User {
 			return fault.New(fault.Denied, "lock %s: %s is in your user space, and no one else has that", p.Links[0].Ref(), link.Ref()).
-				Mend("rye copy %s --to project", link.Ref())
+				Mend("rye add %s --space project", link.Ref())
 		}
 	}
 	if l.Items == nil {

@@ -210,7 +210,7 @@ func TestLockSetAndRemove(t *testing.T) {
 	}
 	path, text := yamlTool("acme/mine", "rye/core/runtimes/bash_runtime", "config: {command: 'echo'}")
 	w.add(objects.User, path, text)
-	if err := l.Set(w.plan("acme/mine")); !fault.Is(err, fault.Denied) || !strings.Contains(fault.HintOf(err).String(), "rye copy") {
+	if err := l.Set(w.plan("acme/mine")); !fault.Is(err, fault.Denied) || !strings.Contains(fault.HintOf(err).String(), "rye add") {
 		t.Errorf("a user item was locked: %v", err)
 	}
 	if len(l.Items) != 0 {

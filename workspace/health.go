@@ -13,11 +13,6 @@ func (g Upkeep) Outdated(ctx context.Context, c rye.Caller) (*rye.OutdatedReport
 	return do(ctx, c, "outdated", g.working(g.project), health.Outdated, struct{}{})
 }
 
-// Why returns every chain that leads to an item.
-func (g Upkeep) Why(ctx context.Context, c rye.Caller, q rye.ItemRequest) (*rye.WhyReport, error) {
-	return do(ctx, c, "why", g.project, health.Why, q)
-}
-
 // Tree returns what the project or an item uses, or what uses it.
 func (g Upkeep) Tree(ctx context.Context, c rye.Caller, q rye.TreeRequest) (*rye.TreeReport, error) {
 	return do(ctx, c, "tree", g.project, health.Tree, q)

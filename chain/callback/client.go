@@ -43,7 +43,7 @@ func (c *Client) Search(ctx context.Context, _ rye.Caller, q rye.SearchRequest) 
 // Load implements rye.Verbs. It refuses a destination, because the connection carries no files.
 func (c *Client) Load(ctx context.Context, _ rye.Caller, q rye.LoadRequest) (*rye.LoadResult, error) {
 	if q.Destination != "" {
-		return nil, fault.New(fault.Denied, "load %s: a tool cannot copy an item into a space", q.Ref).Advise("a person does it: rye copy %s", q.Ref)
+		return nil, fault.New(fault.Denied, "load %s: a tool cannot copy an item into a space", q.Ref).Advise("a person does it: rye add %s --space project", q.Ref)
 	}
 	res := &rye.LoadResult{}
 	return res, c.call(ctx, "load", itemParams{ItemType: string(q.Ref.Kind), ItemID: string(q.Ref.ID), Source: q.Space}, res, nil)

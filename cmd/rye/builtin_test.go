@@ -16,7 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// ran is what rye execute --json said.
+// ran is what rye run --json said.
 type ran struct {
 	Status string
 	Data   json.RawMessage

@@ -15,7 +15,7 @@ func TestCallbackAsksNobody(t *testing.T) {
 	t.Parallel()
 	h := calling(t)
 	h.bash("risky", "{read: [/etc]}", "echo risked\n")
-	h.bash("asks", "{read: [.], rye: [rye.execute.tool.acme.*, rye.sign.tool.acme.*]}", "rye execute tool:acme/risky\necho \"status $?\"\nrye sign tool:acme/risky 2>&1 | grep -c denied\nexit 0\n")
+	h.bash("asks", "{read: [.], rye: [rye.execute.tool.acme.*, rye.sign.tool.acme.*]}", "rye run tool:acme/risky\necho \"status $?\"\nrye sign tool:acme/risky 2>&1 | grep -c denied\nexit 0\n")
 	h.write(".ai/tools/acme/loose.sh", failingTool)
 	out, err := h.command("execute", "tool:acme/asks", "--yes").CombinedOutput()
 	id := regexp.MustCompile(`rye approve ([0-9a-z]{26})`).FindStringSubmatch(string(out))

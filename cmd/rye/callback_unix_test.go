@@ -129,7 +129,7 @@ func TestToolCallsRyeAtOnce(t *testing.T) {
 	h := calling(t)
 	h.bash("many", ofAcme, `printf '{"id":"half","verb":"exe' >&"$RYE_CALL"
 printf '\n{"id":"late","verb":"execute","params":{"item_type":"tool","item_id":"acme/step","parameters":{"x":"unread"}}}\n' >&"$RYE_CALL"
-for i in 1 2 3 4 5 6; do rye execute tool:acme/step -p x=$i & done
+for i in 1 2 3 4 5 6; do rye run tool:acme/step -p x=$i & done
 wait
 `)
 	out := h.rye("execute", "tool:acme/many")

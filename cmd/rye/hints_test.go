@@ -53,7 +53,7 @@ func (h tried) asks() bool {
 // remains are hints that mend one cause of a failure where a script has made a second one, by the
 // hint and the words that the command says at last.
 var remains = []struct{ hint, then, why string }{
-	{"rye execute", "a thread needs a directive", "it does what the user wanted"},
+	{"rye run", "a thread needs a directive", "it does what the user wanted"},
 	{"rye mcp token rotate", "has a token", "it gives the client another token, and the client exists"},
 	{"rye init", "no registry", "the project that it makes has no registry yet"},
 	{"rye init", "does not exist", "the script names a registry that does not exist"},

@@ -213,7 +213,7 @@ func (w *world) end(o *oracle) (wrong string) {
 	all, _ := w.sightings(first)
 	for _, s := range all {
 		if out, code := w.rye("me", first.dir, "execute", s.of.ref, "--dry-run"); code != s.status {
-			return fmt.Sprintf("rule 4: rye verify answers %d for %s, and rye execute %d\n%s", s.status, s.of.ref, code, out)
+			return fmt.Sprintf("rule 4: rye verify answers %d for %s, and rye run %d\n%s", s.status, s.of.ref, code, out)
 		}
 	}
 	for n := range 6 {

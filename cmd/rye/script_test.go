@@ -99,7 +99,7 @@ func program(name string) string {
 // TestScript runs testdata/script: one file for each command and case. Besides
 // testscript's own, the commands are
 //
-//	exits 11 rye execute tool:acme/hello    run it and compare its exit status
+//	exits 11 rye run tool:acme/hello    run it and compare its exit status
 //	grant rye -C clone                      grant all that a project asks for, by its digest
 //	remember dir                            note every file below dir, …
 //	unchanged dir                           … and fail when one changed, came or went

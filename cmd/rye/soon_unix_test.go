@@ -185,7 +185,7 @@ type waitingReader struct {
 	begin func(w *waiting) (m *machine, fetch, use func() shown)
 }
 
-// executing uses the version by rye execute in a directory of bob's.
+// executing uses the version by rye run in a directory of bob's.
 func executing(dir string, flags ...string) func(w *waiting) (m *machine, fetch, use func() shown) {
 	return func(w *waiting) (m *machine, fetch, use func() shown) {
 		return w.bob, func() shown { return w.in("work").shows(append([]string{"fetch"}, flags...)...) },

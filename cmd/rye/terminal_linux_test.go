@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,8 +26,13 @@ func terminal(t *testing.T, h *home, prompt, typed string, args ...string) (show
 // says what to type.
 func terminalWhile(t *testing.T, h *home, prompt string, then func() (typed string), args ...string) (shown string, exit int) {
 	t.Helper()
+	return atTerminal(t, h.command(args...), prompt, then)
+}
+
+// atTerminal is terminalWhile for any program.
+func atTerminal(t *testing.T, cmd *exec.Cmd, prompt string, then func() (typed string)) (shown string, exit int) {
+	t.Helper()
 	master, slave := openPTY(t)
-	cmd := h.command(args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
 	if err := cmd.Start(); err != nil {
@@ -112,6 +118,32 @@ func TestTerminalAsks(t *testing.T) {
 		}
 		if pinned := strings.Contains(bob.rye("registry", "list"), url); pinned != c.pinned {
 			t.Errorf("%s: pinned %v, want %v", c.name, pinned, c.pinned)
+		}
+	}
+}
+
+// TestTerminalCompletes: bash with nothing but this script completes refs with a colon, ids and
+// bare names.
+func TestTerminalCompletes(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip(err)
+	}
+	h := newHome(t)
+	h.rye("init", "--namespace", "acme")
+	h.rye("new", "knowledge", "acme/greeting", "--description", "Hello from this page")
+	rc := filepath.Join(t.TempDir(), "rc")
+	script := "PATH=" + filepath.Dir(program("rye")) + ":$PATH\nPS1='ready> '\nsource <(rye completion bash)\n"
+	if err := os.WriteFile(rc, []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, typed := range []string{"knowledge:acme/gre", "knowledge:ac", "acme/gr", "greet", "-C . knowledge:acme/g"} {
+		cmd := h.command()
+		cmd.Path, _ = exec.LookPath("bash")
+		cmd.Args = []string{"bash", "--noprofile", "--rcfile", rc, "-i"}
+		shown, exit := atTerminal(t, cmd, "ready> ", func() string { return "rye show " + typed + "\t\nexit\n" })
+		if exit != 0 || !strings.Contains(shown, "Hello from this page") {
+			t.Errorf("rye show %s<tab> ends with %d:\n%s", typed, exit, shown)
 		}
 	}
 }

@@ -64,16 +64,16 @@ func TestThreadToolCallsRye(t *testing.T) {
 	t.Parallel()
 	const middle = `read: [.], rye: [rye.execute.tool.acme.*, rye.load.*]
 read -r hello <&"$RYE_CALL"; echo "middle $hello"
-rye execute tool:acme/step; echo "status $?"
-rye execute tool:acme/outer 2>/dev/null; echo "status $?"
+rye run tool:acme/step; echo "status $?"
+rye run tool:acme/outer 2>/dev/null; echo "status $?"
 `
 	const outer = `read: [.], rye: [rye.execute.tool.acme.step, rye.execute.tool.acme.deny, rye.execute.tool.acme.middle, rye.load.tool.acme.step]
 [ "$RYE_PARAM_TEXT" ] && exit 0
 read -r hello <&"$RYE_CALL"; echo "outer $hello"
-rye execute tool:acme/step; echo "status $?"
-rye execute tool:acme/deny 2>/dev/null; echo "status $?"
+rye run tool:acme/step; echo "status $?"
+rye run tool:acme/deny 2>/dev/null; echo "status $?"
 rye load tool:acme/step >/dev/null 2>&1; echo "status $?"
-rye execute tool:acme/middle; echo "status $?"
+rye run tool:acme/middle; echo "status $?"
 `
 	a, r := threadCaller(t, someTools, map[string]string{"outer": outer})
 	res := r.results()
@@ -186,7 +186,7 @@ func TestThreadToolAsks(t *testing.T) {
 	t.Parallel()
 	a, r := threadCaller(t, "<permissions>*</permissions>", map[string]string{
 		"asks": `read: [.], rye: [rye.execute.tool.acme.*, rye.sign.tool.acme.*]
-rye execute tool:acme/danger; echo "status $?"
+rye run tool:acme/danger; echo "status $?"
 rye sign tool:acme/step 2>&1; echo "status $?"
 `, "danger": "read: [/etc]\necho risked\n"})
 	var inner, own []string
@@ -248,7 +248,7 @@ func TestThreadToolIsPinned(t *testing.T) {
 	a.h.write("go", "")
 	a.tool("outer", "read: [.], write: [.], rye: [rye.execute.tool.acme.*, rye.load.tool.acme.*]", `touch running
 while [ -e go ]; do sleep 0.02; done
-rye execute tool:acme/step; echo "status $?"
+rye run tool:acme/step; echo "status $?"
 rye load tool:acme/step; echo "status $?"
 `)
 	a.script("model", []any{map[string]any{"say": "go", "calls": []any{executes("tool", "acme/outer", map[string]any{})}}, map[string]any{"say": "done"}})
@@ -278,7 +278,7 @@ func TestThreadToolIsKilled(t *testing.T) {
 		t.Skip("no tool is handed a descriptor here")
 	}
 	a.tool("slow", "write: [.]", "echo x >>marks\nsleep 20\necho over >>marks\n")
-	a.tool("outer", "read: [.], rye: [rye.execute.tool.acme.slow]", "rye execute tool:acme/slow\n")
+	a.tool("outer", "read: [.], rye: [rye.execute.tool.acme.slow]", "rye run tool:acme/slow\n")
 	a.script("model", []any{map[string]any{"say": "go", "calls": []any{executes("tool", "acme/outer", map[string]any{})}}, map[string]any{"say": "done"}})
 	a.directive("calls", "model", "<permissions>*</permissions>")
 	out, stderr, exit := a.run("thread", "start", "directive:acme/calls", "--json")

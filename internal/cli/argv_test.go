@@ -24,23 +24,23 @@ func TestArrange(t *testing.T) {
 		want string
 	}{
 		{"nothing", "", "--"},
-		{"flag after the argument", "execute|tool:a/b|--dry-run", "execute|--dry-run|--|tool:a/b"},
-		{"flag before the command", "--dry-run|execute|tool:a/b", "execute|--dry-run|--|tool:a/b"},
+		{"flag after the argument", "run|tool:a/b|--dry-run", "run|--dry-run|--|tool:a/b"},
+		{"flag before the command", "--dry-run|run|tool:a/b", "run|--dry-run|--|tool:a/b"},
 		{"global flags anywhere", "list|--json|-q", "list|--"},
-		{"value as the next word", "execute|tool:a/b|--params|{}", "execute|--params={}|--|tool:a/b"},
-		{"value before the command", "--params|{}|execute|tool:a/b", "execute|--params={}|--|tool:a/b"},
-		{"value with equals signs", "execute|tool:a/b|-p|q=a=b", "execute|--p=q=a=b|--|tool:a/b"},
-		{"repeated", "execute|-p|a=1|tool:a/b|-p|b=2,3", "execute|--p=a=1|--p=b=2,3|--|tool:a/b"},
-		{"short with its value", "execute|-pa=1|tool:a/b", "execute|--p=a=1|--|tool:a/b"},
+		{"value as the next word", "run|tool:a/b|--params|{}", "run|--params={}|--|tool:a/b"},
+		{"value before the command", "--params|{}|run|tool:a/b", "run|--params={}|--|tool:a/b"},
+		{"value with equals signs", "run|tool:a/b|-p|q=a=b", "run|--p=q=a=b|--|tool:a/b"},
+		{"repeated", "run|-p|a=1|tool:a/b|-p|b=2,3", "run|--p=a=1|--p=b=2,3|--|tool:a/b"},
+		{"short with its value", "run|-pa=1|tool:a/b", "run|--p=a=1|--|tool:a/b"},
 		{"short with equals", "-C=dir|list", "list|--"},
 		{"bundled shorts", "add|-nf|x.py", "add|--n|--f|--|x.py"},
-		{"value that looks like a flag", "execute|tool:a/b|--params|--json", "execute|--params=--json|--|tool:a/b"},
+		{"value that looks like a flag", "run|tool:a/b|--params|--json", "run|--params=--json|--|tool:a/b"},
 		{"after --", "add|--|--json|-n", "add|--|--json|-n"},
 		{"subcommand", "registry|init|--open|url", "registry|init|--open|--|url"},
 		{"subcommand after flags", "registry|--open|init|url", "registry|init|--open|--|url"},
 		{"name of a subcommand after --", "lock|--|verify", "lock|--|verify"},
 		{"version as a flag", "--version|--json", "version|--"},
-		{"alias", "run|tool:a/b", "execute|--|tool:a/b"},
+		{"alias", "run|tool:a/b", "run|--|tool:a/b"},
 		{"dash alone is an argument", "trust|pin|-|--namespace|a", "trust|pin|--namespace=a|--|-"},
 		{"empty argument", "search|", "search|--|"},
 		{"search of every registry", "search|a|--registry", "search|--registry=*|--|a"},
@@ -72,7 +72,7 @@ func TestArrangeRefuses(t *testing.T) {
 		{"list|--params|{}", "rye list --help"},
 		{"list|-json", "did you mean rye list --json?"},
 		{"list|-Z", "rye list --help"},
-		{"execute|tool:a/b|--params", "rye help"},
+		{"run|tool:a/b|--params", "rye help"},
 		{"--", ""},
 	} {
 		inv, err := arranged(t, strings.Split(c.args, "|")...)
@@ -141,8 +141,8 @@ func TestGlobalFlags(t *testing.T) {
 		"-C|a|list|--directory=b":                 {Dir: "b"},
 		"-C|a|list|-C=":                           {},
 		"--accept-owner|a|fetch|--accept-owner=b": {AcceptOwner: []string{"a", "b"}},
-		"execute|tool:a/b|--|-q|--json":           {},
-		"execute|tool:a/b|--params|-q|x":          {},
+		"run|tool:a/b|--|-q|--json":           {},
+		"run|tool:a/b|--params|-q|x":          {},
 	} {
 		var g app.Flags
 		if _, err := arrange(commands(), globalFlags(&g), strings.Split(args, "|")); err != nil || !reflect.DeepEqual(g, want) {

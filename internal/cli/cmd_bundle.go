@@ -1,83 +1,76 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
-func bundleCommand() *spec {
-	return &spec{
-		name: "bundle", group: "Items",
-		short: "Inspect bundles: directories under one signed manifest",
-		long: `A bundle is a tool or a skill of many files: a directory .ai/bundles/<namespace>/<name>
-with a signed manifest, rye.bundle.yaml, that lists every other file. A missing, changed
-or extra file stops everything in it from running. SKILL.md, main.md or main.<extension>
-is its entry, and has the name of the bundle. rye sign writes the manifest and keeps it up
-to date; add, remove and restore treat the directory as one. A directory of one kind can
-be a bundle too: .ai/tools/acme/report.`,
-		examples: "rye sign .ai/bundles/acme/report\nrye bundle verify acme/bundle/report",
-		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Malformed},
-		subs:     []*spec{bundleVerify(), bundleInspect(), bundleList()},
+// A bundle is a directory .ai/bundles/<namespace>/<name>, or of one kind, such as
+// .ai/tools/acme/report, under one signed manifest. The general commands take bundles, too.
+
+// isBundle reports whether a target is a bundle: by its ref, or a directory with a manifest.
+func (t *task) isBundle(target rye.Target) bool {
+	if strings.HasPrefix(string(target), "bundle:") || strings.Contains(string(target), "/bundle/") && isName(string(target)) {
+		return true
+	}
+	if !filepath.IsAbs(string(target)) {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(string(target), objects.ManifestName))
+	return err == nil
+}
+
+// isUnpacked reports whether a target is the directory of a bundle outside of an .ai.
+func (t *task) isUnpacked(target rye.Target) bool {
+	return filepath.IsAbs(string(target)) && t.isBundle(target) && !slices.Contains(strings.Split(filepath.ToSlash(string(target)), "/"), ".ai")
+}
+
+func (t *task) verifyBundle(target rye.Target) error {
+	b, refused := t.w.Bundles().Verify(t.ctx, t.env.Caller, rye.BundleVerifyRequest{Target: target})
+	if b == nil {
+		return refused
+	}
+	err := t.out.show(b, func() { t.out.printBundleVerdict(b) })
+	if err == nil && refused != nil {
+		err = someFailed(b.Code, 1, 1, "failed verification")
+	}
+	return err
+}
+
+// showDifferences prints the files by which a bundle differs from its manifest.
+func (t *task) showDifferences(target rye.Target) {
+	b, _ := t.w.Bundles().Verify(t.ctx, t.env.Caller, rye.BundleVerifyRequest{Target: target})
+	if b != nil && !t.out.json {
+		t.out.printBundleDifferences(b)
 	}
 }
 
-func bundleVerify() *spec {
-	return &spec{
-		name: "verify", args: "<id | path>",
-		short:    "Check a bundle's signature and every file of its directory",
-		long:     "A path may lie outside .ai, to check an unpacked bundle.",
-		examples: "rye bundle verify acme/bundle/report\nrye bundle verify ./unpacked",
-		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback,
-			fault.Malformed, fault.Limit},
-		min: 1, max: 1,
-		run: func(t *task) error {
-			b, refused := t.w.Bundles().Verify(t.ctx, t.env.Caller, rye.BundleVerifyRequest{Target: t.target(t.args[0])})
-			if b == nil {
-				return refused
-			}
-			err := t.out.show(b, func() { t.out.printBundleVerdict(b) })
-			if err == nil && refused != nil {
-				err = someFailed(b.Code, 1, 1, "failed verification")
-			}
-			return err
-		},
+func (t *task) showBundle(target rye.Target) error {
+	b, refused := t.w.Bundles().Verify(t.ctx, t.env.Caller, rye.BundleVerifyRequest{Target: target})
+	if b == nil {
+		return refused
 	}
+	return t.out.show(b, func() { t.out.printBundle(b) }) // the report includes the reason of a refusal
 }
 
-func bundleInspect() *spec {
-	return &spec{
-		name: "inspect", args: "<id | path>",
-		short:    "Show a bundle's manifest, trusted or not",
-		examples: "rye bundle inspect acme/bundle/report\nrye bundle inspect rye/bundle/stdlib",
-		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
-		min:      1, max: 1,
-		run: func(t *task) error {
-			b, refused := t.w.Bundles().Verify(t.ctx, t.env.Caller, rye.BundleVerifyRequest{Target: t.target(t.args[0])})
-			if b == nil {
-				return refused
-			}
-			return t.out.show(b, func() { t.out.printBundle(b) }) // the report includes the reason of a refusal
-		},
+func (t *task) listBundles(space string) error {
+	all, err := t.w.Bundles().List(t.ctx, t.env.Caller)
+	if err != nil {
+		return err
 	}
-}
-
-func bundleList() *spec {
-	return &spec{
-		name: "list", aliases: []string{"ls"},
-		short:    "List the bundles of the project and the user space",
-		examples: "rye bundle list\nrye bundle list --json",
-		exits:    []fault.Code{fault.Usage, fault.Malformed},
-		run: func(t *task) error {
-			return answerRows(t, bare(t.w.Bundles().List), none, "bundle", func(b rye.BundleInfo) []any {
-				return []any{stateStyle(b.State), b.ID, b.Version, words.Plural(len(b.Files), "file"), b.Path}
-			})
-		},
-	}
+	all = slices.DeleteFunc(all, func(b rye.BundleInfo) bool { return space != "" && b.Space != space })
+	err = rows(t.out, all, func(b rye.BundleInfo) []any {
+		return []any{stateStyle(b.State), b.ID, b.Version, words.Plural(len(b.Files), "file"), b.Path}
+	})
+	t.out.infof("%s", words.Plural(len(all), "bundle"))
+	return err
 }
 
 func (p *printer) printBundleVerdict(b *rye.BundleInfo) {

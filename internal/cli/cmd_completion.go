@@ -16,14 +16,20 @@ import (
 // need no change when commands or items change.
 const bashCompletion = `# bash completion for rye; try it: source <(rye completion bash)
 _rye() {
-    local IFS=$'\n' words=("${COMP_WORDS[@]:1:COMP_CWORD}")
-    if declare -F _get_comp_words_by_ref >/dev/null; then
-        local cur cword
-        _get_comp_words_by_ref -n : -w words -i cword cur
-        words=("${words[@]:1:cword}")
+    # bash splits a word at : and =, so this joins the words that no blank separates.
+    local IFS=$'\n' words=() line=$COMP_LINE apart=1 w i
+    for ((i = 0; i <= COMP_CWORD; i++)); do
+        w=${COMP_WORDS[i]}
+        if ((apart)); then words+=("$w"); else words[${#words[@]}-1]+=$w; fi
+        line=${line#*"$w"}
+        [[ $line == [[:blank:]]* || -z $COMP_LINE ]] && apart=1 || apart=0
+    done
+    w=${words[${#words[@]}-1]}
+    COMPREPLY=($(rye __complete -- "${words[@]:1}" 2>/dev/null))
+    if [[ $w == *[:=]* ]]; then # readline replaces only what follows the last of them
+        w=${w%"${w##*[:=]}"}
+        COMPREPLY=("${COMPREPLY[@]#"$w"}")
     fi
-    COMPREPLY=($(rye __complete -- "${words[@]}" 2>/dev/null))
-    declare -F __ltrim_colon_completions >/dev/null && __ltrim_colon_completions "$cur"
 }
 complete -o default -F _rye rye
 `
@@ -159,7 +165,12 @@ func (t *task) argumentWords(inv invocation) []string {
 	case strings.Contains(s.args, "client"):
 		return clients.Names()
 	case s.name == "help":
-		return append(append(strings.Split(names(commands()), ", "), topicNames()...), "exit-codes")
+		all := append(append(strings.Split(names(commands()), ", "), topicNames()...), "commands", "pages", "exit-codes")
+		pages, _ := t.pageItems() // completion cannot show an error
+		for _, it := range pages {
+			all = append(all, pageName(it))
+		}
+		return all
 	case s.name == "new", s.name == "list" && len(inv.path) == 1:
 		return kindsOf(inv)
 	case inv.path[0].name == "thread" && strings.HasPrefix(s.args, "<id>"):
@@ -174,11 +185,29 @@ func (t *task) argumentWords(inv invocation) []string {
 	if err != nil {
 		return nil
 	}
-	var refs []string
-	for _, it := range items { // the user's own come first
-		refs = append(refs, it.Ref)
+	return refWords(items)
+}
+
+// refWords returns every name of items that the user may type: the refs, the user's own first,
+// then ids and last names that only one item has.
+func refWords(items []rye.ItemInfo) (all []string) {
+	count := map[string]int{}
+	var short []string
+	for _, it := range items {
+		all = append(all, it.Ref)
+		_, id, _ := strings.Cut(it.Ref, ":")
+		for _, name := range []string{id, id[strings.LastIndex(id, "/")+1:]} {
+			if count[name]++; count[name] == 1 {
+				short = append(short, name)
+			}
+		}
 	}
-	return refs
+	for _, name := range short {
+		if count[name] == 1 {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // threadWords returns the ids of the newest threads. Only the engine knows them, so it answers

@@ -62,7 +62,7 @@ func (t *task) settings() ([]rye.Setting, error) {
 	for _, name := range []string{"provider", "tier"} {
 		value, _ := agent.Value[name].(string)
 		all = append(all, rye.Setting{Name: "agent." + name, Value: value, Origin: strings.Join(from, " over "),
-			Change: fault.Advice("rye copy config:rye/agent --to project, edit it, rye trust override config:rye/agent, rye sign config:rye/agent")})
+			Change: fault.Advice("rye add config:rye/agent --space project, edit it, rye trust override config:rye/agent, rye sign config:rye/agent")})
 	}
 	return all, nil
 }

@@ -76,50 +76,6 @@ func knownSince(all []rye.Dependency) string {
 	return prefixed(", as of ", oldest)
 }
 
-func whyCommand() *spec {
-	var q rye.ItemRequest
-	return &spec{
-		name: "why", slow: true, args: "<ref>", group: "Look",
-		short: "Show why an item is used",
-		long: `Lists every chain that leads to the item, the shortest first: from rye.yaml, from an item
-of the project or from a bundle, through executors and declared dependencies (deps).`,
-		examples: "rye why tool:rye/core/runtimes/bash_runtime\nrye why tool:acme/hello --json",
-		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
-		min:      1, max: 2, ref: &q.Ref,
-		run: func(t *task) error {
-			return answer(t, t.w.Upkeep().Why, q, func(p *printer, rep *rye.WhyReport) {
-				for _, chain := range rep.Chains {
-					p.printf("%s\n", whyLine(chain))
-				}
-				if rep.More {
-					p.infof("and more chains")
-				}
-				if len(rep.Chains) == 0 {
-					p.infof("nothing here uses %s", rep.Ref)
-				}
-			})
-		},
-	}
-}
-
-// whyLine returns one chain, from left to right.
-func whyLine(chain []rye.Step) prose {
-	var b strings.Builder
-	for i, s := range chain {
-		if i > 0 {
-			b.WriteString(" ")
-		}
-		if s.How != "" && i > 0 {
-			b.WriteString(s.How + " ")
-		}
-		b.WriteString(words.Quote(s.Name))
-	}
-	if len(chain) == 1 && chain[0].How != "" {
-		b.WriteString("  " + chain[0].How)
-	}
-	return prose(b.String())
-}
-
 func treeCommand() *spec {
 	var q rye.TreeRequest
 	return &spec{
@@ -143,7 +99,7 @@ again. An item that leads back to itself is marked and not expanded.`,
 			if t.out.json {
 				return each(t.out, rep.Lines, nil)
 			}
-			t.out.printTree(rep.Lines)
+			t.out.printTree(rep.Lines, q.Invert)
 			if rep.More {
 				t.out.infof("there are more levels below")
 			}
@@ -162,7 +118,7 @@ var (
 
 // printTree draws lines as a tree, with ASCII outside a terminal. It cuts long lines, because
 // wrapping would break the tree.
-func (p *printer) printTree(lines []rye.TreeLine) {
+func (p *printer) printTree(lines []rye.TreeLine, invert bool) {
 	tw := written
 	if p.tty {
 		tw = drawn
@@ -185,6 +141,9 @@ func (p *printer) printTree(lines []rye.TreeLine) {
 			b.WriteString(tw.on)
 		}
 		text := b.String() + treeText(l)
+		if invert {
+			text += prefixed("  ", words.Quote(l.How))
+		}
 		if p.columns > 0 && words.Width(text) > p.columns {
 			text = words.Fold(text, p.columns)[0]
 		}

@@ -10,60 +10,18 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
-	"github.com/rye-os/rye/objects"
 )
 
-func infoCommand() *spec {
-	var q rye.PublishedRequest
-	return &spec{
-		name: "info", args: "<item>[@range] | <namespace> | <registry>", group: "Look",
-		short: "Show a registry's items, versions and members",
-		long: `Of an item, rye shows every published version: its marks, its signer and publisher, its
-dependencies, which version is locked here and which one the range in rye.yaml allows. Of a
-namespace it shows the items and keys, of a registry the namespaces. rye asks the registry;
-if that fails, it shows the last verified state and its age. If a registry and a namespace
-have the same name, acme/ is the namespace.`,
-		examples: "rye info acme/tool/hello\nrye info acme/tool/hello@^1.0\nrye info acme\nrye info main --json",
-		exits:    sharing,
-		flags:    []cli.Flag{registryOnly(&q.Registry)},
-		min:      1, max: 2,
-		run: func(t *task) error {
-			if q.Name = t.args[0]; len(t.args) == 2 {
-				if _, err := objects.ParseKind(t.args[0]); err != nil {
-					return fault.New(fault.Usage, "info: unexpected argument %q", t.args[1])
-				}
-				q.Name = t.args[0] + ":" + t.args[1]
-			}
-			rep, err := t.w.Registry().Info(t.ctx, t.env.Caller, q)
-			if err != nil {
-				return t.meantHere(q.Name, err)
-			}
-			return t.out.show(rep, func() { t.out.printPublished(rep) })
-		},
-	}
+// showPublished shows an item, a namespace or a registry as a registry publishes it.
+func (t *task) showPublished(q rye.PublishedRequest) error {
+	return answer(t, t.w.Registry().Info, q, (*printer).printPublished)
 }
 
 // registryOnly is the flag --name for commands that look at all registries, or at the registry
 // of a namespace.
 func registryOnly(into *string) cli.Flag {
 	return &cli.StringFlag{Name: "name", Destination: into, Usage: "only the registry with this `name` in the project"}
-}
-
-// meantHere adds the hint rye show when a user asked registries about the name of a local item.
-func (t *task) meantHere(name string, err error) error {
-	if !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Usage) || strings.Contains(name, "@") {
-		return err
-	}
-	ref, rerr := t.w.Ref(t.ctx, t.env.Caller, name)
-	if rerr != nil {
-		return err
-	}
-	if _, serr := t.w.Show(t.ctx, t.env.Caller, rye.ShowRequest{Ref: ref}); serr != nil {
-		return err
-	}
-	return fault.New(fault.NotFound, "%w", err).Advise("rye show %s", ref)
 }
 
 func (p *printer) printPublished(r *rye.Published) {

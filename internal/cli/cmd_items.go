@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,7 +23,9 @@ func addCommand() *spec {
 		long: `A file below .ai/ is recorded in place; any other file is copied in, with the kind of
 --kind and the id of --as. A name like acme/tool/hello is fetched from its registry,
 verified, and pinned in .ai/rye.lock; acme/bundle/kit installs a whole bundle. Write ./
-before a path that looks like a name.
+before a path that looks like a name. With --space or --as, a name is an item that is here
+already: rye copies it byte for byte with its signature, with --as under another id and
+unsigned. A different item in its place is shown, and recorded before it is replaced.
 
 In a folder, an archive (zip, tar, tar.gz) or a git repository, rye looks for the formats
 that it knows: Agent Skills (SKILL.md), the commands and agents of Claude Code and its
@@ -31,7 +34,7 @@ these, it looks for scripts: a folder with one file called main, or with --entry
 one bundle. Skills keep every byte. Other files are skipped and listed; --dry-run shows
 ids, kinds and losses. Imported items are unsigned until you run rye sign. Only the items'
 own signatures protect what you import. Imported items are not updated automatically.`,
-		examples: "rye add .ai/tools/acme/hello.py\nrye add ./scripts/deploy.sh --kind tool --as acme/deploy\nrye add ./my-skills --as acme --dry-run\nrye add ./report --entry run.py\nrye add skills.zip\nrye add acme/tool/hello@^1.2\nrye add https://git.example.org/ada/tools.git#v2",
+		examples: "rye add .ai/tools/acme/hello.py\nrye add ./scripts/deploy.sh --kind tool --as acme/deploy\nrye add ./my-skills --as acme --dry-run\nrye add ./report --entry run.py\nrye add skills.zip\nrye add acme/tool/hello@^1.2\nrye add https://git.example.org/ada/tools.git#v2\nrye add tool:rye/bash/bash --as acme/bash",
 		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Network, fault.Auth, fault.Integrity, fault.Untrusted,
 			fault.Revoked, fault.Rollback, fault.Denied, fault.Offline, fault.Malformed, fault.Limit},
 		flags: append(accepting(&from),
@@ -55,8 +58,11 @@ func (t *task) runAdd(q rye.AddRequest, from rye.InstallRequest) error {
 	if strings.Contains(q.As, "/") && len(t.args) > 1 {
 		return fault.New(fault.Usage, "add: --as names one item, and there are %d arguments", len(t.args))
 	}
+	if copies := q.As != "" || q.Space != ""; copies && len(names) == 1 && len(t.args) <= 2 && !strings.Contains(names[0], "@") {
+		return t.copyItem(q, names[0])
+	}
 	if len(urls)+len(names) > 0 && q.Space != "" && q.Space != "project" {
-		return fault.New(fault.Usage, "add: imports belong to a project").Advise("rye add in the project, then rye copy <ref> --to user")
+		return fault.New(fault.Usage, "add: imports belong to a project").Advise("rye add in the project, then rye add <ref> --space user")
 	}
 	var requests []rye.AddRequest
 	for _, path := range paths {
@@ -76,6 +82,19 @@ func (t *task) runAdd(q rye.AddRequest, from rye.InstallRequest) error {
 	}
 	from.Names, from.DryRun = names, q.DryRun
 	return t.install(from)
+}
+
+// copyItem copies an item that is here to another space, or under another id.
+func (t *task) copyItem(q rye.AddRequest, name string) error {
+	ref, err := t.w.Ref(t.ctx, t.env.Caller, name)
+	if err != nil {
+		return err
+	}
+	to := cmp.Or(q.Space, "project")
+	if err := answer(t, t.w.Copy, rye.CopyRequest{Ref: ref, To: to, As: q.As, DryRun: q.DryRun}, printCopy); !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	return fault.New(fault.NotFound, "add %s: not here, so there is nothing to copy", ref).Advise("rye add %s, without --space and --as, gets it from its registry", ref)
 }
 
 // sortAdd separates files, names in registries and addresses of repositories. An

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -20,19 +21,25 @@ func verifyCommand() *spec {
 	return &spec{
 		name: "verify", slow: true, aliases: []string{"validate"}, args: "[ref | path…]", group: "Look",
 		short:    "Check signatures, digests and trust; write nothing",
-		long:     "Without arguments, rye checks every item that the project could use. The exit status is\nthat of the first item that fails. Mistakes in your items' text, by the rules of their\nkind and the project's extractors, are only shown and do not fail.",
-		examples: "rye verify\nrye verify tool:acme/hello --explain",
+		long:     "Without arguments, rye checks every item that the project could use. The exit status is\nthat of the first item that fails. Mistakes in your items' text, by the rules of their\nkind and the project's extractors, are only shown and do not fail. Of a bundle, rye checks\nevery file; its directory may lie outside of .ai.",
+		examples: "rye verify\nrye verify tool:acme/hello --explain\nrye verify bundle:acme/report\nrye verify ./unpacked",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Malformed},
 		flags:    []cli.Flag{&cli.BoolFlag{Name: "explain", Destination: &q.Explain, Usage: "show each check"}},
 		max:      many,
 		run: func(t *task) error {
 			q.Targets = t.refs()
+			if len(q.Targets) == 1 && t.isUnpacked(q.Targets[0]) {
+				return t.verifyBundle(q.Targets[0])
+			}
 			res, err := t.w.Verify(t.ctx, t.env.Caller, q)
 			if t.offered(err) {
 				res, err = t.w.Verify(t.ctx, t.env.Caller, q)
 			}
 			if err != nil && len(res) == 0 {
 				return err
+			}
+			if err != nil && len(q.Targets) == 1 && t.isBundle(q.Targets[0]) {
+				defer t.showDifferences(q.Targets[0])
 			}
 			// err is the first of their errors.
 			if perr := verdicts(t.out, res, printVerdict, func(v rye.VerifyResult) (bool, fault.Code) { return v.OK, v.Code }, "failed verification"); perr != nil {
@@ -177,16 +184,19 @@ func listCommand() *spec {
 	return &spec{
 		name: "list", slow: true, aliases: []string{"ls"}, args: "[kind]", group: "Look",
 		short:    "List the items of the project, the user and the system",
-		examples: "rye list\nrye list tool --space project",
+		examples: "rye list\nrye list tool --space project\nrye list bundle",
 		exits:    []fault.Code{fault.Usage, fault.Integrity, fault.Untrusted, fault.Malformed},
 		flags:    []cli.Flag{kindFlag(&q.Kind), spaceFlag(&q.Space)},
 		max:      1,
 		run: func(t *task) error {
 			if len(t.args) == 1 {
 				q.Kind = t.args[0]
-				if one, ok := strings.CutSuffix(q.Kind, "s"); ok && slices.Contains(objects.Kinds, objects.Kind(one)) {
+				if one, ok := strings.CutSuffix(q.Kind, "s"); ok && (one == "bundle" || slices.Contains(objects.Kinds, objects.Kind(one))) {
 					q.Kind = one // people type rye list tools
 				}
+			}
+			if q.Kind == "bundle" {
+				return t.listBundles(q.Space)
 			}
 			collectFrom(untilGarbage)
 			return answerRows(t, t.w.List, q, "item", func(it rye.ItemInfo) []any {
@@ -202,41 +212,84 @@ func itemRow(it rye.ItemInfo) []any {
 }
 
 func showCommand() *spec {
-	var q rye.ShowRequest
-	var resolved bool
+	q := shown{}
 	return &spec{
-		name: "show", aliases: []string{"view"}, args: "<ref>", group: "Look",
-		short: "Show the details of an item, or the effective configuration",
-		long: `Shows its source, its versions, its needs and its users. rye load prints its text, and
-rye info shows the versions in a registry.
+		name: "show", aliases: []string{"view"}, args: "<ref> | <bundle> | <item>@<range> | <namespace> | <registry>", group: "Look",
+		short: "Show the details of an item, a bundle, a namespace or a registry",
+		long: `Of an item here, rye shows its source, its needs and its users; of a bundle, its manifest,
+trusted or not. rye load prints the text of an item.
+
+Of an item that is not here, with a version, or with --published, rye shows what its
+registry offers: every version with its marks, signer, publisher and dependencies, the
+locked one, and the one that the range in rye.yaml allows. Of a namespace it shows the items
+and keys, of a registry the namespaces. rye asks the registry; if that fails, it shows the
+last verified state and its age.
 
 --resolved merges a configuration from every space, the project over the user over the
 system, and the configurations that it extends. If one of them may not be used, rye
 refuses the whole.`,
-		examples: "rye show tool:acme/hello\nrye show tool:acme/hello --all    # and the items that it shadows\nrye show config:rye/agent --resolved",
-		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Denied, fault.Malformed,
-			fault.Limit},
+		examples: "rye show tool:acme/hello\nrye show tool:acme/hello --all    # and the items that it shadows\nrye show bundle:acme/report\nrye show acme/tool/hello@^1.0\nrye show tool:acme/hello --published\nrye show acme\nrye show main --json\nrye show config:rye/agent --resolved",
+		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Network, fault.Auth, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Stale,
+			fault.Fork, fault.Denied, fault.Offline, fault.Malformed, fault.Limit},
 		flags: []cli.Flag{
-			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "in every space, not only the first that has it"},
-			&cli.BoolFlag{Name: "resolved", Destination: &resolved, Usage: "a configuration, merged from every space"},
+			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.all, Usage: "in every space, not only the first that has it"},
+			&cli.BoolFlag{Name: "resolved", Destination: &q.resolved, Usage: "a configuration, merged from every space"},
+			&cli.BoolFlag{Name: "published", Destination: &q.published, Usage: "what the registry offers, also of an item that is here"},
+			registryOnly(&q.registry),
 		},
-		min: 1, max: 2, ref: &q.Ref,
-		run: func(t *task) error {
-			if resolved {
-				return t.showResolved(q)
-			}
-			if t.env.Back != nil && !q.All {
-				return answer(t, t.env.Back.Load, rye.LoadRequest{Ref: q.Ref}, func(p *printer, res *rye.LoadResult) { p.printItem(res.ItemInfo) })
-			}
-			n := 0
-			return answerEach(t, t.w.Show, q, func(p *printer, it rye.ItemInfo) {
-				if n++; n > 1 {
-					p.printf("\n")
-				}
-				p.printItem(it)
-			})
-		},
+		min: 1, max: 2,
+		run: func(t *task) error { return t.show(q) },
 	}
+}
+
+// shown is what the user of rye show asks for.
+type shown struct {
+	all, resolved, published bool
+	registry                 string
+}
+
+func (t *task) show(q shown) error {
+	targets := t.refs()
+	if len(targets) != 1 {
+		return fault.New(fault.Usage, "show: want one name, got %d", len(targets)).Advise("rye show <name>")
+	}
+	name := string(targets[0])
+	if q.published || q.registry != "" || strings.Contains(name, "@") {
+		return t.showPublished(rye.PublishedRequest{Name: name, Registry: q.registry})
+	}
+	if t.isBundle(targets[0]) {
+		if err := t.showBundle(targets[0]); !fault.Is(err, fault.NotFound) {
+			return err
+		}
+		name, _ = strings.CutPrefix(name, "bundle:")
+	}
+	ref, err := t.w.Ref(t.ctx, t.env.Caller, name)
+	if err == nil {
+		err = t.showItem(rye.ShowRequest{Ref: ref, All: q.all}, q.resolved)
+	}
+	if !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Usage) || q.all || q.resolved || filepath.IsAbs(name) {
+		return err
+	}
+	if perr := t.showPublished(rye.PublishedRequest{Name: name}); !fault.Is(perr, fault.NotFound) && !fault.Is(perr, fault.Usage) {
+		return perr
+	}
+	return err
+}
+
+func (t *task) showItem(q rye.ShowRequest, resolved bool) error {
+	if resolved {
+		return t.showResolved(q)
+	}
+	if t.env.Back != nil && !q.All {
+		return answer(t, t.env.Back.Load, rye.LoadRequest{Ref: q.Ref}, func(p *printer, res *rye.LoadResult) { p.printItem(res.ItemInfo) })
+	}
+	n := 0
+	return answerEach(t, t.w.Show, q, func(p *printer, it rye.ItemInfo) {
+		if n++; n > 1 {
+			p.printf("\n")
+		}
+		p.printItem(it)
+	})
 }
 
 // showResolved prints a configuration after merging, with a comment for each item in it.
@@ -323,20 +376,13 @@ func loadCommand() *spec {
 	return &spec{
 		name: "load", aliases: []string{"cat"}, offers: true, args: "<ref>", group: "Look",
 		short:    "Print the text of an item, byte for byte",
-		long:     "Prints the item itself, for reading or for a pipe; rye show prints its details. An item\nthat fails verification is not printed. --to copies instead, as rye copy does.",
+		long:     "Prints the item itself, for reading or for a pipe; rye show prints its details. An item\nthat fails verification is not printed.",
 		examples: "rye load directive:acme/review\nrye load tool:rye/core/system/info --space system",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Malformed},
-		flags: []cli.Flag{
-			spaceFlag(&q.Space),
-			&cli.StringFlag{Name: "to", Destination: &q.Destination, Usage: "copy it to the `space` project or user"},
-		},
-		min: 1, max: 2, ref: &q.Ref,
+		flags:    []cli.Flag{spaceFlag(&q.Space)},
+		min:      1, max: 2, ref: &q.Ref,
 		run: func(t *task) error {
 			return answer(t, t.verbs().Load, q, func(p *printer, res *rye.LoadResult) {
-				if res.CopiedTo != "" {
-					p.resultf(false, "copied %s to the %s space\n", res.Ref, res.CopiedTo)
-					return
-				}
 				p.content(res.Content)
 				p.warn(res.Warning)
 			})
@@ -345,7 +391,7 @@ func loadCommand() *spec {
 }
 
 func kindFlag(into *string) cli.Flag {
-	return &cli.StringFlag{Name: "kind", Destination: into, Usage: "only this `kind`: directive, tool, knowledge or config"}
+	return &cli.StringFlag{Name: "kind", Destination: into, Usage: "only this `kind`: directive, tool, knowledge, config or bundle"}
 }
 
 func spaceFlag(into *string) cli.Flag {

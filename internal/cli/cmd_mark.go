@@ -7,15 +7,11 @@ import (
 )
 
 func deprecateCommand() *spec {
-	return markCommand("deprecate", "Warn of published versions", "They keep working; rye warns when they are added or locked.")
+	return markCommand("deprecate", "Warn of published versions", "They keep working; rye warns when they are added or locked. --undo takes the mark back.")
 }
 
 func yankCommand() *spec {
-	return markCommand("yank", "Exclude published versions from new selections", "Existing locks keep working.")
-}
-
-func unyankCommand() *spec {
-	return markCommand("unyank", "Undo a yank or a deprecation", "")
+	return markCommand("yank", "Exclude published versions from new selections", "Existing locks keep working. --undo takes a yank or a deprecation back.")
 }
 
 func revokeCommand() *spec {
@@ -34,6 +30,7 @@ func registryRedact() *spec {
 // markCommand returns a command that marks versions with a reason, in one operation.
 func markCommand(do, short, long string) *spec {
 	q := rye.MarkRequest{Do: do}
+	undo := false
 	s := &spec{
 		name: do, args: "<version...>", group: "Share",
 		short: short, long: long,
@@ -42,6 +39,9 @@ func markCommand(do, short, long string) *spec {
 		min:      1, max: many,
 		run: func(t *task) error {
 			q.Names = t.args
+			if undo {
+				q.Do = "unyank"
+			}
 			if q.Out != "" {
 				q.Out = t.path(q.Out)
 			}
@@ -56,9 +56,11 @@ func markCommand(do, short, long string) *spec {
 			})
 		},
 	}
-	if do != "unyank" {
-		s.examples += ` --reason "reads files outside the project"`
-		s.flags = []cli.Flag{&cli.StringFlag{Name: "reason", Destination: &q.Reason, Usage: "`text`, shown to every reader of the version (required)"}}
+	s.examples += ` --reason "reads files outside the project"`
+	s.flags = []cli.Flag{&cli.StringFlag{Name: "reason", Destination: &q.Reason, Usage: "`text`, shown to every reader of the version (required, but not with --undo)"}}
+	if do == "yank" || do == "deprecate" {
+		s.examples += "\nrye " + do + " acme/tool/hello@1.0.0 --undo"
+		s.flags = append(s.flags, &cli.BoolFlag{Name: "undo", Destination: &undo, Usage: "take the mark back"})
 	}
 	if do == "revoke" || do == "redact" {
 		s.flags = append(s.flags, proposalFile(&q.Out))

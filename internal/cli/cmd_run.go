@@ -17,18 +17,18 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-func executeCommand() *spec {
+func runCommand() *spec {
 	var q rye.ExecuteRequest
 	var params string
 	var pairs cli.StringSlice
 	return &spec{
-		name: "execute", offers: true, aliases: []string{"run", "exec"}, args: "<ref>", group: "Run",
+		name: "run", offers: true, aliases: []string{"execute", "exec"}, args: "<ref>", group: "Run",
 		short: "Run a tool, or print the text of a directive or a knowledge entry",
 		long: `rye first verifies everything that runs, down to the runtime. A tool's output appears at
 once. With --json, one object describes the run at its end; its metadata.timings has the
 time of each step in milliseconds. -p name=value passes text, -p name:=value passes JSON
 (numbers, lists, …).`,
-		examples: "rye execute tool:acme/hello -p name=world\nrye run tool:acme/resize -p width:=640 --locked\nrye execute tool:acme/hello --params '{\"name\":\"world\"}' --dry-run\nrye execute tool:acme/hello --params @input.json --json",
+		examples: "rye run tool:acme/hello -p name=world\nrye run tool:acme/resize -p width:=640 --locked\nrye run tool:acme/hello --params '{\"name\":\"world\"}' --dry-run\nrye run tool:acme/hello --params @input.json --json",
 		exits: []fault.Code{fault.Failed, fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback,
 			fault.Denied, fault.Offline, fault.Drift, fault.Malformed, fault.Limit, fault.Interrupt},
 		flags: []cli.Flag{
@@ -224,13 +224,13 @@ func (t *task) parameters(given string, pairs []string) (json.RawMessage, error)
 		if err := strict.Decode(raw, maxParams, &all); err != nil && json.Valid(raw) && bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) {
 			return nil, fault.New(fault.Usage, "--params: %w", err)
 		} else if err != nil || all == nil {
-			return nil, fault.New(fault.Usage, "--params %q: want a JSON object", words.Brief(given)).Advise(`rye execute %s --params '{"name":"value"}'`, strings.Join(quoted(t.args), " "))
+			return nil, fault.New(fault.Usage, "--params %q: want a JSON object", words.Brief(given)).Advise(`rye run %s --params '{"name":"value"}'`, strings.Join(quoted(t.args), " "))
 		}
 	}
 	for _, pair := range pairs {
 		name, value, err := parsePair(pair)
 		if err != nil {
-			return nil, fault.Wrap(err, "execute").With(t.rightPair(err, pair))
+			return nil, fault.Wrap(err, "run").With(t.rightPair(err, pair))
 		}
 		if _, twice := all[name]; twice {
 			return nil, fault.New(fault.Usage, "parameter %q is given twice", words.Brief(name))
@@ -245,7 +245,7 @@ func (t *task) rightPair(err error, pair string) fault.Hint {
 	if h := fault.HintOf(err); !h.IsZero() {
 		return h
 	}
-	return fault.Advice("rye execute %s -p %s=value", strings.Join(quoted(t.args), " "), strings.Trim(pair, "=:"))
+	return fault.Advice("rye run %s -p %s=value", strings.Join(quoted(t.args), " "), strings.Trim(pair, "=:"))
 }
 
 func parsePair(pair string) (string, json.RawMessage, error) {

@@ -62,29 +62,6 @@ func printMove(p *printer, rep *rye.MoveReport) {
 	p.infof("next: %s", rep.Next)
 }
 
-func copyCommand() *spec {
-	var q rye.CopyRequest
-	return &spec{
-		name: "copy", aliases: []string{"cp"}, args: "<ref>", group: "Items",
-		short:    "Copy a verified item to another space",
-		long:     "Copies byte for byte, with the signature; with --as under another id, unsigned. rye shows a\ndifferent item in its place, replaces it if you agree, and records it first.",
-		examples: "rye copy tool:rye/bash/bash --to project\nrye copy tool:rye/bash/bash --to project --as acme/bash",
-		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Denied},
-		flags: []cli.Flag{
-			&cli.StringFlag{Name: "to", Aliases: []string{"space"}, Destination: &q.To, Usage: "the `space`: project or user"},
-			&cli.StringFlag{Name: "as", Destination: &q.As, Usage: "new `id`"},
-			dryRun(&q.DryRun),
-		},
-		min: 1, max: 2, ref: &q.Ref,
-		run: func(t *task) error {
-			if q.To == "" {
-				return fault.New(fault.Usage, "copy: to which space?").Advise("rye copy %s --to user, or --to project, with --as <id> for another name", q.Ref)
-			}
-			return answer(t, t.w.Copy, q, printCopy)
-		},
-	}
-}
-
 func printCopy(p *printer, rep *rye.CopyReport) {
 	as := ""
 	if rep.Ref != rep.From {

@@ -32,7 +32,7 @@ var foreign = map[string]func(args []string) []string{
 // create is rye new, except for a bundle, which rye sign makes from a directory.
 func create(args []string) []string {
 	if len(args) > 0 && args[0] == "bundle" {
-		return []string{"help", "bundle"}
+		return []string{"help", "bundles"}
 	}
 	return orElse([]string{"new"}, "help", "new")(args)
 }
@@ -79,6 +79,7 @@ func unknownCommand(path []*spec, name string, among []*spec, args []string) err
 	}
 	parent := commandName(path)
 	if near := nearest(name, all); near != "" {
+		near = find(among, near).name
 		return err.Advise("did you mean %s?", strings.Join(append([]string{parent, near}, quoted(args)...), " "))
 	}
 	return err.With(helpFor(parent))

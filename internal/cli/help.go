@@ -2,42 +2,104 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
 )
 
 func helpCommand() *spec {
 	return &spec{
-		name: "help", args: "[command… | topic]", group: "Serve and maintain",
-		short:    "Show help for a command or a topic, or the exit codes",
-		long:     "Topics: " + strings.Join(topicNames(), ", ") + ".",
-		examples: "rye help add\nrye help registry init\nrye help sandbox\nrye help exit-codes",
+		name: "help", args: "[command… | topic | page]", group: "Serve and maintain",
+		short: "Show help for a command or a topic, all commands, or the exit codes",
+		long: "rye help commands lists all commands, and rye help pages the longer pages that are compiled in.\n" +
+			"Topics: " + strings.Join(topicNames(), ", ") + ".",
+		examples: "rye help add\nrye help registry init\nrye help commands\nrye help sandbox\nrye help pages\nrye help tools-http\nrye help exit-codes",
 		exits:    []fault.Code{fault.Usage},
 		max:      3,
 		alone:    true,
-		run: func(t *task) error {
-			if len(t.args) == 1 && t.args[0] == "exit-codes" {
-				return t.printExitCodes()
-			}
-			if text := aboutTopic(t.args); text != "" {
-				return t.out.show(map[string]string{"topic": t.args[0], "text": text}, func() { t.out.printTopic(text) })
-			}
-			var path []*spec
-			level := commands()
-			for _, name := range t.args {
-				s := find(level, name)
-				if s == nil {
-					return unknownCommand(path, name, level, nil)
-				}
-				path = append(path, s)
-				level = s.subs
-			}
-			return t.printHelp(path)
-		},
+		run:      helpOf,
 	}
+}
+
+func helpOf(t *task) error {
+	if len(t.args) == 1 {
+		switch t.args[0] {
+		case "exit-codes":
+			return t.printExitCodes()
+		case "commands":
+			t.out.page(allCommands(Tree()))
+			return nil
+		case "pages":
+			return t.listPages()
+		}
+	}
+	if text := aboutTopic(t.args); text != "" {
+		return t.showTopic(t.args[0], text)
+	}
+	var path []*spec
+	level := commands()
+	for _, name := range t.args {
+		s := find(level, name)
+		if s == nil && len(t.args) == 1 && t.showPage(name) == nil {
+			return nil
+		}
+		if s == nil {
+			return unknownCommand(path, name, level, nil)
+		}
+		path = append(path, s)
+		level = s.subs
+	}
+	return t.printHelp(path)
+}
+
+func (t *task) showTopic(name, text string) error {
+	return t.out.show(map[string]string{"topic": name, "text": text}, func() { t.out.printTopic(text) })
+}
+
+// pages is the folder of the library's knowledge that rye help shows.
+const pages = "rye/reference/"
+
+// showPage prints a compiled-in page.
+func (t *task) showPage(name string) error {
+	id, err := objects.ParseID(pages + name)
+	if err != nil {
+		return err
+	}
+	if err := t.open(); err != nil {
+		return err
+	}
+	page, err := t.w.Load(t.ctx, t.env.Caller, rye.LoadRequest{Ref: rye.Ref{Kind: objects.Knowledge, ID: id}, Space: objects.System.String()})
+	if err != nil {
+		return err
+	}
+	return t.showTopic(name, strings.TrimSpace(page.Body))
+}
+
+// pageItems returns the compiled-in pages.
+func (t *task) pageItems() ([]rye.ItemInfo, error) {
+	if err := t.open(); err != nil {
+		return nil, err
+	}
+	all, err := t.w.List(t.ctx, t.env.Caller, rye.ListRequest{Kind: string(objects.Knowledge), Space: objects.System.String()})
+	return slices.DeleteFunc(all, func(it rye.ItemInfo) bool { return !strings.Contains(it.Ref, ":"+pages) }), err
+}
+
+func pageName(it rye.ItemInfo) string {
+	_, name, _ := strings.Cut(it.Ref, ":"+pages)
+	return name
+}
+
+func (t *task) listPages() error {
+	all, err := t.pageItems()
+	if err != nil {
+		return err
+	}
+	return rows(t.out, all, func(it rye.ItemInfo) []any { return []any{pageName(it), it.Description} })
 }
 
 func (t *task) printExitCodes() error {
@@ -62,9 +124,37 @@ func (t *task) printHelp(path []*spec) error {
 	return nil
 }
 
+// first are the commands that a newcomer needs, in the order of their use.
+var first = [...]string{"init", "new", "add", "sign", "run", "list", "status", "search", "ask", "export", "push", "update"}
+
+const slogan = "rye: signed, pinned and shared instructions, tools and knowledge for agents\n\nUsage: rye [flags] <command> [arguments]\n"
+
 func overview(m Manual) string {
 	var b strings.Builder
-	b.WriteString("rye: signed, pinned and shared instructions, tools and knowledge for agents\n\nUsage: rye [flags] <command> [arguments]\n")
+	b.WriteString(slogan + "\nBegin with these\n")
+	for _, name := range first {
+		for _, c := range m.Commands {
+			if subject(c.Name) == name {
+				fmt.Fprintf(&b, "  %-11s %s\n", name, c.Short)
+			}
+		}
+	}
+	b.WriteString(`
+More
+  rye help <command>     a command, with examples
+  rye help commands      all commands, and the flags of every command
+  rye help <topic>       ` + strings.Join(topicNames(), ", ") + `
+  rye help pages         the longer pages
+  rye help exit-codes    the exit statuses
+
+Start with: rye init
+`)
+	return b.String()
+}
+
+func allCommands(m Manual) string {
+	var b strings.Builder
+	b.WriteString(slogan)
 	for _, g := range m.Groups {
 		b.WriteString("\n" + g + "\n")
 		for _, c := range m.Commands {
@@ -75,7 +165,7 @@ func overview(m Manual) string {
 	}
 	b.WriteString("\nFlags of every command\n")
 	b.WriteString(flagLines(m.Flags))
-	b.WriteString("\nA ref is tool:acme/hello, or a path. Start with: rye init\nMore: rye help <command>, rye help exit-codes,\n  rye help <topic>: " + strings.Join(topicNames(), ", ") + "\n")
+	b.WriteString("\nA ref is tool:acme/hello, or a path.\n")
 	return b.String()
 }
 

@@ -38,6 +38,7 @@ func Main(argv []string, parts Parts) int {
 
 func run(ctx context.Context, args []string, s *app.Screen, parts Parts) (exit int) {
 	var g app.Flags
+	args, remark := today(globalFlags(&g), args)
 	inv, err := arrange(commandsFor(args), globalFlags(&g), args)
 	if err != nil || inv.help {
 		inv, err = arrange(commands(), globalFlags(&g), args) // the whole tree is needed for suggestions
@@ -49,6 +50,9 @@ func run(ctx context.Context, args []string, s *app.Screen, parts Parts) (exit i
 			exit = out.report(crash(r))
 		}
 	}()
+	if remark != "" && !g.JSON {
+		out.infof("rye: %s", remark)
+	}
 	if err != nil {
 		return out.report(err)
 	}

@@ -27,8 +27,8 @@ only as they are pinned.
 
   rye lock [ref…]                pin the present items; shows the changes
   rye lock verify                compare; drift is exit 18
-  rye execute <ref> --locked     refuse if anything differs from the lock
-  rye execute <ref> --pinned     run the pinned bytes, not the working tree
+  rye run <ref> --locked     refuse if anything differs from the lock
+  rye run <ref> --pinned     run the pinned bytes, not the working tree
   rye update --dry-run           list newer versions`},
 	{"spaces", `rye looks for an item in three spaces. The first space that has it decides, even if its item
 is refused:
@@ -40,7 +40,7 @@ is refused:
   rye list --space user          the items of one space
   rye show <ref> --all           the item in every space
   rye new tool tidy --space user
-  rye copy <ref> --to user       byte for byte, with its signature`},
+  rye add <ref> --space user       byte for byte, with its signature`},
 	{"capabilities", `Nothing is permitted without a capability: rye.<verb>.<kind>.<id with dots>. The verb is
 search, load, execute or sign, and * stands for any text.
 
@@ -64,7 +64,7 @@ registry reads the project and has no network. No tool sees your home directory,
 other projects, or writes .ai. Files that other programs run by themselves, such as .envrc,
 are read-only.
 
-  rye execute <ref> --dry-run    its reach, and the limits that are missing here
+  rye run <ref> --dry-run    its reach, and the limits that are missing here
   rye show <ref>                 its needs and limits
   rye doctor                     the sandbox of this system`},
 }

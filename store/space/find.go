@@ -114,7 +114,7 @@ func (s *Stack) Layer(sp objects.Space) (*Layer, error) {
 	}
 	if sp == objects.System {
 		return nil, fault.New(fault.Denied, "the system space is compiled in and cannot be changed").
-			Advise("copy the item to the project first, with rye copy")
+			Advise("copy the item to the project first, with rye add --space project")
 	}
 	return nil, fault.New(fault.NotFound, "no %s space here", sp).Mend("rye init")
 }

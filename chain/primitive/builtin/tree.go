@@ -372,7 +372,7 @@ func regular(path string, info fs.FileInfo) error {
 	case m.IsRegular():
 		return nil
 	case m.IsDir():
-		return fault.New(fault.Usage, "%s: it is a directory", path).Mend("rye execute rye/file-system/ls -p path=%s", path)
+		return fault.New(fault.Usage, "%s: it is a directory", path).Mend("rye run rye/file-system/ls -p path=%s", path)
 	default:
 		return fault.New(fault.Denied, "%s: it is a %s, not a file", path, kind(m))
 	}

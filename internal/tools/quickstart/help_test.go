@@ -168,11 +168,12 @@ var prepared = map[string]string{
 	"rye add ./scripts/deploy.sh --kind tool --as acme/deploy":                    "rye rm tool:acme/deploy",
 	"rye add ./my-skills --as acme --dry-run":                                     "mkdir -p my-skills/pdf; printf -- '---\\nname: pdf\\ndescription: Fills in forms\\n---\\nText\\n' > my-skills/pdf/SKILL.md",
 	"rye add ./report --entry run.py":                                             "mkdir -p report; printf 'print(1)\\n' > report/run.py; echo helper > report/words.txt",
-	"rye sign .ai/bundles/acme/report":                                            "test -d .ai/bundles/acme/report",
+	"rye show bundle:acme/report":                                                 "rye restore bundle:acme/report",
+	"rye verify ./unpacked":                                                       "cp -R .ai/bundles/acme/report unpacked",
 	"rye export skill knowledge:acme/pdf ./pdf":                                   "rye add my-skills --as acme; rye sign --all",
 	"rye add .ai/tools/acme/hello.py":                                             "rye rm tool:acme/hello; rye new tool acme/hello",
 	"rye diff":                                                                    "rye rm tool:acme/hello; rye restore tool:acme/hello --at $(rye log tool:acme/hello --json | sed -n 's/.*\"commit\":\"\\([0-9a-f]*\\)\".*/\\1/p' | tail -n 1); rye sign --all",
-	"rye copy tool:rye/bash/bash --to project --as acme/bash":                     "rye rm tool:rye/bash/bash",
+	"rye add tool:rye/bash/bash --space project --as acme/bash":                   "rye rm tool:rye/bash/bash",
 	"rye push 'tool:acme/*' --dry-run":                                            "rye rm bundle:acme/report",
 	"rye push --all":                                                              "rye rm bundle:acme/pdf",
 	"rye lock":                                                                    "rye rm tool:acme/bash; rye sign --all",
@@ -193,7 +194,7 @@ var prepared = map[string]string{
 	"rye trust explain tool:acme/hello --json":                                    "rye trust --yes",
 	"rye trust allowed-signers > ~/.config/git/allowed_signers":                   "mkdir -p ~/.config/git",
 	"git config gpg.ssh.allowedSignersFile ~/.config/git/allowed_signers":         "git init -q .",
-	"rye unyank acme/tool/hello@1.0.0":                                            "rye yank acme/tool/hello@1.0.0 --reason x",
+	"rye yank --undo acme/tool/hello@1.0.0":                                       "rye yank acme/tool/hello@1.0.0 --reason x",
 }
 
 // ended is how the examples end that do not succeed in helpWorld. What asks a person and has
@@ -240,7 +241,7 @@ var ended = []struct {
 	{2, "is for a merge by git that stopped at a conflict", []string{"rye lock merge", "rye lock merge --prefer theirs"}},
 	{3, "names a bundle, a configuration or a key file of the reader's", []string{
 
-		"rye bundle verify ./unpacked", "rye key import ~/.ssh/id_ed25519 work", "rye where --move ../old-name",
+		"rye key import ~/.ssh/id_ed25519 work", "rye where --move ../old-name",
 	}},
 	{2, "names a package of the reader's, or reads a token from standard input", []string{
 		"rye diff .ai/tools/acme/pack", "rye mcp install codex --http http://127.0.0.1:7777/mcp --token-file -",

@@ -95,7 +95,7 @@ func different(l *space.Layer, it *objects.Item) ([]byte, error) {
 
 // replace asks whether an item may replace other bytes, and records those bytes.
 func replace(ctx context.Context, s *custody.Desk, l *space.Layer, it *objects.Item, old []byte, q rye.CopyRequest) error {
-	again := []string{"rye", "copy", q.Ref.String(), "--to", l.Space.String()}
+	again := []string{"rye", "add", q.Ref.String(), "--space", l.Space.String()}
 	if q.As != "" {
 		again = append(again, "--as", q.As)
 	}
@@ -115,7 +115,7 @@ func replace(ctx context.Context, s *custody.Desk, l *space.Layer, it *objects.I
 // CopyLoaded puts a loaded item into a space, byte for byte. Only a person may.
 func CopyLoaded(ctx context.Context, s *custody.Desk, c rye.Caller, f *look.Loaded, to string) (*rye.LoadResult, error) {
 	if !c.IsPerson() {
-		return nil, fault.New(fault.Denied, "load %s: only a person may copy into a space", f.Ref).Mend("rye load %s --to %s", f.Ref, to)
+		return nil, fault.New(fault.Denied, "load %s: only a person may copy into a space", f.Ref).Mend("rye add %s --space %s", f.Ref, to)
 	}
 	if err := standsAlone(f.Finding); err != nil {
 		return nil, err

@@ -80,7 +80,7 @@ func skillOf(ctx context.Context, s *session.Session, ref rye.Ref) (none trust.B
 func workingSkill(ctx context.Context, s *session.Session, l *space.Layer, ref rye.Ref, p string) (none trust.Bundle, err error) {
 	dir, ok := objects.InBundles(p)
 	if !ok || !objects.IsSkill(p) {
-		return none, fault.New(fault.Usage, "export skill %s: .ai/%s is not a skill", ref, p).Advise("rye bundle list")
+		return none, fault.New(fault.Usage, "export skill %s: .ai/%s is not a skill", ref, p).Advise("rye list bundle")
 	}
 	c, err := s.Stack.Cover(ctx, l, dir+"/"+objects.ManifestName, nil)
 	if err != nil {

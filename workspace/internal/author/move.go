@@ -56,7 +56,7 @@ func planMove(ctx context.Context, s *custody.Desk, l *space.Layer, q rye.MoveRe
 	}
 	if s.Stack.Locked != nil && l.Space == objects.Project {
 		if _, ok := s.Stack.Locked(ref); ok {
-			return nil, nil, fault.New(fault.Denied, "move %s: it belongs to a registry", ref).Mend("rye copy %s --to project --as %s", ref, dest.ID)
+			return nil, nil, fault.New(fault.Denied, "move %s: it belongs to a registry", ref).Mend("rye add %s --space project --as %s", ref, dest.ID)
 		}
 	}
 	if it, err = draftOf(l, ref, l.Draft); err != nil {

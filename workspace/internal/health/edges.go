@@ -106,25 +106,6 @@ func (v *survey) note(f *space.Finding) {
 	}
 }
 
-// Why returns every chain that leads to an item: from rye.yaml, from an item of the project,
-// from a bundle.
-func Why(ctx context.Context, s *session.Session, q rye.ItemRequest) (*rye.WhyReport, error) {
-	v, err := surveyOf(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	g, name := graphOf(v.edges, v.roots), q.Ref.String()
-	if err := v.known(g, name); err != nil {
-		return nil, err
-	}
-	rep := &rye.WhyReport{Ref: name, Chains: [][]rye.Step{}}
-	rep.Chains, rep.More = g.chains(name)
-	if len(rep.Chains) == 0 && g.isRoot[name] {
-		rep.Chains = [][]rye.Step{{{Name: name, How: "an item of the project"}}}
-	}
-	return rep, nil
-}
-
 // Tree returns what the project or an item uses, or what uses it.
 func Tree(ctx context.Context, s *session.Session, q rye.TreeRequest) (*rye.TreeReport, error) {
 	v, err := surveyOf(ctx, s)

@@ -37,57 +37,11 @@ func graphOf(edges []edge, roots []string) graph {
 	return g
 }
 
-// The bounds of reports. Ways can be as many as two to the power of the items.
+// The bounds of reports.
 const (
-	maxChains = 64
-	maxSteps  = 200_000 // examined to find the chains
-	maxLines  = 20_000
-	maxDepth  = 64
+	maxLines = 20_000
+	maxDepth = 64
 )
-
-// chains returns the ways from a root to an item, the shortest first, and whether there are
-// more. A way that passes through further roots is listed from each of them.
-func (g graph) chains(to string) (all [][]rye.Step, more bool) {
-	type way struct {
-		at   string
-		prev *way
-		how  string // from at to prev
-		n    int
-	}
-	steps := 0
-	queue := []*way{{at: to}}
-	for len(queue) > 0 && !more {
-		w := queue[0]
-		queue = queue[1:]
-		if steps++; steps > maxSteps || w.n > maxDepth {
-			more = true
-			break
-		}
-		if g.isRoot[w.at] && w.prev != nil {
-			if len(all) == maxChains {
-				more = true
-				break
-			}
-			var steps []rye.Step
-			how := ""
-			for at := w; at != nil; at = at.prev {
-				steps = append(steps, rye.Step{Name: at.at, How: how})
-				how = at.how
-			}
-			all = append(all, steps)
-		}
-		for _, e := range g.up[w.at] {
-			cycle := false
-			for at := w; at != nil; at = at.prev {
-				cycle = cycle || at.at == e.from
-			}
-			if !cycle && len(queue) < maxSteps {
-				queue = append(queue, &way{at: e.from, prev: w, how: e.how, n: w.n + 1})
-			}
-		}
-	}
-	return all, more
-}
 
 // tree returns the items below some names, as lines. An item that was listed before is not
 // expanded again, and an item below itself is not followed.

@@ -211,7 +211,7 @@ func pinOne(ctx context.Context, s *session.Session, lock *chain.Lock, f space.F
 	case objects.System:
 		return nil
 	case objects.User:
-		return fault.New(fault.Denied, "lock %s: a lock cannot pin an item of the user space", f.Ref).Mend("rye load %s --to project", f.Ref)
+		return fault.New(fault.Denied, "lock %s: a lock cannot pin an item of the user space", f.Ref).Mend("rye add %s --space project", f.Ref)
 	}
 	lock.SetItem(link(s, f.Found))
 	return nil

@@ -268,7 +268,7 @@ func findBundle(s *session.Session, arg string) (*space.Layer, string, error) {
 			}
 		}
 		if _, err := os.Lstat(arg); err != nil {
-			return nil, "", fault.New(fault.NotFound, "bundle %s: no manifest in .ai/%s", arg, dir).Advise("rye bundle list")
+			return nil, "", fault.New(fault.NotFound, "bundle %s: no manifest in .ai/%s", arg, dir).Advise("rye list bundle")
 		}
 	}
 	dir := arg
@@ -276,7 +276,7 @@ func findBundle(s *session.Session, arg string) (*space.Layer, string, error) {
 		dir = filepath.Dir(arg)
 	}
 	if _, err := os.Lstat(filepath.Join(dir, objects.ManifestName)); err != nil {
-		return nil, "", fault.New(fault.NotFound, "bundle %s: no %s there", arg, objects.ManifestName).Advise("rye bundle list")
+		return nil, "", fault.New(fault.NotFound, "bundle %s: no %s there", arg, objects.ManifestName).Advise("rye list bundle")
 	}
 	for _, l := range s.Stack.Layers() {
 		if p, ok := session.Below(l.Dir, dir); ok {

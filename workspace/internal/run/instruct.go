@@ -99,7 +99,7 @@ func fillInputs(it *objects.Item, got map[string]any, texts bool) (map[string]an
 		}
 	}
 	if len(missing) > 0 {
-		return nil, fault.New(fault.Usage, "%s: missing required inputs: %s", it.Ref, strings.Join(missing, ", ")).Advise("rye execute %s -p %s=...", it.Ref, missing[0])
+		return nil, fault.New(fault.Usage, "%s: missing required inputs: %s", it.Ref, strings.Join(missing, ", ")).Advise("rye run %s -p %s=...", it.Ref, missing[0])
 	}
 	return inputs, nil
 }
@@ -113,7 +113,7 @@ func fits(ref objects.Ref, in objects.Input, v any) error {
 	}
 	err := fault.New(fault.Usage, "%s: input %s %s", ref, in.Name, wrong)
 	if _, is := in.Read(v); is {
-		return err.Advise("-p %s:=… passes JSON instead of text: rye execute %s -p %s:=…", in.Name, ref, in.Name)
+		return err.Advise("-p %s:=… passes JSON instead of text: rye run %s -p %s:=…", in.Name, ref, in.Name)
 	}
 	return err.Advise("rye show %s shows its inputs", ref)
 }

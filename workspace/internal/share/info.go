@@ -35,7 +35,7 @@ func Info(ctx context.Context, s *custody.Desk, q rye.PublishedRequest) (*rye.Pu
 	ref, err := objects.ParseRef(name)
 	if err != nil {
 		return nil, fault.New(fault.Usage, "info %q: not an item, namespace or registry", words.Brief(q.Name)).
-			Advise("rye info acme/tool/hello, rye info acme, or the name of a registry from rye registry list")
+			Advise("rye show acme/tool/hello, rye show acme, or the name of a registry from rye registry list")
 	}
 	rng, err := objects.ParseRange(cmp.Or(text, "*"))
 	if err != nil {
@@ -145,7 +145,7 @@ func (a *asking) state(ns string) (oplog.State, error) {
 	}
 	if st.Seq == 0 {
 		return st, fault.New(fault.NotFound, "namespace %s: it has no published versions in registry %s", ns, a.rep.Registry).
-			Advise("rye info %s lists its namespaces", a.rep.Registry)
+			Advise("rye show %s lists its namespaces", a.rep.Registry)
 	}
 	a.rep.Seq, a.rep.Dated = st.Seq, timeText(st.Time)
 	if g := a.root.Grant(ns); g != nil {
@@ -251,9 +251,9 @@ func (a *asking) versions(list []oplog.Entry, rng objects.Range, text string) er
 	}
 	switch {
 	case len(list) == 0:
-		return fault.New(fault.NotFound, "%s: no published item of namespace %s has this name", a.rep.Item, a.rep.Namespace).Advise("rye info %s", a.rep.Namespace)
+		return fault.New(fault.NotFound, "%s: no published item of namespace %s has this name", a.rep.Item, a.rep.Namespace).Advise("rye show %s", a.rep.Namespace)
 	case len(a.rep.Versions) == 0:
-		return fault.New(fault.Conflict, "%s: no version fits %s; the newest is %s", a.rep.Item, text, list[len(list)-1].Version).Advise("rye info %s", a.rep.Item)
+		return fault.New(fault.Conflict, "%s: no version fits %s; the newest is %s", a.rep.Item, text, list[len(list)-1].Version).Advise("rye show %s --published", a.rep.Item)
 	}
 	return nil
 }

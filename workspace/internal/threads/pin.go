@@ -26,7 +26,7 @@ func Followable(ref objects.Ref) error {
 	}
 	err := fault.New(fault.Usage, "a thread needs a directive; %s is not one", ref)
 	if ref.Kind == objects.Tool {
-		return err.Mend("rye execute %s", ref)
+		return err.Mend("rye run %s", ref)
 	}
 	return err.Advise("rye list --kind directive shows the directives")
 }
