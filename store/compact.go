@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/parallel"
 )
 
 // Above these numbers of loose objects from edits, or of packs, an Edit compacts after its
@@ -283,6 +284,7 @@ func (r *Repo) compact(ctx context.Context, o CompactOptions, recent bool) (c Co
 	if !o.DryRun {
 		r.dropOrphans()
 	}
+	defer r.keepTrees(keptTrees)()
 	loose, packs, err := r.toCompact(ctx, &c, o.Packs, recent)
 	if err == nil && !o.DryRun && !o.Packs {
 		r.noteLeft(c.Left)
@@ -466,39 +468,43 @@ func (r *Repo) rewrite(ctx context.Context, loose []OID, packs []oldPack) (_ *pa
 	return out, nil
 }
 
-// readBack reads every object of a finished pack from disk and hashes it. It goes in pack
-// order, in which a base comes before its deltas.
+// readBackChunk is the number of neighbours in a pack that one processor reads back. Most of
+// their bases are then in the cache.
+const readBackChunk = 16
+
+// readBack reads every object of a finished pack from disk and hashes it, on all processors.
+// Each takes neighbours in pack order, in which a base comes before its deltas.
 func (r *Repo) readBack(ctx context.Context, out *packFile) error {
 	p := &pack{files: r.files, path: out.path, format: r.format, bases: baseCache{most: readBackCache}}
 	defer p.close()
 	slices.SortFunc(out.list, func(a, b packed) int { return cmp.Compare(a.off, b.off) })
-	for _, o := range out.list {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
+	return parallel.Chunks(ctx, len(out.list), readBackChunk, func(i int) error {
+		id := out.list[i].id
+		if err := p.verify(id); err != nil {
+			return fault.Wrap(err, "object %s", id).Mend("git fsck --full")
 		}
-		i, ok, err := p.find(o.id)
-		if err == nil && !ok {
-			err = fault.New(fault.Integrity, "it is not in the new pack")
-		}
-		var t Type
-		var data []byte
-		if err == nil {
-			t, data, err = p.load(i, maxRaw)
-		}
-		if fault.Is(err, fault.Limit) {
-			if _, _, err = p.pour(i, o.id, &onceWriter{w: io.Discard}); err != nil {
-				return fault.Wrap(err, "object %s", o.id).Mend("git fsck --full")
-			}
-			continue
-		}
-		if err == nil {
-			err = compare(r.format, o.id, t, data)
-		}
-		if err != nil {
-			return fault.Wrap(err, "object %s", o.id).Mend("git fsck --full")
-		}
+		return nil
+	})
+}
+
+// verify reads an object and compares it with its id.
+func (p *pack) verify(id OID) error {
+	i, ok, err := p.find(id)
+	if err != nil {
+		return err
 	}
-	return nil
+	if !ok {
+		return fault.New(fault.Integrity, "it is not in the new pack")
+	}
+	t, data, err := p.load(i, maxRaw)
+	if fault.Is(err, fault.Limit) {
+		_, _, err = p.pour(i, id, &onceWriter{w: io.Discard})
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	return compare(p.format, id, t, data)
 }
 
 // dropOld removes the files whose objects are in the new pack. A pack goes before its index:

@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 )
@@ -200,7 +203,7 @@ func TestCompactMakesDeltasOnce(t *testing.T) {
 }
 
 // TestCompactWide: a folder of 10,000 files costs what it costs git, signed a hundred times
-// more, of files that are alike too.
+// more, of files that are alike too. Each tree is read once, and not kept for long.
 func TestCompactWide(t *testing.T) {
 	needGit(t)
 	defer func() { testOnlyNoSync = false }()
@@ -224,13 +227,37 @@ func TestCompactWide(t *testing.T) {
 			for range 100 {
 				mustEdit(t, r, "sign", Change{Path: path(rnd.IntN(n)), Data: item()})
 			}
+			reads := &treeReads{source: r.sources[0], n: map[OID]int{}}
+			r.sources[0] = reads
 			wantSmall(t, r)
+			if n, most := len(reads.n), slices.Max(slices.Collect(maps.Values(reads.n))); n < 200 || most > 1 {
+				t.Errorf("read %d trees, one of them %d times, want 200 or more, each once", n, most)
+			}
+			if r.kept > maxKeptTrees {
+				t.Errorf("keeps %d bytes of trees afterwards, want at most %d", r.kept, maxKeptTrees)
+			}
 			wantDepths(t, r)
 			if c, err := r.Compact(t.Context(), CompactOptions{}); err != nil || c != (Compacted{}) {
 				t.Errorf("again: %+v, %v", c, err)
 			}
 		})
 	}
+}
+
+// treeReads counts how often each tree is read.
+type treeReads struct {
+	source
+	mu sync.Mutex
+	n  map[OID]int
+}
+
+func (s *treeReads) load(id OID, limit int64) (Type, []byte, error) {
+	t, data, err := s.source.load(id, limit)
+	if s.mu.Lock(); t == TypeTree {
+		s.n[id]++
+	}
+	s.mu.Unlock()
+	return t, data, err
 }
 
 // TestCompactHaste: what was written in haste is written again when that is asked for, though

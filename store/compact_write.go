@@ -5,6 +5,7 @@ import (
 	"context"
 	"hash/crc32"
 
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/parallel"
 )
 
@@ -121,7 +122,13 @@ func (k *packer) load(j *packing) (err error) {
 	return err
 }
 
+// object returns the bytes of a part, which must not be changed.
 func (k *packer) object(p *part) ([]byte, error) {
+	if p.t == TypeTree {
+		if raw, err := k.r.rawTree(p.id); !fault.Is(err, fault.Limit) {
+			return raw, err
+		}
+	}
 	_, size, err := k.r.Stat(p.id)
 	if err != nil {
 		return nil, err

@@ -151,21 +151,40 @@ func TestCompactLeavesWhatIsKeptMeanwhile(t *testing.T) {
 }
 
 // TestCompactReadsBack: what a disk garbled while the new pack was written is found before
-// anything is removed.
+// anything is removed, in any object.
 func TestCompactReadsBack(t *testing.T) {
+	for name, at := range map[string]int64{"first": 40, "last": -22} {
+		t.Run(name, func(t *testing.T) { compactGarbled(t, at) })
+	}
+}
+
+// compactGarbled compacts many objects, and garbles one byte of the new pack; a negative place
+// counts from its end.
+func compactGarbled(t *testing.T, at int64) {
 	r := newRepo(t)
-	tip := mustEdit(t, r, "start", put("a", strings.Repeat("text ", 100)))
+	var many []Change
+	for i := range 100 {
+		many = append(many, put(fmt.Sprintf("d/%d", i), strings.Repeat(fmt.Sprint(i, " text "), 20)))
+	}
+	mustEdit(t, r, "start", append(many, put("a", strings.Repeat("text ", 100)))...)
+	tip := mustEdit(t, r, "more", put("a", strings.Repeat("more ", 100)))
 	garbled := 0
 	testOnlySync = func(f *os.File, _ string) {
 		if f == nil || !strings.HasSuffix(f.Name(), ".pack") {
 			return
 		}
+		st, err := f.Stat()
+		must(t, err)
+		place := at
+		if at < 0 {
+			place += st.Size()
+		}
 		var b [1]byte
-		if _, err := f.ReadAt(b[:], 40); err != nil {
+		if _, err := f.ReadAt(b[:], place); err != nil {
 			t.Error(err)
 		}
 		b[0] ^= 1
-		if _, err := f.WriteAt(b[:], 40); err != nil {
+		if _, err := f.WriteAt(b[:], place); err != nil {
 			t.Error(err)
 		}
 		garbled++

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -23,6 +24,7 @@ type Reader struct {
 	mu    sync.Mutex
 	trees map[OID][]byte // verified bytes of recently read trees; never changed
 	kept  int            // bytes in trees
+	most  int            // bytes that trees may take; 0 is maxKeptTrees
 }
 
 // source is a place that has objects. load compares bytes and id. isMissing is true for the
@@ -108,8 +110,28 @@ func (r *Reader) Commit(id OID) (*Commit, error) {
 	return c, nil
 }
 
-// maxKeptTrees bounds the bytes of trees kept by a Reader.
-const maxKeptTrees = 2 << 20
+const (
+	maxKeptTrees = 2 << 20  // bytes of trees that a Reader keeps
+	keptTrees    = 64 << 20 // the same while it compacts, which needs each tree three times
+)
+
+// keepTrees changes the number of bytes of trees that r keeps. The result sets it back.
+func (r *Reader) keepTrees(most int) (restore func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.most
+	r.most = most
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.most = before; r.kept > r.mostTrees() {
+			r.trees, r.kept = nil, 0
+		}
+	}
+}
+
+// mostTrees returns the bytes of trees that r may keep. The caller holds r.mu.
+func (r *Reader) mostTrees() int { return cmp.Or(r.most, maxKeptTrees) }
 
 // rawTree returns the verified bytes of a tree, which must not be changed.
 func (r *Reader) rawTree(id OID) ([]byte, error) {
@@ -120,12 +142,16 @@ func (r *Reader) rawTree(id OID) ([]byte, error) {
 		return raw, nil
 	}
 	raw, err := r.typed(id, TypeTree, MaxTreeSize)
-	if err != nil || len(raw) > maxKeptTrees/4 {
-		return raw, err
+	if err != nil {
+		return nil, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.trees == nil || r.kept+len(raw) > maxKeptTrees {
+	most := r.mostTrees()
+	if len(raw) > most/4 {
+		return raw, nil
+	}
+	if r.trees == nil || r.kept+len(raw) > most {
 		r.trees, r.kept = map[OID][]byte{}, 0
 	}
 	if _, ok := r.trees[id]; !ok {
