@@ -540,11 +540,13 @@ func (r *Repo) dropOld(loose []OID, packs []oldPack, kept string, recent bool) e
 // time of a commit.
 func (d *diskObjects) dropEmpty() {
 	fan, _ := d.files.readDir(d.at)
+	var names []string
 	for _, f := range fan {
 		if _, err := hex.DecodeString(f.Name()); err == nil && len(f.Name()) == 2 {
-			d.files.removeDir(d.name(f.Name())) // fails if it is not empty
+			names = append(names, f.Name())
 		}
 	}
+	d.files.removeDirs(d.at, names)
 }
 
 // dropOrphans removes indexes without a pack: a Compact was killed between the two removals. A

@@ -482,3 +482,16 @@ func TestCompactDropsOrphansAnywhere(t *testing.T) {
 		}
 	}
 }
+
+// TestCompactDropsEmpty: no empty directory of loose objects stays behind.
+func TestCompactDropsEmpty(t *testing.T) {
+	r := newRepo(t)
+	mustEdit(t, r, "one", put("a", "one"))
+	mustEdit(t, r, "two", put("a", "two"))
+	if _, err := r.Compact(t.Context(), CompactOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(r.Dir(), "objects", "??")); len(left) != 0 {
+		t.Errorf("left %q", left)
+	}
+}

@@ -216,6 +216,21 @@ func (f *files) removeDir(name string) error {
 	return f.beside("remove", name, func(dir int, base string) error { return unix.Unlinkat(dir, base, unix.AT_REMOVEDIR) })
 }
 
+// removeDirs removes those of the named directories in a directory that are empty. It opens the
+// directory once.
+func (f *files) removeDirs(in string, names []string) {
+	fd, err := f.at("open", in, searchOnly|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	for _, name := range names {
+		if checkName(name) == nil && path.Base(name) == name {
+			unix.Unlinkat(fd, name, unix.AT_REMOVEDIR)
+		}
+	}
+}
+
 func (f *files) moveName(from, to string) error {
 	return f.both("rename", from, to, unix.Renameat)
 }

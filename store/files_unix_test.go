@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,5 +71,33 @@ func TestComponents(t *testing.T) {
 	}
 	if list, err := os.ReadDir(outside); err != nil || len(list) != 1 {
 		t.Errorf("outside: %v, %v", list, err)
+	}
+}
+
+// TestRemoveDirs: only empty directories go, and none behind a link.
+func TestRemoveDirs(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	for _, d := range []string{"a/empty", "a/full/sub", "a/other"} {
+		must(t, os.MkdirAll(filepath.Join(dir, d), 0o755))
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "a", "file"), nil, 0o644))
+	must(t, os.Mkdir(filepath.Join(outside, "empty"), 0o755))
+	must(t, os.Symlink(outside, filepath.Join(dir, "out")))
+	must(t, os.Symlink(filepath.Join(outside, "empty"), filepath.Join(dir, "a", "link")))
+	f, err := openFiles(dir)
+	must(t, err)
+	defer f.close()
+	f.removeDirs("a", []string{"none", "empty", "full", "file", "link", "full/sub", "../a/other", "..", "."})
+	f.removeDirs("out", []string{"empty"})
+	var left []string
+	must(t, filepath.WalkDir(dir, func(p string, _ fs.DirEntry, err error) error {
+		left = append(left, strings.TrimPrefix(p, dir))
+		return err
+	}))
+	if want := []string{"", "/a", "/a/file", "/a/full", "/a/full/sub", "/a/link", "/a/other", "/out"}; !slices.Equal(left, want) {
+		t.Errorf("left %q, want %q", left, want)
+	}
+	if _, err := os.Stat(filepath.Join(outside, "empty")); err != nil {
+		t.Error(err)
 	}
 }

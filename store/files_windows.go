@@ -131,6 +131,13 @@ func (f *files) removeDir(name string) error {
 	return f.unlink(name)
 }
 
+// removeDirs removes those of the named directories in a directory that are empty.
+func (f *files) removeDirs(in string, names []string) {
+	for _, name := range names {
+		f.removeDir(in + "/" + name)
+	}
+}
+
 func (f *files) one(op, name string, use func(p string) error) error {
 	p, err := f.plain(op, name, false)
 	if err == nil {
