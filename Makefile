@@ -88,7 +88,7 @@ bench-grow: build ## the same up to 100,000 items (an hour's quarter, 2 GB of di
 
 .PHONY: peers
 peers: ## programs of others in the sandbox, where they are, git hosts, the SDKs of models, the MCP suite, its SDKs and clients
-	@out=$$(RYE_PEERS=1 CGO_ENABLED=0 $(GO) test -count=1 -timeout 20m -v -run 'TestPeers' ./cmd/rye ./serve/mcp) && ok=1; \
+	@out=$$(RYE_PEERS=1 CGO_ENABLED=0 $(GO) test -count=1 -timeout 20m -v -run 'TestPeers' ./cmd/rye ./serve/mcp ./chain/primitive) && ok=1; \
 	 echo "$$out" | sed -n 's/^ *[a-z_]*_test\.go:[0-9]*: //p'; test -n "$$ok" || { echo "$$out" | tail -5; exit 1; }
 	@cd internal/tools/sdkpeers && echo "the SDKs of model providers:" && CGO_ENABLED=0 $(GO) test -mod=mod -count=1 ./...
 

@@ -69,8 +69,7 @@
 // everything is refused also passes when the tool does not start.
 //
 // Output keeps its first and its last half: the first shows the work, the last the reason for
-// its end. Interpreters are found by the layouts of four managers: `pyenv which` costs
-// 300 ms and answers by files of the current directory. Candidates that are scripts are
-// skipped. Standard input is a pipe with a goroutine that ends with the run, so a tool
+// its end. Interpreters are found by the layouts of their managers: `pyenv which` costs
+// 300 ms and answers by files of the current directory. Scripts never run as interpreters. Standard input is a pipe with a goroutine that ends with the run, so a tool
 // that never reads blocks no one.
 package primitive

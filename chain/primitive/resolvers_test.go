@@ -11,8 +11,8 @@ import (
 )
 
 // TestEnvResolversOfRyeOS: each row of RYE OS's table of interpreters,
-// and each version manager. The path that comes out is the program's own, also
-// where a shim of the same name stands first on PATH.
+// and each version manager. The path that comes out is the program's own. A shim that stands first
+// on PATH stands for the version that the user chose globally.
 func TestEnvResolversOfRyeOS(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the layouts are of Unix")
@@ -66,14 +66,14 @@ func TestEnvResolversOfRyeOS(t *testing.T) {
 		{"venv_python: bin/python", Spec{Type: "venv_python"}, ".venv/bin/python"},
 		{"venv_python: venv_path, bin/python3", Spec{Type: "venv_python", VenvPath: "env"}, "env/bin/python3"},
 		{"venv_python: Scripts/python.exe", Spec{Type: "venv_python", VenvPath: "win"}, "win/Scripts/python.exe"},
-		{"venv_python: no hit, fallback", Spec{Type: "venv_python", VenvPath: "none", Fallback: "python3"}, "bin/python3"},
+		{"venv_python: no hit, fallback", Spec{Type: "venv_python", VenvPath: "none", Fallback: "python3"}, ".pyenv/versions/3.9.1/bin/python3"},
 		{"node_modules: .bin/node", Spec{Type: "node_modules"}, "node_modules/.bin/node"},
 		{"node_modules: search_paths, node.exe", Spec{Type: "node_modules", SearchPaths: []string{"none", "web/bin"}}, "web/bin/node.exe"},
-		{"node_modules: no hit, fallback", Spec{Type: "node_modules", SearchPaths: []string{"none"}, Fallback: "node"}, "bin/node"},
-		{"system_binary: past the shims of pyenv and mise", Spec{Type: "system_binary", Binary: "python3"}, "bin/python3"},
-		{"system_binary: past the shims of asdf and volta", Spec{Type: "system_binary", Binary: "node"}, "bin/node"},
-		{"system_binary: past the shims of rbenv and rustup", Spec{Type: "system_binary", Binary: "ruby"}, "bin/ruby"},
-		{"system_binary: no hit, fallback", Spec{Type: "system_binary", Binary: "none", Fallback: "ruby"}, "bin/ruby"},
+		{"node_modules: no hit, fallback", Spec{Type: "node_modules", SearchPaths: []string{"none"}, Fallback: "node"}, ".asdf/installs/nodejs/3.9.1/bin/node"},
+		{"system_binary: behind the shim of pyenv", Spec{Type: "system_binary", Binary: "python3"}, ".pyenv/versions/3.9.1/bin/python3"},
+		{"system_binary: behind the shim of asdf", Spec{Type: "system_binary", Binary: "node"}, ".asdf/installs/nodejs/3.9.1/bin/node"},
+		{"system_binary: behind the shim of rbenv", Spec{Type: "system_binary", Binary: "ruby"}, ".rbenv/versions/3.9.1/bin/ruby"},
+		{"system_binary: no hit, fallback", Spec{Type: "system_binary", Binary: "none", Fallback: "ruby"}, ".rbenv/versions/3.9.1/bin/ruby"},
 		{"system_binary: no hit", Spec{Type: "system_binary", Binary: "none"}, ""},
 		{"pyenv: the global one", manager("pyenv", ""), ".pyenv/versions/3.9.1/bin/python3"},
 		{"pyenv: version", manager("pyenv", "3.12"), ".pyenv/versions/3.12.4/bin/python3"},

@@ -103,7 +103,17 @@ func bind(p string, rank int) []mount {
 	if err != nil || rank != shown {
 		return nil
 	}
-	return []mount{{cage.Mount{Kind: cage.Link, Path: p, Source: to}, shown}}
+	return []mount{{cage.Mount{Kind: cage.Link, Path: p, Source: straight(p, to)}, shown}}
+}
+
+// straight returns the text of a link without steps back out of a directory, because the view may
+// not have that directory.
+func straight(link, to string) string {
+	inner := strings.TrimLeft(strings.TrimPrefix(to, "/"), "./")
+	if !strings.Contains("/"+inner+"/", "/../") {
+		return to
+	}
+	return resolve(link)
 }
 
 // bindAll shows everything in the root, except the parts that the view makes itself.
@@ -126,7 +136,7 @@ func arrange(all []mount, temp string) []mount {
 	slices.SortStableFunc(all, func(a, b mount) int {
 		return cmp.Or(strings.Compare(a.Path+"/", b.Path+"/"), b.rank-a.rank)
 	})
-	var out []mount
+	var out, hidden []mount
 	// around returns the innermost mount that contains path.
 	around := func(path string) (m mount, ok bool) {
 		for i := len(out) - 1; i >= 0; i-- {
@@ -138,14 +148,17 @@ func arrange(all []mount, temp string) []mount {
 	}
 	for _, m := range all {
 		in, ok := around(m.Path)
+		if m.rank == gone {
+			hidden = append(hidden, m)
+		}
 		switch {
 		case ok && in.Path == m.Path, // a higher rank was first
-			m.rank >= kept && !ok,                                      // not in view at all
-			m.rank == kept && ok && in.rank == shown,                   // read-only already
-			m.rank == given && ok && in.rank == given,                  // writable already
-			m.rank == shown && ok && in.binds(),                        // shown already, or more
-			ok && in.rank == gone && m.Path != temp,                    // hidden means hidden
-			m.rank == given && ok && in.rank == kept && m.Path != temp: // protected means protected
+			m.rank >= kept && !ok,                     // not in view at all
+			m.rank == kept && ok && in.rank == shown,  // read-only already
+			m.rank == given && ok && in.rank == given, // writable already
+			m.rank == shown && ok && in.binds(),       // shown already, or more
+			m.rank < kept && m.Path != temp && slices.ContainsFunc(hidden, func(h mount) bool { return within(m.Path, h.Path) }), // hidden means hidden
+			m.rank == given && ok && in.rank == kept && m.Path != temp:                                                           // protected means protected
 			continue
 		}
 		out = append(out, m)
