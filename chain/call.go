@@ -36,6 +36,15 @@ type Inputs struct {
 	Protect []string       // never writable: .ai, .git, stores, caches
 	Hide    []string       // never readable: keys, trust, data of other tools
 	Open    bool           // a person allowed writes to the paths of Protect inside the project
+
+	Git GitDirs // of a linked worktree or a submodule
+}
+
+// GitDirs are the git directories outside of the project that its .git file leads to.
+type GitDirs struct {
+	File  string   // the .git file; "" for none
+	Dirs  []string // readable where the .git file is, and never writable
+	Links []string // the links on the way
 }
 
 // Interpreter returns the interpreter that the chain requests for its tool. It returns false when
@@ -356,6 +365,7 @@ func (p *Plan) tooLong(what string, n int) error {
 
 // sandbox computes from the needs and the item's origin what the run may reach.
 func (p *Plan) sandbox(in Inputs) (primitive.Sandbox, error) {
+	in.Protect = slices.Concat(in.Protect, in.Git.Dirs)
 	b := primitive.Sandbox{Tier: in.Tier, Protect: in.Protect, Hide: in.Hide}
 	if in.Open {
 		b.Protect = slices.DeleteFunc(slices.Clone(in.Protect), func(p string) bool { return below(p, in.ProjectPath) })
@@ -386,6 +396,9 @@ func (p *Plan) sandbox(in Inputs) (primitive.Sandbox, error) {
 	}
 	if b.Write, err = p.paths(n.Write, in, avoid); err != nil {
 		return b, err
+	}
+	if file := in.Git.File; file != "" && slices.ContainsFunc(slices.Concat(b.Read, b.Write), func(p string) bool { return below(file, p) }) {
+		b.Read = slices.Concat(b.Read, in.Git.Dirs, in.Git.Links)
 	}
 	return b, p.network(&b, n.Net)
 }

@@ -205,3 +205,44 @@ func BenchmarkExecute(b *testing.B) {
 		}
 	})
 }
+
+// TestGitDirsOfNeeds: the git directories of a worktree are readable where its .git file is, and
+// writable for nobody.
+func TestGitDirsOfNeeds(t *testing.T) {
+	for needs, want := range map[string]bool{
+		"":                        true,
+		"needs: {}":               false,
+		"needs: {read: [src]}":    false,
+		"needs: {read: ['.']}":    true,
+		"needs: {write: ['.']}":   true,
+		"needs: {read: ['.git']}": true,
+	} {
+		w := newWorld(t)
+		path, text := yamlTool("acme/tool", string(Subprocess), "config: {command: /bin/true}\n"+needs)
+		w.add(objects.Project, path, text)
+		p := w.plan("acme/tool")
+		in, _ := w.inputs(p, "")
+		in.Git = GitDirs{File: filepath.Join(in.ProjectPath, ".git"), Dirs: []string{"/main/.git"}, Links: []string{"/link"}}
+		c, err := p.Call(in)
+		if err != nil {
+			t.Errorf("%s: %v", needs, err)
+			continue
+		}
+		b := c.Sandbox
+		if got := slices.Contains(b.Read, "/main/.git") && slices.Contains(b.Read, "/link"); got != want {
+			t.Errorf("%q reads %q", needs, b.Read)
+		}
+		if !slices.Contains(b.Protect, "/main/.git") {
+			t.Errorf("%q protects %q", needs, b.Protect)
+		}
+	}
+	w := newWorld(t)
+	path, text := yamlTool("acme/tool", string(Subprocess), "config: {command: /bin/true}\nneeds: {write: [/main/.git/hooks]}")
+	w.add(objects.Project, path, text)
+	p := w.plan("acme/tool")
+	in, _ := w.inputs(p, "")
+	in.Git = GitDirs{File: filepath.Join(in.ProjectPath, ".git"), Dirs: []string{"/main/.git"}}
+	if _, err := p.Call(in); !fault.Is(err, fault.Denied) {
+		t.Errorf("a need to write git's hooks: %v, want %s", err, fault.Denied)
+	}
+}

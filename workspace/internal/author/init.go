@@ -104,10 +104,26 @@ func finish(ctx context.Context, h *session.Host, fresh bool, rep *rye.InitRepor
 		return err
 	}
 	at, err := h.Records.At(nil, h.ProjectDir, rep.Project)
-	if err == nil && !st.Accepted(trust.Site{Place: at.Key, Project: rep.Project}) {
-		rep.Next = fault.CommandOf("rye", "-C", h.ProjectDir, "trust")
+	if err != nil || st.Accepted(trust.Site{Place: at.Key, Project: rep.Project}) {
+		return err
 	}
-	return err
+	if ok, err := acceptedInMain(h, st); ok || err != nil {
+		return cmp.Or(err, acceptOwn(h, rep.Project))
+	}
+	rep.Next = fault.CommandOf("rye", "-C", h.ProjectDir, "trust")
+	return nil
+}
+
+// acceptedInMain reports whether h's project lies in a linked worktree and the user's own keys are
+// trusted in its main working tree. Init then trusts them in the worktree, and nobody else's.
+func acceptedInMain(h *session.Host, st *trust.Store) (bool, error) {
+	s, err := h.OpenProject()
+	if err != nil {
+		return false, err
+	}
+	defer s.Close()
+	main, ok := session.MainTree(s)
+	return ok && st.Accepted(trust.Site{Place: main.Key, Project: s.Project.Project}), nil
 }
 
 // ensureKey makes a signing key when this user has none.

@@ -11,6 +11,7 @@ import (
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/workspace/internal/custody"
+	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // runSubprocess starts a program on its verified files, in its sandbox, and reads its
@@ -106,8 +107,18 @@ func (j *job) inputs(s *custody.Desk) (chain.Inputs, error) {
 	return chain.Inputs{
 		Params: j.params, RunDir: dir.Files, Temp: dir.Temp, ProjectPath: project, UserSpace: s.UserDir,
 		Tier: tier, Protect: protected(s), Hide: known(s.ConfigDir, s.StateDir, s.Records.Dir(), transcripts(s)),
-		Open: j.open, Vars: j.unsigned.vars, Interpreter: j.unsigned.interpreter,
+		Open: j.open, Git: gitDirs(project), Vars: j.unsigned.vars, Interpreter: j.unsigned.interpreter,
 	}, nil
+}
+
+// gitDirs returns the git directories of a project in a linked worktree or a submodule.
+func gitDirs(project string) chain.GitDirs {
+	g, ok := session.GitDirsOf(project)
+	if project == "" || !ok {
+		return chain.GitDirs{}
+	}
+	links, _, _ := primitive.Way(g.Pointer)
+	return chain.GitDirs{File: g.File, Dirs: g.Dirs, Links: links}
 }
 
 // known returns the directories that are set.
