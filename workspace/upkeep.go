@@ -48,7 +48,7 @@ func (g Upkeep) Doctor(ctx context.Context, c rye.Caller) ([]rye.DoctorCheck, er
 	all = append(all, custody.CheckAccepted(g.host)...)
 	all = append(append(all, author.CheckAttributes(g.host)...), session.CheckTaken(ctx, g.host)...)
 	all = append(all, look.CheckRecords(ctx, g.host)...)
-	return append(append(all, session.CheckSystem(g.host)), g.runner.Check()...), ctx.Err()
+	return append(append(all, session.CheckSystem(g.host)), g.runner.Check(ctx)...), ctx.Err()
 }
 
 // Fix shows and then makes the changes, among Doctor's findings, that rye can make itself: the

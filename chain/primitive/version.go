@@ -99,6 +99,19 @@ func CheckVersion(ctx context.Context, spec Spec, p Program) error {
 	return fault.New(fault.NotFound, "interpreter %s is version %s, want %s or later", p.Path, have, spec.MinVersion).Advise("%s", mend)
 }
 
+// Start starts a program with arguments in a sandbox where it reads itself and reaches nothing. The
+// error has the reason why it does not start.
+func (p Program) Start(ctx context.Context, args ...string) error {
+	c := Call{Argv: append([]string{p.Path}, args...), Timeout: 10 * time.Second, MaxOutput: 4096}
+	c.Sandbox.Exec = p.Prefixes
+	out, err := Run(ctx, c, nil, nil)
+	if err != nil || out.Exit == 0 {
+		return err
+	}
+	said := strings.TrimSpace(string(out.Stderr))
+	return fault.New(fault.Failed, "it ended with %d: %.200q", out.Exit, said[strings.LastIndexByte(said, '\n')+1:])
+}
+
 func (p Program) version(ctx context.Context) (string, error) {
 	info, err := os.Stat(p.Path)
 	if err != nil {

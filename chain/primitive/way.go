@@ -60,6 +60,12 @@ func steps(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r < 0x80 && os.IsPathSeparator(uint8(r)) })
 }
 
+// Missing returns the path at which the way to a path ends, or "" where it leads to something.
+func Missing(path string) string {
+	w, _ := wayTo(path)
+	return w.dead
+}
+
 // Way returns the links on the way to a path, and the path without links. Under S3 a program
 // follows a path only where it sees each of these links. It returns false for a path that leads
 // nowhere.

@@ -35,6 +35,18 @@ func (h *home) doctor(args ...string) map[string]finding {
 }
 
 // TestDoctorSees is U12: each is broken, found, and mended by the command that is shown.
+// venv makes a virtual environment whose program is a link.
+func (h *home) venv(t *testing.T, to string) {
+	h.write(".venv/pyvenv.cfg", "home = "+filepath.Dir(to)+"\n")
+	bin := filepath.Join(h.dir, ".venv", "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(to, filepath.Join(bin, "python")); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestDoctorSees(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -70,6 +82,14 @@ func TestDoctorSees(t *testing.T) {
 			}
 		}, "refs/heads/spaces/project", false},
 		{"record in the tree", "old record", func(t *testing.T, h *home) { h.write(".ai/.rye/store.git/HEAD", "ref: refs/heads/x\n") }, "ignored", true},
+		{"environment without its Python", ".venv", func(t *testing.T, h *home) { h.venv(t, "/nowhere/bin/python3") }, "leads to /nowhere, which is missing", false},
+		{"environment of a broken Python", ".venv", func(t *testing.T, h *home) {
+			broken := filepath.Join(t.TempDir(), "python3")
+			if err := os.WriteFile(broken, []byte("\x7fELF"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			h.venv(t, broken)
+		}, "does not start in the sandbox", false},
 		{"denied key", "key", func(t *testing.T, h *home) { h.rye("trust", "deny", h.key("").Fingerprint) }, "denied", true},
 		{"forgotten key", "key", func(t *testing.T, h *home) {
 			remove(t, filepath.Join(h.variable("HOME"), ".config", "rye", "trust.yaml"))

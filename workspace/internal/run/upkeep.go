@@ -1,8 +1,11 @@
 package run
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/rye-os/rye"
@@ -13,23 +16,63 @@ import (
 )
 
 // Check checks the requirements of runs on this machine. It changes nothing.
-func (r *Runner) Check() []rye.DoctorCheck {
+func (r *Runner) Check(ctx context.Context) []rye.DoctorCheck {
 	var all []rye.DoctorCheck
 	for _, name := range []string{"python3", "bash", "node"} {
-		all = append(all, r.checkInterpreter(name))
+		all = append(all, r.checkInterpreter(ctx, name))
 	}
+	all = append(all, r.checkVenv(ctx)...)
 	all = append(all, checkProgram("git", "rye works without git; with git it uses your own credentials and proxies"))
 	return append(all, checkSandbox()...)
 }
 
-// checkInterpreter looks for an interpreter where a tool of the host's project finds it.
-func (r *Runner) checkInterpreter(name string) rye.DoctorCheck {
+// starts are arguments with which an interpreter starts, loads its library and does nothing.
+var starts = map[string][]string{"python3": {"-I", "-c", "pass"}, "node": {"-e", "0"}, "bash": {"--noprofile", "--norc", "-c", ":"}}
+
+// checkInterpreter starts the interpreter that a tool of the host's project finds.
+func (r *Runner) checkInterpreter(ctx context.Context, name string) rye.DoctorCheck {
 	vars := map[string]string{"python3": "RYE_PYTHON", "node": "RYE_NODE", "bash": "RYE_BASH"}
 	p, err := primitive.Interpreter(primitive.Spec{Type: "system_binary", Binary: name, Var: vars[name]}, searchOf(r.host, r.keys.Options))
 	if err != nil {
 		return rye.DoctorCheck{Name: name, OK: true, Text: "not found, so tools that need it are refused", Mend: fault.HintOf(err)}
 	}
-	return rye.DoctorCheck{Name: name, OK: true, Text: p.Path}
+	return started(name, p, p.Start(ctx, starts[name]...), fault.Advice("install %s again, or export %s=<path of another one>", name, vars[name]))
+}
+
+// started reports whether a program started in the sandbox.
+func started(name string, p primitive.Program, err error, mend fault.Hint) rye.DoctorCheck {
+	if err != nil {
+		return rye.DoctorCheck{Name: name, Text: fmt.Sprintf("%s does not start in the sandbox: %v", p.Path, err), Mend: mend}
+	}
+	return rye.DoctorCheck{Name: name, OK: true, Text: p.Path + " starts in the sandbox"}
+}
+
+// checkVenv starts the interpreter of the project's virtual environment. It runs no file of the
+// project, because nobody may have agreed to one: neither a program there nor start-up files.
+func (r *Runner) checkVenv(ctx context.Context) []rye.DoctorCheck {
+	const name = ".venv"
+	python := filepath.Join(r.host.ProjectDir, name, "bin", "python")
+	if r.host.ProjectDir == "" || os.PathSeparator != '/' {
+		return nil
+	}
+	if _, err := os.Lstat(filepath.Join(r.host.ProjectDir, name)); err != nil {
+		return nil
+	}
+	mend := fault.Advice("make the environment again: uv sync, or python3 -m venv --clear .venv")
+	if gone := primitive.Missing(python); gone != "" {
+		return []rye.DoctorCheck{{Name: name, Text: fmt.Sprintf("%s leads to %s, which is missing", python, words.Quote(gone)), Mend: mend}}
+	}
+	in := searchOf(r.host, r.keys.Options)
+	in.Consented, in.Vars = true, nil
+	p, err := primitive.Interpreter(primitive.Spec{Type: "venv_python"}, in)
+	if err != nil {
+		return []rye.DoctorCheck{{Name: name, Text: python + " is not a program", Mend: mend}}
+	}
+	_, real, _ := primitive.Way(p.Path)
+	if _, in := session.Below(r.host.ProjectDir, real); in {
+		return []rye.DoctorCheck{{Name: name, OK: true, Text: words.Quote(p.Path) + " was not started, because its program lies in the project"}}
+	}
+	return []rye.DoctorCheck{started(name, p, p.Start(ctx, "-I", "-S", "-c", "pass"), mend)}
 }
 
 // checkSandbox attempts every forbidden act inside the sandbox, for real, and again in the
