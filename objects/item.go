@@ -21,6 +21,7 @@ type Item struct {
 
 	Signature *Signature       // the native line; nil when there is none
 	Legacy    *LegacySignature // RYE OS's line; nil when there is none
+	Merged    *MergeLine       // the line of a merge, which grants nothing; nil when there is none
 
 	Meta Meta
 

@@ -104,7 +104,7 @@ func ParseManifest(raw []byte) (*Manifest, error) {
 		return nil, malformed(ManifestName, 1, 0, "a manifest of RYE OS").Advise("rye sign <its directory> makes one of ours")
 	}
 	r := &manifestReader{body: body, line: 0}
-	if sig != nil {
+	if len(body) != len(raw) {
 		r.line = 1
 	}
 	m, err := r.read()

@@ -12,7 +12,8 @@ import (
 // Parse parses the file at path (slashes, below .ai): its ref, its signature line and
 // its metadata, in every dialect of docs/format/item.md. It reads text and runs
 // nothing. A wrong path is Usage; a file that breaks its format is Malformed with line
-// and column (SyntaxError). Validate checks the rules of the kind.
+// and column (SyntaxError). A file with git's marks of a conflict, and without a signature that
+// fits, is Conflict (ConflictError). Validate checks the rules of the kind.
 //
 // The item keeps raw; the caller must not change it afterwards.
 func Parse(path string, raw []byte) (*Item, error) {
@@ -22,6 +23,9 @@ func Parse(path string, raw []byte) (*Item, error) {
 	}
 	body, sig, legacy, err := Split(path, raw)
 	if err != nil {
+		if between := conflict(path, raw); between != nil && fault.Is(err, fault.Malformed) {
+			return nil, between
+		}
 		return nil, err
 	}
 	it := &Item{Ref: ref, Path: path, Raw: raw, Body: body, Signature: sig, Legacy: legacy}
@@ -29,6 +33,16 @@ func Parse(path string, raw []byte) (*Item, error) {
 	it.Digest = it.Sum
 	if len(body) != len(raw) {
 		it.Digest = DigestOf(body)
+	}
+	if sig == nil && legacy == nil {
+		if _, m, ok := SplitMerged(path, raw); ok {
+			it.Merged = &m
+		}
+	}
+	if legacy == nil && (sig == nil || sig.Digest != it.Digest) {
+		if err := conflict(path, raw); err != nil {
+			return nil, err
+		}
 	}
 	p := &parser{path: path, ext: ext, ref: ref, body: body, ryeOS: legacy != nil}
 	if len(body) != len(raw) {

@@ -151,7 +151,7 @@ func appendJSONString(b []byte, s string) []byte {
 
 // Split splits a file into its body and its signature line, native or from RYE OS.
 // The body is every byte except the line. In an unsigned file sig and legacy are nil,
-// and the body is the whole file. Split verifies nothing and does not change raw;
+// and the body is the whole file without a merge line (SplitMerged). Split verifies nothing and does not change raw;
 // body shares raw's memory where possible.
 //
 // Errors are Malformed (a line that is damaged, misplaced or not the only one, a
@@ -172,8 +172,13 @@ func Split(path string, raw []byte) (body []byte, sig *Signature, legacy *Legacy
 		return splitLegacy(path, raw, l)
 	}
 	lines := lookalikes(path, raw, 2)
+	body, _, merged := SplitMerged(path, raw)
 	if len(lines) == 0 {
-		return raw, nil, nil, nil
+		return body, nil, nil, nil
+	}
+	if merged { // otherwise nobody had signed the merge line
+		line := markOf(raw, lines[0].start).line
+		return nil, nil, nil, malformed(path, line, 0, "a signature line in a file with a line %s", mergedWord).Advise("delete line %d of %s and run rye sign", line, path)
 	}
 	if len(lines) > 1 {
 		return nil, nil, nil, secondLine(path, raw, lines[1].start)

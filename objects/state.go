@@ -15,6 +15,8 @@ const (
 	Denied    State = "denied"   // by the user, or by its signer in .ai/denied
 	Legacy    State = "legacy"
 	Malformed State = "malformed"
+	Merged    State = "merged"   // by git, from two versions, and not signed since
+	Conflict  State = "conflict" // git's marks are in the file
 	Revoked   State = "revoked"
 	Drifted   State = "drift" // signed, but different from the lock's pin
 )

@@ -77,6 +77,8 @@ func (e *examination) signed() error {
 	switch {
 	case e.it.Signature != nil:
 		e.level, e.at = Signed, e.it.Signature.SignedAt
+	case e.it.Merged != nil:
+		return e.mendSign(e.refuse(fault.Untrusted, "merged from two versions, and not signed since"))
 	case e.it.Legacy == nil:
 		return e.mendSign(e.refuse(fault.Untrusted, "unsigned"))
 	case e.it.Legacy.Unsigned != "":

@@ -379,6 +379,9 @@ func (s *Stack) working(l *Layer, ref objects.Ref, locate func(objects.Ref) (str
 
 // stateOf returns the state of an item with this error.
 func stateOf(err error) objects.State {
+	if between := (*objects.ConflictError)(nil); errors.As(err, &between) {
+		return objects.Conflict
+	}
 	switch fault.CodeOf(err) {
 	case fault.Integrity, fault.Drift:
 		return objects.Modified

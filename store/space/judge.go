@@ -176,6 +176,8 @@ func refusedState(it *objects.Item, err error, st *trust.Store) objects.State {
 		return objects.Untrusted
 	case it.Legacy != nil && it.Legacy.Unsigned == "":
 		return objects.Legacy
+	case it.Merged != nil:
+		return objects.Merged
 	}
 	return objects.Unsigned
 }
