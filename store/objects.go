@@ -50,6 +50,8 @@ type RepoConfig struct {
 	Format   Format
 	Worktree string // core.worktree; "" if not set
 	FileMode bool   // core.fileMode: the working tree keeps modes; true if not set
+
+	MergeDriver string // merge.rye.driver
 }
 
 // ParseRepoConfig reads the text of a repository's config. It refuses formats that this
@@ -63,6 +65,8 @@ func ParseRepoConfig(text string) (RepoConfig, error) {
 	if err == nil {
 		err = eachSetting(text, func(key, value string) {
 			switch key {
+			case "merge.rye.driver":
+				r.MergeDriver = value
 			case "core.worktree":
 				r.Worktree = value
 			case "core.filemode":

@@ -95,7 +95,20 @@ func (w *Workspace) Init(ctx context.Context, c rye.Caller, q rye.InitRequest) (
 	if err := w.host.Permit(c, "init"); err != nil {
 		return nil, err
 	}
-	return author.Init(ctx, w.host, w.keys, q)
+	rep, err := author.Init(ctx, w.host, w.keys, q)
+	if err == nil && c.IsPerson() {
+		author.SetUpDriver(w.host.At(rep.Dir))
+	}
+	return rep, err
+}
+
+// Resolve merges the files of the project that git left unmerged, from the versions in its
+// index. It stages, commits and signs nothing.
+func (w *Workspace) Resolve(ctx context.Context, c rye.Caller, q rye.ResolveRequest) (*rye.ResolveReport, error) {
+	if err := w.host.Permit(c, "resolve"); err != nil {
+		return nil, err
+	}
+	return author.Resolve(ctx, w.host, q)
 }
 
 // Add takes items into the project and records them as they are, signed or not, in one

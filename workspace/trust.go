@@ -91,11 +91,13 @@ func (g Trust) Explain(ctx context.Context, c rye.Caller, q rye.ItemRequest) ([]
 // after one question, or exactly the parts in q.Accept. Then it records the trusted items.
 // The report is returned beside an error where something remains ungranted.
 func (g Trust) Statement(ctx context.Context, c rye.Caller, q rye.TrustRequest) (*rye.TrustStatement, error) {
-	return do(ctx, c, "trust", g.working(g.foreign), g.statement, q)
+	return do(ctx, c, "trust", g.working(g.foreign), func(ctx context.Context, s *custody.Desk, q rye.TrustRequest) (*rye.TrustStatement, error) {
+		return g.statement(ctx, c, s, q)
+	}, q)
 }
 
 // statement lists the signatures for the question, and records the items trusted after it.
-func (g Trust) statement(ctx context.Context, s *custody.Desk, q rye.TrustRequest) (*rye.TrustStatement, error) {
+func (g Trust) statement(ctx context.Context, c rye.Caller, s *custody.Desk, q rye.TrustRequest) (*rye.TrustStatement, error) {
 	files, err := look.Signatures(ctx, s.Session)
 	if err != nil {
 		return nil, err
@@ -103,6 +105,9 @@ func (g Trust) statement(ctx context.Context, s *custody.Desk, q rye.TrustReques
 	rep, err := custody.Trust(ctx, s.Session, q, files)
 	if rep == nil || q.DryRun || err != nil && rep.Granted == 0 {
 		return rep, err
+	}
+	if c.IsPerson() {
+		author.SetUpDriver(s.Host)
 	}
 	return rep, cmp.Or(author.Baseline(ctx, s, rep), err)
 }

@@ -46,24 +46,30 @@ func (g Upkeep) Doctor(ctx context.Context, c rye.Caller) ([]rye.DoctorCheck, er
 	}
 	all := append([]rye.DoctorCheck{g.keys.Check(ctx), custody.CheckTrust(g.host)}, session.Checks(g.host)...)
 	all = append(all, custody.CheckAccepted(g.host)...)
-	all = append(append(all, author.CheckAttributes(g.host)...), session.CheckTaken(ctx, g.host)...)
+	all = append(append(all, author.CheckAttributes(g.host)...), author.CheckDriver(g.host)...)
+	all = append(all, session.CheckTaken(ctx, g.host)...)
 	all = append(all, look.CheckRecords(ctx, g.host)...)
 	return append(append(all, session.CheckSystem(g.host)), g.runner.Check(ctx)...), ctx.Err()
 }
 
 // Fix shows and then makes the changes, among Doctor's findings, that rye can make itself: the
-// attributes for the user's own git. It returns the files that it wrote.
+// attributes and the merge driver for the user's own git. It returns the files that it wrote.
 func (g Upkeep) Fix(ctx context.Context, c rye.Caller) ([]string, error) {
 	s, err := g.project(c, "doctor")
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
+	var all []string
 	written, err := author.FixAttributes(ctx, s)
-	if written == "" {
-		return nil, err
+	if written != "" {
+		all = append(all, written)
 	}
-	return []string{written}, err
+	if err != nil || !c.IsPerson() {
+		return all, err
+	}
+	more, err := author.FixDriver(ctx, s)
+	return append(all, more...), err
 }
 
 // Where lists the paths that rye uses, and with q.Move takes over the record of a directory

@@ -72,6 +72,9 @@ type Options struct {
 	Self func() (program, build string, err error)
 
 	Version string // of the program; recorded, never trusted
+	// Program returns the program's path, by which the user's git starts it to merge items. nil
+	// and "" set nothing up.
+	Program func() string
 
 	// Index finds words in items. With nil, only searches without words work.
 	Index Index
@@ -135,7 +138,7 @@ func Open(o Options) *Workspace {
 	h := &session.Host{Home: o.Home, ProjectDir: o.Project, Over: o.Over, Ended: o.NoProject, UserDir: o.User,
 		Dirs:    session.Dirs{ConfigDir: o.ConfigDir, StateDir: o.StateDir, CacheDir: o.CacheDir},
 		Records: records.Open(o.DataDir), Sudo: o.Sudo,
-		Version: o.Version, Offline: o.Offline, Now: o.Now, Consent: o.Consent, Progress: o.Progress, Notice: o.Notice, OnVerdict: o.Verdict,
+		Version: o.Version, Program: o.Program, Offline: o.Offline, Now: o.Now, Consent: o.Consent, Progress: o.Progress, Notice: o.Notice, OnVerdict: o.Verdict,
 		System: sync.OnceValues(space.OpenSystem), Historian: o.Historian}
 	keys := custody.New(h, &custody.Options{Key: o.Key, Agent: o.Agent, Passphrase: o.Passphrase, KeyService: o.KeyService,
 		Token: o.Token, Netrc: o.Netrc, Git: o.Git, Env: o.Env, Proxy: o.Proxy, Roots: o.Roots, Helper: o.Helper,

@@ -199,6 +199,7 @@ func (a *App) options() workspace.Options {
 		Historian:    a.Historian,
 		Self:         self,
 		Version:      build.Version(),
+		Program:      a.startedAs,
 		Offline:      a.Offline,
 		Consent:      a.consent,
 		Progress:     a.Screen.progressFunc(a.Quiet || a.JSON),

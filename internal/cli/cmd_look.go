@@ -83,7 +83,7 @@ func statusCommand() *spec {
 	return &spec{
 		name: "status", slow: true, group: "Look",
 		short: "Show the items of the project that need attention",
-		long: "Items that are signed and recorded are only counted; --all lists them too, and recorded\nitems of other branches. Other states: modified, unsigned, untrusted, older, returned,\ndrift, absent, denied, legacy, malformed, revoked. The exit status is always 0; use rye\nverify to fail on these states.\n" +
+		long: "Items that are signed and recorded are only counted; --all lists them too, and recorded\nitems of other branches. Other states: modified, unsigned, untrusted, older, returned,\ndrift, absent, denied, legacy, malformed, merged, conflict,\nrevoked.\n" +
 			"The exit status is 0 whatever they are; use verify to fail on them.",
 		examples: "rye status\nrye status --all\nrye status --json",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
@@ -149,7 +149,7 @@ func stateStyle(s rye.State) style {
 	switch s {
 	case "signed":
 		return good(string(s))
-	case "unsigned", "legacy", "older", "drift":
+	case "unsigned", "legacy", "older", "drift", "merged":
 		return warning(string(s))
 	}
 	return bad(string(s))
@@ -160,6 +160,12 @@ func notes(it *rye.ItemInfo) string {
 	var n []string
 	if it.Why != "" && it.Why != string(it.State) {
 		n = append(n, it.Why)
+	}
+	switch it.State {
+	case objects.Merged:
+		n = append(n, "next: rye sign "+it.Ref)
+	case objects.Conflict:
+		n = append(n, "next: rye resolve")
 	}
 	if it.Covers != "" && !strings.Contains(it.Why, it.Covers) {
 		n = append(n, "legacy, covers "+it.Covers)

@@ -55,7 +55,7 @@ func top() []maker {
 	return []maker{
 		{"init", initCommand}, {"new", newCommand}, {"add", addCommand},
 		{"remove rm uninstall delete", removeCommand}, {"restore", restoreCommand}, {"mv move rename", moveCommand},
-		{"sign", signCommand}, {"export", exportCommand},
+		{"sign", signCommand}, {"resolve", resolveCommand}, {"export", exportCommand},
 		{"verify validate", verifyCommand}, {"status", statusCommand}, {"diff", diffCommand}, {"list ls", listCommand}, {"show view", showCommand},
 		{"log history", logCommand}, {"blame", blameCommand}, {"load cat", loadCommand}, {"search find", searchCommand},
 		{"run execute exec", runCommand}, {"thread", threadCommand}, {"ask", askCommand}, {"approve", approveCommand}, {"deny", denyCommand}, {"lock", lockCommand},
@@ -63,7 +63,7 @@ func top() []maker {
 		{"deprecate", deprecateCommand}, {"yank", yankCommand}, {"revoke", revokeCommand},
 		{"key", keyCommand}, {"trust", trustCommand}, {"policy", policyCommand},
 		{"mcp", mcpCommand}, {"doctor", doctorCommand}, {"fsck", fsckCommand}, {"gc", gcCommand}, {"where", whereCommand}, {"config", configCommand},
-		{"completion", completionCommand}, {"version", versionCommand}, {"help", helpCommand}, {"__complete", completeCommand},
+		{"completion", completionCommand}, {"merge-driver", mergeDriverCommand}, {"version", versionCommand}, {"help", helpCommand}, {"__complete", completeCommand},
 	}
 }
 

@@ -40,18 +40,66 @@ func Merge(base, ours, theirs string, m Marks) (merged string, conflicts int) {
 	}
 	w := merge{marks: m, steps: mergeSteps}
 	if m.Size <= 0 {
-		w.marks.Size = 7
+		w.marks.Size = usualSize
 	}
-	if len(base)+len(ours)+len(theirs) <= mergeBytes && strings.Count(base, "\n")+strings.Count(ours, "\n")+strings.Count(theirs, "\n") <= mergeLines {
-		known := map[string]int32{}
-		w.base, w.ours, w.theirs = read(base, known), read(ours, known), read(theirs, known)
-		w.kinds = len(known)
-		if list, ok := w.chunks(); ok {
-			return w.write(w.simplify(w.refine(list)))
-		}
+	if list, ok := w.read(base, ours, theirs); ok {
+		return w.write(w.simplify(w.refine(list), true))
 	}
 	w.base, w.ours, w.theirs = text{lines: []string{base}}, text{lines: []string{ours}}, text{lines: []string{theirs}}
 	return w.write([]chunk{{a: hunk{0, 1, 0, 1}, conflict: true}})
+}
+
+// usualSize is the length of git's marks where no attribute sets another.
+const usualSize = 7
+
+// Untouched reports whether a text is git's own merge of three versions, with conflicts, so
+// that nobody has worked on it since. git merge and git merge-file join conflicts in two ways,
+// and the style diff3 leaves them whole and adds the base. Labels do not matter.
+func Untouched(merged, base, ours, theirs string) bool {
+	merged = plain(merged)
+	for _, style := range []struct{ refined, joined bool }{{true, false}, {true, true}, {false, false}} {
+		w := merge{marks: Marks{Size: usualSize}, steps: mergeSteps}
+		list, ok := w.read(base, ours, theirs)
+		if !ok {
+			return false
+		}
+		if style.refined {
+			list = w.simplify(w.refine(list), style.joined)
+		}
+		if got, _ := w.write(list); got == merged {
+			return true
+		}
+	}
+	return false
+}
+
+// plain returns a merged text without labels and without the base of conflicts.
+func plain(merged string) string {
+	var out strings.Builder
+	inBase := false
+	for line := range strings.Lines(merged) {
+		for _, mark := range []string{"<<<<<<<", ">>>>>>>"} {
+			if rest, ok := strings.CutPrefix(line, mark+" "); ok {
+				line = mark + rest[len(strings.TrimRight(rest, "\r\n")):]
+			}
+		}
+		inBase = inBase && !strings.HasPrefix(line, "=======") || strings.HasPrefix(line, "||||||| ")
+		if !inBase {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
+}
+
+// read compares the texts. ok is false for texts beyond the bounds.
+func (w *merge) read(base, ours, theirs string) (list []chunk, ok bool) {
+	if len(base)+len(ours)+len(theirs) <= mergeBytes && strings.Count(base, "\n")+strings.Count(ours, "\n")+strings.Count(theirs, "\n") <= mergeLines {
+		known := map[string]int32{}
+		w.base, w.ours, w.theirs = linesOf(base, known), linesOf(ours, known), linesOf(theirs, known)
+		w.kinds = len(known)
+		return w.chunks()
+	}
+	return nil, false
 }
 
 // A text is its lines, each with its newline, and a number for each of them.
@@ -60,7 +108,7 @@ type text struct {
 	ids   []int32
 }
 
-func read(s string, known map[string]int32) (t text) {
+func linesOf(s string, known map[string]int32) (t text) {
 	for line := range strings.Lines(s) {
 		id, ok := known[line]
 		if !ok {
@@ -184,13 +232,13 @@ func (w *merge) refine(list []chunk) (out []chunk) {
 }
 
 // simplify joins two conflicts where joining reads better: at most three lines lie between
-// them, or none with a letter or a digit.
-func (w *merge) simplify(list []chunk) (out []chunk) {
+// them, or, if words is set, none with a letter or a digit.
+func (w *merge) simplify(list []chunk, words bool) (out []chunk) {
 	for _, c := range list {
 		if len(out) > 0 && c.conflict && out[len(out)-1].conflict {
 			l := &out[len(out)-1]
 			between := w.ours.lines[l.a.a+l.a.an : c.a.a]
-			if len(between) <= 3 || !strings.ContainsFunc(strings.Join(between, ""), alphanumeric) {
+			if len(between) <= 3 || words && !strings.ContainsFunc(strings.Join(between, ""), alphanumeric) {
 				l.a.an, l.a.bn = c.a.a+c.a.an-l.a.a, c.a.b+c.a.bn-l.a.b
 				continue
 			}

@@ -108,12 +108,17 @@ func (g gitMerge) compare(t testing.TB, name, base, ours, theirs string) bool {
 
 func (g gitMerge) merge(t testing.TB, base, ours, theirs string) (merged string, conflicts int) {
 	t.Helper()
+	return g.run(t, base, ours, theirs, "merge-file", "-p", "--marker-size=9", "-L", "ours", "-L", "base", "-L", "theirs")
+}
+
+func (g gitMerge) run(t testing.TB, base, ours, theirs string, args ...string) (merged string, conflicts int) {
+	t.Helper()
 	for name, text := range map[string]string{"base": base, "ours": ours, "theirs": theirs} {
 		if err := os.WriteFile(filepath.Join(g.dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(g.program, "merge-file", "-p", "--marker-size=9", "-L", "ours", "-L", "base", "-L", "theirs", "ours", "base", "theirs")
+	cmd := exec.Command(g.program, append(args, "ours", "base", "theirs")...)
 	cmd.Dir = g.dir
 	cmd.Env = []string{"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_DIR=" + os.DevNull, "PATH=" + os.Getenv("PATH")}
 	out, err := cmd.Output()
@@ -125,6 +130,34 @@ func (g gitMerge) merge(t testing.TB, base, ours, theirs string) (merged string,
 		t.Fatalf("git merge-file: %v", err)
 	}
 	return string(out), 0
+}
+
+// TestUntouched: a text is recognised as git's own merge in each style, and no more after an
+// edit of one byte.
+func TestUntouched(t *testing.T) {
+	git := newGit(t)
+	r := rand.New(rand.NewSource(3))
+	seen := 0
+	for range 40 {
+		base := randomText(r)
+		ours, theirs := strings.Join(edit(r, base), ""), strings.Join(edit(r, base), "")
+		for _, style := range []string{"merge", "diff3"} {
+			merged, n := git.run(t, strings.Join(base, ""), ours, theirs, "-c", "merge.conflictStyle="+style, "merge-file", "-p", "-L", "a b", "-L", "x", "-L", "c")
+			if n == 0 {
+				continue
+			}
+			seen++
+			if !Untouched(merged, strings.Join(base, ""), ours, theirs) {
+				t.Fatalf("%s: not recognised:\n%s\nbase %q\nours %q\ntheirs %q", style, merged, base, ours, theirs)
+			}
+			if i := strings.Index(merged, "\n=======") + 1; i > 0 && Untouched(merged[:i]+"x"+merged[i:], strings.Join(base, ""), ours, theirs) {
+				t.Fatalf("%s: an edit is not seen", style)
+			}
+		}
+	}
+	if seen < 10 {
+		t.Errorf("only %d merges had conflicts", seen)
+	}
 }
 
 // randomText has few words, so that many lines repeat, and sometimes many lines.

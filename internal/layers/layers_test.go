@@ -63,6 +63,7 @@ var house = []room{
 	{1, "store/records", "fault internal/place objects", xsys},
 	{1, "store/memory", "fault internal/place objects store/records", ""},
 	{1, "store/head", "fault internal/place internal/words store", ""},
+	{1, "store/driver", "fault internal/place internal/words store store/head", ""},
 	{1, "store/transport", "fault internal/place internal/words store", ""},
 	{1, "internal/githost", "fault store store/transport", ""},
 	{1, "chain/consent", "fault objects", ""},
@@ -83,6 +84,7 @@ var house = []room{
 	{2, "search", "fault internal/words objects", ""},
 	{2, "search/fulltext", "fault internal/parallel internal/place internal/table objects search", bleve + " " + roaring},
 	{2, "chain", "fault internal/strict internal/words objects objects/expr objects/trust chain/consent chain/policy chain/primitive chain/primitive/builtin chain/primitive/web", "github.com/google/jsonschema-go"},
+	{2, "internal/merging", "internal/diff objects chain stdlib", ""},
 
 	{3, "registry/oplog", "fault internal/parallel internal/strict internal/words objects objects/trust store", ""},
 	{3, "registry/memory", "fault internal/place objects objects/revoked registry/oplog store", ""},
@@ -98,8 +100,8 @@ var house = []room{
 	{4, "workspace/internal/questions", ". chain/consent chain/question " + session + " workspace/internal/session", ""},
 	{4, "workspace/internal/look", ". internal/diff internal/parallel objects/extract " + session + " workspace/internal/session", ""},
 	{4, "workspace/internal/finder", ". objects/extract search " + session + " workspace/internal/session workspace/internal/look", ""},
-	{4, "workspace/internal/author", ". internal/diff internal/parallel internal/unpack objects/extract objects/foreign scaffold " + session + " workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look", ""},
-	{4, "workspace/internal/locks", ". stdlib " + session + " workspace/internal/session workspace/internal/look", ""},
+	{4, "workspace/internal/author", ". internal/diff internal/merging internal/parallel internal/unpack objects/extract objects/foreign scaffold " + session + " workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look", ""},
+	{4, "workspace/internal/locks", ". internal/merging " + session + " workspace/internal/session workspace/internal/look", ""},
 	{4, "workspace/internal/run", ". objects/expr chain/callback chain/command chain/consent chain/denied chain/primitive chain/primitive/builtin chain/primitive/ward chain/primitive/web " + session +
 		" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
 	{4, "workspace/internal/share", ". internal/diff objects/foreign registry registry/oplog registry/resolve search store/transport " + session +
@@ -124,7 +126,7 @@ var house = []room{
 
 	{5, "internal/clients/files", ". fault internal/clients internal/diff internal/place internal/words", ""},
 
-	{6, "internal/app", ". workspace chain/callback internal/clients internal/clients/files chain/primitive chain/primitive/builtin fault internal/bearer internal/build internal/place internal/strict internal/words objects", xterm + " " + xsys},
+	{6, "internal/app", ". workspace chain/callback internal/diff internal/merging internal/clients internal/clients/files chain/primitive chain/primitive/builtin fault internal/bearer internal/build internal/place internal/strict internal/words objects", xterm + " " + xsys},
 	{6, "internal/cli", ". workspace internal/app internal/bearer internal/build internal/clients internal/clients/files internal/strict internal/words fault objects", "github.com/urfave/cli"},
 	{6, "cmd/rye", "internal/cli internal/headroom", ""},
 	{6, "cmd/rye-cage", "chain/primitive/cage internal/build", ""},
@@ -142,7 +144,7 @@ var house = []room{
 }
 
 // session is what the rooms of the facade share besides one another.
-const session = "fault internal/place internal/strict internal/words objects objects/trust store store/head store/memory store/records store/space chain chain/policy"
+const session = "fault internal/place internal/strict internal/words objects objects/trust store store/driver store/head store/memory store/records store/space chain chain/policy"
 
 // Outside modules, by the longest prefix that belongs to their door.
 const (

@@ -276,3 +276,22 @@ func oneLine(raw []byte) (string, bool) {
 	text := strings.TrimRight(string(raw), "\r\n")
 	return text, text != "" && !strings.ContainsAny(text, "\r\n\x00")
 }
+
+// A Repository is where a git repository keeps its files.
+type Repository struct {
+	Top    string // of the checked-out tree
+	Dir    string // of HEAD and the index
+	Common string // of the configuration and the objects; equal to Dir except for linked worktrees
+	Prefix string // of the requested directory, below Top
+}
+
+// Locate returns the repository of dir, an absolute path without links. It trusts no pointer
+// that a branch or an archive may have brought. Every other error than fault.NotFound means that
+// it does not know.
+func Locate(dir, home string) (Repository, error) {
+	r, err := locate(dir, home)
+	if err != nil {
+		return Repository{}, err
+	}
+	return Repository{Top: r.top, Dir: r.dir, Common: r.common, Prefix: r.prefix}, nil
+}

@@ -139,6 +139,6 @@ func (t *Tree) entry(p string, now time.Time) (e store.Entry, ok bool, err error
 }
 
 // unknown is the error for everything that cannot be read with certainty.
-func unknown(format string, args ...any) error {
+func unknown(format string, args ...any) *fault.Error {
 	return fault.New(fault.Integrity, "the git repository here: "+format, args...)
 }

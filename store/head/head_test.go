@@ -462,3 +462,37 @@ func FuzzRepository(f *testing.F) {
 		}
 	})
 }
+
+// FuzzUnmerged: an index from outside ends in a list or an error.
+func FuzzUnmerged(f *testing.F) {
+	entry := func(path string, stage uint16) []byte {
+		e := make([]byte, 62)
+		e[26], e[27], e[40] = 0x81, 0xa4, 1
+		e[60] = byte(stage << 4)
+		e = append(e, path...)
+		return append(e, make([]byte, 8-len(e)%8)...)
+	}
+	index := func(version byte, entries ...[]byte) []byte {
+		raw := append([]byte("DIRC"), 0, 0, 0, version, 0, 0, 0, byte(len(entries)))
+		for _, e := range entries {
+			raw = append(raw, e...)
+		}
+		return append(raw, make([]byte, 20)...)
+	}
+	good := index(2, entry(".ai/a", 0), entry(".ai/b", 1), entry(".ai/b", 2), entry(".ai/b", 3))
+	if list, err := unmerged(good, 20, ""); err != nil || len(list) != 1 || list[0].Path != ".ai/b" || list[0].Stages[2].Mode != 0o100644 {
+		f.Fatalf("%+v, %v", list, err)
+	}
+	f.Add(good, 20, "")
+	f.Add(index(4, entry("a", 1)), 20, "x")
+	f.Add(index(3), 32, "")
+	f.Fuzz(func(t *testing.T, raw []byte, size int, below string) {
+		if size != 20 {
+			size = 32
+		}
+		list, err := unmerged(raw, size, below)
+		if err == nil && len(list) > len(raw) {
+			t.Fatalf("%d files in %d bytes", len(list), len(raw))
+		}
+	})
+}

@@ -2,6 +2,7 @@ package author
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -22,12 +23,18 @@ type otherSigner struct {
 	err error  // why the signature is not trusted here; nil when it is
 }
 
+// merged is the signer of a merged text: the user has perhaps seen only one of its sides.
+var merged = &otherSigner{who: "nobody: git merged two versions", err: errors.New("a merge is nobody's signature")}
+
 // foreignTo returns the signer of an item whose signature is not the user's: a valid one, one
 // by a denied key, or one by a key that is unknown here. refused is the error from
 // trust.Verify. It is nil for an unsigned item, and for the user's own keys, retired ones too.
 // It is also nil for an item that was edited after a known key signed it: then no signature
 // covers the text.
 func foreignTo(st *trust.Store, it *objects.Item, refused error) *otherSigner {
+	if it.Merged != nil {
+		return merged
+	}
 	if it.Signature == nil {
 		if it.Legacy == nil || !fault.Is(refused, fault.Revoked) {
 			return nil
@@ -67,11 +74,13 @@ func (g *signing) passOver(d *draft, it *objects.Item, refused error) bool {
 	if d.before = foreignTo(g.Trust, it, refused); d.before == nil {
 		return false
 	}
-	d.SignedBy = d.before.key
+	d.SignedBy = d.before.key // "" for a merge
 	if named(g.q) && !g.q.Check {
 		return false
 	}
-	d.Status = "passed over"
+	if d.Status = "passed over"; d.before == merged {
+		d.Why = "git merged two versions, so it is signed by name"
+	}
 	switch {
 	case refused == nil:
 		d.path, d.passed = it.Path, it.Raw
@@ -109,6 +118,9 @@ func (g *signing) vouch(ctx context.Context, c rye.Caller, all []*draft) error {
 func (d *draft) vouchQuestion(lines []string) rye.Question {
 	q := rye.Question{Topic: "sign " + d.Ref, Text: "It has a signature by " + d.before.who + ". Your signature would replace it",
 		Mend: fault.Command("rye sign %s --yes", d.Ref)}
+	if d.before == merged {
+		q.Text = "git merged it from two versions. Your signature is for all of the text, also the part by someone else"
+	}
 	shown, err := readable(lines)
 	if q.Lines = shown; err == nil {
 		err = q.Check()
@@ -123,6 +135,9 @@ func (d *draft) vouchQuestion(lines []string) rye.Question {
 func (f *otherSigner) lines() []string {
 	if f == nil {
 		return nil
+	}
+	if f == merged {
+		return []string{"merged by git from two versions, and signed by nobody"}
 	}
 	if f.err == nil {
 		return []string{"signed by " + f.who + ", which is valid and trusted here"}

@@ -3,15 +3,14 @@ package locks
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/merging"
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
-	"github.com/rye-os/rye/stdlib"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -73,7 +72,7 @@ func parseSides(q rye.LockMergeRequest) (base, ours, theirs *chain.Lock, err err
 
 // choicesOf returns the rules for entries that both sides changed.
 func choicesOf(h *session.Host, prefer string) (chain.LockChoices, error) {
-	c := chain.LockChoices{Stdlib: laterRelease, Item: func(_ objects.Ref, ours, theirs *chain.Pin) chain.Side {
+	c := chain.LockChoices{Stdlib: merging.LaterRelease, Item: func(_ objects.Ref, ours, theirs *chain.Pin) chain.Side {
 		return oneOf(fitsHere(h, ours), fitsHere(h, theirs))
 	}}
 	switch prefer {
@@ -97,18 +96,6 @@ func oneOf(ours, theirs bool) chain.Side {
 		return chain.Theirs
 	}
 	return chain.Neither
-}
-
-// laterRelease prefers the later release of the standard library, if this program knows both.
-func laterRelease(ours, theirs chain.StdlibPin) chain.Side {
-	rank := func(pin chain.StdlibPin) int {
-		return slices.IndexFunc(stdlib.Releases(), func(r stdlib.Release) bool { return r.Manifest == pin.Manifest.String() })
-	}
-	a, b := rank(ours), rank(theirs)
-	if a < 0 || b < 0 {
-		return chain.Neither
-	}
-	return oneOf(a >= b, a < b)
 }
 
 // fitsHere reports whether the working tree holds the bytes of a pin. It verifies nothing:

@@ -31,7 +31,8 @@ type Host struct {
 	Sudo     int  // the user for whom this runs as root; 0 for none
 	AnyOwner bool // another user's project is opened, too: nothing in it is trusted or run
 
-	Version   string // of the program; recorded, never trusted
+	Version   string        // of the program; recorded, never trusted
+	Program   func() string // its path, for git to start it; nil, or "" for unknown
 	Offline   bool
 	Now       func() time.Time
 	Consent   func(ctx context.Context, q rye.Question) (bool, error) // nil refuses everything; called by Put only

@@ -1,0 +1,203 @@
+package head
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/store"
+)
+
+// Unmerged is a path that git could not merge: its entries in the index.
+type Unmerged struct {
+	Path   string   // below the directory asked for, with slashes, as in the index
+	Stages [3]Stage // the common base, ours and theirs
+}
+
+// Stage is one entry; the zero value stands for none.
+type Stage struct {
+	Mode uint32
+	ID   store.OID
+}
+
+// Conflicts are the unfinished merges of a repository below one directory.
+type Conflicts struct {
+	Files []Unmerged
+	Next  string // the git command that ends what is going on: "git commit"; "" for nothing
+
+	objects *store.Objects
+}
+
+// Bounds on an index from outside.
+const (
+	maxIndex    = 256 << 20 // bytes; about two million entries
+	maxUnmerged = 10000     // paths
+)
+
+// OpenConflicts reads the index of dir's repository. dir and home are as for Open. It starts no
+// git, so no setting of the repository runs a program.
+func OpenConflicts(dir, home string) (*Conflicts, error) {
+	r, err := locate(dir, home)
+	if err == nil {
+		err = r.findObjects()
+	}
+	if err != nil {
+		return nil, err
+	}
+	raw, err := read(filepath.Join(r.dir, "index"), maxIndex)
+	if errors.Is(err, fs.ErrNotExist) {
+		raw, err = nil, nil
+	}
+	if err != nil {
+		return nil, unknown("%v", err)
+	}
+	c := &Conflicts{Next: r.next()}
+	if c.Files, err = unmerged(raw, int(r.format), r.prefix); err != nil {
+		return nil, err
+	}
+	if c.objects, err = store.OpenObjects(r.format, r.objects...); err != nil {
+		return nil, unknown("%v", err)
+	}
+	return c, nil
+}
+
+// Close closes the objects directories.
+func (c *Conflicts) Close() error { return c.objects.Close() }
+
+// Text returns the bytes of a stage, at most limit of them.
+func (c *Conflicts) Text(s Stage, limit int64) ([]byte, error) {
+	typ, raw, err := c.objects.Object(s.ID, limit)
+	if err == nil && typ != store.TypeBlob {
+		err = unknown("%s is not a file", s.ID)
+	}
+	return raw, err
+}
+
+// next returns the command that ends the operation which git has begun.
+func (r *repo) next() string {
+	for _, op := range []struct{ file, next string }{
+		{"rebase-merge", "git rebase --continue"}, {"rebase-apply", "git rebase --continue"},
+		{"CHERRY_PICK_HEAD", "git cherry-pick --continue"}, {"REVERT_HEAD", "git revert --continue"}, {"MERGE_HEAD", "git commit"},
+	} {
+		if _, err := os.Lstat(filepath.Join(r.dir, op.file)); err == nil {
+			return op.next
+		}
+	}
+	return ""
+}
+
+// unmerged returns the paths of an index below a directory that have entries of the stages 1 to
+// 3, by gitformat-index(5), versions 2 to 4. size is the length of an object id in bytes.
+func unmerged(raw []byte, size int, below string) (list []Unmerged, err error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	short := unknown("its index is cut off or damaged")
+	if len(raw) < 12+size || string(raw[:4]) != "DIRC" {
+		return nil, short
+	}
+	version, count := binary.BigEndian.Uint32(raw[4:]), binary.BigEndian.Uint32(raw[8:])
+	if version < 2 || version > 4 {
+		return nil, unknown("its index has version %d", version)
+	}
+	if below != "" {
+		below += "/"
+	}
+	rest := raw[12 : len(raw)-size] // without the checksum
+	name := ""
+	for range count {
+		fixed := 40 + size + 2
+		if len(rest) < fixed {
+			return nil, short
+		}
+		mode := binary.BigEndian.Uint32(rest[24:])
+		id, err := store.OIDFromBytes(rest[40 : 40+size])
+		flags := binary.BigEndian.Uint16(rest[40+size:])
+		if err != nil {
+			return nil, short
+		}
+		if flags&0x4000 != 0 { // two more bytes of flags
+			fixed += 2
+		}
+		if len(rest) < fixed {
+			return nil, short
+		}
+		tail := rest[fixed:]
+		if version == 4 {
+			drop, n := uvarint(tail)
+			if n <= 0 || drop > uint64(len(name)) {
+				return nil, short
+			}
+			name, tail = name[:len(name)-int(drop)], tail[n:]
+		} else {
+			name = ""
+		}
+		end := bytes.IndexByte(tail, 0)
+		if end < 0 {
+			return nil, short
+		}
+		name += string(tail[:end])
+		if version == 4 {
+			rest = tail[end+1:]
+		} else {
+			length := (fixed + end + 8) &^ 7 // one to eight zero bytes follow the name
+			if len(rest) < length {
+				return nil, short
+			}
+			rest = rest[length:]
+		}
+		stage := int(flags >> 12 & 3)
+		if at, ok := strings.CutPrefix(name, below); ok && stage > 0 {
+			if list, err = addStage(list, at, stage-1, Stage{mode, id}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for len(rest) >= 8 { // extensions
+		n := binary.BigEndian.Uint32(rest[4:])
+		if string(rest[:4]) == "link" {
+			return nil, unknown("its index is split into two files").Advise("git update-index --no-split-index, then the command again")
+		}
+		if uint64(n) > uint64(len(rest)-8) {
+			return nil, short
+		}
+		rest = rest[8+n:]
+	}
+	return list, nil
+}
+
+// addStage adds an entry. The index is sorted, so the entries of a path follow each other.
+func addStage(list []Unmerged, p string, stage int, s Stage) ([]Unmerged, error) {
+	if n := len(list); n == 0 || list[n-1].Path != p {
+		if n == maxUnmerged {
+			return nil, fault.New(fault.Limit, "more than %d unmerged files", maxUnmerged)
+		}
+		list = append(list, Unmerged{Path: p})
+	}
+	at := &list[len(list)-1].Stages[stage]
+	if *at != (Stage{}) {
+		return nil, unknown("its index has an entry twice")
+	}
+	*at = s
+	return list, nil
+}
+
+// uvarint reads git's numbers of variable length, which have no second form for a value.
+func uvarint(b []byte) (v uint64, n int) {
+	for n < len(b) && n < 9 {
+		c := b[n]
+		if n++; n > 1 {
+			v++
+		}
+		v = v<<7 | uint64(c&0x7f)
+		if c&0x80 == 0 {
+			return v, n
+		}
+	}
+	return 0, 0
+}
