@@ -222,7 +222,7 @@ func TestMCP(t *testing.T) {
 		{"wrong parameters", "execute", map[string]any{"item_type": "tool", "item_id": "acme/hello", "parameters": map[string]any{"nme": "x"}}, "usage", `"parameters":"name`},
 		{"dots", "load", map[string]any{"item_type": "tool", "item_id": "../../etc/passwd"}, "usage", "id"},
 		{"another place", "load", map[string]any{"item_type": "tool", "item_id": "acme/hello", "project_path": t.TempDir()}, "denied", "does not serve that project"},
-		{"copy", "load", map[string]any{"item_type": "tool", "item_id": "acme/hello", "destination": "user"}, "denied", "rye load"},
+		{"copy", "load", map[string]any{"item_type": "tool", "item_id": "acme/hello", "destination": "user"}, "denied", "rye add"},
 		{"sign with nobody to ask", "sign", map[string]any{"item_type": "tool", "item_id": "acme/stranger"}, "denied", "rye approve "},
 	} {
 		t.Run(c.name, func(t *testing.T) {

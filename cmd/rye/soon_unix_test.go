@@ -101,7 +101,11 @@ func (h *home) prints(args ...string) (shown, string) {
 	if cmd.ProcessState == nil {
 		h.t.Fatalf("rye %s: %v", strings.Join(args, " "), err)
 	}
-	s := shown{command: "rye " + args[0], exit: cmd.ProcessState.ExitCode()}
+	name := args[0]
+	if slices.Contains(args, "--undo") {
+		name += " --undo"
+	}
+	s := shown{command: "rye " + name, exit: cmd.ProcessState.ExitCode()}
 	for line := range strings.Lines(stderr.String()) {
 		if rest, ok := strings.CutPrefix(line, "rye: "); ok && s.line == "" {
 			s.line = strings.TrimSuffix(rest, "\n")
@@ -189,7 +193,7 @@ type waitingReader struct {
 func executing(dir string, flags ...string) func(w *waiting) (m *machine, fetch, use func() shown) {
 	return func(w *waiting) (m *machine, fetch, use func() shown) {
 		return w.bob, func() shown { return w.in("work").shows(append([]string{"fetch"}, flags...)...) },
-			func() shown { return w.in(dir).shows(append([]string{"execute", revokedRef}, flags...)...) }
+			func() shown { return w.in(dir).shows(append([]string{"run", revokedRef}, flags...)...) }
 	}
 }
 

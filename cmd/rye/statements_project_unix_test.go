@@ -76,7 +76,7 @@ func newTeam(t *testing.T) *team {
 	cat := g.cat()
 	cat.git("tag", "bad")
 	cat.agrees()
-	cat.rye("execute", "knowledge:acme/d")
+	cat.rye("run", "knowledge:acme/d")
 	ann.gets(cat)
 	ann.agrees()
 	ann.rye("trust", "deny", ann.digestOf(".ai/knowledge/acme/c.md"), "--share")
@@ -84,7 +84,7 @@ func newTeam(t *testing.T) *team {
 	ann.rye("trust", "unpin", g.mate("dan").key("default").Fingerprint, "--namespace", "acme")
 	ann.shares("the bad version and dan are gone")
 	cat.gets(ann)
-	cat.rye("execute", "knowledge:mine/m") // and keeps what was taken back
+	cat.rye("run", "knowledge:mine/m") // and keeps what was taken back
 
 	sam := g.mate("sam").key("default")
 	for dir, id := range otherTrees {
@@ -187,7 +187,7 @@ func (g *team) states(w word, who, way string) string {
 		cat.git("checkout", "--quiet", "FETCH_HEAD")
 	default:
 		at.gets(m)
-		at.shows("execute", "knowledge:mine/m") // and keeps
+		at.shows("run", "knowledge:mine/m") // and keeps
 		if w.comes != nil {
 			w.comes(g, cat)
 		}
@@ -195,11 +195,11 @@ func (g *team) states(w word, who, way string) string {
 	cell := g.finds(w)
 	if way == "branch" { // and what it did ends with it
 		cat.git("checkout", "--quiet", "main")
-		if s := cat.shows("execute", "knowledge:"+w.ref); s.exit != 0 && w.ref != "acme/f" {
+		if s := cat.shows("run", "knowledge:"+w.ref); s.exit != 0 && w.ref != "acme/f" {
 			g.t.Errorf("%s, back on main: %v", w.name, s)
 		}
 	}
-	if s := cat.shows("execute", "knowledge:mine/m"); s.exit != 0 {
+	if s := cat.shows("run", "knowledge:mine/m"); s.exit != 0 {
 		g.t.Errorf("%s stopped an item of the reader's own: %v", w.name, s)
 	}
 	return cell
@@ -210,7 +210,7 @@ func (g *team) finds(w word) string {
 	g.t.Helper()
 	cat := &machine{home: g.cat().home}
 	looked := cat.looks("load", "knowledge:"+w.ref)
-	s, text := cat.prints("execute", "knowledge:"+w.ref)
+	s, text := cat.prints("run", "knowledge:"+w.ref)
 	if looked.exit != s.exit {
 		g.t.Errorf("load %s: %v, execute: %v", w.ref, looked, s)
 	}

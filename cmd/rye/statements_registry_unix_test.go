@@ -195,9 +195,9 @@ func claims() []claim {
 		},
 		{
 			name:    "bring back what was revoked",
-			tells:   tells("unyank", "acme/knowledge/c@1.0.0"),
+			tells:   tells("yank", "--undo", "acme/knowledge/c@1.0.0"),
 			done:    func(g *guild) bool { return !g.refuses("acme/c") },
-			refused: func(g *guild) shown { return g.bob().looks("execute", "knowledge:acme/c") },
+			refused: func(g *guild) shown { return g.bob().looks("run", "knowledge:acme/c") },
 		},
 		{
 			name: "other bytes under a published version",
@@ -243,7 +243,7 @@ func claims() []claim {
 // refuses reports whether bob's rye refuses an item as revoked.
 func (g *guild) refuses(id string) bool {
 	g.t.Helper()
-	s := g.bob().looks("execute", "knowledge:"+id)
+	s := g.bob().looks("run", "knowledge:"+id)
 	if s.exit != 0 && s.exit != 12 {
 		g.t.Errorf("execute knowledge:%s: %v", id, s)
 	}
@@ -342,8 +342,8 @@ type theft struct {
 }
 
 var thefts = []theft{
-	{"what the key published before the position named", func(g *guild, _ bool) shown { return g.bob().looks("execute", "knowledge:acme/good") }},
-	{"what it published from there on", func(g *guild, _ bool) shown { return g.bob().looks("execute", "knowledge:acme/since") }},
+	{"what the key published before the position named", func(g *guild, _ bool) shown { return g.bob().looks("run", "knowledge:acme/good") }},
+	{"what it published from there on", func(g *guild, _ bool) shown { return g.bob().looks("run", "knowledge:acme/since") }},
 	{"a version that the thief publishes now", func(g *guild, _ bool) shown {
 		g.oscar().publishable("new", 0)
 		if s := g.oscar().shows("push", "knowledge:acme/new", "--yes"); s.exit != 0 {
@@ -354,7 +354,7 @@ var thefts = []theft{
 	{"a file of the namespace in the reader's project, signed by the thief", func(g *guild, _ bool) shown {
 		g.oscar().knowledge("acme/file", "text 0")
 		g.bob().write(".ai/knowledge/acme/file.md", g.oscar().read(".ai/knowledge/acme/file.md"))
-		return g.bob().looks("execute", "knowledge:acme/file")
+		return g.bob().looks("run", "knowledge:acme/file")
 	}},
 	{"an item by a key that the thief let in", func(g *guild, revoked bool) shown {
 		g.enter("now")
@@ -365,7 +365,7 @@ var thefts = []theft{
 			g.revokesOscar()
 			g.bob().rye("fetch")
 		}
-		return g.bob().looks("execute", "knowledge:acme/freds")
+		return g.bob().looks("run", "knowledge:acme/freds")
 	}},
 }
 

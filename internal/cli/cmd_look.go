@@ -35,11 +35,14 @@ func verifyCommand() *spec {
 			if t.offered(err) {
 				res, err = t.w.Verify(t.ctx, t.env.Caller, q)
 			}
+			if err != nil && len(q.Targets) == 1 && t.isBundle(q.Targets[0]) {
+				if len(res) == 0 {
+					return t.verifyBundle(q.Targets[0]) // its manifest cannot be read
+				}
+				defer t.showDifferences(q.Targets[0])
+			}
 			if err != nil && len(res) == 0 {
 				return err
-			}
-			if err != nil && len(q.Targets) == 1 && t.isBundle(q.Targets[0]) {
-				defer t.showDifferences(q.Targets[0])
 			}
 			// err is the first of their errors.
 			if perr := verdicts(t.out, res, printVerdict, func(v rye.VerifyResult) (bool, fault.Code) { return v.OK, v.Code }, "failed verification"); perr != nil {
@@ -273,7 +276,7 @@ func (t *task) show(q shown) error {
 	if err == nil {
 		err = t.showItem(rye.ShowRequest{Ref: ref, All: q.all}, q.resolved)
 	}
-	if !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Usage) || q.all || q.resolved || filepath.IsAbs(name) {
+	if !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Usage) || q.all || q.resolved || filepath.IsAbs(name) || t.env.Back != nil {
 		return err
 	}
 	if perr := t.showPublished(rye.PublishedRequest{Name: name}); !fault.Is(perr, fault.NotFound) && !fault.Is(perr, fault.Usage) {
