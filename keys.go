@@ -49,6 +49,10 @@ type KeyExportRequest struct {
 	PEM    bool   // as RYE OS keeps keys: PKCS#8, or SubjectPublicKeyInfo
 	Public bool   // the public half, which needs no consent
 	Out    string // file to write, which must not exist; "" returns the text
+
+	// Encrypt returns the passphrase for the exported file, in place of the key's own. It needs
+	// Out, and a person who agrees. nil exports the key as it is.
+	Encrypt func() ([]byte, error)
 }
 
 // KeyExport is the exported key.
@@ -257,6 +261,49 @@ type ImportedKey struct {
 	Owner       string     `json:"owner,omitempty"`
 	Error       string     `json:"error,omitempty"`
 	Code        fault.Code `json:"code,omitempty"`
+}
+
+// TrustBackupRequest writes the user's decisions about trust into a signed file.
+type TrustBackupRequest struct {
+	Out string // the file, which must not exist
+}
+
+// TrustBackup describes a backup.
+type TrustBackup struct {
+	Out        string `json:"out"`
+	Signer     string `json:"signer"` // fingerprint of the key that signed it
+	Denials    int    `json:"denials"`
+	Retired    int    `json:"retired"` // own keys that are retired
+	Grants     int    `json:"grants"`
+	Registries int    `json:"registries"` // whose verified states it holds
+	Projects   int    `json:"projects"`   // whose signed lines it holds
+}
+
+// TrustRestoreRequest merges a backup into the user's decisions.
+type TrustRestoreRequest struct {
+	File        string
+	Fingerprint string // of the key that signed it; needed where that key is not the user's own here
+	Grants      bool   // also ask about the permissions for this directory and the user space
+	DryRun      bool
+}
+
+// TrustRestore is the outcome of a restore. It is returned beside an error, too.
+type TrustRestore struct {
+	File    string          `json:"file"`
+	Signer  string          `json:"signer"`
+	Made    string          `json:"made"`
+	Changes []RestoredTrust `json:"changes"`
+	Asked   int             `json:"asked,omitempty"` // permissions that --grants asks about here
+	Left    int             `json:"left,omitempty"`  // grants for other directories
+	DryRun  bool            `json:"dry_run,omitempty"`
+}
+
+// RestoredTrust is one change by a restore.
+type RestoredTrust struct {
+	Status  string `json:"status"` // restricted, granted, asked, skipped
+	Kind    string `json:"kind"`   // deny, retired, legacy, key, registry, project; of a permission: pin, or the kind of a grant
+	Subject string `json:"subject"`
+	Detail  string `json:"detail,omitempty"`
 }
 
 // TrustExplanation lists every check between an item and its use, in one space.

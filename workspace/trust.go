@@ -80,6 +80,22 @@ func (g Trust) Import(ctx context.Context, c rye.Caller, q rye.TrustImportReques
 	return do(ctx, c, "trust.import", g.enter, custody.ImportPins, q)
 }
 
+// Backup writes the user's decisions about trust, and what this user has seen of registries and
+// signers, into a new file that the signing key signs.
+func (g Trust) Backup(ctx context.Context, c rye.Caller, q rye.TrustBackupRequest) (*rye.TrustBackup, error) {
+	if err := g.host.Permit(c, "trust.backup"); err != nil {
+		return nil, err
+	}
+	return custody.Backup(ctx, g.keys, q)
+}
+
+// Restore merges a backup: its restrictions at once, and its permissions after a person agreed.
+// Nothing that is refused here becomes trusted, and no key becomes the user's own. The report is
+// returned beside an error, too.
+func (g Trust) Restore(ctx context.Context, c rye.Caller, q rye.TrustRestoreRequest) (*rye.TrustRestore, error) {
+	return do(ctx, c, "trust.restore", g.enter, custody.Restore, q)
+}
+
 // Explain lists, for each space that holds an item, the checks before its use there, and
 // their outcomes. The error is from the item that would be used, so its code shows the kind;
 // the explanations are complete.

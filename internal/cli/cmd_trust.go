@@ -34,7 +34,7 @@ outside the directory.`,
 			return answerAlways(t, t.w.Trust().Statement, q, printStatement)
 		},
 		subs: []*spec{trustList(), trustPin(), trustUnpin(), trustDeny(), trustAllow(), trustOverride(), trustForget(),
-			trustExplain(), trustImport(), trustAllowedSigners()},
+			trustExplain(), trustImport(), trustAllowedSigners(), trustBackup(), trustRestore()},
 	}
 }
 

@@ -58,6 +58,7 @@ var house = []room{
 	{1, "objects/trust", "fault internal/place internal/table internal/words objects objects/revoked", ssh},
 	{1, "objects/trust/kms", "fault objects objects/trust", sigstore},
 	{1, "objects/trust/token", "fault internal/strict objects", ""},
+	{1, "objects/trust/backup", "fault internal/strict internal/words objects objects/trust", ""},
 	{1, "store", "fault internal/parallel internal/place internal/rlimit internal/words", xsys + " " + sha1cd},
 	{1, "store/gogit", "fault internal/words store", gogit},
 	{1, "store/records", "fault internal/place objects", xsys},
@@ -87,7 +88,7 @@ var house = []room{
 	{2, "internal/merging", "internal/diff objects chain stdlib", ""},
 
 	{3, "registry/oplog", "fault internal/parallel internal/strict internal/words objects objects/trust store", ""},
-	{3, "registry/memory", "fault internal/place objects objects/revoked registry/oplog store", ""},
+	{3, "registry/memory", "fault internal/place internal/words objects objects/revoked registry/oplog store", ""},
 	{3, "registry", "fault registry/memory registry/oplog internal/hosts internal/parallel internal/place internal/words objects objects/revoked objects/trust store store/transport chain", ""},
 	{3, "registry/resolve", "fault objects registry/oplog", ""},
 
@@ -95,8 +96,8 @@ var house = []room{
 
 	{3, "view", ". fault internal/words objects", ""},
 
-	{4, "workspace/internal/session", ". registry registry/memory registry/oplog " + session, ""},
-	{4, "workspace/internal/custody", ". " + session + " workspace/internal/session", ""},
+	{4, "workspace/internal/session", ". objects/trust/backup registry registry/memory registry/oplog " + session, ""},
+	{4, "workspace/internal/custody", ". objects/trust/backup " + session + " workspace/internal/session", ""},
 	{4, "workspace/internal/questions", ". chain/consent chain/question " + session + " workspace/internal/session", ""},
 	{4, "workspace/internal/look", ". internal/diff internal/parallel objects/extract " + session + " workspace/internal/session", ""},
 	{4, "workspace/internal/finder", ". objects/extract search " + session + " workspace/internal/session workspace/internal/look", ""},

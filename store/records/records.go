@@ -139,6 +139,16 @@ func (d *Data) At(look *place.Look, dir, project string) (Place, error) {
 	return p, nil
 }
 
+// OfProject returns a place that stands for no directory: it has the data that all directories of
+// a project share, and nothing was ever recorded for it.
+func (d *Data) OfProject(project string) Place {
+	p := Place{Project: project}
+	if d.Err() == nil {
+		p.Dir = filepath.Join(d.dir, "records", "none")
+	}
+	return p
+}
+
 // Canonical returns the one path of a directory: absolute, without links as far as it exists,
 // and in the file system's own spelling if that ignores case.
 func Canonical(dir string) (string, error) { return canonical(nil, dir) }

@@ -14,6 +14,7 @@ import (
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store/records"
 	"github.com/rye-os/rye/store/space"
 )
 
@@ -104,15 +105,17 @@ func (s *Session) readDeniedKeys(ai place.Folder) error {
 
 // keptAgainst returns the user's file of kept lines of a kind, for every directory with this
 // project's id; "" where there can be no record.
-func (s *Session) keptAgainst(kind objects.DismissalKind) string {
-	if s.Place.Shared() == "" {
+func (s *Session) keptAgainst(kind objects.DismissalKind) string { return keptAgainst(s.Place, kind) }
+
+func keptAgainst(at records.Place, kind objects.DismissalKind) string {
+	if at.Shared() == "" {
 		return ""
 	}
 	name := objects.DeniedKeysFile
 	if kind == objects.SignerRemoved {
 		name = removedKept
 	}
-	return filepath.Join(s.Place.Shared(), name)
+	return filepath.Join(at.Shared(), name)
 }
 
 func readKeptLines(file string, kind objects.DismissalKind) ([]objects.Dismissal, error) {
