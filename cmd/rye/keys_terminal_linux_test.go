@@ -112,3 +112,62 @@ func TestTerminalVouches(t *testing.T) {
 	}
 	bob.rye("load", "knowledge:acme/style")
 }
+
+// TestTerminalRestoresGrants: what a backup permits comes back after a person's yes, and not
+// before.
+func TestTerminalRestoresGrants(t *testing.T) {
+	t.Parallel()
+	alice, bob := newHome(t), newHome(t)
+	alice.rye("new", "knowledge", "acme/style")
+	alice.rye("sign", "--all")
+	k := bob.key("")
+	alice.rye("trust", "pin", k.SSH, "--namespace", "tools", "--name", "Bob", "--fingerprint", k.Fingerprint, "--yes")
+	file := filepath.Join(t.TempDir(), "backup")
+	alice.rye("trust", "backup", file)
+	alice.rye("trust", "unpin", "Bob")
+	alice.rye("trust", "forget")
+	alice.fails(11, "verify")
+	for _, c := range []struct {
+		typed string
+		exit  int
+	}{{"n\n", 16}, {"\n", 16}, {"y\n", 0}} {
+		shown, exit := terminal(t, alice, "[y/N]", c.typed, "trust", "restore", file, "--grants", "--yes")
+		if exit != c.exit || !strings.Contains(shown, k.Fingerprint) {
+			t.Fatalf("%q: exit %d, want %d; shown:\n%s", c.typed, exit, c.exit, shown)
+		}
+		if got := strings.Contains(alice.rye("trust", "list"), "Bob"); got != (c.exit == 0) {
+			t.Errorf("after %q: Bob is trusted: %v", c.typed, got)
+		}
+	}
+	alice.rye("verify")
+}
+
+// TestTerminalExportsEncrypted: an encrypted export needs a person and a passphrase, goes into no
+// repository, and comes back as the same key.
+func TestTerminalExportsEncrypted(t *testing.T) {
+	t.Parallel()
+	alice, laptop := newHome(t), newHome(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "key")
+	alice.fails(16, "key", "export", "--encrypt", "-o", file, "--yes")
+	alice.fails(2, "key", "export", "--encrypt", "--yes")
+	alice.fails(16, "key", "export", "-o", "in-the-project", "--yes")
+	if err := os.Symlink(alice.dir, filepath.Join(dir, "elsewhere")); err != nil {
+		t.Fatal(err)
+	}
+	alice.fails(16, "key", "export", "-o", filepath.Join(dir, "elsewhere", "key"), "--yes")
+	shown, exit := terminal(t, alice, "[y/N]", "y\nhunter2\nhunter2\n", "key", "export", "--encrypt", "-o", file)
+	if exit != 0 {
+		t.Fatalf("exit %d; shown:\n%s", exit, shown)
+	}
+	if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), "bm9uZQAAAA") { // "none", the cipher
+		t.Fatalf("the file is not encrypted: %v", err)
+	}
+	laptop.fails(6, "key", "import", file, "second")
+	if shown, exit := terminal(t, laptop, "passphrase", "hunter2\n", "key", "import", file, "second"); exit != 0 {
+		t.Fatalf("exit %d; shown:\n%s", exit, shown)
+	}
+	if got, want := laptop.key("second").Fingerprint, alice.key("").Fingerprint; got != want {
+		t.Errorf("imported %s, want %s", got, want)
+	}
+}

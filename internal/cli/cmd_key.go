@@ -110,23 +110,30 @@ func (t *task) keySource(arg string) string {
 
 func keyExport() *spec {
 	var q rye.KeyExportRequest
+	var encrypt bool
 	return &spec{
 		name: "export", args: "[name]",
 		short: "Export a key, for a backup or another program",
 		long: `Without --public this is the private key, and needs your consent. It goes to
 standard output, or with -o to a new file that only you can read. OpenSSH's format
-keeps the passphrase; --pem (PKCS#8, for RYE OS) has none.`,
-		examples: "rye key export --public > alice.pub\nrye key export work -o work.backup\nrye key export --pem -o private_key.pem",
+keeps the passphrase; --pem (PKCS#8, for RYE OS) has none. --encrypt asks you at the
+terminal, and then for a passphrase of the file; rye key import and ssh-keygen read it. A
+private key is not written into a repository or a project.`,
+		examples: "rye key export --public > alice.pub\nrye key export --encrypt -o ~/rye-key.backup\nrye key export work -o work.backup\nrye key export --pem -o private_key.pem",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Auth, fault.Denied, fault.Malformed},
 		flags: []cli.Flag{
 			&cli.BoolFlag{Name: "public", Destination: &q.Public, Usage: "the public half"},
 			&cli.BoolFlag{Name: "pem", Destination: &q.PEM, Usage: "in the format of RYE OS: PKCS#8, or SubjectPublicKeyInfo"},
+			&cli.BoolFlag{Name: "encrypt", Destination: &encrypt, Usage: "encrypt the file with a passphrase that the terminal asks for twice"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &q.Out, Usage: "`file` to write, which must not exist; mode 0600"},
 		},
 		max: 1, arg: &q.Name,
 		run: func(t *task) error {
 			if q.Out != "" {
 				q.Out = t.path(q.Out)
+			}
+			if encrypt {
+				q.Encrypt = t.newPassphrase
 			}
 			return answer(t, t.w.Keys().Export, q, func(p *printer, k *rye.KeyExport) {
 				if k.Out != "" {

@@ -67,6 +67,31 @@ are read-only.
   rye run <ref> --dry-run    its reach, and the limits that are missing here
   rye show <ref>                 its needs and limits
   rye doctor                     the sandbox of this system`},
+	{"lost-key", `A key that is gone is LOST when nobody else can have it, and STOLEN otherwise. A second laptop
+is neither: it gets a key of its own.
+
+A second laptop. Make a key there, and let the first laptop add it:
+  there   rye key new && rye key show --ssh
+  here    rye trust pin 'ssh-ed25519 …' --namespace acme --space project
+  here    rye trust backup ~/trust.backup     then there: rye trust restore, rye trust
+The same key on both: rye key export --encrypt -o FILE, and there rye key import FILE.
+
+Lost. Its signatures stay valid; make a new key and let it be known:
+  member  rye key new, then send rye key show --ssh to an owner of the project
+  owner   rye trust pin '<new key>' --namespace acme --space project; commit .ai
+          in a registry another owner: rye registry members acme --add '<key and proof>'
+  root    the other root keys: rye registry root add, approve, commit
+With an encrypted copy: rye key import FILE, and nothing changed.
+
+Stolen. Deny it first, then do the same:
+  you     rye trust deny SHA256:… --reason stolen
+  owner   rye trust deny SHA256:… --share --namespace acme; commit .ai
+          in a registry rye registry revoke-key acme SHA256:… --reason stolen
+  root    the other root keys: rye registry root remove SHA256:…
+Items that only the stolen key signed are refused from then on. Look at each with rye diff,
+and sign it again with rye sign.
+
+All of it: docs/keys.md`},
 }
 
 func topicNames() (names []string) {

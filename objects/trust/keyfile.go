@@ -182,6 +182,10 @@ type envelope struct {
 	encrypted bool
 }
 
+// maxRounds bounds the rounds of bcrypt that a file may demand for its passphrase: about ten
+// seconds. ssh-keygen writes 16 to 24, and -a sets others.
+const maxRounds = 1000
+
 func parseEnvelope(raw []byte) (e envelope, err error) {
 	bad := func(why string) (envelope, error) {
 		return e, fault.New(fault.Malformed, "not a private key in OpenSSH's format: %s", why).Advise("rye key list shows yours, rye key new makes one")
@@ -200,7 +204,7 @@ func parseEnvelope(raw []byte) (e envelope, err error) {
 		return bad("wrong magic")
 	}
 	r := reader{table.NewCursor(inner)}
-	cipher, _, _ := r.str(), r.str(), r.str()
+	cipher, _, kdf := r.str(), r.str(), reader{table.NewCursor(r.str())}
 	n, pub, _ := r.Big32(), r.str(), r.str()
 	if r.Bad() || n != 1 || r.Len() != 0 {
 		return bad("not exactly one key")
@@ -208,7 +212,13 @@ func parseEnvelope(raw []byte) (e envelope, err error) {
 	if e.pub, err = parseWire(pub); err != nil {
 		return e, err
 	}
-	e.encrypted = string(cipher) != "none"
+	if e.encrypted = string(cipher) != "none"; e.encrypted {
+		kdf.str() // salt
+		if rounds := kdf.Big32(); kdf.Bad() || rounds > maxRounds {
+			return e, fault.New(fault.Limit, "the passphrase of the key demands %d rounds of bcrypt, at most %d", rounds, maxRounds).
+				Advise("ssh-keygen -p -a 24 -f <file> encrypts it again")
+		}
+	}
 	return e, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -214,5 +215,20 @@ func TestUnpin(t *testing.T) {
 	}
 	if _, err := trust.ParseStore(text); err != nil {
 		t.Errorf("what is left cannot be read: %v\n%s", err, text)
+	}
+}
+
+// A file from outside must not make rye compute for hours: the rounds of its passphrase are bounded.
+func TestRoundsOfAPassphraseAreBounded(t *testing.T) {
+	text, err := newFileKey(t).OpenSSH("x", []byte("hunter2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(text)
+	at := bytes.Index(block.Bytes, []byte("bcrypt")) + len("bcrypt") + 4 + 4 + 16
+	copy(block.Bytes[at:], "\x00\x00\xff\xff")
+	asked := func() ([]byte, error) { t.Error("asked for the passphrase"); return nil, errors.New("no") }
+	if _, err := trust.LoadKey(secretFile(t, pem.EncodeToMemory(block)), asked); !fault.Is(err, fault.Limit) {
+		t.Errorf("65535 rounds: %v, want a limit", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,11 +75,19 @@ func (ks *Keys) explainMissing(err error) error {
 		if err := ks.host.NeedConfig(); err != nil {
 			return err
 		}
+		if st, err := trust.LoadStore(ks.host.TrustPath()); err == nil && hadKey(st, filepath.Base(path)) {
+			return fault.New(fault.NotFound, "no signing key at %s, where one of your keys was", path).Advise("rye help lost-key explains the steps; rye key new makes another key")
+		}
 		return fault.New(fault.NotFound, "no signing key at %s", path).Mend("rye key new")
 	case fault.Malformed:
 		return fault.Wrap(err, "the signing key is damaged").With(aside(ks.host, path))
 	}
 	return err
+}
+
+// hadKey reports whether the trust store names a key of this file that is in use.
+func hadKey(st *trust.Store, name string) bool {
+	return slices.ContainsFunc(st.Own(), func(o trust.OwnKey) bool { return o.Name == name && o.Retired == "" })
 }
 
 // aside returns the command that moves a damaged key file out of the directory of keys. It

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"os"
 	"path/filepath"
 
 	"github.com/rye-os/rye"
@@ -93,6 +94,16 @@ func (ks *Keys) Export(ctx context.Context, q rye.KeyExportRequest) (*rye.KeyExp
 		return nil, err
 	}
 	out := &rye.KeyExport{KeyInfo: *info, Private: !q.Public, Out: q.Out}
+	switch {
+	case q.Encrypt != nil && (q.Public || q.PEM):
+		return nil, fault.New(fault.Usage, "export key %s: only a private key in OpenSSH's format can be encrypted", info.Name)
+	case q.Encrypt != nil && q.Out == "":
+		return nil, fault.New(fault.Usage, "export key %s: --encrypt needs a file", info.Name).Advise("add -o <file>")
+	case !q.Public && q.Out != "":
+		if err := notShared(q.Out); err != nil {
+			return nil, err
+		}
+	}
 	text, err := ks.exportText(ctx, q, info)
 	if err != nil {
 		return nil, err
@@ -122,17 +133,58 @@ func (ks *Keys) exportText(ctx context.Context, q rye.KeyExportRequest, info *ry
 	if err := ks.host.Ask(ctx, exportQuestion(q, info)); err != nil {
 		return nil, err
 	}
-	if !q.PEM {
+	if !q.PEM && q.Encrypt == nil {
 		return trust.ReadSecret(info.Path)
 	}
 	k, err := trust.LoadKey(info.Path, ks.Passphrase)
 	if err != nil {
 		return nil, err
 	}
-	return k.PKCS8()
+	if q.Encrypt == nil {
+		return k.PKCS8()
+	}
+	passphrase, err := q.Encrypt()
+	if err == nil && len(passphrase) == 0 {
+		err = fault.New(fault.Usage, "export key %s: no passphrase was given", info.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return k.OpenSSH("rye "+info.Name, passphrase)
+}
+
+// notShared refuses a file in a git working tree or in a project: their files reach other people.
+// It looks above the path as given and above the path without links.
+func notShared(path string) error {
+	dir := filepath.Dir(path)
+	resolved, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return fault.New(fault.NotFound, "export the private key: no directory %s", dir)
+	}
+	for _, at := range []string{filepath.Clean(dir), resolved} {
+		for {
+			for _, mark := range []string{".git", filepath.Join(".ai", "rye.yaml")} {
+				if _, err := os.Lstat(filepath.Join(at, mark)); err == nil {
+					return fault.New(fault.Denied, "export the private key to %s: the file would lie in %s, whose files are shared", path, at).
+						Advise("name a file outside of every repository and project")
+				}
+			}
+			up := filepath.Dir(at)
+			if up == at {
+				break
+			}
+			at = up
+		}
+	}
+	return nil
 }
 
 func exportQuestion(q rye.KeyExportRequest, info *rye.KeyInfo) rye.Question {
+	if q.Encrypt != nil {
+		return rye.Question{Topic: "export private key", Text: "Export the private key " + info.Name + "? Who has the file and its passphrase can sign as you.",
+			Lines: []string{info.Fingerprint, "to " + q.Out, "encrypted with a passphrase that you type next"}, Person: true,
+			Mend: fault.Advice("rye key export %s --encrypt -o <file> at a terminal", info.Name)}
+	}
 	what := "it has no passphrase"
 	if info.Protected {
 		what = "its passphrase still protects it"
