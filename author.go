@@ -213,6 +213,25 @@ type SkillExported struct {
 	Files []string `json:"files"` // below Dir, sorted
 }
 
+// PlainExport asks for the project's verified items without their signature lines.
+type PlainExport struct {
+	Dir string // a folder that does not exist yet or is empty
+}
+
+// PlainExported lists the written files, and the items that did not verify.
+type PlainExported struct {
+	Dir     string         `json:"dir"`
+	Files   []string       `json:"files"` // below Dir, sorted
+	Refused []PlainRefused `json:"refused,omitempty"`
+}
+
+// PlainRefused is an item that was not written, and the reason.
+type PlainRefused struct {
+	Path  string     `json:"path"` // below .ai
+	Code  fault.Code `json:"code"`
+	Error string     `json:"error"`
+}
+
 // BundleVerifyRequest names a bundle: its id, its directory or its manifest, which may
 // lie outside .ai.
 type BundleVerifyRequest struct {

@@ -20,6 +20,12 @@ func (g Bundles) Verify(ctx context.Context, c rye.Caller, q rye.BundleVerifyReq
 	return do(ctx, c, "bundle.verify", g.enter, look.VerifyBundle, q)
 }
 
+// ExportPlain writes the project's verified items, without their signature lines, into a new
+// folder. The report is returned beside an error when items were refused.
+func (g Bundles) ExportPlain(ctx context.Context, c rye.Caller, q rye.PlainExport) (*rye.PlainExported, error) {
+	return do(ctx, c, "export.plain", g.enter, author.ExportPlain, q)
+}
+
 // Export writes the files of a verified skill into a new folder, byte for byte.
 func (g Bundles) Export(ctx context.Context, c rye.Caller, q rye.SkillExport) (*rye.SkillExported, error) {
 	return do(ctx, c, "bundle.export", g.enter, author.Export, q)
