@@ -119,7 +119,7 @@ standard output, or with -o to a new file that only you can read. OpenSSH's form
 keeps the passphrase; --pem (PKCS#8, for RYE OS) has none. --encrypt asks you at the
 terminal, and then for a passphrase of the file; rye key import and ssh-keygen read it. A
 private key is not written into a repository or a project.`,
-		examples: "rye key export --public > alice.pub\nrye key export --encrypt -o ~/rye-key.backup\nrye key export work -o work.backup\nrye key export --pem -o private_key.pem",
+		examples: "rye key export --public > alice.pub\nrye key export --encrypt -o ~/rye-key.backup\nrye key export work -o ../work.backup\nrye key export --pem -o ../private_key.pem",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Auth, fault.Denied, fault.Malformed},
 		flags: []cli.Flag{
 			&cli.BoolFlag{Name: "public", Destination: &q.Public, Usage: "the public half"},

@@ -233,6 +233,9 @@ var ended = []struct {
 		"rye registry members acme --threshold 2",
 	}},
 	{16, "finds what helpWorld left unsigned", []string{"rye audit --ci"}},
+	{11, "leaves out what helpWorld left unsigned", []string{"rye export --plain ../files"}},
+	{11, "names a key that did not sign", []string{"rye trust restore ~/trust.backup --fingerprint SHA256:…"}},
+	{3, "needs a git repository", []string{"rye resolve", "rye resolve tool:acme/hello", "rye resolve --dry-run"}},
 	{2, "is run by git", []string{"rye registry hook"}},
 	{3, "is about files of RYE OS, which docs/migrating.md has", []string{
 		"rye lock import --dry-run", "rye lock import", "rye lock import old/.ai/lockfiles/acme/hello@1.0.0.lock.json", "rye key import ~/.ai/keys/private_key.pem",
@@ -240,7 +243,6 @@ var ended = []struct {
 	}},
 	{2, "is for a merge by git that stopped at a conflict", []string{"rye lock merge", "rye lock merge --prefer theirs"}},
 	{3, "names a bundle, a configuration or a key file of the reader's", []string{
-
 		"rye key import ~/.ssh/id_ed25519 work", "rye where --move ../old-name",
 	}},
 	{2, "names a package of the reader's, or reads a token from standard input", []string{
