@@ -64,7 +64,7 @@ type ChainLink struct {
 	Executor  string `json:"executor_id,omitempty"`
 	Integrity string `json:"integrity"` // SHA256 of the file
 	Signer    string `json:"signer,omitempty"`
-	State     State  `json:"state,omitempty"` // "older" or "returned" for a link behind its record, "legacy" for a signature of RYE OS that the policy allows; else ""
+	State     State  `json:"state,omitempty"` // "patched" for a signature by no owner of the namespace, "older" or "returned" for a link behind its record, "legacy" for a signature of RYE OS that the policy allows; else ""
 }
 
 // ExecuteMeta describes the run. Unbound names limits that were not enforced.
@@ -82,7 +82,8 @@ type ExecuteMeta struct {
 	Taken     []TakenInfo `json:"taken,omitempty"`
 	Warnings  []string    `json:"warnings,omitempty"` // from registries, about versions that ran
 	Locked    bool        `json:"locked"`
-	Drift     string      `json:"drift,omitempty"` // the difference from the lock's pins; it ran because nothing required the lock
+	Drift     string      `json:"drift,omitempty"`   // the difference from the lock's pins; it ran because nothing required the lock
+	Patched   []string    `json:"patched,omitempty"` // items and files of the run that no owner of their namespace signed
 	Truncated bool        `json:"truncated,omitempty"`
 	Verdict   *Verdict    `json:"verdict,omitempty"` // of the policy; nil when nothing is executed
 	Reads     bool        `json:"-"`                 // a function of rye that only reads, and may be repeated

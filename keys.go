@@ -210,6 +210,15 @@ type TrustAllowRequest struct {
 	DryRun  bool
 }
 
+// TrustPatchRequest names an item whose working file a contributor signed.
+type TrustPatchRequest struct {
+	Ref    Ref
+	Key    string // the contributor's public key, if it is not known here
+	Digest string // SHA256 of the whole file, if the user compared it before; another file is refused
+	Remove bool   // take the grants for the item back
+	DryRun bool
+}
+
 // TrustOverrideRequest lets this project replace an item of a reserved or bound
 // namespace by its own.
 type TrustOverrideRequest struct {

@@ -62,6 +62,7 @@ type Pinned struct {
 	Limits       map[string]any // as declared
 	Model        map[string]string
 	Outputs      []PinnedOutput
+	Patched      bool // no owner of its namespace signed the directive
 
 	Items []PinnedItem      // every item in use, sorted by ref
 	Files map[string][]byte // files of the project and the user within the capabilities, by space and path
@@ -120,4 +121,5 @@ type ConfigSource struct {
 	Ref    string `json:"ref"`
 	Space  string `json:"space"`
 	SHA256 string `json:"sha256"`
+	State  State  `json:"state,omitempty"` // "patched" when no owner of its namespace signed it; else ""
 }

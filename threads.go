@@ -88,6 +88,7 @@ type ThreadInfo struct {
 	Limits    ThreadLimits      `json:"limits"`
 	Allowed   []string          `json:"capabilities"`
 	Denied    []string          `json:"denied,omitempty"`   // requested and not granted
+	Patched   []string          `json:"patched,omitempty"`  // refs of what drives it that no owner of its namespace signed
 	Question  string            `json:"question,omitempty"` // id of the open question to a person
 	Text      string            `json:"text,omitempty"`     // the model's last words
 	Outputs   map[string]string `json:"outputs,omitempty"`

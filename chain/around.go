@@ -66,7 +66,7 @@ func wholeBundle(ctx context.Context, t Tree, b trust.Bundle, dir, own string) (
 		if p == own {
 			return nil
 		}
-		all = append(all, Source{Path: p, Data: data, Exec: f.Executable, Sum: f.Sum})
+		all = append(all, Source{Path: p, Data: data, Exec: f.Executable, Sum: f.Sum, Patch: b.Patched()})
 		return checkLine(ctx, t, p, data)
 	})
 	return all, err
@@ -142,7 +142,7 @@ func one(ctx context.Context, t Tree, p string, why error) (Source, error) {
 		return Source{}, err
 	}
 	it := v.Item()
-	return Source{Path: p, Data: it.Raw, Exec: it.Executable(), Sum: it.Sum}, nil
+	return Source{Path: p, Data: it.Raw, Exec: it.Executable(), Sum: it.Sum, Patch: v.Patched()}, nil
 }
 
 // listed returns the file at p of the bundle in dir, or zero for the manifest.
@@ -159,7 +159,7 @@ func listed(ctx context.Context, t Tree, b trust.Bundle, dir, p string) (Source,
 		return Source{}, err
 	}
 	exec := slices.ContainsFunc(b.Files(), func(f objects.File) bool { return f.Path == rel && f.Executable })
-	return Source{Path: p, Data: data, Exec: exec, Sum: objects.DigestOf(data)}, checkLine(ctx, t, p, data)
+	return Source{Path: p, Data: data, Exec: exec, Sum: objects.DigestOf(data), Patch: b.Patched()}, checkLine(ctx, t, p, data)
 }
 
 // checkLine verifies a file's own signature line, although a manifest lists the file: its signer

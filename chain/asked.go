@@ -26,6 +26,7 @@ type planJSON struct {
 	Around      []aroundJSON     `json:"around"`
 	Interpreter *interpreterJSON `json:"interpreter,omitempty"`
 	Links       []linkJSON       `json:"links"`
+	Patched     []string         `json:"patched,omitempty"`
 	V           int              `json:"v"`
 }
 
@@ -48,7 +49,7 @@ type linkJSON struct {
 }
 
 // DigestOf returns the digest of everything that a plan runs: every link with its path, every
-// file that it can load, and its interpreter.
+// file that it can load, its interpreter, and which of them are patches.
 func DigestOf(p *Plan, with Interpreter) objects.Digest {
 	j := planJSON{Around: []aroundJSON{}, Links: []linkJSON{}, V: 1}
 	for _, l := range p.Links {
@@ -58,6 +59,7 @@ func DigestOf(p *Plan, with Interpreter) objects.Digest {
 	for _, s := range p.Around {
 		j.Around = append(j.Around, aroundJSON{s.Exec, s.Path, s.Sum.Hex()})
 	}
+	j.Patched = PatchedOf(p).Names()
 	slices.SortFunc(j.Around, func(a, b aroundJSON) int { return strings.Compare(a.Path, b.Path) })
 	if with.Path != "" {
 		j.Interpreter = &interpreterJSON{Path: with.Path}

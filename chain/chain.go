@@ -62,6 +62,8 @@ type Source struct {
 	Data []byte
 	Exec bool
 	Sum  objects.Digest // SHA-256 of Data
+
+	Patch trust.Patch // of the item, or of the manifest that covers the file
 }
 
 // The primitives, one of which ends every chain.

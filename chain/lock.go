@@ -207,6 +207,14 @@ func (l *Lock) Set(p *Plan) error {
 				Mend("rye add %s --space project", link.Ref())
 		}
 	}
+	if err := PatchedOf(p).Refuse("lock", p.Links[0].Ref()); err != nil {
+		return err // no owner signed it
+	}
+	for _, link := range p.Links {
+		if err := l.keepsOrigin(link); err != nil {
+			return err
+		}
+	}
 	if l.Items == nil {
 		l.Items = map[objects.Ref]Pin{}
 	}
@@ -231,15 +239,33 @@ func (l *Lock) Set(p *Plan) error {
 	return nil
 }
 
-// SetItem pins an item that does not execute, such as a directive from a registry.
-func (l *Lock) SetItem(link Link) {
+// keepsOrigin refuses to replace the entry of a registry's item by a file of a space: renewing an
+// entry must not change whose item it is.
+func (l *Lock) keepsOrigin(link Link) error {
+	if from := l.Items[link.Ref()].From; from != "" && link.Origin == nil {
+		return fault.New(fault.Drift, "lock %s: the lock has it from %s, and this is a file of the %s space", link.Ref(), from, link.Space).
+			Advise("rye rm %s takes the entry out of the lock", link.Ref())
+	}
+	return nil
+}
+
+// SetItem pins an item that does not execute, such as a directive from a registry. It refuses
+// like Set.
+func (l *Lock) SetItem(link Link) error {
 	if inPackage(link) {
-		return // its bundle has the entry
+		return nil // its bundle has the entry
+	}
+	if err := PatchedOf(nil, link.Verified).Refuse("lock", link.Ref()); err != nil {
+		return err
+	}
+	if err := l.keepsOrigin(link); err != nil {
+		return err
 	}
 	if l.Items == nil {
 		l.Items = map[objects.Ref]Pin{}
 	}
 	l.Items[link.Ref()] = PinOf(link)
+	return nil
 }
 
 // PinOf returns a link's entry in the lock, without its chain.

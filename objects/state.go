@@ -18,5 +18,6 @@ const (
 	Merged    State = "merged"   // by git, from two versions, and not signed since
 	Conflict  State = "conflict" // git's marks are in the file
 	Revoked   State = "revoked"
-	Drifted   State = "drift" // signed, but different from the lock's pin
+	Patched   State = "patched" // signed by the user or a granted contributor, in a namespace that others own
+	Drifted   State = "drift"   // signed, but different from the lock's pin
 )

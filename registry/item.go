@@ -34,6 +34,9 @@ func NewItem(v trust.Verified, meta oplog.Meta, read func(path string) ([]byte, 
 		return nil, refuse(fault.Usage, "it is of no namespace")
 	case v.Level() != trust.Signed:
 		return nil, refuse(fault.Untrusted, "only an item with a signature line of its own can be published").Advise("take it out of its bundle, then rye sign %s", it.Ref)
+	case v.Patched() != trust.NoPatch:
+		return nil, refuse(fault.Untrusted, "patched: readers of %s/ accept only its owners' signatures", it.Ref.ID.Namespace()).
+			Advise("an owner signs the change: rye review %s", it.Ref)
 	case e.Version == "":
 		return nil, refuse(fault.Malformed, "has no version").Advise("add a version like 1.0.0 to %s and sign it", it.Path)
 	case objects.DigestOf(it.Raw) != it.Sum:

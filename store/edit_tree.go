@@ -16,7 +16,7 @@ type Change struct {
 	Delete bool   // remove the file or directory; a missing path is no error
 
 	// Was, if set, is the object that the path must still hold, zero for no entry. Otherwise
-	// Edit skips the change. Only Edit looks at Was.
+	// Edit skips the change. Of the other functions only space.Layer.Change looks at Was.
 	Was *OID
 }
 

@@ -46,7 +46,8 @@ type ran struct {
 	Source string `json:"source,omitempty"`
 	Signer string `json:"signer,omitempty"`
 
-	States    map[string]rye.State `json:"states,omitempty"` // by id: unusual states of items in its chain
+	States    map[string]rye.State `json:"states,omitempty"`  // by id: unusual states of items in its chain
+	Patched   []string             `json:"patched,omitempty"` // parts of the run that no owner of their namespace signed
 	Denied    []rye.Denial         `json:"denied,omitempty"`
 	Taken     []rye.TakenInfo      `json:"taken,omitempty"`
 	Truncated bool                 `json:"truncated,omitempty"` // the tool's output was longer than kept
@@ -61,7 +62,7 @@ type ran struct {
 func Executed(res *rye.ExecuteResult, detail bool) Answer {
 	text, data := Output(res)
 	head := ran{Status: res.Status, Exit: res.Exit, Data: data, Truncated: res.Metadata.Truncated,
-		Warnings: res.Metadata.Warnings, Denied: res.Metadata.Denied, Taken: res.Metadata.Taken}
+		Warnings: res.Metadata.Warnings, Patched: res.Metadata.Patched, Denied: res.Metadata.Denied, Taken: res.Metadata.Taken}
 	for _, l := range res.Chain {
 		if l.State == "" {
 			continue
@@ -93,7 +94,7 @@ func Executed(res *rye.ExecuteResult, detail bool) Answer {
 	if detail || res.Status == "validation_passed" {
 		head.Chain, head.Metadata = res.Chain, &res.Metadata
 	}
-	return Answer{Head: head, Text: text, Failed: failed}
+	return Answer{Head: head, Text: text, Failed: failed, Patched: res.Metadata.Patched}
 }
 
 // asks holds a directive's declarations besides its text and inputs, for the model that follows it.

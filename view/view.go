@@ -14,6 +14,8 @@ type Answer struct {
 	Head   any    // one JSON object
 	Text   string // an item's text, or what a tool printed; "" for none
 	Failed bool
+
+	Patched []string // parts of a run that no owner of their namespace signed
 }
 
 // JSON encodes a value for a model: <, > and & are not escaped, but characters that hide or reorder

@@ -55,6 +55,17 @@ func (w *Workspace) Verify(ctx context.Context, c rye.Caller, q rye.VerifyReques
 	return do(ctx, c, "verify", w.enter, look.Verify, q)
 }
 
+// Review shows a person each change in their namespaces that no owner signed, beside the newest
+// version that an owner did. It signs exactly the bytes that were shown.
+func (w *Workspace) Review(ctx context.Context, c rye.Caller, q rye.ReviewRequest) (*rye.ReviewReport, error) {
+	s, err := w.project(c, "review")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return share.Review(ctx, w.desk(s), c, q)
+}
+
 // New writes the first version of an item into the project, ready to edit and to
 // sign. An id of one segment gets the project's namespace. It never overwrites.
 func (w *Workspace) New(ctx context.Context, c rye.Caller, q rye.NewRequest) (*rye.NewReport, error) {

@@ -290,9 +290,11 @@ func TestFileBeforeALockedItem(t *testing.T) {
 	bob.write("tools/acme/greet.sh", greet)
 	_, err := bob.run("tool:acme/greet", nil)
 	wantCode(t, "an unsigned file before it", err, fault.Untrusted)
-	if _, err := bob.Sign(t.Context(), rye.Terminal(), rye.SignRequest{Targets: []rye.Target{"tool:acme/greet"}}); fault.CodeOf(err) != fault.Untrusted {
-		t.Errorf("bob signs in a namespace that the registry gave to alice: %v", err)
-	}
+	bob.sign("tool:acme/greet") // in a namespace that the registry gave to alice: a patch, which no lock takes
+	_, err = bob.Execute(t.Context(), rye.Terminal(), rye.ExecuteRequest{Ref: rye.Ref{Kind: objects.Tool, ID: "acme/greet"}, Locked: true})
+	wantCode(t, "a patch before it, under the lock", err, fault.Rollback)
+	_, err = bob.Registry().Push(t.Context(), rye.Terminal(), rye.PushRequest{Targets: []rye.Target{"tool:acme/greet"}})
+	wantCode(t, "a patch, published", err, fault.Rollback)
 }
 
 // One scope is one registry: a higher version elsewhere is never looked at.

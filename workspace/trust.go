@@ -8,6 +8,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/look"
+	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // Trust are the verbs about the user's trust.
@@ -64,6 +65,12 @@ func (g Trust) Allow(ctx context.Context, c rye.Caller, q rye.TrustAllowRequest)
 // user's own, and declares it in rye.yaml. Only the user's trust store can grant this.
 func (g Trust) Override(ctx context.Context, c rye.Caller, q rye.TrustOverrideRequest) (*rye.TrustChange, error) {
 	return do(ctx, c, "trust.override", g.project, custody.Override, q)
+}
+
+// Patch lets exactly the bytes that a contributor signed count for one item in this directory.
+// Only an owner of the item's namespace grants that.
+func (g Trust) Patch(ctx context.Context, c rye.Caller, q rye.TrustPatchRequest) (*rye.TrustChange, error) {
+	return do(ctx, c, "trust.patch", g.working(g.project), share.GrantPatch, q)
 }
 
 // Forget takes grants back: to a key, to a part of this directory's statement, or to a

@@ -180,7 +180,11 @@ func (p *hands) execute(ctx context.Context, c call, a act) (result, error) {
 	q.Begin = func(plan *rye.ExecuteResult) error {
 		begun = true
 		if v := plan.Metadata.Verdict; v != nil {
-			if err := p.append("gate_verdict", map[string]any{"verdict": v.Verdict, "subject": a.ref.String(), "call_id": c.ID, "tier": v.Tier, "rule": v.Rule}, false); err != nil {
+			verdict := map[string]any{"verdict": v.Verdict, "subject": a.ref.String(), "call_id": c.ID, "tier": v.Tier, "rule": v.Rule}
+			if names := plan.Metadata.Patched; len(names) > 0 {
+				verdict["reason"] = "patched, so no owner signed it: " + strings.Join(names, ", ")
+			}
+			if err := p.append("gate_verdict", verdict, false); err != nil {
 				return err
 			}
 		}

@@ -36,8 +36,9 @@ type Description struct {
 	LoopConfig   json.RawMessage    `json:"loop_config"` // an object, or null
 	Items        string             `json:"items"`       // SHA-256 of items.json
 	Outputs      []rye.PinnedOutput `json:"outputs"`
-	Hooks        json.RawMessage    `json:"hooks"` // a list of hook; null for none
-	Key          string             `json:"key"`   // public, base64url: it signs the turns
+	Hooks        json.RawMessage    `json:"hooks"`             // a list of hook; null for none
+	Patched      []string           `json:"patched,omitempty"` // refs of what drives it that no owner of its namespace signed
+	Key          string             `json:"key"`               // public, base64url: it signs the turns
 }
 
 // maxDescription bounds thread.json; parameters and hooks are what can be large.

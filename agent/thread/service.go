@@ -112,7 +112,7 @@ func (s *Service) describe(ctx context.Context, dir string) (*rye.ThreadInfo, er
 		return nil, err
 	}
 	i := &rye.ThreadInfo{ID: d.ID, Directive: d.Directive, Parent: d.Parent, Model: d.Model, Provider: d.Provider, Started: d.Started, Turns: int64(max(h.turn-1, 0)),
-		Usage: h.usage, Spent: h.spent, Uncertain: h.uncertain, Limits: d.Limits, Allowed: d.Capabilities, Denied: d.Denied, Question: h.question,
+		Usage: h.usage, Spent: h.spent, Uncertain: h.uncertain, Limits: d.Limits, Allowed: d.Capabilities, Denied: d.Denied, Patched: d.Patched, Question: h.question,
 		Text: h.text, Outputs: h.returned(), Seq: h.last.Seq}
 	if alive {
 		i.Pid = holder.PID

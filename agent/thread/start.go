@@ -103,6 +103,9 @@ func (s *starter) plan(ctx context.Context, c rye.Caller, q rye.StartRequest) (*
 	if d.Hooks, err = s.hooks(ctx, d, pin, src); err != nil {
 		return nil, err
 	}
+	if d.Patched, err = s.patched(ctx, d, pin); err != nil {
+		return nil, err
+	}
 	secrets, err := secretsFor(ctx, s.o, src)
 	if err != nil {
 		return nil, err
@@ -149,6 +152,9 @@ func (s *starter) approve(ctx context.Context, c rye.Caller, p *startPlan) error
 	}
 	if d.Prompt != "" {
 		lines = append(lines, "prompt     "+d.Prompt)
+	}
+	for _, ref := range d.Patched {
+		lines = append(lines, "patched    "+ref+", which no owner of its namespace signed")
 	}
 	for _, held := range d.Capabilities {
 		lines = append(lines, "may        "+held)
@@ -424,5 +430,5 @@ func (l *launcher) launch(ctx context.Context, id string, handed []byte) error {
 func (p *startPlan) info() *rye.ThreadInfo {
 	d := p.b.d
 	return &rye.ThreadInfo{Directive: d.Directive, Status: Created, Model: d.Model, Provider: d.Provider, Parent: d.Parent, Started: d.Started,
-		Limits: d.Limits, Allowed: d.Capabilities, Denied: d.Denied}
+		Limits: d.Limits, Allowed: d.Capabilities, Denied: d.Denied, Patched: d.Patched}
 }

@@ -56,14 +56,15 @@ const (
 	Interpreter = "interpreter" // a program inside a project
 	Secrets     = "secrets"     // variables of the user's environment, for one tool
 	Host        = "host"        // a destination of a project's requests
+	Patched     = "patched"     // an item with parts that no owner of their namespace signed
 )
 
-var kinds = []string{Env, Interpreter, Secrets, Host}
+var kinds = []string{Env, Interpreter, Secrets, Host, Patched}
 
 // Thing is an unsigned thing in its present state.
 type Thing struct {
-	What string // Env, Interpreter, Secrets or Host
-	Path string // absolute; for Secrets the space of the tool; for Host its name and port
+	What string // Env, Interpreter, Secrets, Host or Patched
+	Path string // absolute; for Secrets the space of the tool; for Host its name and port; for Patched the item's ref
 	// For limits the agreement to one tool: for items of a registry, and for Secrets. "" is every
 	// item of the user's own spaces. For Host it is the key of the project's record, "" outside
 	// of projects.

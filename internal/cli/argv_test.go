@@ -141,8 +141,8 @@ func TestGlobalFlags(t *testing.T) {
 		"-C|a|list|--directory=b":                 {Dir: "b"},
 		"-C|a|list|-C=":                           {},
 		"--accept-owner|a|fetch|--accept-owner=b": {AcceptOwner: []string{"a", "b"}},
-		"run|tool:a/b|--|-q|--json":           {},
-		"run|tool:a/b|--params|-q|x":          {},
+		"run|tool:a/b|--|-q|--json":               {},
+		"run|tool:a/b|--params|-q|x":              {},
 	} {
 		var g app.Flags
 		if _, err := arrange(commands(), globalFlags(&g), strings.Split(args, "|")); err != nil || !reflect.DeepEqual(g, want) {

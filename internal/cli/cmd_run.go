@@ -141,11 +141,14 @@ func (p *printer) printRun(res *rye.ExecuteResult, shown bool) {
 		}
 		p.infof("%s", prose(line))
 	}
-	if d := res.Metadata.Drift; d != "" {
+	if d := res.Metadata.Drift; d != "" && len(res.Metadata.Patched) == 0 { // a lock takes no patch
 		p.infof("rye: drift: %s; rye lock %s:%s pins it", prose(strings.TrimPrefix(d, "lock: ")), res.Type, res.ItemID)
 	}
+	if names := res.Metadata.Patched; len(names) > 0 {
+		p.infof("rye: patched, so no owner signed it: %s", prose(strings.Join(names, ", ")))
+	}
 	for _, l := range res.Chain {
-		if l.State != "" {
+		if l.State != "" && l.State != objects.Patched {
 			p.infof("rye: %s: %s", l.State, l.ItemID)
 		}
 	}

@@ -54,6 +54,7 @@ one explicitly; then rye shows its signer and its text, and asks you.`,
 }
 
 func (p *printer) printSign(rep *rye.SignReport) {
+	var patched []rye.SignResult
 	var past []string // not signed, because they are older than the record
 	for _, r := range rep.Results {
 		if r.Status == "passed over" && r.Error == "" {
@@ -68,7 +69,10 @@ func (p *printer) printSign(rep *rye.SignReport) {
 		}
 		if r.Error == "" {
 			dry := r.Status == "would-sign"
-			p.resultf(dry, "%s  %s\n", good(r.Status), r.Ref)
+			p.resultf(dry, "%s  %s%s\n", good(r.Status), r.Ref, prose(patchNote(r.Patched)))
+			if r.Patched {
+				patched = append(patched, r)
+			}
 			if dry || !p.quiet {
 				p.printReplaced(r.Replaces)
 				p.printBundleChanges(r.Members)
@@ -84,6 +88,9 @@ func (p *printer) printSign(rep *rye.SignReport) {
 		p.printf("%s  %s: %s\n", bad(r.Status), r.Ref, prose(r.Error))
 		p.hint(r.Hint)
 	}
+	if len(patched) > 0 {
+		p.hint(patched[0].Hint) // the same for all
+	}
 	if len(past) > 0 {
 		p.infof("rye: older than the record, left unchanged: %s; to make one the newest: rye sign %s", words.Plural(len(past), "item"), past[0])
 	}
@@ -94,6 +101,14 @@ func (p *printer) printSign(rep *rye.SignReport) {
 	default:
 		p.infof("rye: not signed, because they are not items: %d files; see rye status", n)
 	}
+}
+
+// patchNote returns a word to print after the name of a signed patch.
+func patchNote(patched bool) string {
+	if patched {
+		return "  (patched)"
+	}
+	return ""
 }
 
 // printBundleChanges names the files of a bundle that changed since the last signature.

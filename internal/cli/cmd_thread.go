@@ -117,6 +117,9 @@ func (p *printer) printAllowed(info *rye.ThreadInfo) {
 	for _, c := range info.Denied {
 		p.printf("  %-11s  %s\n", "may not", prose(c))
 	}
+	for _, ref := range info.Patched {
+		p.printf("  %-11s  %s\n", "patched", prose(ref))
+	}
 }
 
 // dollars reads an amount of money; "" gives 0.

@@ -33,7 +33,7 @@ outside the directory.`,
 			q.Here = t.env.Project == t.env.Dir
 			return answerAlways(t, t.w.Trust().Statement, q, printStatement)
 		},
-		subs: []*spec{trustList(), trustPin(), trustUnpin(), trustDeny(), trustAllow(), trustOverride(), trustForget(),
+		subs: []*spec{trustList(), trustPin(), trustUnpin(), trustDeny(), trustAllow(), trustOverride(), trustPatch(), trustForget(),
 			trustExplain(), trustImport(), trustAllowedSigners(), trustBackup(), trustRestore()},
 	}
 }
@@ -187,6 +187,29 @@ func trustOverride() *spec {
 		},
 		min: 1, max: 2, ref: &q.Ref,
 		run: func(t *task) error { return answer(t, t.w.Trust().Override, q, printTrustChange) },
+	}
+}
+
+func trustPatch() *spec {
+	var q rye.TrustPatchRequest
+	return &spec{
+		name: "patch", args: "<ref>",
+		short: "Let a contributor's change of one item count here",
+		long: `The bytes that the contributor signed count in this directory, also with --locked, and only
+these: after any edit the grant means nothing. It ends when the signer is removed, or when
+the version that was changed is denied. Only an owner of the namespace grants it, or the
+user of a machine without a key, such as a build machine. rye review is the better way: then
+an owner's signature counts for everyone.`,
+		examples: "rye trust patch tool:acme/hello\nrye trust patch tool:acme/hello --digest sha256:… --yes\nrye trust patch tool:acme/hello --remove",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Denied, fault.Malformed, fault.Limit},
+		flags: []cli.Flag{
+			&cli.StringFlag{Name: "key", Destination: &q.Key, Usage: "the contributor's public `key`, if rye does not know it"},
+			&cli.StringFlag{Name: "digest", Destination: &q.Digest, Usage: "`sha256:…` of the file that you looked at; another file is refused"},
+			&cli.BoolFlag{Name: "remove", Destination: &q.Remove, Usage: "take the grant back"},
+			dryRun(&q.DryRun),
+		},
+		min: 1, max: 2, ref: &q.Ref,
+		run: func(t *task) error { return answer(t, t.w.Trust().Patch, q, printTrustChange) },
 	}
 }
 

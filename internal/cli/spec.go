@@ -55,7 +55,7 @@ func top() []maker {
 	return []maker{
 		{"init", initCommand}, {"new", newCommand}, {"add", addCommand},
 		{"remove rm uninstall delete", removeCommand}, {"restore", restoreCommand}, {"mv move rename", moveCommand},
-		{"sign", signCommand}, {"resolve", resolveCommand}, {"export", exportCommand},
+		{"sign", signCommand}, {"review", reviewCommand}, {"resolve", resolveCommand}, {"export", exportCommand},
 		{"verify validate", verifyCommand}, {"status", statusCommand}, {"diff", diffCommand}, {"list ls", listCommand}, {"show view", showCommand},
 		{"log history", logCommand}, {"blame", blameCommand}, {"load cat", loadCommand}, {"search find", searchCommand},
 		{"run execute exec", runCommand}, {"thread", threadCommand}, {"ask", askCommand}, {"approve", approveCommand}, {"deny", denyCommand}, {"lock", lockCommand},

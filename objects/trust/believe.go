@@ -9,31 +9,40 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// believes returns nil when the store trusts a genuine signature by k for ref in a
+// believes returns no error when the store trusts a genuine signature by k for ref in a
 // scope: trust is (key, namespace, space). Otherwise the error is Untrusted. It is
 // Revoked for a key that was denied or that the registry revoked, and for a retired
 // key that had not signed this content by then. sum is the digest of the signed file:
 // the item's, or the covering manifest's.
-func (s *Store) believes(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest) error {
+func (s *Store) believes(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest) (Patch, error) {
 	if why, ok := s.deniedKey(k.Fingerprint()); ok {
-		return fault.New(fault.Revoked, "%s was denied%s", k, because(why))
+		return NoPatch, fault.New(fault.Revoked, "%s was denied%s", k, because(why))
 	}
-	_, err := s.judge(k, ref, in, sum)
-	return err
+	_, patch, err := s.judge(k, ref, in, sum)
+	return patch, err
 }
 
 // reason returns in words why the store trusts k, or why not.
 func (s *Store) reason(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest) string {
-	why, err := s.judge(k, ref, in, sum)
+	why, _, err := s.judge(k, ref, in, sum)
 	if err != nil {
 		return err.Error()
 	}
 	return why
 }
 
-// judge applies the rules in their order: first the place, then the owner of the
+// judge decides by the owners, and then whether a signature by another key counts as a patch.
+func (s *Store) judge(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest) (why string, patch Patch, err error) {
+	why, err = s.judgeOwners(k, ref, in, sum)
+	if fault.Is(err, fault.Untrusted) && mayPatch(ref, in) {
+		return s.judgePatch(k, ref, in, sum, err)
+	}
+	return why, NoPatch, err
+}
+
+// judgeOwners applies the rules in their order: first the place, then the owner of the
 // namespace, then the key.
-func (s *Store) judge(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest) (why string, err error) {
+func (s *Store) judgeOwners(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest) (why string, err error) {
 	ns := ref.ID.Namespace()
 	no := func(format string, args ...any) *fault.Error {
 		return fault.New(fault.Untrusted, "verify %s in the %s: "+format, append([]any{ref, in}, args...)...)
@@ -126,8 +135,7 @@ func (s *Store) judgeBound(k PublicKey, ref objects.Ref, in Scope, sum objects.D
 	case Revoked:
 		return "", no(fault.Revoked, "%s was revoked by registry %s", k, words.Brief(b.Registry))
 	}
-	return "", no(fault.Untrusted, "signed by %s, which is not a member of %s/ in registry %s", s.describe(k), ns, words.Brief(b.Registry)).
-		Mend("rye trust override %s", ref)
+	return "", s.withOwners(no(fault.Untrusted, "signed by %s, which is not a member of %s/ in registry %s", s.describe(k), ns, words.Brief(b.Registry)), ref, in)
 }
 
 // judgeLogged decides about a retired key of a registry. It is trusted for the contents that

@@ -23,6 +23,7 @@ type Bundle struct {
 	scope    Scope
 	at       time.Time
 	dir      string // slash path below .ai of the files' directory; "" for .ai itself
+	patch    Patch
 }
 
 // VerifyBundle verifies the manifest of the system space against the keys that are
@@ -83,7 +84,7 @@ func OpenBundle(manifest []byte, files fs.FS, in Scope, st *Store) (Bundle, erro
 		return Bundle{}, err
 	}
 	in.Pinned = objects.Digest{} // it pins the manifest, not the files
-	return Bundle{manifest: m, files: files, store: st, key: v.key, scope: in, at: v.at}, nil
+	return Bundle{manifest: m, files: files, store: st, key: v.key, scope: in, at: v.at, patch: v.patch}, nil
 }
 
 // In returns the bundle with its files in dir, a slash path below .ai. dir must be the
@@ -236,8 +237,15 @@ func (b Bundle) Cover(path string, data []byte) (Verified, error) {
 	if it.Ref.ID.Namespace() == objects.LocalNamespace && b.ID().Namespace() != objects.LocalNamespace {
 		return Verified{}, fault.New(fault.Untrusted, "bundle %s: %s: the manifest does not bind a project", b.ID(), it.Ref)
 	}
-	if err := b.store.believes(b.key, it.Ref, b.scope, b.Digest()); err != nil {
+	if b.patch == GrantedPatch && it.Ref.ID.Namespace() == b.ID().Namespace() {
+		v.patch = b.patch // the grant names the manifest, and the manifest this file
+		return v, nil
+	}
+	if v.patch, err = b.store.believes(b.key, it.Ref, b.scope, b.Digest()); err != nil {
 		return Verified{}, fault.Wrap(err, "bundle %s", b.ID())
+	}
+	if v.patch == NoPatch {
+		v.patch = b.patch
 	}
 	return v, nil
 }

@@ -216,6 +216,9 @@ func (g Grant) signs(d *Declared, s *Store) (namespace string, k PublicKey, ok b
 			k, ok = d.key(fp)
 		}
 		return ref.ID.Namespace(), k, ok
+	case GrantPatch:
+		c, ok := g.Contribution()
+		return c.Ref.ID.Namespace(), c.Key, ok
 	}
 	return "", k, false
 }

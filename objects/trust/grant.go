@@ -34,9 +34,10 @@ const (
 	GrantScope    GrantKind = "scope"    // "<namespace or *> sha256:<identity>": the registry decides who owns it
 	GrantOverride GrantKind = "override" // "<ref> SHA256:<key>": an item by the key may override ref
 	GrantOwner    GrantKind = "owner"    // "<uid>": the files may belong to this user
+	GrantPatch    GrantKind = "patch"    // "<ref> sha256:<file> sha256:<base> ssh-ed25519 AAAA...": these bytes by this contributor are trusted
 )
 
-var grantKinds = []GrantKind{GrantOverride, GrantOwner, GrantProject, GrantRegistry, GrantScope, GrantSigner}
+var grantKinds = []GrantKind{GrantOverride, GrantOwner, GrantPatch, GrantProject, GrantRegistry, GrantScope, GrantSigner}
 
 // Grant is one permission that the user gave for one directory. Two grants are equal when
 // all fields except At are equal.
@@ -189,6 +190,9 @@ func compareGrants(a, b Grant) int {
 func signersIn(grants []Grant) map[string]PublicKey {
 	keys := make(map[string]PublicKey) // a key has one grant for each namespace
 	for _, g := range grants {
+		if c, ok := g.Contribution(); ok {
+			keys[c.Key.Authorized()] = c.Key
+		}
 		if g.Kind != GrantSigner {
 			continue
 		}
@@ -302,6 +306,9 @@ func (g Grant) checkValue() error {
 			return fault.New(fault.Usage, "want a user's number")
 		}
 		return nil
+	case GrantPatch:
+		_, err := parseContribution(g.Value)
+		return err
 	}
 	return fault.New(fault.Usage, "want one of %v", grantKinds)
 }

@@ -50,7 +50,7 @@ func TestAttack60OwnRetiredKey(t *testing.T) {
 		must(t, err)
 		refused(t, name+", the same body", parse(t, tool, raw), inA, st, fault.Revoked)
 	}
-	if err := st.believes(k.Public(), signedBefore.Ref, inA, objects.Digest{}); !fault.Is(err, fault.Revoked) {
+	if _, err := st.believes(k.Public(), signedBefore.Ref, inA, objects.Digest{}); !fault.Is(err, fault.Revoked) {
 		t.Errorf("believes = %v, want revoked: it may sign nothing new", err)
 	}
 	if err := st.AddOwn(k.Public(), "again"); !fault.Is(err, fault.Revoked) {

@@ -26,11 +26,13 @@ type Store struct {
 	denials     []Denial
 	allowLegacy bool
 
-	known   map[objects.Fingerprint]PublicKey       // every key above
-	denied  deniedBy                                // the user's own denials
-	granted map[Grant]time.Time                     // grants without their times, to the time
-	scopes  scopes                                  // of the grants
-	keyFile func(objects.Fingerprint) (path string) // see KeyFiles; may be nil
+	known   map[objects.Fingerprint]PublicKey // every key above
+	denied  deniedBy                          // the user's own denials
+	granted map[Grant]time.Time               // grants without their times, to the time
+	scopes  scopes                            // of the grants
+
+	contributed map[contributed]Grant                   // the patch grants
+	keyFile     func(objects.Fingerprint) (path string) // see KeyFiles; may be nil
 
 	revokedDir string              // the directory of the lists; see RevokedIn
 	revokedBy  map[string][]string // by namespace, the registries that revoked some of its versions
@@ -164,6 +166,7 @@ func (s *Store) index() {
 		s.granted[g.same()] = g.At
 	}
 	s.scopes = scopesIn(s.grants)
+	s.contributed = contributions(s.grants)
 	s.mu.Lock()
 	s.verdicts = nil
 	s.mu.Unlock()

@@ -62,6 +62,7 @@ type Verified struct {
 	scope Scope
 	level Level
 	at    time.Time
+	patch Patch
 }
 
 // Item returns the verified item.

@@ -30,7 +30,7 @@ func Verify(it *objects.Item, in Scope, st *Store) (Verified, error) {
 			return Verified{}, err
 		}
 	}
-	return Verified{item: it, key: e.key, scope: in, level: e.level, at: e.at}, nil
+	return Verified{item: it, key: e.key, scope: in, level: e.level, at: e.at, patch: e.patch}, nil
 }
 
 // examination holds the findings of the gates; later gates use the earlier ones.
@@ -41,6 +41,7 @@ type examination struct {
 	key   PublicKey
 	level Level
 	at    time.Time
+	patch Patch
 
 	differs string // after content refused: the two digests, for Explain
 }
@@ -197,6 +198,9 @@ func (e *examination) keyKnown() error {
 		return nil
 	}
 	unknown := e.refuse(fault.Untrusted, "signed by %s, a key that is not known here", name)
+	if ns := e.it.Ref.ID.Namespace(); e.in.Space == objects.Project && e.in.Registry == "" && e.st.decided(ns, e.in.Site()) && !Reserved(ns) {
+		return e.st.withOwners(unknown, e.it.Ref, e.in)
+	}
 	if e.in.Space == objects.Project {
 		return unknown.Advise("this project does not declare it; its signer declares it with rye sign, or you with rye trust pin '<their key>' --namespace %s", e.it.Ref.ID.Namespace())
 	}
@@ -244,8 +248,12 @@ func (e *examination) signature() error {
 }
 
 func (e *examination) believed() error {
-	if err := e.st.believes(e.key, e.it.Ref, e.in, e.it.Sum); err != nil {
+	var err error
+	if e.patch, err = e.st.believes(e.key, e.it.Ref, e.in, e.it.Sum); err != nil {
 		return err
+	}
+	if e.level == Legacy && e.patch != NoPatch {
+		return e.refuse(fault.Untrusted, "a line of RYE OS by %s, which is no owner of %s/", e.key, e.it.Ref.ID.Namespace()).Mend("rye sign --upgrade %s", e.it.Ref)
 	}
 	if e.level == Legacy {
 		return e.legacyAllowed()

@@ -17,6 +17,9 @@ import (
 // the caller; the answer holds its beginning, its end and its address.
 func (s *Server) answered(ctx context.Context, a view.Answer) *mcp.CallToolResult {
 	res := &mcp.CallToolResult{IsError: a.Failed, Content: []mcp.Content{mcp.NewTextContent(view.JSON(a.Head))}}
+	if len(a.Patched) > 0 {
+		res.Meta = mcp.NewMetaFromMap(map[string]any{"rye/patched": a.Patched})
+	}
 	if a.Text == "" {
 		return res
 	}

@@ -28,6 +28,9 @@ func (s *Server) sayOf(ctx context.Context, res *rye.ExecuteResult) {
 	if m.Drift != "" {
 		s.say(ctx, mcp.LoggingLevelNotice, "%s: differs from the lock: %s", of, m.Drift)
 	}
+	if len(m.Patched) > 0 {
+		s.say(ctx, mcp.LoggingLevelNotice, "%s: patched, so no owner signed it: %s", of, strings.Join(m.Patched, ", "))
+	}
 	for _, t := range m.Taken {
 		s.say(ctx, mcp.LoggingLevelWarning, "%s: %s was moved away: %s runs it by itself", of, t.Path, t.Kind)
 	}

@@ -87,7 +87,11 @@ func (s items) getPrompt(ctx context.Context, req mcp.GetPromptRequest) (*mcp.Ge
 	text, _ := view.Output(res)
 	out := mcp.NewGetPromptResult("The directive "+id, []mcp.PromptMessage{mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent(text))})
 	if len(res.Chain) > 0 {
-		out.Meta = mcp.NewMetaFromMap(map[string]any{"rye/signer": res.Chain[0].Signer, "rye/source": res.Chain[0].Space})
+		meta := map[string]any{"rye/signer": res.Chain[0].Signer, "rye/source": res.Chain[0].Space}
+		if len(res.Metadata.Patched) > 0 {
+			meta["rye/patched"] = res.Metadata.Patched
+		}
+		out.Meta = mcp.NewMetaFromMap(meta)
 	}
 	return out, nil
 }

@@ -1,6 +1,7 @@
-// Package head tells which files the user's own git repository holds at HEAD. It serves
-// one question: are these bytes from the user's checkout, or did something else put them
-// there?
+// Package head tells which files the user's own git repository holds at HEAD, and which
+// contents one file had in its history. The first serves the question: are these bytes from
+// the user's checkout, or did something else put them there? The second serves a review:
+// which version did an owner sign last?
 //
 // It reads git's files itself: no git is started, nothing is written or locked, neither
 // the environment nor a configuration decides where it looks. Whatever it cannot read for
@@ -29,6 +30,7 @@ import (
 
 // Tree is the content of HEAD below one directory. It is safe for concurrent use.
 type Tree struct {
+	repo    *repo
 	objects *store.Objects
 	format  store.Format
 	root    store.OID // the tree of HEAD's commit
@@ -55,7 +57,7 @@ func Open(dir, home string, now time.Time) (*Tree, error) {
 	if err != nil {
 		return nil, unknown("%v", err)
 	}
-	t := &Tree{objects: from, format: r.format, prefix: r.prefix, until: now.Add(patience)}
+	t := &Tree{repo: r, objects: from, format: r.format, prefix: r.prefix, until: now.Add(patience)}
 	if t.root, err = t.treeOf(r.head); err != nil {
 		t.Close()
 		return nil, err
@@ -113,11 +115,16 @@ func (t *Tree) Is(p string, raw []byte, now time.Time) (bool, error) {
 // entry follows a path. A path in a submodule is unknown: its content is in another
 // repository.
 func (t *Tree) entry(p string, now time.Time) (e store.Entry, ok bool, err error) {
+	return t.entryIn(t.root, p, now)
+}
+
+// entryIn is entry below another root tree.
+func (t *Tree) entryIn(root store.OID, p string, now time.Time) (e store.Entry, ok bool, err error) {
 	parts := strings.Split(strings.Trim(t.prefix+"/"+p, "/"), "/")
 	if len(parts) > maxDepth {
 		return e, false, unknown("%q has more than %d components", words.Brief(p), maxDepth)
 	}
-	e = store.Entry{Mode: store.ModeDir, ID: t.root}
+	e = store.Entry{Mode: store.ModeDir, ID: root}
 	for _, name := range parts {
 		switch {
 		case now.After(t.until):

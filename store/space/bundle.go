@@ -135,6 +135,12 @@ func (s *Stack) verifyCover(ctx context.Context, l *Layer, c *Cover, raw []byte,
 		return err
 	}
 	sub := subject{name: "bundle " + string(m.ID), path: c.Dir + "/" + objects.ManifestName, item: m.Item(), parse: parseManifestItem}
+	if b.Patched() != trust.NoPatch {
+		if err := s.fallsWithBase(ctx, l, sub); err != nil {
+			c.State = objects.Denied
+			return err
+		}
+	}
 	if !c.Recorded {
 		if c.Past, err = s.pastOf(ctx, l, sub); err != nil {
 			return err
@@ -151,7 +157,9 @@ func (s *Stack) verifyCover(ctx context.Context, l *Layer, c *Cover, raw []byte,
 			return c.Past.verdict()
 		}
 	}
-	c.Bundle = b
+	if c.Bundle = b; c.Past == nil && b.Patched() != trust.NoPatch {
+		c.State = objects.Patched
+	}
 	return nil
 }
 
@@ -210,7 +218,9 @@ func (s *Stack) judgeCovered(f *Finding, l *Layer, c *Cover, raw []byte, parsed 
 		f.State = stateOf(err)
 		return
 	}
-	f.Verified, f.Item = v, v.Item()
+	if f.Verified, f.Item = v, v.Item(); v.Patched() != trust.NoPatch {
+		f.State = objects.Patched
+	}
 	if f.Err = s.Taken.Denies(v, s.Trust); f.Err != nil {
 		f.Verified, f.State = trust.Verified{}, objects.Denied
 		return
@@ -348,7 +358,7 @@ func (c *Cover) Finding(l *Layer) Finding {
 	if f.Bundle == "" {
 		f.Bundle, _ = objects.BundleID(c.Dir)
 	}
-	if f.Err != nil && f.State == objects.Signed {
+	if f.Err != nil && (f.State == objects.Signed || f.State == objects.Patched) {
 		f.State = stateOf(f.Err)
 	}
 	return f

@@ -48,7 +48,7 @@ const (
 	maxCatMore = 64 // fields of a row that only an extractor defines
 )
 
-var catStates = []objects.State{objects.Signed, objects.Modified, objects.Unsigned, objects.Untrusted, objects.Older, objects.Absent, objects.Legacy, objects.Malformed, objects.Revoked, objects.Returned, objects.Denied, objects.Merged, objects.Conflict}
+var catStates = []objects.State{objects.Signed, objects.Modified, objects.Unsigned, objects.Untrusted, objects.Older, objects.Absent, objects.Legacy, objects.Malformed, objects.Revoked, objects.Returned, objects.Denied, objects.Merged, objects.Conflict, objects.Patched}
 
 const (
 	flagRecorded = 1 << iota // the record holds these bytes

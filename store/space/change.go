@@ -30,7 +30,8 @@ const (
 	maxHead    = 32 << 10             // bytes of its first four lines
 )
 
-// Change changes files and commits changes of the record: both, or neither. After an error
+// Change changes files and commits changes of the record: both, or neither. A file with Was must
+// still have that content (fault.Conflict). After an error
 // files and record are as before. After a kill the next Change or Record of the layer finishes
 // a committed change. Until then, or until every file has changed, the record reads as before.
 // The first line of the message names the change for people.
@@ -288,6 +289,9 @@ func (l *Layer) plan(files, record []store.Change, what string) (*work, error) {
 		}
 		if st, err := l.root.Lstat(c.Path); err == nil {
 			f.mode = st.Mode().Perm()
+		}
+		if c.Was != nil && f.before != contentOf(*c.Was) {
+			return nil, fault.New(fault.Conflict, ".ai/%s changed since rye read it, so nothing was written", c.Path).Advise("look at it again")
 		}
 		if f.before != f.after {
 			w.files = append(w.files, f)

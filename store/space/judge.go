@@ -124,6 +124,17 @@ func (s *Stack) judgeParsed(ctx context.Context, l *Layer, f Finding, c candidat
 	if f.Level() == trust.Legacy { // allowed, but not the same as signed
 		f.State = objects.Legacy
 	}
+	if f.Patched() != trust.NoPatch {
+		f.State = objects.Patched
+		err := s.fallsWithBase(ctx, l, subject{name: ref.String(), ref: ref, path: p, parse: objects.Parse})
+		if fault.Is(err, fault.Revoked) {
+			f.Verified, f.State, f.Err = trust.Verified{}, objects.Denied, err
+			return f, nil
+		}
+		if err != nil {
+			return f, err
+		}
+	}
 	return f, standing(ctx, s, l, &f, cover)
 }
 

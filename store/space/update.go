@@ -210,7 +210,7 @@ func (u *update) settled(i int) bool {
 	was := u.recorded[string(rowPath(f))]
 	blob, _ := oidIn(f[7], f[48:80])
 	same := !was.IsZero() && was == blob
-	if st := u.old.state(i); st == objects.Older || st == objects.Returned || (st == objects.Signed || st == objects.Legacy) && !same {
+	if st := u.old.state(i); st == objects.Older || st == objects.Returned || (st == objects.Signed || st == objects.Legacy || st == objects.Patched) && !same {
 		return false // these verdicts depend on other records
 	}
 	u.old.set(i, flagRecorded, same)

@@ -92,10 +92,11 @@ func (g *signing) signItem(ctx context.Context, d *draft, it *objects.Item) (sta
 	if err == nil {
 		// An item that would not verify here must not be written: a foreign namespace, a denied
 		// key.
-		_, err = trust.Verify(it, g.scope, g.Trust)
+		v, err = trust.Verify(it, g.scope, g.Trust)
 	}
 	if err == nil {
 		d.signed(it, g.q)
+		err = g.patches(ctx, d, v.Patched(), it)
 	}
 	return stands, err
 }
@@ -282,6 +283,9 @@ func (g *signing) makeAnew(ctx context.Context, d *draft, dir string, now, old *
 	}
 	if err == nil {
 		d.signed(now.Item(), g.q)
+		if b, berr := trust.OpenBundle(raw, g.layer.Folder(dir), g.scope, g.Trust); berr == nil {
+			err = g.patches(ctx, d, b.Patched(), nil)
+		}
 	}
 	return err
 }

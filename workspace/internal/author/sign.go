@@ -143,6 +143,7 @@ type draft struct {
 	proposal bool           // it arrived as a text
 	there    []byte         // the file that a proposal replaces; nil for none
 	passed   []byte         // the file of an item with another's trusted signature, which is left as it is
+	patch    bool           // the signature is a patch: others own its namespace
 	err      error
 }
 
@@ -227,8 +228,38 @@ func (g *signing) anew(ctx context.Context, d *draft, it *objects.Item, now time
 	}
 	if err == nil {
 		d.signed(it, g.q)
+		if v, verr := trust.Verify(it, g.scope, g.Trust); verr == nil {
+			d.notePatch(v.Patched())
+		}
 	}
 	return err
+}
+
+// patches notes that a new signature is a patch, because others own the namespace. A patch of a
+// version that was denied is refused: it would bring most of the denied text back. it is nil for a
+// manifest.
+func (g *signing) patches(ctx context.Context, d *draft, patch trust.Patch, it *objects.Item) error {
+	d.notePatch(patch)
+	if !d.patch || it == nil {
+		return nil
+	}
+	p, raw, err := g.layer.LastRecorded(ctx, d.ref)
+	if err != nil || p == "" {
+		return err
+	}
+	if was, err := objects.Parse(p, raw); err == nil {
+		return g.Trust.BaseDenied(was, g.scope)
+	}
+	return nil
+}
+
+// notePatch notes on a draft that its new signature is a patch.
+func (d *draft) notePatch(patch trust.Patch) {
+	if d.patch = patch != trust.NoPatch; d.patch {
+		ns := d.ref.ID.Namespace()
+		d.Patched = true
+		d.Hint = fault.Advice("others own %s/, so this counts only in your copy; an owner signs it with rye review %s; to become one: rye registry members %[1]s --join", ns, d.Ref)
+	}
 }
 
 // finish writes the files and then records them, in one commit. The report is returned with
@@ -331,6 +362,11 @@ func (g *signing) writeAll(ctx context.Context, all []*draft, refs []objects.Ref
 		if !d.changed {
 			continue
 		}
+		if d.patch {
+			if err := g.keepBase(ctx, d); err != nil {
+				return "", err
+			}
+		}
 		if d.there != nil {
 			if err := keepFile(ctx, g.Desk, g.layer, d.ref, d.path, d.data); err != nil {
 				return "", err
@@ -346,7 +382,7 @@ func (g *signing) declare(all []*draft) error {
 	key := g.key.Public().String()
 	var namespaces []string
 	for _, d := range all {
-		if d.data != nil && d.Key == key {
+		if d.data != nil && d.Key == key && !d.patch { // a patch claims nothing
 			namespaces = append(namespaces, d.ref.ID.Namespace())
 		}
 	}

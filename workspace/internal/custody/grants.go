@@ -43,6 +43,10 @@ func grantEntries(h *session.Host, st *trust.Store) []rye.TrustEntry {
 			e.Subject, e.Detail = what, of
 		case trust.GrantOverride:
 			e.Subject, e.Detail = what, "by "+of
+		case trust.GrantPatch:
+			if c, ok := g.Contribution(); ok {
+				e.Subject, e.Detail = c.Ref.String(), c.Sum.String()+" by "+c.Key.String()
+			}
 		case trust.GrantOwner:
 			e.Subject, e.Detail = g.Value, "may own the directory"
 		}
@@ -211,6 +215,9 @@ func grantedTo(g trust.Grant, fp objects.Fingerprint) bool {
 		return err == nil && k.Fingerprint() == fp
 	case trust.GrantOverride:
 		return of == fp.String()
+	case trust.GrantPatch:
+		c, ok := g.Contribution()
+		return ok && c.Key.Fingerprint() == fp
 	}
 	return false
 }

@@ -144,8 +144,10 @@ func (a *arrival) pin(ctx context.Context, s *session.Session, lock *chain.Lock,
 	}
 	lock.Registries[a.registry] = chain.RegistryPin{ID: id, URL: c.URL}
 	lock.Namespaces[a.release.Namespace] = chain.NamespacePin{Registry: a.registry, Seq: tip.Seq, Tip: tip.Tip.String(), SHA256: tip.Sum}
-	lock.SetItem(chain.Link{Verified: a.verified, Space: objects.Project, Origin: &chain.Origin{
-		Registry: a.registry, Version: e.Version, Commit: e.Commit.String(), Author: e.Author, Publisher: e.Publisher}})
+	if err := lock.SetItem(chain.Link{Verified: a.verified, Space: objects.Project, Origin: &chain.Origin{
+		Registry: a.registry, Version: e.Version, Commit: e.Commit.String(), Author: e.Author, Publisher: e.Publisher}}); err != nil {
+		return err
+	}
 	if a.parcel != nil {
 		lock.SetPackage(e.Ref, a.parcel.members)
 	}

@@ -39,6 +39,9 @@ func Pin(ctx context.Context, s *session.Session, q rye.LockRequest) (*rye.LockR
 	var refused []space.Finding
 	if len(q.Targets) == 0 {
 		found, refused = usable(found, lock)
+		if found, refused, err = withoutPatches(ctx, s, found, refused); err != nil {
+			return nil, err
+		}
 		lock.DropOwn(refsOf(refused))
 	}
 	for _, f := range found {
@@ -70,6 +73,35 @@ func usable(all []space.Finding, lock *chain.Lock) (found, refused []space.Findi
 		}
 	}
 	return found, refused
+}
+
+// withoutPatches moves the findings whose plans have a patch from found to refused: no owner
+// signed the patch, so no lock pins it.
+func withoutPatches(ctx context.Context, s *session.Session, found, refused []space.Finding) (clean, all []space.Finding, err error) {
+	if !slices.ContainsFunc(found, isPatched) && !slices.ContainsFunc(refused, isPatched) {
+		return found, refused, nil
+	}
+	for _, f := range found {
+		plan := (*chain.Plan)(nil)
+		if runs(f) {
+			if plan, err = Plan(ctx, s, f.Ref); err != nil {
+				return nil, nil, err
+			}
+		}
+		if f.Err = chain.PatchedOf(plan, f.Verified).Refuse("lock", f.Ref); f.Err != nil {
+			refused = append(refused, f)
+			continue
+		}
+		clean = append(clean, f)
+	}
+	return clean, refused, nil
+}
+
+func isPatched(f space.Finding) bool { return f.State == objects.Patched }
+
+// runs reports whether a finding is a tool with a chain.
+func runs(f space.Finding) bool {
+	return f.Ref.Kind == objects.Tool && !f.Verified.IsZero() && f.Verified.Item().Meta.Executor != ""
 }
 
 func refsOf(all []space.Finding) map[objects.Ref]bool {
@@ -200,7 +232,7 @@ func pinOne(ctx context.Context, s *session.Session, lock *chain.Lock, f space.F
 	if f.Manifest {
 		return PinPackage(ctx, s.WithLock(lock, objects.Digest{}), objects.BundleRef(f.Bundle))
 	}
-	if f.Ref.Kind == objects.Tool && f.Verified.Item().Meta.Executor != "" {
+	if runs(f) {
 		plan, err := Plan(ctx, s, f.Ref)
 		if err != nil {
 			return err
@@ -213,8 +245,7 @@ func pinOne(ctx context.Context, s *session.Session, lock *chain.Lock, f space.F
 	case objects.User:
 		return fault.New(fault.Denied, "lock %s: a lock cannot pin an item of the user space", f.Ref).Mend("rye add %s --space project", f.Ref)
 	}
-	lock.SetItem(link(s, f.Found))
-	return nil
+	return lock.SetItem(link(s, f.Found))
 }
 
 // Verify compares the lock's pins with the items here. The error is the first drift; the report

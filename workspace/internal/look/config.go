@@ -9,6 +9,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -108,7 +109,11 @@ func layers(ctx context.Context, s *session.Session, c rye.Caller, ref objects.R
 		}
 		it := f.Verified.Item()
 		doc = objects.MergeConfig(doc, it.Meta.Config)
-		from = append(from, rye.ConfigSource{Ref: ref.String(), Space: f.Space.String(), SHA256: it.Sum.String()})
+		source := rye.ConfigSource{Ref: ref.String(), Space: f.Space.String(), SHA256: it.Sum.String()}
+		if f.Patched() != trust.NoPatch {
+			source.State = objects.Patched
+		}
+		from = append(from, source)
 	}
 	if from == nil {
 		return nil, nil, space.Missing(ctx, s.Stack, ref, "not found")

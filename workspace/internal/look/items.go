@@ -327,6 +327,12 @@ func Describe(r space.Row) rye.ItemInfo {
 	if i.Bundle = string(r.Bundle); r.Manifest {
 		i.Ref, i.Kind, i.ID = BundleRef(r.Bundle), "bundle", i.Bundle
 	}
+	if r.State == objects.Patched && r.Why == "" {
+		i.Why = "no owner of " + r.Ref.ID.Namespace() + "/ signed this change; an owner does with rye review"
+		if r.Manifest {
+			i.Why = "no owner of " + r.Bundle.Namespace() + "/ signed this change; an owner does with rye review"
+		}
+	}
 	if r.Why != "" {
 		// The list names item and space already.
 		i.Why = strings.TrimPrefix(strings.TrimPrefix(r.Why, "verify "+i.Ref+" in the "+i.Space+" space: "), i.Ref+": ")

@@ -21,7 +21,7 @@ import (
 
 // Execute runs a tool exactly as signed, or returns the text of a directive or a knowledge
 // entry. The gates have one order for every caller: integrity, capability, parameters, lock,
-// policy (tier, commands, approval), consent to unsigned things, hosts, gaps of the sandbox,
+// policy (tier, commands, approval), patches, consent to unsigned things, hosts, gaps of the sandbox,
 // run. Unsigned things are .env files and a project's interpreter. A dry run passes every gate
 // but the last.
 func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest) (*rye.ExecuteResult, error) {
@@ -43,6 +43,9 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	}
 	if q.Ref.Kind != objects.Tool {
 		j.warnings = locks.WarningsOf(s.Session, item)
+		if err := j.mayUsePatched(ctx, s, q.Ref, nil, item.Verified); err != nil {
+			return nil, err
+		}
 		return j.instruct(item)
 	}
 	if err := runnable(item.Verified.Item()); err != nil {
@@ -69,10 +72,16 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	if j.params, err = j.plan.Check(q.Params); err != nil {
 		return nil, withParams(j.plan.Tool(), err)
 	}
+	if err = j.patchesLocked(q.Ref, chain.PatchedOf(j.plan)); err != nil {
+		return nil, err // before the drift, whose remedy is a lock that takes no patch
+	}
 	if j.lock, err = locks.Match(ctx, seen, j.plan, q); err != nil {
 		return nil, err
 	}
 	if j.verdict, err = j.decide(ctx, s); err != nil {
+		return nil, err
+	}
+	if err = j.mayUsePatched(ctx, s, q.Ref, j.plan); err != nil {
 		return nil, err
 	}
 	if j.unsigned, err = j.consentTo(ctx, s); err != nil {
@@ -282,6 +291,9 @@ func linkOf(v trust.Verified, in objects.Space) rye.ChainLink {
 	if v.Level() == trust.Legacy {
 		c.State = objects.Legacy
 	}
+	if v.Patched() != trust.NoPatch {
+		c.State = objects.Patched
+	}
 	return c
 }
 
@@ -295,6 +307,7 @@ func (j *job) planned() *rye.ExecuteResult {
 		c.State = cmp.Or(l.State, c.State)
 		res.Chain = append(res.Chain, c)
 	}
+	res.Metadata.Patched = chain.PatchedOf(j.plan).Names()
 	res.Metadata.Verdict, res.Metadata.Locked, res.Metadata.Drift = j.verdict, j.lock.Locked, j.lock.Drift
 	res.Metadata.Warnings = j.warnings
 	if f, ok := j.plan.Served(); ok {

@@ -54,6 +54,7 @@ func (j *job) instruct(f space.Found) (*rye.ExecuteResult, error) {
 	}
 	link := linkOf(f.Verified, f.Space)
 	link.State = cmp.Or(locks.StateOf(f), link.State)
+	res.Metadata.Patched = chain.PatchedOf(nil, f.Verified).Names()
 	res.Chain = []rye.ChainLink{link}
 	res.Metadata.Warnings = j.warnings
 	res.Metadata.DurationMS, res.Metadata.Timings = j.watch.read()

@@ -157,6 +157,16 @@ func (c *checkedOut) lacks(p string) (bool, error) {
 	return err == nil && !has, err
 }
 
+// Versions returns the contents of a file below .ai in the history of the user's own git
+// repository. A repository that cannot be read with certainty is an error.
+func (s *Session) Versions(p string) ([]head.Version, error) {
+	t, err := s.head.open()
+	if err != nil {
+		return nil, err
+	}
+	return t.Versions(path.Join(".ai", p), space.MaxItem, s.Now)
+}
+
 func (c *checkedOut) close() {
 	if c != nil && c.tree != nil {
 		c.tree.Close()

@@ -156,6 +156,9 @@ func (o *ownNames) layer(ctx context.Context, s *session.Session, l *space.Layer
 		if err != nil || !s.Trust.IsOwn(v.Key()) || s.Trust.Granted(site.Override(it.Ref, v.Key().Fingerprint())) {
 			return // an override of another owner's item is no claim
 		}
+		if v.Patched() != trust.NoPatch {
+			return // and neither is a patch
+		}
 		seen[p] = true
 		o.keys[v.Key().String()] = true
 		o.items = append(o.items, it.Ref.String()+" in "+filepath.Dir(l.Dir))
@@ -233,7 +236,7 @@ func (o *ownNames) question(s *custody.Desk, reg *registry.Registry, keys []trus
 	for _, k := range keys {
 		q.Lines = append(q.Lines, "its key   "+k.Key.String()+" ("+string(k.State)+")")
 	}
-	q.Lines = append(q.Lines, "after a yes, your own items in "+o.ns+"/ stop running")
+	q.Lines = append(q.Lines, "after a yes, your own items in "+o.ns+"/ run as patches, in your copies only")
 	return q
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -47,7 +48,8 @@ func Pin(ctx context.Context, s *session.Session, c rye.Caller, q rye.PinRequest
 	it := f.Verified.Item()
 	m := it.Meta
 	p := &rye.Pinned{Ref: q.Ref, SHA256: it.Sum.String(), Signer: f.Verified.Key().Fingerprint().String(), Version: m.Version,
-		Fields: m.Fields, Permissions: m.Permissions, Limits: m.Budget, Model: m.Model, Outputs: outputs(m.Outputs)}
+		Fields: m.Fields, Permissions: m.Permissions, Limits: m.Budget, Model: m.Model, Outputs: outputs(m.Outputs),
+		Patched: f.Patched() != trust.NoPatch}
 	reach := q.Capabilities
 	if reach == nil {
 		reach = m.Permissions
