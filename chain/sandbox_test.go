@@ -207,7 +207,7 @@ func BenchmarkExecute(b *testing.B) {
 }
 
 // TestGitDirsOfNeeds: the git directories of a worktree are readable where its .git file is, and
-// writable for nobody.
+// never writable.
 func TestGitDirsOfNeeds(t *testing.T) {
 	for needs, want := range map[string]bool{
 		"":                        true,

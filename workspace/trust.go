@@ -93,7 +93,7 @@ func (g Trust) Backup(ctx context.Context, c rye.Caller, q rye.TrustBackupReques
 	if err := g.host.Permit(c, "trust.backup"); err != nil {
 		return nil, err
 	}
-	return custody.Backup(ctx, g.keys, q)
+	return g.keys.Backup(ctx, q)
 }
 
 // Restore merges a backup: its restrictions at once, and its permissions after a person agreed.

@@ -198,7 +198,7 @@ func TestLayoutAttacks(t *testing.T) {
 				return
 			}
 			if !p.Project {
-				t.Error("it is no program of the project, so nobody is asked")
+				t.Error("it is no program of the project, so rye asks no one")
 			}
 			call := Call{Argv: []string{p.Path}}
 			call.Sandbox.Exec, call.Sandbox.Hide = p.Prefixes, []string{h.at("~/hidden")}

@@ -102,7 +102,7 @@ func (m *mergers) branches(names ...string) {
 	}
 }
 
-// isMerged fails the test unless the tool holds all texts, no mark, and nobody's signature.
+// isMerged fails the test unless the tool holds all texts, and neither marks nor a signature.
 func (m *mergers) isMerged(name string, texts ...string) {
 	m.t.Helper()
 	now := m.now()

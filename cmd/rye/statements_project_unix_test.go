@@ -84,7 +84,7 @@ func newTeam(t *testing.T) *team {
 	ann.rye("trust", "unpin", g.mate("dan").key("default").Fingerprint, "--namespace", "acme")
 	ann.shares("the bad version and dan are gone")
 	cat.gets(ann)
-	cat.rye("run", "knowledge:mine/m") // and keeps what was taken back
+	cat.rye("run", "knowledge:mine/m") // and keeps the denial
 
 	sam := g.mate("sam").key("default")
 	for dir, id := range otherTrees {

@@ -342,8 +342,8 @@ type theft struct {
 }
 
 var thefts = []theft{
-	{"what the key published before the position named", func(g *guild, _ bool) shown { return g.bob().looks("run", "knowledge:acme/good") }},
-	{"what it published from there on", func(g *guild, _ bool) shown { return g.bob().looks("run", "knowledge:acme/since") }},
+	{"a version that the key published before the named position", func(g *guild, _ bool) shown { return g.bob().looks("run", "knowledge:acme/good") }},
+	{"a version that it published from there on", func(g *guild, _ bool) shown { return g.bob().looks("run", "knowledge:acme/since") }},
 	{"a version that the thief publishes now", func(g *guild, _ bool) shown {
 		g.oscar().publishable("new", 0)
 		if s := g.oscar().shows("push", "knowledge:acme/new", "--yes"); s.exit != 0 {

@@ -69,7 +69,9 @@ func (t *task) listBundles(space string) error {
 	err = rows(t.out, all, func(b rye.BundleInfo) []any {
 		return []any{stateStyle(b.State), b.ID, b.Version, words.Plural(len(b.Files), "file"), b.Path}
 	})
-	t.out.infof("%s", words.Plural(len(all), "bundle"))
+	if err == nil {
+		t.out.infof("%s", words.Plural(len(all), "bundle"))
+	}
 	return err
 }
 

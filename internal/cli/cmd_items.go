@@ -51,15 +51,15 @@ own signatures protect what you import. Imported items are not updated automatic
 }
 
 func (t *task) runAdd(q rye.AddRequest, from rye.InstallRequest) error {
+	if refs := t.refs(); len(refs) == 1 && (q.As != "" || q.Space != "") && isName(string(refs[0])) && !strings.Contains(string(refs[0]), "@") {
+		return t.copyItem(q, string(refs[0]))
+	}
 	paths, names, urls, err := t.sortAdd(t.args)
 	if err != nil {
 		return err
 	}
 	if strings.Contains(q.As, "/") && len(t.args) > 1 {
 		return fault.New(fault.Usage, "add: --as names one item, and there are %d arguments", len(t.args))
-	}
-	if copies := q.As != "" || q.Space != ""; copies && len(names) == 1 && len(t.args) <= 2 && !strings.Contains(names[0], "@") {
-		return t.copyItem(q, names[0])
 	}
 	if len(urls)+len(names) > 0 && q.Space != "" && q.Space != "project" {
 		return fault.New(fault.Usage, "add: imports belong to a project").Advise("rye add in the project, then rye add <ref> --space user")

@@ -85,9 +85,8 @@ func statusCommand() *spec {
 	var all bool
 	return &spec{
 		name: "status", slow: true, group: "Look",
-		short: "Show the items of the project that need attention",
-		long: "Items that are signed and recorded are only counted; --all lists them too, and recorded\nitems of other branches. Other states: modified, unsigned, untrusted, older, returned,\ndrift, absent, denied, legacy, malformed, merged, conflict,\nrevoked.\n" +
-			"The exit status is 0 whatever they are; use verify to fail on them.",
+		short:    "Show the items of the project that need attention",
+		long:     "Items that are signed and recorded are only counted; --all lists them too, and recorded\nitems of other branches. Other states: modified, unsigned, untrusted, older, returned,\ndrift, absent, denied, legacy, malformed, merged, conflict, patched, revoked. The exit status\nis always 0; rye verify fails on these states.",
 		examples: "rye status\nrye status --all\nrye status --json",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
 		flags:    []cli.Flag{&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &all, Usage: "every item, the signed and recorded ones too"}},

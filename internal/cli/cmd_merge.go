@@ -42,7 +42,7 @@ was never trusted), git stops at that line. This command merges such files from 
 index as rye would have: without the signature lines, the bundles' manifests and rye.lock
 entry by entry. Real conflicts stay between git's marks.
 
-Nothing is signed, staged or committed. A merged text has nobody's signature until you run
+Nothing is signed, staged or committed. A merged text is unsigned until you run
 rye sign. A file that you edited since git stopped is left as it is.`,
 		examples: "rye resolve\nrye resolve tool:acme/hello\nrye resolve --dry-run",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Malformed, fault.Limit},

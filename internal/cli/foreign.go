@@ -11,6 +11,7 @@ import (
 // foreign maps commands of other programs that rye does not have to rye's command lines. A word
 // with exactly the meaning of a command is an alias instead; see top.
 var foreign = map[string]func(args []string) []string{
+	"bundle":  always("help", "bundles"),
 	"ci":      always("pull", "--dry-run"),
 	"clone":   orElse([]string{"add"}, "help", "add"),
 	"create":  create,

@@ -49,6 +49,9 @@ func today(global []cli.Flag, args []string) (line []string, remark string) {
 			}
 			line = append(line, a)
 		}
+		if f.to != "" && !slices.ContainsFunc(line, func(a string) bool { name, _, _ := strings.Cut(a, "="); return name == f.to || name == "--as" }) {
+			line = append(line, f.to) // whose value is missing: without it, rye add installs
+		}
 		if !f.usual {
 			remark = "rye " + f.was + prefixed(" ", f.flag) + " is now rye " + f.now + prefixed(" ", f.to)
 		}

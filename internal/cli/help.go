@@ -22,11 +22,12 @@ func helpCommand() *spec {
 		exits:    []fault.Code{fault.Usage},
 		max:      3,
 		alone:    true,
-		run:      helpOf,
+		run:      (*task).help,
 	}
 }
 
-func helpOf(t *task) error {
+// help shows a command, a topic, a page or one of the lists.
+func (t *task) help() error {
 	if len(t.args) == 1 {
 		switch t.args[0] {
 		case "exit-codes":

@@ -47,7 +47,7 @@ var raw = map[string]string{
 	"trustAllowedSigners": "a file for git",
 	"advise":              "a file for a forge",
 	"printHelp":           "help",
-	"helpOf":              "help",
+	"help":                "help",
 	"printTopic":          "help",
 	"printPaste":          "metadata that rye wrote",
 }

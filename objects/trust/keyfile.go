@@ -87,15 +87,18 @@ func (k *FileKey) Save(path string, passphrase []byte) error {
 // name and then links its own name, which fails when another process was faster.
 func writeNew(path string, data []byte) error {
 	exists := func() error {
-		return fault.New(fault.Conflict, "save key %s: the file exists already, and a key is never overwritten", path).
+		return fault.New(fault.Conflict, "write %s: the file exists already, and a private file is never overwritten", path).
 			Advise("choose another name, or move %s away", path)
 	}
 	if _, err := os.Lstat(path); err == nil {
 		return exists()
 	}
 	tmp, err := place.Temp(filepath.Dir(path), data, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fault.New(fault.NotFound, "write %s: no such directory", path).Advise("make %s first", filepath.Dir(path))
+	}
 	if err != nil {
-		return fault.New(fault.Failed, "save key %s: %w", path, err)
+		return fault.New(fault.Failed, "write %s: %w", path, err)
 	}
 	defer os.Remove(tmp)
 	err = os.Link(tmp, path)
@@ -108,12 +111,12 @@ func writeNew(path string, data []byte) error {
 			return exists()
 		}
 		if err != nil {
-			return fault.New(fault.Failed, "save key %s: %w", path, err)
+			return fault.New(fault.Failed, "write %s: %w", path, err)
 		}
 		f.Close()
 		if err := place.Replace(tmp, path); err != nil {
 			os.Remove(path)
-			return fault.New(fault.Failed, "save key %s: %w", path, err)
+			return fault.New(fault.Failed, "write %s: %w", path, err)
 		}
 	}
 	return place.Sync(filepath.Dir(path))

@@ -17,7 +17,7 @@ import (
 type localDialer struct{ r *Remote }
 
 func (d *localDialer) open(ctx context.Context, service string, _ int) (session, error) {
-	srv, err := openLocal(d.r.t.path, func(path string) bool { return safeDirectory(&d.r.o, path) })
+	srv, err := openLocal(d.r.t.path, func(path string) bool { return d.r.o.safeDirectory(path) })
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func othersRepository(err *store.OwnerError) error {
 
 // safeDirectory reports whether the user's git lists path as safe although it belongs to
 // another user: in the configuration of the user or the system, never in the repository's own.
-func safeDirectory(o *Options, path string) (safe bool) {
+func (o *Options) safeDirectory(path string) (safe bool) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return false

@@ -68,7 +68,7 @@ func ExportPlain(ctx context.Context, s *session.Session, q rye.PlainExport) (*r
 	}
 	slices.Sort(rep.Files)
 	if first != nil {
-		first = fault.New(fault.CodeOf(first), "export to %s: %s not written, because they do not verify", to, words.Plural(len(rep.Refused), "item")).
+		first = fault.New(fault.CodeOf(first), "export to %s: not written, after failed verification: %s", to, words.Plural(len(rep.Refused), "item")).
 			Advise("rye verify shows the reasons")
 	}
 	return rep, cmp.Or(os.Rename(tmp, to), first)

@@ -24,7 +24,7 @@ type otherSigner struct {
 }
 
 // merged is the signer of a merged text: the user has perhaps seen only one of its sides.
-var merged = &otherSigner{who: "nobody: git merged two versions", err: errors.New("a merge is nobody's signature")}
+var merged = &otherSigner{who: "nobody: git merged two versions", err: errors.New("a merge has no signature")}
 
 // foreignTo returns the signer of an item whose signature is not the user's: a valid one, one
 // by a denied key, or one by a key that is unknown here. refused is the error from

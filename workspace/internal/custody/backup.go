@@ -18,7 +18,7 @@ import (
 
 // Backup writes the user's decisions about trust, and what this user has seen of registries and
 // signers, into a new file that the signing key signs.
-func Backup(ctx context.Context, ks *Keys, q rye.TrustBackupRequest) (*rye.TrustBackup, error) {
+func (ks *Keys) Backup(ctx context.Context, q rye.TrustBackupRequest) (*rye.TrustBackup, error) {
 	st, err := trust.LoadStore(ks.host.TrustPath())
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func Backup(ctx context.Context, ks *Keys, q rye.TrustBackupRequest) (*rye.Trust
 			c.Kept = append(c.Kept, backup.Kept{Key: o.Key.String(), List: list})
 		}
 	}
-	if c.Registries, c.Projects, err = session.Remembered(ks.host); err != nil {
+	if c.Registries, c.Projects, err = ks.host.Remembered(); err != nil {
 		return nil, err
 	}
 	rep.Registries, rep.Projects = len(c.Registries), len(c.Projects)
@@ -132,7 +132,7 @@ func openBackup(s *session.Session, q rye.TrustRestoreRequest) (*restore, error)
 	if err := r.readLists(c.Kept); err != nil {
 		return nil, err
 	}
-	r.memory, err = session.Returns(s.Host, c.Registries, c.Projects)
+	r.memory, err = s.Host.Returns(c.Registries, c.Projects)
 	return r, err
 }
 

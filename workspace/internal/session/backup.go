@@ -21,7 +21,7 @@ import (
 
 // Remembered returns what this user has seen of registries, and the signers' lines that apply
 // in every directory of a project, for a backup.
-func Remembered(h *Host) (registries []backup.Registry, projects []backup.Project, err error) {
+func (h *Host) Remembered() (registries []backup.Registry, projects []backup.Project, err error) {
 	_, state := h.Registries()
 	saved, err := memory.Save(state)
 	if err != nil {
@@ -39,7 +39,7 @@ func Remembered(h *Host) (registries []backup.Registry, projects []backup.Projec
 		if !projectID(e.Name()) {
 			continue
 		}
-		p, err := rememberedOf(h, e.Name())
+		p, err := h.remembered(e.Name())
 		if err != nil {
 			return nil, nil, err
 		}
@@ -62,7 +62,7 @@ func projectID(text string) bool {
 	return len(text) == 32 && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-func rememberedOf(h *Host, id string) (p backup.Project, err error) {
+func (h *Host) remembered(id string) (p backup.Project, err error) {
 	p.ID = id
 	at := h.Records.OfProject(id)
 	text := func(kind objects.DismissalKind) string {
@@ -94,7 +94,7 @@ type returningLines struct {
 }
 
 // Returns checks the memory of a backup against the user's own. It writes nothing.
-func Returns(h *Host, registries []backup.Registry, projects []backup.Project) (*Returning, error) {
+func (h *Host) Returns(registries []backup.Registry, projects []backup.Project) (*Returning, error) {
 	r := &Returning{h: h}
 	_, state := h.Registries()
 	for _, b := range registries {
