@@ -15,8 +15,9 @@ func reviewCommand() *spec {
 		short: "Look at other people's changes in your namespaces, and sign them",
 		long: `For owners. Each change that no owner signed is shown beside the newest version that an
 owner did: from your record, else as published, else from your git. Files beside a named
-tool are shown too. rye asks about each change, and signs exactly the bytes that you saw.
-No flag answers these questions. If a file changes meanwhile, nothing is signed.`,
+tool are shown too, and every changed file of a bundle. rye asks about each change, and signs
+exactly the bytes that you saw. No flag answers these questions. If a file changes meanwhile,
+nothing is signed.`,
 		examples: "rye review\nrye review tool:acme/hello\nrye review --dry-run --json",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Untrusted, fault.Revoked, fault.Denied, fault.Offline, fault.Malformed, fault.Limit},
 		flags: []cli.Flag{

@@ -3,19 +3,43 @@ package space
 import (
 	"cmp"
 	"context"
+	"io/fs"
 	"slices"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
 )
 
 // OwnersVersion returns the newest version of an item in the record of a layer that an owner of
-// its namespace signed; nil for none. The time in the signature decides which is the newest. Where
+// its namespace signed, and for a bundle of its manifest; nil for none. The time in the signature decides which is the newest. Where
 // that version was denied, the error is Revoked, and the version is returned with it.
 func (s *Stack) OwnersVersion(ctx context.Context, l *Layer, ref objects.Ref, p string) (*objects.Item, error) {
+	if ref.Kind == objects.Bundle {
+		return s.ownersVersion(ctx, l, subject{name: ref.String(), path: p, parse: parseManifestItem})
+	}
 	return s.ownersVersion(ctx, l, subject{name: ref.String(), ref: ref, path: p, parse: objects.Parse})
+}
+
+// Held returns the bytes with a digest that the record holds, or ever held, at p; nil for none.
+func (l *Layer) Held(ctx context.Context, p string, sum objects.Digest) (found []byte, err error) {
+	c, err := l.tip()
+	if c == nil || err != nil {
+		return nil, err
+	}
+	err = l.repo.History(ctx, c.ID, p, func(_ *store.Commit, e store.Entry) error {
+		if e.ID.IsZero() {
+			return nil
+		}
+		raw, err := l.repo.Blob(e.ID, MaxItem)
+		if err == nil && objects.DigestOf(raw) == sum {
+			found, err = raw, fs.SkipAll
+		}
+		return err
+	})
+	return found, l.damaged(err)
 }
 
 func (s *Stack) ownersVersion(ctx context.Context, l *Layer, sub subject) (*objects.Item, error) {
@@ -66,7 +90,7 @@ func (s *Stack) fallsWithBase(ctx context.Context, l *Layer, sub subject) error 
 	base, err := s.ownersVersion(ctx, l, sub)
 	if base != nil && fault.Is(err, fault.Revoked) {
 		return fault.New(fault.Revoked, "%s: a patch of the version %s, which was denied: %w", sub.name, words.Brief(base.Sum.String()), err).
-			Advise("an owner looks at it: rye review %s --accept-denied", sub.name)
+			Advise("an owner looks at it: rye review %s --accept-denied", sub.item.Ref)
 	}
 	return err
 }

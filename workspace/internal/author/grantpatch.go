@@ -10,6 +10,7 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/workspace/internal/custody"
+	"github.com/rye-os/rye/workspace/internal/look"
 )
 
 // GrantPatch lets exactly the bytes that a contributor signed count for an item in this directory.
@@ -22,11 +23,12 @@ func GrantPatch(ctx context.Context, s *custody.Desk, q rye.TrustPatchRequest, p
 		c.Status = "may no longer patch"
 		return c, ungrantPatches(s, q)
 	}
-	it, key, err := contribution(ctx, s, q)
+	d, key, err := contribution(ctx, s, q)
 	if err != nil {
 		return nil, err
 	}
-	b, err := baseOf(ctx, s, s.Stack.Project, q.Ref, it.Path, published)
+	d.base, err = baseOf(ctx, s, s.Stack.Project, d.history(), published)
+	b := d.base
 	switch {
 	case err != nil:
 		return nil, err
@@ -35,12 +37,12 @@ func GrantPatch(ctx context.Context, s *custody.Desk, q rye.TrustPatchRequest, p
 	case b.denied != nil:
 		return nil, fault.New(fault.Revoked, "trust patch %s: it changes a version that was denied: %w", q.Ref, b.denied).Advise("at a terminal: rye review %s --accept-denied", q.Ref)
 	}
-	g := s.Site().Patch(trust.Contribution{Ref: q.Ref, Sum: it.Sum, Base: b.item.Sum, Key: key})
-	c.Detail = it.Sum.String() + " by " + key.String()
+	g := s.Site().Patch(trust.Contribution{Ref: q.Ref, Sum: d.item.Sum, Base: b.item.Sum, Key: key})
+	c.Detail = d.item.Sum.String() + " by " + key.String()
 	if q.DryRun {
 		return c, nil
 	}
-	if err := askPatch(ctx, s, q, it, b); err != nil {
+	if err := askPatch(ctx, s, q, d); err != nil {
 		return nil, err
 	}
 	return c, trust.Update(s.TrustPath(), func(st *trust.Store) error {
@@ -48,18 +50,19 @@ func GrantPatch(ctx context.Context, s *custody.Desk, q rye.TrustPatchRequest, p
 	})
 }
 
-// contribution returns the working file and its signer's key, if the user may grant it.
-func contribution(ctx context.Context, s *custody.Desk, q rye.TrustPatchRequest) (*objects.Item, trust.PublicKey, error) {
+// contribution returns the working file, or the manifest of the bundle, and its signer's key, if
+// the user may grant it.
+func contribution(ctx context.Context, s *custody.Desk, q rye.TrustPatchRequest) (*reviewed, trust.PublicKey, error) {
 	none := trust.PublicKey{}
 	ns := q.Ref.ID.Namespace()
 	refuse := func(code fault.Code, format string, args ...any) *fault.Error {
 		return fault.New(code, "trust patch %s: "+format, append([]any{q.Ref}, args...)...)
 	}
-	f, ok, err := s.Stack.In(ctx, objects.Project, q.Ref)
+	d, err := contributed(ctx, s, q.Ref)
 	switch {
 	case err != nil:
 		return nil, none, err
-	case !ok || f.Item == nil || f.Registry != "":
+	case d == nil:
 		return nil, none, refuse(fault.NotFound, "no file of it here").Advise("rye list --space project")
 	case trust.Reserved(ns) || ns == objects.LocalNamespace:
 		return nil, none, refuse(fault.Untrusted, "%s/ has no owners", ns).Advise("rye trust explain %s", q.Ref)
@@ -67,28 +70,54 @@ func contribution(ctx context.Context, s *custody.Desk, q rye.TrustPatchRequest)
 		return nil, none, refuse(fault.Untrusted, "you have not accepted this directory").Mend("rye trust")
 	case !maySayOwner(s, ns):
 		return nil, none, refuse(fault.Untrusted, "your key does not own %s/ here", ns).Advise("an owner of %s/ signs the change: rye review %s", ns, q.Ref)
-	case f.Item.Signature == nil || f.Item.Signature.Digest != f.Item.Digest:
+	case d.by == nil || d.by.Digest != d.item.Digest:
 		return nil, none, refuse(fault.Integrity, "no signature covers the file as it is").Advise("at a terminal: rye review %s", q.Ref)
-	case q.Digest != "" && q.Digest != f.Item.Sum.String():
-		return nil, none, refuse(fault.Integrity, "the file has %s, and not the digest that you gave", f.Item.Sum)
+	case q.Digest != "" && q.Digest != d.item.Sum.String():
+		return nil, none, refuse(fault.Integrity, "the file has %s, and not the digest that you gave", d.item.Sum)
 	}
 	text := q.Key
 	if text == "" {
-		text = f.Item.Signature.Key.String()
+		text = d.by.Key.String()
 	}
 	key, err := custody.PublicKey(s.Host, s.Trust, text)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return nil, none, refuse(fault.NotFound, "its signer's key %s is not known here", f.Item.Signature.Key).
+		return nil, none, refuse(fault.NotFound, "its signer's key %s is not known here", d.by.Key).
 			Advise("ask the signer for it (rye key show), then rye trust patch %s --key 'ssh-ed25519 AAAA…'; or rye review %[1]s", q.Ref)
 	case err != nil:
 		return nil, none, err
-	case key.Fingerprint() != f.Item.Signature.Key:
-		return nil, none, refuse(fault.Untrusted, "it is signed by %s, not by %s", f.Item.Signature.Key, key)
+	case key.Fingerprint() != d.by.Key:
+		return nil, none, refuse(fault.Untrusted, "it is signed by %s, not by %s", d.by.Key, key)
 	case s.Trust.IsOwn(key):
 		return nil, none, refuse(fault.Untrusted, "it is your own change").Advise("another owner of %s/ signs it: rye review %s", ns, q.Ref)
 	}
-	return f.Item, key, nil
+	return d, key, nil
+}
+
+// contributed returns the working file of an item, or the complete bundle, as a change; nil for
+// none.
+func contributed(ctx context.Context, s *custody.Desk, ref objects.Ref) (*reviewed, error) {
+	d := &reviewed{ref: ref}
+	if ref.Kind == objects.Bundle {
+		dir, ok := look.BundleTarget(s.Stack.Project, rye.Target(ref.String()))
+		if !ok {
+			return nil, nil
+		}
+		b, err := readBundle(ctx, s.Stack.Project, dir)
+		if err != nil {
+			return nil, err
+		}
+		d.path, d.item, d.bundle = manifestIn(dir), b.manifest.Item(), &reviewedBundle{dir: dir, now: b.manifest}
+	} else {
+		f, ok, err := s.Stack.In(ctx, objects.Project, ref)
+		if err != nil || !ok || f.Item == nil || f.Registry != "" {
+			return nil, err
+		}
+		d.path, d.item = f.Item.Path, f.Item
+	}
+	d.Ref, d.Digest, d.State = ref.String(), d.item.Digest.String(), objects.Patched
+	d.signedBy(d.item.Signature)
+	return d, nil
 }
 
 // maySayOwner reports whether the user may grant patches of a namespace here: as an owner, or
@@ -99,16 +128,17 @@ func maySayOwner(s *custody.Desk, ns string) bool {
 }
 
 // askPatch shows the change. A digest that the user gave was compared before, so --yes answers.
-func askPatch(ctx context.Context, s *custody.Desk, q rye.TrustPatchRequest, it *objects.Item, b *base) error {
-	d := &reviewed{ref: q.Ref, path: it.Path, item: it, base: b}
-	d.Digest, d.Signer, d.State = it.Digest.String(), it.Signature.Key.String(), objects.Patched
-	r := &review{signing: &signing{Desk: s, layer: s.Stack.Project, now: s.Now()}}
-	lines, err := readable(append(r.lines(d), "file         "+it.Sum.String()))
+func askPatch(ctx context.Context, s *custody.Desk, q rye.TrustPatchRequest, d *reviewed) error {
+	r := &review{signing: &signing{Desk: s, layer: s.Stack.Project, scope: s.Stack.Scope(s.Stack.Project), now: s.Now()}}
+	lines, err := r.linesOf(ctx, d)
+	if err == nil {
+		lines, err = readable(append(lines, "file         "+d.item.Sum.String()))
+	}
 	if err != nil {
 		return fault.Wrap(err, "trust patch %s", q.Ref).Advise("at a terminal: rye review %s", q.Ref)
 	}
 	return s.Ask(ctx, rye.Question{Topic: "let it patch " + q.Ref.String(), Text: "Let these bytes by another signer count here, also with --locked?", Lines: lines,
-		Person: q.Digest == "", Mend: fault.Command("rye trust patch %s --digest %s --yes", q.Ref, it.Sum)})
+		Person: q.Digest == "", Mend: fault.Command("rye trust patch %s --digest %s --yes", q.Ref, d.item.Sum)})
 }
 
 // ungrantPatches takes back every patch grant of an item in this directory.
@@ -143,7 +173,7 @@ func (g *signing) keepBase(ctx context.Context, d *draft) error {
 	if recorded != nil || err != nil {
 		return err
 	}
-	b, err := gitBase(g.Desk, g.layer, d.ref, d.path)
+	b, err := gitBase(g.Desk, g.layer, itemHistory(d.ref, d.path))
 	if b == nil || err != nil {
 		return err
 	}

@@ -41,22 +41,51 @@ func Review(ctx context.Context, s *custody.Desk, c rye.Caller, q rye.ReviewRequ
 		return nil, err
 	}
 	r := &review{g, q, published}
-	all, err := r.changes(ctx)
+	return r.all(ctx)
+}
+
+// all reviews the items, and then the bundles: a manifest lists the signed files of its items.
+func (r *review) all(ctx context.Context) (*rye.ReviewReport, error) {
+	rep := &rye.ReviewReport{Items: []rye.ReviewItem{}}
+	n, err := look.ItemsAndBundles(ctx, r.Session, r.layer, r.q.Targets, len(r.q.Targets) == 0)
 	if err != nil {
 		return nil, err
 	}
+	items, err := r.changes(ctx, n)
+	if err == nil {
+		err = r.each(ctx, items)
+	}
+	if err != nil {
+		return nil, err
+	}
+	first := r.finish(ctx, rep, items)
+	bundles, err := r.bundles(ctx, n)
+	if err == nil {
+		err = r.each(ctx, bundles)
+	}
+	if err != nil {
+		return rep, err
+	}
+	if err = r.finish(ctx, rep, bundles); first == nil {
+		first = err
+	}
+	return rep, first
+}
+
+// each prepares every change and asks about it. The error is that of a request that ended.
+func (r *review) each(ctx context.Context, all []*reviewed) error {
 	for _, d := range all {
-		if d.err == nil {
+		if d.err == nil && d.Status != "unchanged" {
 			d.err = r.prepare(ctx, d)
 		}
-		if d.err == nil && !q.DryRun {
+		if d.err == nil && !r.q.DryRun {
 			d.err = r.ask(ctx, d)
 		}
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 	}
-	return r.finish(ctx, all)
+	return nil
 }
 
 // review is the work of one request.
@@ -73,20 +102,15 @@ type reviewed struct {
 	path   string
 	raw    []byte // as read, once
 	item   *objects.Item
-	signed []byte // the bytes to write
+	by     *objects.Signature // as read; nil for none
+	signed []byte             // the bytes to write
+	bundle *reviewedBundle    // nil for an item
 	base   *base
 	err    error
 }
 
-// changes returns the changes to review: the named items with the files beside them, or all.
-func (r *review) changes(ctx context.Context) ([]*reviewed, error) {
-	n, err := look.ItemsAndBundles(ctx, r.Session, r.layer, r.q.Targets, len(r.q.Targets) == 0)
-	if err != nil {
-		return nil, err
-	}
-	if len(n.Bundles) > 0 && len(r.q.Targets) > 0 {
-		return nil, fault.New(fault.Usage, "review .ai/%s: a bundle is signed as one", n.Bundles[0]).Mend("rye sign .ai/%s", n.Bundles[0])
-	}
+// changes returns the items to review: the named ones with the files beside them, or all.
+func (r *review) changes(ctx context.Context, n look.Named) (_ []*reviewed, err error) {
 	named := map[objects.Ref]bool{}
 	for _, ref := range n.Refs {
 		named[ref] = len(r.q.Targets) > 0
@@ -99,9 +123,21 @@ func (r *review) changes(ctx context.Context) ([]*reviewed, error) {
 	}
 	found := make([]*reviewed, len(refs))
 	err = r.Stack.OwnAll(ctx, r.layer, refs, func(i int, f space.Finding) {
-		found[i] = r.change(f, refs[i], named[refs[i]])
+		if f.Bundle == "" || r.foreignLine(f.Item) {
+			found[i] = r.change(f, refs[i], refs[i].String(), named[refs[i]])
+		}
 	})
 	return slices.DeleteFunc(found, func(d *reviewed) bool { return d == nil }), err
+}
+
+// foreignLine reports whether a file has a signature line that no owner of its namespace made. The
+// manifest of its bundle cannot be signed before.
+func (r *review) foreignLine(it *objects.Item) bool {
+	if it == nil || it.Signature == nil {
+		return false
+	}
+	v, err := trust.Verify(it, r.scope, r.Trust)
+	return err != nil || v.Patched() != trust.NoPatch
 }
 
 // withParts adds to named tools the items in their folders and below: files that they can load.
@@ -127,19 +163,17 @@ func (r *review) withParts(ctx context.Context, n look.Named) ([]objects.Ref, er
 
 // change returns a finding as a change to review; nil for one that needs no review. Named items
 // that need none are reported.
-func (r *review) change(f space.Finding, ref objects.Ref, named bool) *reviewed {
-	d := &reviewed{ref: ref, path: f.Path, ReviewItem: rye.ReviewItem{Ref: ref.String(), Path: ".ai/" + f.Path, State: f.State, Lines: []string{}, Status: "failed"}}
+func (r *review) change(f space.Finding, ref objects.Ref, name string, named bool) *reviewed {
+	d := &reviewed{ref: ref, path: f.Path, ReviewItem: rye.ReviewItem{Ref: name, Path: ".ai/" + f.Path, State: f.State, Lines: []string{}, Status: "failed"}}
 	ns := ref.ID.Namespace()
 	owns := r.Trust.Owns(r.key.Public(), ns, r.Site())
 	switch {
-	case f.Bundle != "":
-		return nil
 	case f.State == "" || f.State == objects.Absent:
-		d.err = fault.New(fault.NotFound, "review %s: no file of it here", ref).Advise("rye list --space project")
+		d.err = fault.New(fault.NotFound, "review %s: no file of it here", name).Advise("rye list --space project")
 	case trust.Reserved(ns) || ns == objects.LocalNamespace && !owns:
-		d.err = fault.New(fault.Untrusted, "review %s: %s/ belongs to the system space", ref, ns).Advise("rye trust explain %s", ref)
+		d.err = fault.New(fault.Untrusted, "review %s: %s/ belongs to the system space", name, ns).Advise("rye trust explain %s", ref)
 	case !owns:
-		d.err = fault.New(fault.Untrusted, "review %s: your key does not own %s/ here", ref, ns).
+		d.err = fault.New(fault.Untrusted, "review %s: your key does not own %s/ here", name, ns).
 			Advise("an owner of %s/ reviews it; or join them: rye registry members %[1]s --join", ns)
 	case f.State == objects.Patched, f.State == objects.Unsigned, f.State == objects.Modified, f.State == objects.Untrusted, f.State == objects.Denied:
 		d.item = f.Item
@@ -148,12 +182,7 @@ func (r *review) change(f space.Finding, ref objects.Ref, named bool) *reviewed 
 		}
 		return d
 	default:
-		d.Status = "unchanged"
-		if f.Err == nil {
-			d.err = nil
-		} else {
-			d.err = f.Err
-		}
+		d.Status, d.err = "unchanged", f.Err
 	}
 	if !named {
 		return nil
@@ -163,8 +192,8 @@ func (r *review) change(f space.Finding, ref objects.Ref, named bool) *reviewed 
 
 // prepare reads a change once, compares it with the owner's version and signs it in memory.
 func (r *review) prepare(ctx context.Context, d *reviewed) (err error) {
-	if d.Status == "unchanged" {
-		return nil
+	if d.bundle != nil {
+		return r.prepareBundle(ctx, d)
 	}
 	if d.raw, err = r.layer.Read(d.path); err != nil {
 		return err
@@ -174,37 +203,56 @@ func (r *review) prepare(ctx context.Context, d *reviewed) (err error) {
 	}
 	it := d.item
 	d.Digest = it.Digest.String()
-	if it.Signature != nil {
-		d.Signer = it.Signature.Key.String()
-	}
+	d.signedBy(it.Signature)
 	if r.Trust.DeniesContent(it, r.scope) {
 		return fault.New(fault.Revoked, "review %s: this content was denied", d.ref).Advise("rye trust explain %s", d.ref)
 	}
-	if d.base, err = baseOf(ctx, r.Desk, r.layer, d.ref, d.path, r.published); err != nil {
-		return fault.Wrap(err, "review %s", d.ref)
+	d.base, err = baseOf(ctx, r.Desk, r.layer, d.history(), r.published)
+	if err == nil {
+		err = r.compare(d)
 	}
-	d.Base = d.base.describe(r.now)
-	if d.base != nil && d.base.denied != nil && !r.q.AcceptDenied {
-		return fault.New(fault.Revoked, "review %s: it changes a version that was denied: %w", d.ref, d.base.denied).
-			Advise("if the change mends that: rye review %s --accept-denied", d.ref)
+	if err == nil {
+		err = r.show(d, r.lines(d))
 	}
-	if d.Lines, err = readable(r.lines(d)); err != nil {
-		d.Lines = []string{}
-		return fault.Wrap(err, "review %s", d.ref).Advise("read .ai/%s, then rye sign %s", d.path, d.ref)
+	if err == nil {
+		err = r.validate(ctx, &draft{}, it)
 	}
-	if err := r.validate(ctx, &draft{}, it); err != nil {
+	if err != nil {
 		return err
 	}
 	return r.sign(ctx, d)
 }
 
+// signedBy notes the signature that a change carries; nil for none.
+func (d *reviewed) signedBy(sig *objects.Signature) {
+	if d.by = sig; sig != nil {
+		d.Signer = sig.Key.String()
+	}
+}
+
+// compare notes the version that a change is compared with, and refuses one that was denied.
+func (r *review) compare(d *reviewed) error {
+	d.Base = d.base.describe(r.now)
+	if d.base != nil && d.base.denied != nil && !r.q.AcceptDenied {
+		return fault.New(fault.Revoked, "review %s: it changes a version that was denied: %w", d.Ref, d.base.denied).
+			Advise("if the change mends that: rye review %s --accept-denied", d.Ref)
+	}
+	return nil
+}
+
+// show notes the lines of a question, if a person can read them.
+func (r *review) show(d *reviewed, lines []string) error {
+	all, err := readable(lines)
+	if err != nil {
+		return fault.Wrap(err, "review %s", d.Ref).Advise("read .ai/%s, then rye sign %s", d.path, d.Ref)
+	}
+	d.Lines = all
+	return nil
+}
+
 // sign signs the bytes that were read. The signature is newer than the owner's last one.
 func (r *review) sign(ctx context.Context, d *reviewed) error {
-	at := r.now
-	if d.base != nil && !d.base.item.Signature.SignedAt.Before(at) {
-		at = (&space.Past{Newest: d.base.item.Signature.SignedAt}).After(at)
-	}
-	raw, err := trust.SignItem(ctx, r.key, d.item, r.scope, at)
+	raw, err := trust.SignItem(ctx, r.key, d.item, r.scope, d.base.before(r.now))
 	if err != nil {
 		return err
 	}
@@ -223,36 +271,46 @@ func (r *review) sign(ctx context.Context, d *reviewed) error {
 	return nil
 }
 
-// lines shows a change: the item, its signer, the owner's version, permissions, and every line of
-// the difference. A carriage return is shown, because it can hide the rest of a line.
+// lines shows a change of an item: head, permissions, and every line of the difference.
 func (r *review) lines(d *reviewed) []string {
-	lines := []string{d.ref.String() + "  .ai/" + d.path + "  " + d.Digest}
+	var old *objects.Item
+	was := ""
+	if d.base != nil {
+		old, was = d.base.item, string(d.base.item.Body)
+	}
+	lines := append(r.head(d), look.Powers(old, d.item)...)
+	change := difference(was, string(d.item.Body))
+	if len(change) == 0 {
+		return append(lines, "the text is the same; only the signature is new")
+	}
+	return append(append(lines, "changed:"), change...)
+}
+
+// head shows what a change is of, its signer, and the owner's version.
+func (r *review) head(d *reviewed) []string {
+	lines := []string{d.Ref + "  .ai/" + d.path + "  " + d.Digest}
 	switch {
 	case d.Signer == "":
 		lines = append(lines, "signed by    no one")
 	case d.State == objects.Modified:
-		lines = append(lines, "signed by    "+r.who(d.item.Signature.Key)+", and changed since")
+		lines = append(lines, "signed by    "+r.who(d.by.Key)+", and changed since")
 	default:
-		lines = append(lines, "signed by    "+r.who(d.item.Signature.Key))
+		lines = append(lines, "signed by    "+r.who(d.by.Key))
 	}
-	var old *objects.Item
-	was := ""
 	if d.base == nil {
-		lines = append(lines, "compared     with nothing: no version by an owner is known here")
-	} else {
-		old, was = d.base.item, string(d.base.item.Body)
-		lines = append(lines, "compared     with "+d.base.words(r.now)+", signed by "+r.who(old.Signature.Key))
+		return append(lines, "compared     with nothing: no version by an owner is known here")
 	}
-	lines = append(lines, look.Powers(old, d.item)...)
-	change := diff.Lines(was, string(d.item.Body))
-	if len(change) == 0 {
-		return append(lines, "the text is the same; only the signature is new")
-	}
-	for _, l := range append([]string{"changed:"}, change...) {
+	return append(lines, "compared     with "+d.base.words(r.now)+", signed by "+r.who(d.base.item.Signature.Key))
+}
+
+// difference shows the changed lines of a text. A carriage return is shown, because it can hide
+// the rest of a line.
+func difference(was, now string) []string {
+	lines := diff.Lines(was, now)
+	for i, l := range lines {
 		if cut, ok := strings.CutSuffix(l, "\r"); ok {
-			l = cut + `\r`
+			lines[i] = cut + `\r`
 		}
-		lines = append(lines, l)
 	}
 	return lines
 }
@@ -291,8 +349,8 @@ func (r *review) ask(ctx context.Context, d *reviewed) error {
 	if d.signed == nil {
 		return nil
 	}
-	err := r.Ask(ctx, rye.Question{Topic: "sign " + d.ref.String(), Text: "Sign this change with your key? You answer for all of it", Lines: d.Lines, Person: true,
-		Mend: fault.Advice("at a terminal: rye review %s", d.ref)})
+	err := r.Ask(ctx, rye.Question{Topic: "sign " + d.Ref, Text: "Sign this change with your key? You answer for all of it", Lines: d.Lines, Person: true,
+		Mend: fault.Advice("at a terminal: rye review %s", d.Ref)})
 	if err == nil {
 		d.Status = "signed"
 		return nil
@@ -311,30 +369,11 @@ func declined(err error) bool {
 	return errors.As(err, &no) && no.How == rye.Declined
 }
 
-// finish writes the signed changes in one step, if the files are still as they were read.
-func (r *review) finish(ctx context.Context, all []*reviewed) (*rye.ReviewReport, error) {
-	rep := &rye.ReviewReport{Items: []rye.ReviewItem{}}
-	var files, record []store.Change
-	var refs []objects.Ref
-	var namespaces []string
-	for _, d := range all {
-		if d.signed == nil || r.q.DryRun {
-			continue
-		}
-		was := r.layer.BlobID(d.raw)
-		files = append(files, store.Change{Path: d.path, Data: d.signed, Was: &was})
-		record = append(record, store.Change{Path: d.path, Data: d.signed})
-		refs, namespaces = append(refs, d.ref), append(namespaces, d.ref.ID.Namespace())
-	}
-	var err error
-	if len(files) > 0 {
-		if err = unmoved(r.layer, files); err == nil {
-			rep.Commit, err = change(ctx, r.Desk, r.layer, "review", refs, files, record...)
-		}
-		if err == nil {
-			rep.Signed, err = len(files), r.note(namespaces...)
-		}
-	}
+// finish writes the signed changes in one step, if the files are still as they were read, and
+// adds all of them to a report. The error is that of the first that failed.
+func (r *review) finish(ctx context.Context, rep *rye.ReviewReport, all []*reviewed) error {
+	signed, err := r.write(ctx, rep, all)
+	rep.Signed += signed
 	for _, d := range all {
 		if err != nil && d.signed != nil {
 			d.err, d.SHA256 = cmp.Or(d.err, err), ""
@@ -348,15 +387,53 @@ func (r *review) finish(ctx context.Context, all []*reviewed) (*rye.ReviewReport
 		}
 		rep.Items = append(rep.Items, d.ReviewItem)
 	}
-	return rep, err
+	return err
+}
+
+// write writes and records the signed changes, and returns their number.
+func (r *review) write(ctx context.Context, rep *rye.ReviewReport, all []*reviewed) (int, error) {
+	var files, record []store.Change
+	var refs []objects.Ref
+	var namespaces []string
+	for _, d := range all {
+		if d.signed == nil || r.q.DryRun {
+			continue
+		}
+		was := r.layer.BlobID(d.raw)
+		files = append(files, store.Change{Path: d.path, Data: d.signed, Was: &was})
+		record = append(record, store.Change{Path: d.path, Data: d.signed})
+		refs, namespaces = append(refs, d.ref), append(namespaces, d.ref.ID.Namespace())
+		if d.bundle != nil {
+			if err := d.bundle.unmoved(r.layer); err != nil {
+				return 0, err
+			}
+			record = append(record, d.bundle.others...)
+		}
+	}
+	if len(files) == 0 {
+		return 0, nil
+	}
+	if err := unmoved(r.layer, files); err != nil {
+		return 0, err
+	}
+	commit, err := change(ctx, r.Desk, r.layer, "review", refs, files, record...)
+	if err != nil {
+		return 0, err
+	}
+	rep.Commit = commit
+	return len(files), r.note(namespaces...)
 }
 
 // unmoved refuses files that are not on the disk as they were read.
 func unmoved(l *space.Layer, files []store.Change) error {
 	for _, c := range files {
 		if raw, err := l.Read(c.Path); err != nil || l.BlobID(raw) != *c.Was {
-			return fault.New(fault.Conflict, ".ai/%s changed since rye showed it, so nothing was signed", c.Path).Advise("at a terminal: rye review")
+			return changedSince(c.Path)
 		}
 	}
 	return nil
+}
+
+func changedSince(p string) error {
+	return fault.New(fault.Conflict, ".ai/%s changed since rye showed it, so nothing was signed", p).Advise("at a terminal: rye review")
 }

@@ -26,9 +26,26 @@ type base struct {
 	denied error  // why it was denied; nil when it was not
 }
 
-// baseOf returns the owner's newest version of an item; nil for none.
-func baseOf(ctx context.Context, s *custody.Desk, l *space.Layer, ref objects.Ref, path string, published Published) (*base, error) {
-	recorded, err := s.Stack.OwnersVersion(ctx, l, ref, path)
+// before returns the time for a signature of a change now: after the owner's last one.
+func (b *base) before(now time.Time) time.Time {
+	if b == nil || b.item.Signature.SignedAt.Before(now) {
+		return now
+	}
+	return (&space.Past{Newest: b.item.Signature.SignedAt}).After(now)
+}
+
+// history says where the versions of an item, or of a bundle's manifest, are found.
+type history struct {
+	ref   objects.Ref
+	path  string
+	parse func(path string, raw []byte) (*objects.Item, error)
+}
+
+func itemHistory(ref objects.Ref, path string) history { return history{ref, path, objects.Parse} }
+
+// baseOf returns the owner's newest version of an item or a manifest; nil for none.
+func baseOf(ctx context.Context, s *custody.Desk, l *space.Layer, of history, published Published) (*base, error) {
+	recorded, err := s.Stack.OwnersVersion(ctx, l, of.ref, of.path)
 	if err != nil && !fault.Is(err, fault.Revoked) {
 		return nil, err
 	}
@@ -37,7 +54,7 @@ func baseOf(ctx context.Context, s *custody.Desk, l *space.Layer, ref objects.Re
 		newest = &base{item: recorded, from: "record", denied: err}
 	}
 	if published != nil {
-		it, in, err := published(ctx, ref)
+		it, in, err := published(ctx, of.ref)
 		if err != nil {
 			return nil, err
 		}
@@ -51,24 +68,24 @@ func baseOf(ctx context.Context, s *custody.Desk, l *space.Layer, ref objects.Re
 	if newest != nil {
 		return newest, nil
 	}
-	return gitBase(s, l, ref, path)
+	return gitBase(s, l, of)
 }
 
 // gitBase returns the version that an owner signed last, among all that the user's own git holds
 // on any branch; nil for none, also where git cannot be read with certainty. Every branch counts,
 // because one branch can leave a version out.
-func gitBase(s *custody.Desk, l *space.Layer, ref objects.Ref, path string) (*base, error) {
+func gitBase(s *custody.Desk, l *space.Layer, of history) (*base, error) {
 	if l.Space != objects.Project {
 		return nil, nil
 	}
-	all, err := s.Versions(path)
+	all, err := s.Versions(of.path)
 	if err != nil {
 		return nil, nil
 	}
 	var newest *base
 	for _, v := range all {
-		it, err := objects.Parse(path, v.Raw)
-		if err != nil || it.Ref != ref || it.Signature == nil {
+		it, err := of.parse(of.path, v.Raw)
+		if err != nil || it.Ref != of.ref || it.Signature == nil {
 			continue
 		}
 		denied, is := s.Stack.ByOwner(it, s.Stack.Scope(l))

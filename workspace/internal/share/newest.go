@@ -62,7 +62,7 @@ func newestPublished(ctx context.Context, s *custody.Desk, ref objects.Ref) (*ob
 	if err != nil {
 		return nil, trust.Scope{}, fault.Wrap(err, "read the published %s", rel.Name())
 	}
-	it, err := objects.Parse(rel.Path, got.Raw)
+	it, err := objects.ParsePublished(rel.Path, got.Raw)
 	return it, trust.Scope{Space: objects.Project, Project: s.Stack.Genesis, Place: s.Stack.Place, Registry: c.ID, Pinned: rel.Sum}, err
 }
 
