@@ -203,6 +203,7 @@ type PolicyConsentRequest struct {
 	Env         bool     // .env files
 	Interpreter bool     // an interpreter in the project
 	Secrets     bool     // variables of the environment, for a tool that another person signed
+	Patched     bool     // patches that it uses, for callers that are no person
 	Hosts       []string // hosts that requests of this project may contact: a name, with or without port
 	Forget      bool     // take the agreement back
 }
@@ -211,11 +212,11 @@ type PolicyConsentRequest struct {
 // never holds the value of a variable.
 type ConsentReport struct {
 	Ref     string   `json:"ref"`
-	What    string   `json:"what"` // env, interpreter, secrets or host
+	What    string   `json:"what"` // env, interpreter, secrets, host or patched
 	Path    string   `json:"path"`
-	SHA256  string   `json:"sha256"`
+	SHA256  string   `json:"sha256"`            // "" for patches that are forgotten
 	Status  string   `json:"status"`            // allowed or forgotten
-	Names   []string `json:"names"`             // variables, files of the interpreter, or variables and items
+	Names   []string `json:"names"`             // variables, files of the interpreter, variables and items, or patches
 	Changed []string `json:"changed,omitempty"` // names whose content differs from the last agreement
 }
 

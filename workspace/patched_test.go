@@ -227,6 +227,32 @@ func TestPatchedCallNeedsAYesOnce(t *testing.T) {
 	if _, n, err = call(); err != nil || n != 0 {
 		t.Errorf("the second call: %v, %d questions", err, n)
 	}
+	consents := func(q rye.PolicyConsentRequest) {
+		t.Helper()
+		q.Ref, q.Patched = refOf(string(greetRef)), true
+		all, err := bob.Policy().Consent(t.Context(), rye.Terminal(), q)
+		if err != nil || len(all) != 1 || all[0].What != "patched" {
+			t.Errorf("consent: %+v, %v", all, err)
+		}
+	}
+	consents(rye.PolicyConsentRequest{Forget: true})
+	_, n, err = call()
+	wantCode(t, "after the agreement was taken back", err, fault.Denied)
+	if n != 1 {
+		t.Errorf("after the agreement was taken back: %d questions, want 1", n)
+	}
+	consents(rye.PolicyConsentRequest{})
+	if _, n, err = call(); err != nil || n != 0 {
+		t.Errorf("with an agreement in advance: %v, %d questions", err, n)
+	}
+	text := bob.read("tools/acme/greet.sh")
+	if err := os.Remove(bob.path("tools/acme/greet.sh")); err != nil {
+		t.Fatal(err)
+	}
+	consents(rye.PolicyConsentRequest{Forget: true}) // of an item that is gone
+	bob.write("tools/acme/greet.sh", text)
+	_, _, err = call()
+	wantCode(t, "after an item that was gone returned", err, fault.Denied)
 	bob.changes("tools/acme/greet.sh", "hi,", "hey,")
 	bob.sign(greetRef)
 	_, n, err = call()

@@ -83,8 +83,9 @@ files with variables that it declares, and an interpreter in the project, such a
 .venv/bin/python. The approval covers their present bytes; after a change rye asks again. It
 does not cover the packages that an interpreter loads. --secrets approves the environment
 variables that another signer's web tool sends: these names, for the present bytes of the
-tool. --host approves a host for the project's requests that no person typed.`,
-		examples: "rye policy allow tool:acme/deploy -p to=staging\nrye policy allow tool:acme/deploy --any\nrye policy allow tool:acme/deploy --env\nrye policy allow tool:acme/deploy --interpreter --forget\nrye policy allow tool:acme/weather --secrets",
+tool. --host approves a host for the project's requests that no person typed. --patched lets
+clients and threads use the present bytes of a tool with parts that no owner signed.`,
+		examples: "rye policy allow tool:acme/deploy -p to=staging\nrye policy allow tool:acme/deploy --any\nrye policy allow tool:acme/deploy --env\nrye policy allow tool:acme/deploy --interpreter --forget\nrye policy allow tool:acme/weather --secrets\nrye policy allow tool:acme/deploy --patched --forget",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Denied, fault.Malformed, fault.Auth},
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "params", Destination: &params, Usage: "exactly these parameters: a JSON `object`, @file, or - for standard input"},
@@ -92,6 +93,7 @@ tool. --host approves a host for the project's requests that no person typed.`,
 			&cli.BoolFlag{Name: "any", Destination: &q.Any, Usage: "any parameters"},
 			&cli.BoolFlag{Name: "env", Destination: &c.Env, Usage: "the .env files with its variables"},
 			&cli.BoolFlag{Name: "interpreter", Destination: &c.Interpreter, Usage: "the interpreter in the project that runs it"},
+			&cli.BoolFlag{Name: "patched", Destination: &c.Patched, Usage: "the patches that it uses, for clients and threads"},
 			&cli.BoolFlag{Name: "secrets", Destination: &c.Secrets, Usage: "the variables of your environment that it sends"},
 			repeated("host", &c.Hosts, "`host[:port]` that requests of this project may go to; repeatable"),
 			&cli.BoolFlag{Name: "forget", Destination: &c.Forget, Usage: "remove the approval"},
@@ -100,11 +102,11 @@ tool. --host approves a host for the project's requests that no person typed.`,
 		run: func(t *task) (err error) {
 			c.Ref = q.Ref
 			switch {
-			case c.Env || c.Interpreter || c.Secrets || len(c.Hosts) > 0:
+			case c.Env || c.Interpreter || c.Patched || c.Secrets || len(c.Hosts) > 0:
 				return answerEach(t, t.w.Policy().Consent, c, printConsent)
 			case c.Forget:
 				again := slices.Concat([]string{"rye", "policy", "allow"}, t.args, []string{"--forget", "--env"})
-				return fault.New(fault.Usage, "policy allow --forget: want --env, --interpreter, --secrets or --host").With(fault.Advice("%s; for the tool itself: rye policy forget %s", strings.Join(again, " "), q.Ref))
+				return fault.New(fault.Usage, "policy allow --forget: want --env, --interpreter, --patched, --secrets or --host").With(fault.Advice("%s; for the tool itself: rye policy forget %s", strings.Join(again, " "), q.Ref))
 			}
 			if params != "" || len(pairs.Value()) > 0 {
 				if q.Params, err = t.parameters(params, pairs.Value()); err != nil {

@@ -98,15 +98,11 @@ func withAll(a consent.Agreed, things []consent.Thing) consent.Agreed {
 	return a
 }
 
-// Consent remembers that the user lets a tool use .env files, the project's interpreter or
-// environment variables. This is for the tool's present bytes and the present content of those
-// things. With q.Forget it takes the consent back.
+// Consent remembers that the user lets a tool use .env files, the project's interpreter,
+// environment variables or patches. This is for the tool's present bytes and the present content
+// of those things. With q.Forget it takes the consent back.
 func Consent(ctx context.Context, s *custody.Desk, q rye.PolicyConsentRequest) ([]rye.ConsentReport, error) {
-	plan, err := locks.Plan(ctx, s.Session, q.Ref)
-	if err != nil {
-		return nil, err
-	}
-	things, err := requested(s, plan, q)
+	things, err := requested(ctx, s, q)
 	if err != nil {
 		return nil, err
 	}
@@ -116,10 +112,13 @@ func Consent(ctx context.Context, s *custody.Desk, q rye.PolicyConsentRequest) (
 	}
 	var all []rye.ConsentReport
 	for _, t := range things {
-		c := rye.ConsentReport{Ref: plan.Tool().Ref.String(), What: t.What, Path: t.Path, SHA256: t.Sum.String(), Status: "allowed",
+		c := rye.ConsentReport{Ref: q.Ref.String(), What: t.What, Path: t.Path, SHA256: t.Sum.String(), Status: "allowed",
 			Names: slices.Sorted(maps.Keys(t.Parts)), Changed: a.Changed(t)}
 		if q.Forget {
 			c.Status, c.Changed = "forgotten", nil
+		}
+		if t.Sum.IsZero() {
+			c.SHA256 = ""
 		}
 		all = append(all, c)
 	}
@@ -135,12 +134,32 @@ func Consent(ctx context.Context, s *custody.Desk, q rye.PolicyConsentRequest) (
 }
 
 // requested collects the things of a request. A requested kind without any is NotFound.
-func requested(s *custody.Desk, plan *chain.Plan, q rye.PolicyConsentRequest) (things []consent.Thing, err error) {
+func requested(ctx context.Context, s *custody.Desk, q rye.PolicyConsentRequest) (things []consent.Thing, err error) {
+	if q.Forget && q.Patched { // an item that is gone, or cannot run any more, still has its agreement
+		q.Patched = false
+		things = append(things, consent.Thing{What: consent.Patched, Path: q.Ref.String(), In: placeOf(s, s.ProjectDir)})
+		if !q.Env && !q.Interpreter && !q.Secrets && len(q.Hosts) == 0 {
+			return things, nil
+		}
+	}
+	plan, err := locks.Plan(ctx, s.Session, q.Ref)
+	if err != nil {
+		return nil, err
+	}
 	none := func(format string, args ...any) ([]consent.Thing, error) {
 		return nil, fault.New(fault.NotFound, "%s: "+format, append([]any{plan.Tool().Ref}, args...)...)
 	}
-	if things, err = namedHosts(s, q.Hosts); err != nil {
+	hosts, err := namedHosts(s, q.Hosts)
+	if err != nil {
 		return nil, err
+	}
+	things = append(things, hosts...)
+	if q.Patched {
+		patched := chain.PatchedOf(plan).Ungranted()
+		if len(patched) == 0 {
+			return none("no part of it is a patch that needs your approval")
+		}
+		things = append(things, patchedThing(s, q.Ref, plan, patched))
 	}
 	declared := strings.Join(plan.Declares(), " ")
 	var env envFiles
