@@ -5,13 +5,12 @@ import (
 	"slices"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
 // patched returns, sorted, the refs of everything that drives a thread and that no owner of its
-// namespace signed: directive, provider, loop, and each configuration of threads, loops and hooks.
-// The tools that it calls are judged at each call.
+// namespace signed: directive, provider and loop. Its configurations are in rye/, where nothing is
+// a patch, and the tools that it calls are judged at each call.
 func (s *starter) patched(ctx context.Context, d *Description, pin *rye.Pinned) (refs []string, err error) {
 	if pin.Patched {
 		refs = append(refs, d.Directive)
@@ -23,20 +22,6 @@ func (s *starter) patched(ctx context.Context, d *Description, pin *rye.Pinned) 
 		}
 		if res.State == objects.Patched {
 			refs = append(refs, ref)
-		}
-	}
-	for _, name := range []string{configName, configName + "/loop", hooksName} {
-		res, err := s.o.Record.Config(ctx, recorder, name)
-		if fault.Is(err, fault.NotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, from := range res.Sources {
-			if from.State == objects.Patched {
-				refs = append(refs, from.Ref)
-			}
 		}
 	}
 	slices.Sort(refs)
