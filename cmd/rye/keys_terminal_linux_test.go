@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -120,6 +121,9 @@ func TestTerminalRestoresGrants(t *testing.T) {
 	alice, bob := newHome(t), newHome(t)
 	alice.rye("new", "knowledge", "acme/style")
 	alice.rye("sign", "--all")
+	alice.rye("registry", "init", filepath.Join(t.TempDir(), "registry.git"), "--yes")
+	alice.rye("push", "--all")
+	alice.rye("fetch")
 	k := bob.key("")
 	alice.rye("trust", "pin", k.SSH, "--namespace", "tools", "--name", "Bob", "--fingerprint", k.Fingerprint, "--yes")
 	file := filepath.Join(t.TempDir(), "backup")
@@ -127,6 +131,28 @@ func TestTerminalRestoresGrants(t *testing.T) {
 	alice.rye("trust", "unpin", "Bob")
 	alice.rye("trust", "forget")
 	alice.fails(11, "verify")
+	// Where the restrictions cannot all be written, nothing is permitted, whatever is typed.
+	registries := filepath.Join(alice.variable("HOME"), ".local", "state", "rye", "registries")
+	seen, err := filepath.Glob(filepath.Join(registries, "*.seen"))
+	if err != nil || len(seen) == 0 {
+		t.Fatal(seen, err)
+	}
+	kept := registries + ".kept"
+	if err := os.Rename(registries, kept); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range seen {
+		if err := os.MkdirAll(name+".lock", 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shown, exit := terminal(t, alice, "[y/N]", "y\n", "trust", "restore", file, "--grants")
+	if exit == 0 || strings.Contains(alice.rye("trust", "list"), "Bob") {
+		t.Errorf("exit %d; shown:\n%s", exit, shown)
+	}
+	if err := errors.Join(os.RemoveAll(registries), os.Rename(kept, registries)); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		typed string
 		exit  int
