@@ -405,7 +405,8 @@ func (p *Plan) sandbox(in Inputs) (primitive.Sandbox, error) {
 
 // below reports whether a clean path is dir or is inside it.
 func below(path, dir string) bool {
-	return path == dir || strings.HasPrefix(path, dir+string(filepath.Separator))
+	const sep = string(filepath.Separator)
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, sep)+sep)
 }
 
 // WritesAll reports whether a plan's items declare writing to the whole project.

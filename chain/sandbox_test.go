@@ -246,3 +246,17 @@ func TestGitDirsOfNeeds(t *testing.T) {
 		t.Errorf("a need to write git's hooks: %v, want %s", err, fault.Denied)
 	}
 }
+
+// TestBelow: a directory holds itself and what is inside it, and the root holds everything.
+func TestBelow(t *testing.T) {
+	for _, c := range []struct {
+		path, dir string
+		want      bool
+	}{
+		{"/a", "/a", true}, {"/a/b", "/a", true}, {"/ab", "/a", false}, {"/", "/a", false}, {"/a", "/", true}, {"/", "/", true},
+	} {
+		if got := below(filepath.FromSlash(c.path), filepath.FromSlash(c.dir)); got != c.want {
+			t.Errorf("below(%q, %q) = %v, want %v", c.path, c.dir, got, c.want)
+		}
+	}
+}

@@ -51,9 +51,11 @@ func (j *Journal) recover(ctx context.Context, o Options) error {
 		}
 	}
 	j.chain = chain
-	if st, err := j.file.Stat(); err == nil {
-		j.size = st.Size()
+	st, err := j.file.Stat()
+	if err != nil {
+		return err
 	}
+	j.size = st.Size() // the offset that a record of the cut names
 	now := time.Now
 	if o.Now != nil {
 		now = o.Now
