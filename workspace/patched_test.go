@@ -538,6 +538,35 @@ func TestGrantPatch(t *testing.T) {
 	}
 }
 
+// TestReviewMerged: a text that git merged is a change that no owner signed.
+func TestReviewMerged(t *testing.T) {
+	alice, _, _ := published(t)
+	const path = "tools/acme/greet.sh"
+	it, err := objects.Parse(path, []byte(alice.read(path)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := []byte(strings.Replace(string(it.Body), "hello,", "hi,", 1))
+	raw, ok := objects.WithMerged(path, text, objects.MergeLine{Ours: it.Sum, Theirs: objects.DigestOf(text)})
+	if !ok {
+		t.Fatal("no merge line")
+	}
+	alice.write(path, string(raw))
+	rep, asked, err := alice.reviews(rye.ReviewRequest{})
+	if err != nil || rep.Signed != 1 || len(asked) != 1 {
+		t.Fatalf("%+v, %v, asked %+v", rep, err, asked)
+	}
+	lines := strings.Join(asked[0].Lines, "\n")
+	for _, want := range []string{"no one: git merged it", "-echo \"hello,", "+echo \"hi,"} {
+		if !strings.Contains(lines, want) {
+			t.Errorf("the question lacks %q:\n%s", want, lines)
+		}
+	}
+	if res, err := alice.run(string(greetRef), nil); err != nil || !strings.Contains(string(res.Data), "hi, world") {
+		t.Errorf("after the review: %+v, %v", res, err)
+	}
+}
+
 // TestReviewShowsEverything: what could hide a change from a person is shown or refused
 // (attack 31).
 func TestReviewShowsEverything(t *testing.T) {

@@ -161,6 +161,9 @@ func (r *review) withParts(ctx context.Context, n look.Named) ([]objects.Ref, er
 	return refs, err
 }
 
+// open are the states of what no owner signed.
+var open = []objects.State{objects.Patched, objects.Unsigned, objects.Modified, objects.Merged, objects.Untrusted, objects.Denied}
+
 // change returns a finding as a change to review; nil for one that needs no review. Named items
 // that need none are reported.
 func (r *review) change(f space.Finding, ref objects.Ref, name string, named bool) *reviewed {
@@ -175,7 +178,7 @@ func (r *review) change(f space.Finding, ref objects.Ref, name string, named boo
 	case !owns:
 		d.err = fault.New(fault.Untrusted, "review %s: your key does not own %s/ here", name, ns).
 			Advise("an owner of %s/ reviews it; or join them: rye registry members %[1]s --join", ns)
-	case f.State == objects.Patched, f.State == objects.Unsigned, f.State == objects.Modified, f.State == objects.Untrusted, f.State == objects.Denied:
+	case slices.Contains(open, f.State):
 		d.item = f.Item
 		if f.Err != nil {
 			d.Why = f.Err.Error()
@@ -290,6 +293,8 @@ func (r *review) lines(d *reviewed) []string {
 func (r *review) head(d *reviewed) []string {
 	lines := []string{d.Ref + "  .ai/" + d.path + "  " + d.Digest}
 	switch {
+	case d.State == objects.Merged:
+		lines = append(lines, "signed by    no one: git merged it from two versions")
 	case d.Signer == "":
 		lines = append(lines, "signed by    no one")
 	case d.State == objects.Modified:
