@@ -10,126 +10,64 @@ import (
 	"strings"
 )
 
+// The story: two people, each with a home, a project of theirs on a git host, and a model.
 var chapters = []struct {
 	title string
 	play  func(context.Context, *world) error
 }{
-	{"1. A project, and four items in it", makeItems},
-	{"2. Signing, and what a signature says", signItems},
-	{"3. Executing: tool, runtime, primitive", executeItems},
-	{"4. What is not signed does not run", refuseItems},
-	{"5. A lock: tomorrow's run is today's", lockItems},
-	{"6. A registry is a git repository", publish},
-	{"7. Somebody else, elsewhere", install},
-	{"8. Any model, over MCP", useMCP},
-	{"9. Plain git reads all of it", readWithGit},
-	{"10. A model follows a directive, within its limits", runThread},
+	{"1. Alice writes a tool. It runs when she has signed it", begin},
+	{"2. She publishes it in a git repository, pins what it runs with, and shares the project", publish},
+	{"3. Bob clones the project. Nothing in it runs before he agrees", join},
+	{"4. Bob counts only texts, Alice describes the tool anew. Git merges, and an owner signs", merge},
+	{"5. Somebody changes a byte", tamper},
+	{"6. A model uses it over MCP", useMCP},
+	{"7. A thread follows a directive within its limits, and plain git reads all of it", runThread},
 }
 
 // Exit codes, from docs/cli.md.
 const (
 	integrity = 10
 	untrusted = 11
-	denied    = 16
 )
 
-func makeItems(ctx context.Context, w *world) error {
+// countPath is the tool's file in a project.
+const countPath = ".ai/tools/acme/count.sh"
+
+func begin(ctx context.Context, w *world) error {
 	p := w.alice
-	if err := p.all(ctx,
-		[]string{"rye", "init", "--namespace", "acme"},
-		[]string{"rye", "new", "tool", "acme/hello", "--lang", "python"},
-		[]string{"rye", "new", "tool", "acme/count", "--lang", "bash"}); err != nil {
-		return err
+	if w.git != "" {
+		for _, dir := range []string{p.project, w.shared()} {
+			args := []string{w.git, "init", "--quiet", "--initial-branch=main", dir}
+			if dir != p.project {
+				args = append(args, "--bare")
+			}
+			if out, err := p.command(ctx, args...).CombinedOutput(); err != nil {
+				return fmt.Errorf("git init: %w: %s", err, out)
+			}
+		}
 	}
-	say("the scaffolds are complete items; alice now writes what they are to do")
-	for _, f := range []struct{ path, content string }{
-		{"project/.ai/tools/acme/hello.py", helloTool},
-		{"project/.ai/tools/acme/count.sh", countTool},
-		{"project/data/one.txt", "1\n"},
-		{"project/data/two.txt", "2\n"},
-		{"drafts/review.md", reviewDirective},
-		{"drafts/style.md", styleKnowledge},
-	} {
-		if err := p.write(f.path, f.content); err != nil {
+	for _, name := range []string{"one.txt", "two.txt"} {
+		if err := os.MkdirAll(filepath.Join(p.project, "data"), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(p.project, "data", name), []byte("1\n"), 0o644); err != nil {
 			return err
 		}
 	}
-	if err := p.all(ctx,
-		[]string{"rye", "add", "../drafts/review.md", "--kind", "directive", "--as", "acme/review"},
-		[]string{"rye", "add", "../drafts/style.md", "--kind", "knowledge", "--as", "acme/style"}); err != nil {
+	if _, err := p.run(ctx, outcome{lines: 1}, "rye", "init", "--namespace", "acme"); err != nil {
 		return err
 	}
-	_, err := p.run(ctx, outcome{words: []string{"unsigned"}}, "rye", "status")
-	return err
-}
-
-func signItems(ctx context.Context, w *world) error {
-	p := w.alice
-	if err := p.all(ctx, []string{"rye", "sign", "--all"}, []string{"rye", "status"}); err != nil {
+	if err := p.write("project/"+countPath, countTool); err != nil {
 		return err
 	}
-	text, err := os.ReadFile(filepath.Join(p.project, ".ai", "tools", "acme", "count.sh"))
-	if err != nil {
+	p.show(countTool, 0)
+	if _, err := p.run(ctx, outcome{exit: untrusted}, "rye", "run", "tool:acme/count"); err != nil {
 		return err
 	}
-	p.show("\n" + strings.Join(strings.SplitN(string(text), "\n", 4)[:3], "\n"))
-	say("the signature is one line of the file: time, digest of every other byte, Ed25519, fingerprint")
-	_, err = p.run(ctx, outcome{words: []string{"SHA256:"}}, "rye", "verify", "--explain", "tool:acme/hello")
-	return err
-}
-
-func executeItems(ctx context.Context, w *world) error {
-	p := w.alice
-	if _, err := p.run(ctx, outcome{words: []string{"2"}}, "rye", "execute", "tool:acme/count"); err != nil {
+	if _, err := p.run(ctx, outcome{}, "rye", "sign", "tool:acme/count"); err != nil {
 		return err
 	}
-	chain := []string{"acme/count", "rye/core/runtimes/bash_runtime", "rye/core/primitives/subprocess"}
-	if _, err := p.run(ctx, outcome{words: chain}, "rye", "execute", "tool:acme/count", "--dry-run"); err != nil {
-		return err
-	}
-	say("the tool names a runtime, the runtime a primitive; each link is verified before anything runs")
-	if w.python == "" {
-		say("there is no python3 on this machine: the Python tool is not executed")
-		return nil
-	}
-	if _, err := p.run(ctx, outcome{words: []string{"Hello, world!"}}, "rye", "execute", "tool:acme/hello", "--params", `{"name": "world"}`); err != nil {
-		return err
-	}
-	_, err := p.run(ctx, outcome{words: []string{`"cpu"`}}, "rye", "execute", "tool:rye/core/system/info", "--params", `{"sections": ["system", "cpu"]}`)
-	return err
-}
-
-func refuseItems(ctx context.Context, w *world) error {
-	p := w.alice
-	if err := p.edit(".ai/tools/acme/count.sh", "-type f", "-type d"); err != nil {
-		return err
-	}
-	fmt.Println("\nsomebody changes one byte of .ai/tools/acme/count.sh")
-	if _, err := p.run(ctx, outcome{exit: integrity}, "rye", "execute", "tool:acme/count"); err != nil {
-		return err
-	}
-	if _, err := p.run(ctx, outcome{words: []string{"-type d"}}, "rye", "diff", "tool:acme/count"); err != nil {
-		return err
-	}
-	if err := p.all(ctx, []string{"rye", "restore", "tool:acme/count"}, []string{"rye", "execute", "tool:acme/count"}); err != nil {
-		return err
-	}
-	if err := p.write("project/.ai/tools/acme/stranger.sh", strings.Replace(countTool, "Count the files", "Count what nobody signed", 1)); err != nil {
-		return err
-	}
-	if _, err := p.run(ctx, outcome{exit: untrusted}, "rye", "execute", "tool:acme/stranger"); err != nil {
-		return err
-	}
-	say("each refusal has its own exit code and names the command that mends it")
-	return os.Remove(filepath.Join(p.project, ".ai", "tools", "acme", "stranger.sh"))
-}
-
-func lockItems(ctx context.Context, w *world) error {
-	p := w.alice
-	if err := p.all(ctx, []string{"rye", "lock"}, []string{"rye", "lock", "verify"}); err != nil {
-		return err
-	}
-	_, err := p.run(ctx, outcome{words: []string{"2"}}, "rye", "execute", "tool:acme/count", "--locked")
+	_, err := p.run(ctx, outcome{words: []string{"2"}}, "rye", "run", "tool:acme/count")
 	return err
 }
 
@@ -139,86 +77,159 @@ func publish(ctx context.Context, w *world) error {
 		return err
 	}
 	w.host = h
-	fmt.Printf("\nan empty bare repository is served at %s by %s\n", h.url, h.how)
 	p := w.alice
-	if err := p.all(ctx,
-		[]string{"rye", "registry", "init", h.url, "--namespace", "acme"},
-		[]string{"rye", "push", "tool:acme/hello", "tool:acme/count", "directive:acme/review", "knowledge:acme/style", "--yes"}); err != nil {
+	if _, err := p.run(ctx, outcome{lines: 2}, "rye", "registry", "init", h.url, "--namespace", "acme"); err != nil {
 		return err
 	}
-	if err := p.edit(".ai/tools/acme/hello.py", `"1.0.0"`, `"1.1.0"`); err != nil {
+	if _, err := p.run(ctx, outcome{}, "rye", "push", "tool:acme/count", "--yes"); err != nil {
 		return err
 	}
-	fmt.Println("\nalice raises the version of acme/hello to 1.1.0")
-	if err := p.all(ctx, []string{"rye", "sign", "tool:acme/hello"}, []string{"rye", "push", "tool:acme/hello", "--yes"}); err != nil {
+	if _, err := p.run(ctx, outcome{lines: 1}, "rye", "lock"); err != nil {
 		return err
 	}
-	_, err = p.run(ctx, outcome{}, "rye", "registry", "log", "acme")
-	return err
+	if w.git == "" {
+		return nil
+	}
+	return p.chain(ctx,
+		[]string{"git", "add", "."},
+		[]string{"git", "commit", "-qm", "a tool that counts"},
+		[]string{"git", "push", "-q", w.shared(), "main"})
 }
 
-func install(ctx context.Context, w *world) error {
+func join(ctx context.Context, w *world) error {
 	p := w.bob
-	if err := p.all(ctx, []string{"rye", "init"}); err != nil {
+	if w.git == "" {
+		return p.install(ctx)
+	}
+	if _, err := p.run(ctx, outcome{}, "git", "clone", "-q", w.shared(), "."); err != nil {
 		return err
 	}
-	text, err := p.run(ctx, outcome{exit: denied, words: []string{"sha256:"}}, "rye", "registry", "add", w.host.url)
+	if _, err := p.run(ctx, outcome{exit: untrusted}, "rye", "run", "tool:acme/count"); err != nil {
+		return err
+	}
+	text, err := p.run(ctx, outcome{lines: 3}, "rye", "trust", "--dry-run")
 	if err != nil {
 		return err
 	}
-	say("nobody is at the terminal to agree, so nothing is pinned; bob compares the id with the one alice told him")
-	id := regexp.MustCompile(`sha256:[0-9a-f]{64}`).FindString(text)
-	if err := p.all(ctx,
-		[]string{"rye", "registry", "add", w.host.url, "--id", id, "--yes"},
-		[]string{"rye", "add", "acme/tool/hello", "acme/tool/count@^1.0", "--yes"},
-		[]string{"rye", "execute", "tool:acme/count"}); err != nil {
+	statement := regexp.MustCompile(`statement +(sha256:[0-9a-f]{64})`).FindStringSubmatch(text)
+	if statement == nil {
+		return fmt.Errorf("rye trust --dry-run prints no digest of the statement")
+	}
+	w.say("at a terminal rye asks; here bob gives the digest of what he read")
+	if _, err := p.run(ctx, outcome{lines: 1}, "rye", "trust", "--accept", statement[1]); err != nil {
 		return err
 	}
-	if w.python != "" {
-		if _, err := p.run(ctx, outcome{words: []string{"Hello, bob!"}}, "rye", "execute", "tool:acme/hello", "-p", "name=bob"); err != nil {
+	if _, err = p.run(ctx, outcome{lines: 1}, "rye", "fetch"); err != nil {
+		return err
+	}
+	_, err = p.run(ctx, outcome{words: []string{"2"}}, "rye", "run", "tool:acme/count", "--locked")
+	return err
+}
+
+// install is join for a machine without git: the tool comes from the registry.
+func (p *person) install(ctx context.Context) error {
+	p.w.say("there is no git on this machine, so bob takes the tool from the registry")
+	if _, err := p.run(ctx, outcome{lines: 1}, "rye", "init"); err != nil {
+		return err
+	}
+	text, err := p.run(ctx, outcome{exit: 16, words: []string{"sha256:"}}, "rye", "registry", "add", p.w.host.url)
+	if err != nil {
+		return err
+	}
+	id := regexp.MustCompile(`sha256:[0-9a-f]{64}`).FindString(text)
+	p.w.say("bob compares the id with the one that alice told him")
+	return p.all(ctx,
+		[]string{"rye", "registry", "add", p.w.host.url, "--id", id, "--yes"},
+		[]string{"rye", "add", "acme/tool/count", "--yes"},
+		[]string{"rye", "run", "tool:acme/count"})
+}
+
+func merge(ctx context.Context, w *world) error {
+	if w.git == "" {
+		w.say("left out, because there is no git on this machine")
+		return nil
+	}
+	a, b := w.alice, w.bob
+	if err := b.edit(countPath, "-type f", "-name '*.txt'"); err != nil {
+		return err
+	}
+	if _, err := b.run(ctx, outcome{lines: 1}, "rye", "key", "new"); err != nil {
+		return err
+	}
+	if _, err := b.run(ctx, outcome{words: []string{"patched"}}, "rye", "sign", "tool:acme/count"); err != nil {
+		return err
+	}
+	if err := b.chain(ctx, []string{"git", "commit", "-qam", "count texts"}, []string{"git", "push", "-q", "origin", "HEAD:bob"}); err != nil {
+		return err
+	}
+	if err := a.edit(countPath, "Count the files of the project's data", "Count the texts"); err != nil {
+		return err
+	}
+	if _, err := a.run(ctx, outcome{}, "rye", "sign", "tool:acme/count"); err != nil {
+		return err
+	}
+	if err := a.chain(ctx, []string{"git", "commit", "-qam", "describe it"}, []string{"git", "pull", "-q", "--no-rebase", "--no-edit", w.shared(), "bob"}); err != nil {
+		return err
+	}
+	if _, err := a.run(ctx, outcome{words: []string{"+find data -name", "git merged it"}, lines: 3}, "rye", "review", "--dry-run"); err != nil {
+		return err
+	}
+	_, err := a.run(ctx, outcome{}, "rye", "sign", "tool:acme/count", "--yes")
+	return err
+}
+
+func tamper(ctx context.Context, w *world) error {
+	p := w.alice
+	if err := p.edit(countPath, "| wc -l", "| wc -c"); err != nil {
+		return err
+	}
+	if _, err := p.run(ctx, outcome{exit: integrity}, "rye", "run", "tool:acme/count"); err != nil {
+		return err
+	}
+	_, err := p.run(ctx, outcome{}, "rye", "restore", "tool:acme/count")
+	return err
+}
+
+// runThread runs a thread, and reads its branch and the registry by git alone.
+func runThread(ctx context.Context, w *world) error {
+	p := w.alice
+	for _, f := range []struct{ path, content string }{
+		{"project/.ai/directives/acme/tally.md", tallyDirective},
+		{"project/.ai/tools/acme/scripted.yaml", scriptedModel},
+	} {
+		if err := p.write(f.path, f.content); err != nil {
 			return err
 		}
 	}
-	_, err = p.run(ctx, outcome{words: []string{"acme/hello"}}, "rye", "search", "greet")
-	return err
-}
-
-func readWithGit(ctx context.Context, w *world) error {
-	if w.git == "" {
-		say("there is no git on this machine; everything above was done without it")
-		return nil
+	if err := p.all(ctx, []string{"rye", "sign", "directive:acme/tally", "tool:acme/scripted"}); err != nil {
+		return err
 	}
-	p := w.alice
-	store, err := p.run(ctx, outcome{}, "rye", "where", "record")
+	text, err := p.run(ctx, outcome{words: []string{"There are 2,", "failed: denied", "completed"}}, "rye", "thread", "start", "directive:acme/tally", "--follow")
 	if err != nil {
 		return err
 	}
-	store = strings.TrimSpace(store)
-	if err := p.all(ctx,
-		[]string{"git", "-C", store, "--no-pager", "log", "--oneline"},
-		[]string{"git", "-C", store, "fsck", "--strict"},
-		[]string{"git", "-C", w.host.dir, "--no-pager", "log", "--oneline", "ns/acme"},
-		[]string{"git", "-C", w.host.dir, "fsck", "--strict"}); err != nil {
+	w.say("the model is a script, asked as a real one is; what the directive does not permit was refused")
+	id := regexp.MustCompile(`thread +([0-9a-z]{26})`).FindStringSubmatch(text)
+	if id == nil {
+		return fmt.Errorf("the thread has no id")
+	}
+	if w.git == "" {
+		_, err = p.run(ctx, outcome{words: []string{"completed"}, lines: 4}, "rye", "thread", "log", id[1])
+		return err
+	}
+	out, err := p.command(ctx, "rye", "where", "record").Output()
+	if err != nil {
+		return err
+	}
+	record := strings.TrimSpace(string(out))
+	if _, err := p.run(ctx, outcome{words: []string{"turn 1"}, lines: 3}, "git", "-C", record, "log", "--format=%s", "threads/"+id[1]); err != nil {
 		return err
 	}
 	if _, err := exec.LookPath("ssh-keygen"); err != nil {
-		say("there is no ssh-keygen on this machine: git cannot check signatures without it")
+		w.say("without ssh-keygen git cannot check signatures")
 		return nil
 	}
-	signers, err := p.run(ctx, outcome{words: []string{"ssh-ed25519"}}, "rye", "trust", "allowed-signers")
-	if err != nil {
-		return err
-	}
-	file := filepath.Join(p.home, "allowed_signers")
-	if err := os.WriteFile(file, []byte(signers), 0o600); err != nil {
-		return err
-	}
-	for _, r := range []struct{ dir, rev string }{{store, "HEAD"}, {w.host.dir, "main"}, {w.host.dir, "ns/acme"}} {
-		if _, err := p.run(ctx, outcome{words: []string{"Good"}},
-			"git", "-C", r.dir, "-c", "gpg.format=ssh", "-c", "gpg.ssh.allowedSignersFile="+file, "verify-commit", r.rev); err != nil {
-			return err
-		}
-	}
-	say("what rye keeps and what it publishes are ordinary, signed git history")
-	return nil
+	_, err = p.run(ctx, outcome{words: []string{"Good"}, lines: 1}, "git", "-C", record, "-c", "gpg.format=ssh",
+		"-c", "gpg.ssh.allowedSignersFile="+filepath.Join(filepath.Dir(record), "threads", "allowed_signers"), "verify-commit", "threads/"+id[1])
+	return err
 }

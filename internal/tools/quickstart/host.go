@@ -29,7 +29,7 @@ func (w *world) startHost(ctx context.Context) (*host, error) {
 		h.how = "git http-backend"
 		handler, err = w.gitBackend(ctx, h.dir)
 	} else {
-		h.how = "rye's own server (there is no git on this machine)"
+		h.how = "rye's own code for tests"
 		handler, err = ownBackend(h.dir)
 	}
 	if err != nil {
@@ -44,6 +44,9 @@ func (w *world) startHost(ctx context.Context) (*host, error) {
 	go func() { h.done <- h.server.Serve(l) }()
 	return h, nil
 }
+
+// shared returns the address of the bare repository through which the two share their project.
+func (w *world) shared() string { return filepath.Join(w.dir, "shared.git") }
 
 // close ends the server and waits for it.
 func (h *host) close() error {

@@ -1,68 +1,45 @@
 package main
 
-// The items that alice writes. The same texts are in rye/reference/items of the
-// standard library, which teaches them.
-
-const helloTool = `"""Greet somebody."""
-__version__ = "1.0.0"
-__tool_type__ = "python"
-__executor_id__ = "rye/core/runtimes/python_script_runtime"
-__category__ = "acme"
-__tool_description__ = "Greet somebody by name"
-
-CONFIG_SCHEMA = {
-    "type": "object",
-    "properties": {"name": {"type": "string", "default": "world"}},
-    "additionalProperties": False,
-}
-
-import argparse
-import json
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--params", default="{}")
-    parser.add_argument("--project-path", default=".")
-    args = parser.parse_args()
-    params = json.loads(args.params)
-    print(json.dumps({"greeting": "Hello, " + params.get("name", "world") + "!"}))
-`
-
+// countTool is the tool of the story.
 const countTool = `#!/bin/bash
 # version: 1.0.0
-# tool_type: bash
 # executor_id: rye/core/runtimes/bash_runtime
 # category: acme
 # description: Count the files of the project's data
 # needs: {read: [data], write: [], net: []}
 cd "$2" || exit 1
-test -d data || { echo 0; exit; }
 find data -type f | wc -l
 `
 
-const reviewDirective = "# Review a file\n\n```xml\n" + `<directive name="review" version="1.0.0">
+// tallyDirective is the directive of the thread; its provider answers from a script.
+const tallyDirective = "# Tally\n\n```xml\n" + `<directive name="tally" version="1.0.0">
   <metadata>
-    <description>Review one file and report what could break</description>
+    <description>Count the data files and say whether that is enough</description>
     <category>acme</category>
     <author>alice</author>
-    <limits turns="8" tokens="40000"/>
-    <permissions><load>*</load></permissions>
+    <model tier="general" provider="acme/scripted"/>
+    <limits turns="6" spend="0.05"/>
+    <permissions><execute><tool>acme.count</tool></execute></permissions>
   </metadata>
-  <inputs>
-    <input name="path" type="string" required="true">The file to read</input>
-  </inputs>
+  <outputs>
+    <output name="verdict">enough, or too few</output>
+  </outputs>
 </directive>
-` + "```\n\nRead {input:path} and list what could break, worst first.\n"
+` + "```\n\nCount the files with `acme/count`. Two are enough.\n"
 
-const styleKnowledge = `---
-id: style
-title: How we write
-version: 1.0.0
-entry_type: reference
+// scriptedModel first makes its allowed call, and then one that it may not make.
+const scriptedModel = `version: "1.0.0"
+tool_type: provider
+executor_id: null
 category: acme
-description: House style for reports
-tags: [style, writing]
----
-
-Short sentences. Facts first.
+description: A model that answers from a script
+config:
+  mock:
+    turns:
+      - say: "I count, and I try to look into the system."
+        calls:
+          - {name: rye_execute, args: {item_type: tool, item_id: acme/count}}
+          - {name: rye_execute, args: {item_type: tool, item_id: rye/core/system/info}}
+      - say: "There are ${result.0.text}, and the system is none of my business."
+        calls: [{name: directive_return, args: {verdict: enough}}]
 `

@@ -9,12 +9,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -28,61 +28,59 @@ func main() {
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, *limit)
 	defer cancel()
-	if err := run(ctx, *bin, *keep); err != nil {
+	if err := run(ctx, os.Stdout, *bin, *keep); err != nil {
 		fmt.Fprintf(os.Stderr, "\nquickstart: FAILED: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, bin string, keep bool) (err error) {
+func run(ctx context.Context, out io.Writer, bin string, keep bool) (err error) {
 	start := time.Now()
-	w, err := newWorld(bin)
+	w, err := newWorld(out, bin)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if keep {
-			fmt.Println("\nkept:", w.dir)
+			fmt.Fprintln(out, "\nkept:", w.dir)
 			return
 		}
 		err = errors.Join(err, w.remove())
 	}()
 	for _, c := range chapters {
-		fmt.Printf("\n== %s\n", c.title)
+		fmt.Fprintf(out, "\n== %s\n", c.title)
 		if err := c.play(ctx, w); err != nil {
 			return fmt.Errorf("%s: %w", c.title, err)
 		}
 	}
-	fmt.Printf("\nquickstart: passed, %d commands in %.1f s\n", w.commands, time.Since(start).Seconds())
+	fmt.Fprintf(out, "\nquickstart: passed, %d commands in %.1f s\n", w.commands, time.Since(start).Seconds())
 	return nil
 }
 
 // A world holds two people on one machine, and the host between them.
 type world struct {
+	out      io.Writer
 	dir      string  // of everything here
 	rye      string  // the built program
 	git      string  // "" when there is none
-	python   string  // a real interpreter; "" when there is none
-	shim     bool    // python3 on PATH is a version manager's script
-	alice    *person // writes and publishes
-	bob      *person // finds and uses
+	alice    *person // owns acme/
+	bob      *person // works with her
 	host     *host   // of the registry; nil before it is started
 	commands int
 }
 
-func newWorld(bin string) (*world, error) {
+func newWorld(out io.Writer, bin string) (*world, error) {
 	abs, err := filepath.Abs(bin)
 	if err != nil {
 		return nil, err
 	}
-	w := &world{rye: filepath.Join(abs, "rye"+exe())}
+	w := &world{out: out, rye: filepath.Join(abs, "rye"+exe())}
 	if _, err := os.Stat(w.rye); err != nil {
 		return nil, fmt.Errorf("%w (run make build)", err)
 	}
 	if w.git, err = exec.LookPath("git"); err != nil {
 		w.git = ""
 	}
-	w.python, w.shim = findPython()
 	if w.dir, err = os.MkdirTemp("", "rye-quickstart-"); err != nil {
 		return nil, err
 	}
@@ -113,28 +111,6 @@ func (w *world) remove() error {
 		return nil
 	})
 	return errors.Join(err, os.RemoveAll(w.dir))
-}
-
-// findPython returns the interpreter behind python3, and whether the first python3 on
-// PATH is only a script. Version managers put such a script there. rye skips it, because
-// it chooses an interpreter by files in the current directory.
-func findPython() (path string, shim bool) {
-	named, err := exec.LookPath("python3")
-	if err != nil {
-		return "", false
-	}
-	f, err := os.Open(named)
-	if err != nil {
-		return "", false
-	}
-	defer f.Close()
-	magic := make([]byte, 2)
-	_, err = f.Read(magic)
-	out, runErr := exec.Command(named, "-I", "-c", "import sys; print(sys.executable)").Output()
-	if err != nil || runErr != nil {
-		return "", false
-	}
-	return strings.TrimSpace(string(out)), string(magic) == "#!"
 }
 
 func exe() string {

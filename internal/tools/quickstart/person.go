@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/rye-os/rye/internal/words"
 )
 
 // A person has a home directory and one project in it.
@@ -31,9 +33,7 @@ func (w *world) newPerson(name string) (*person, error) {
 func (p *person) env() []string {
 	env := []string{"HOME=" + p.home, "PATH=" + filepath.Dir(p.w.rye) + string(os.PathListSeparator) + os.Getenv("PATH"),
 		"LANG=C.UTF-8", "NO_COLOR=1", "TERM=dumb", "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0"}
-	if p.w.shim { // as the hint of the refusal advises
-		env = append(env, "RYE_PYTHON="+p.w.python)
-	}
+	env = append(env, "GIT_AUTHOR_NAME="+p.name, "GIT_AUTHOR_EMAIL="+p.name+"@example.org", "GIT_COMMITTER_NAME="+p.name, "GIT_COMMITTER_EMAIL="+p.name+"@example.org")
 	if runtime.GOOS == "windows" {
 		env = append(env, "USERPROFILE="+p.home, "APPDATA="+filepath.Join(p.home, "AppData"),
 			"LOCALAPPDATA="+filepath.Join(p.home, "Local"), "SystemRoot="+os.Getenv("SystemRoot"), "TEMP="+os.TempDir(), "TMP="+os.TempDir())
@@ -45,6 +45,7 @@ func (p *person) env() []string {
 type outcome struct {
 	exit  int
 	words []string // that must be in its output
+	lines int      // of its output that are shown, beside the lines of a difference; 0 is all
 }
 
 // command is one program that p will run in the project; args[0] is its name.
@@ -61,14 +62,18 @@ func (p *person) command(ctx context.Context, args ...string) *exec.Cmd {
 
 // run shows a command and its output, and checks both against want.
 func (p *person) run(ctx context.Context, want outcome, args ...string) (string, error) {
-	fmt.Printf("\n%s$ %s\n", p.name, p.tidy(quote(args)))
+	fmt.Fprintf(p.w.out, "%s$ %s\n", p.name, p.tidy(quote(args)))
 	p.w.commands++
 	var out bytes.Buffer
 	cmd := p.command(ctx, args...)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
 	text := out.String()
-	p.show(text)
+	shown := strings.TrimSpace(text)
+	if want.exit != 0 {
+		shown += fmt.Sprintf("  (exit code %d)", want.exit)
+	}
+	p.show(shown, want.lines)
 	var exit *exec.ExitError
 	if err != nil && (!errors.As(err, &exit) || ctx.Err() != nil) {
 		return text, fmt.Errorf("run %s: %w", quote(args), errors.Join(err, ctx.Err()))
@@ -80,9 +85,6 @@ func (p *person) run(ctx context.Context, want outcome, args ...string) (string,
 		if !strings.Contains(text, word) {
 			return text, fmt.Errorf("%s: %q is not in its output", quote(args), word)
 		}
-	}
-	if want.exit != 0 {
-		fmt.Printf("  [exit code %d, as it must be]\n", want.exit)
 	}
 	return text, nil
 }
@@ -99,8 +101,7 @@ func (p *person) all(ctx context.Context, commands ...[]string) error {
 
 // write shows that a file is written, and writes it; path is relative to home.
 func (p *person) write(path, content string) error {
-	lines := strings.Count(content, "\n")
-	fmt.Printf("\n%s writes ~/%s (%d lines)\n", p.name, path, lines)
+	fmt.Fprintf(p.w.out, "%s writes ~/%s\n", p.name, path)
 	full := filepath.Join(p.home, filepath.FromSlash(path))
 	if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
 		return err
@@ -121,17 +122,43 @@ func (p *person) edit(path, old, new string) error {
 	return os.WriteFile(full, []byte(strings.Replace(string(text), old, new, 1)), 0o644)
 }
 
-// show prints an output, indented, with the temporary directories as ~.
-func (p *person) show(text string) {
-	if strings.TrimSpace(text) == "" {
-		return
-	}
-	for _, line := range strings.Split(strings.TrimRight(p.tidy(text), "\n"), "\n") {
-		if line != "" {
-			line = "  " + line
+// show prints an output, indented, with the temporary directories as ~. lines bounds it, but not
+// the changed lines of a difference; 0 is all.
+func (p *person) show(text string, lines int) {
+	var shown []string
+	left := false
+	for line := range strings.Lines(p.tidy(text)) {
+		line = strings.TrimRight(line, "\r\n")
+		switch trimmed := strings.TrimSpace(line); {
+		case trimmed == "", strings.Contains(line, "you are root"): // few people are
+		case lines == 0 || len(shown) < lines || strings.HasPrefix(trimmed, "+") || strings.HasPrefix(trimmed, "-"):
+			shown = append(shown, words.Clip(line, 150))
+		default:
+			left = true
 		}
-		fmt.Println(line)
 	}
+	for i, line := range shown {
+		if left && i == len(shown)-1 {
+			line += "  …"
+		}
+		fmt.Fprintln(p.w.out, " ", line)
+	}
+}
+
+// chain runs quiet commands that must succeed, and shows them as one line.
+func (p *person) chain(ctx context.Context, commands ...[]string) error {
+	var line []string
+	for _, args := range commands {
+		line = append(line, p.tidy(quote(args)))
+	}
+	fmt.Fprintf(p.w.out, "%s$ %s\n", p.name, strings.Join(line, " && "))
+	for _, args := range commands {
+		p.w.commands++
+		if out, err := p.command(ctx, args...).CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w: %s", quote(args), err, out)
+		}
+	}
+	return nil
 }
 
 func (p *person) tidy(text string) string {
@@ -139,8 +166,8 @@ func (p *person) tidy(text string) string {
 }
 
 // say prints the conclusion of the previous step.
-func say(format string, args ...any) {
-	fmt.Printf("  -> "+format+"\n", args...)
+func (w *world) say(text string) {
+	fmt.Fprintln(w.out, "  ->", text)
 }
 
 func quote(args []string) string {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -27,8 +28,14 @@ func TestQuickstart(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skipf("alice writes a tool in bash: %v", err)
 	}
-	if err := run(t.Context(), built(t), false); err != nil {
+	var out bytes.Buffer
+	err := run(t.Context(), &out, built(t), false)
+	t.Log(out.String())
+	if err != nil {
 		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), "\n"); n > 120 {
+		t.Errorf("%d lines, want at most 120", n)
 	}
 }
 
@@ -49,7 +56,10 @@ func TestQuickstartWithoutGit(t *testing.T) {
 		}
 	}
 	t.Setenv("PATH", path)
-	if err := run(t.Context(), bin, false); err != nil {
+	var out bytes.Buffer
+	err := run(t.Context(), &out, bin, false)
+	t.Log(out.String())
+	if err != nil {
 		t.Fatal(err)
 	}
 }
