@@ -31,7 +31,7 @@ type InitReport struct {
 type NewRequest struct {
 	Kind, ID    string
 	Space       string // "project" or "user"; "" is project
-	Lang        string // tools: python (default), python-script, bash, sh, node, yaml, runtime
+	Lang        string // tools: python (default), python-script, bash, sh, node, typescript, yaml, http, native, runtime
 	Description string
 }
 

@@ -103,7 +103,8 @@ func conflict(path string, raw []byte) error {
 	if line == 0 {
 		return nil
 	}
-	return fault.New(fault.Conflict, "%w", &ConflictError{path, line}).Mend("rye resolve")
+	return fault.New(fault.Conflict, "%w", &ConflictError{path, line}).
+		Advise("edit .ai/%s between its marks, then rye sign it; rye resolve finishes what git left to rye", path)
 }
 
 // leastMark is the shortest mark that git can be told to write.

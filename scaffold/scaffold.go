@@ -73,10 +73,10 @@ func language(lang string) (name, ext string, err error) {
 
 // languages lists the languages with a template. A runtime is a tool that runs another language.
 var languages = []struct{ name, ext string }{
-	{"python", ".py"}, {"python-script", ".py"}, {"bash", ".sh"}, {"sh", ".sh"}, {"node", ".js"}, {"typescript", ".ts"}, {"yaml", ".yaml"}, {"runtime", ".yaml"},
+	{"python", ".py"}, {"python-script", ".py"}, {"bash", ".sh"}, {"sh", ".sh"}, {"node", ".js"}, {"typescript", ".ts"}, {"yaml", ".yaml"}, {"http", ".yaml"}, {"native", ".yaml"}, {"runtime", ".yaml"},
 }
 
 // templates hold @about@, @category@, @name@ and @NAME@ as placeholders for the item's own words.
 //
-//go:embed bash config directive knowledge node python python-script runtime sh typescript yaml
+//go:embed bash config directive http knowledge native node python python-script runtime sh typescript yaml
 var templates embed.FS

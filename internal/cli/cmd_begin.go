@@ -62,11 +62,12 @@ func newCommand() *spec {
 		name: "new", args: "<kind> <id>", group: "Begin",
 		short: "Write a new item from a template",
 		long: `Kinds are directive, tool, knowledge and config. The new file is unsigned.
+A tool of the language "http" is a request as data, and one of "native" a compiled program.
 A tool of the language "runtime" describes how to run another language: one YAML file.`,
 		examples: "rye new tool acme/hello\nrye new tool acme/deploy --lang bash\nrye new directive:acme/review\nrye new tool acme/runtimes/awk --lang runtime",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict},
 		flags: []cli.Flag{
-			&cli.StringFlag{Name: "lang", Destination: &q.Lang, Usage: "`language` of a tool: python (default), python-script, bash, sh, node, typescript, yaml, runtime"},
+			&cli.StringFlag{Name: "lang", Destination: &q.Lang, Usage: "`language` of a tool: python (default), python-script, bash, sh, node, typescript, yaml, http, native, runtime"},
 			changedSpace(&q.Space),
 			&cli.StringFlag{Name: "description", Destination: &q.Description, Usage: "`text` for the item's description"},
 		},

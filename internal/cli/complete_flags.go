@@ -29,7 +29,7 @@ func flagValues(t *task, inv invocation, before []word, flag string) []string {
 	}
 	switch flag {
 	case "lang":
-		return []string{"python", "python-script", "bash", "sh", "node", "typescript", "yaml", "runtime"}
+		return []string{"python", "python-script", "bash", "sh", "node", "typescript", "yaml", "http", "native", "runtime"}
 	case "space", "to":
 		if inv.path[0].name == "search" {
 			return []string{"project", "user", "system", rye.SpaceRegistry}

@@ -140,6 +140,10 @@ func (s *Stack) FindFrom(ctx context.Context, at objects.Space, ref objects.Ref)
 			return f.Found, f.Err
 		}
 	}
+	if at == objects.Project && s.Project == nil {
+		return Found{}, fault.New(fault.NotFound, "%s: no project here, and neither your user space nor the library has it", ref).
+			Advise("go to your project; rye init makes one here, or brings a lost .ai back")
+	}
 	return Found{}, Missing(ctx, s, ref, "not in the "+at.String()+" space or below")
 }
 

@@ -1,16 +1,19 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/records"
@@ -166,7 +169,21 @@ func (h *Host) Ref(arg string) (objects.Ref, error) {
 			return ref, err
 		}
 	}
-	return objects.Ref{}, err
+	return objects.Ref{}, cmp.Or(ofAnother(arg), err)
+}
+
+// ofAnother returns the error for the path of an item's file in another project; nil for any other
+// argument.
+func ofAnother(arg string) error {
+	dir, p, ok := strings.Cut(filepath.ToSlash(arg), "/.ai/")
+	if !ok {
+		return nil
+	}
+	ref, _, err := objects.RefOfPath(p)
+	if err != nil || objects.CheckExtension(p) != nil {
+		return nil
+	}
+	return fault.New(fault.NotFound, "%s is an item of another project, %s", ref, words.Brief(dir)).Advise("give -C %s, and the name %s", words.Quote(dir), ref)
 }
 
 // RefOf is Host.Ref that also accepts a short name, such as fetcher, if one item has it.
