@@ -89,8 +89,12 @@ func (s *Stack) ByOwner(it *objects.Item, in trust.Scope) (denied error, is bool
 func (s *Stack) fallsWithBase(ctx context.Context, l *Layer, sub subject) error {
 	base, err := s.ownersVersion(ctx, l, sub)
 	if base != nil && fault.Is(err, fault.Revoked) {
+		ref := sub.ref
+		if ref.Kind == "" {
+			ref = sub.item.Ref
+		}
 		return fault.New(fault.Revoked, "%s: a patch of the version %s, which was denied: %w", sub.name, words.Brief(base.Sum.String()), err).
-			Advise("an owner looks at it: rye review %s --accept-denied", sub.item.Ref)
+			Advise("an owner looks at it: rye review %s --accept-denied", ref)
 	}
 	return err
 }
