@@ -3,7 +3,6 @@ package ward
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -26,7 +25,7 @@ type Taken struct {
 //
 // unheld are absolute protected paths that did not stay read-only to the end. Either their mounts
 // vanished, because another process replaced the file below them, or the system has no mounts.
-// After takes them if they differ. It cannot know who changed them.
+// After takes them if they differ from what Remember saw. It cannot know who changed them.
 //
 // ctx bounds the time. It should not be one that an impatient user cancels, because unsearched
 // things stay in the project. The error names the things that could not be moved; the result has
@@ -50,11 +49,7 @@ func (w *Ward) After(ctx context.Context, unheld []string, to string) ([]Taken, 
 		e.before[t.path] = t
 		e.inodes[t.ino] = t.info
 	}
-	for _, p := range unheld {
-		if rel, err := filepath.Rel(w.o.Project, p); err == nil {
-			e.unheld = append(e.unheld, filepath.ToSlash(rel))
-		}
-	}
+	e.unheld = w.relative(unheld)
 	e.compare()
 	return e.take.taken, errors.Join(e.take.failed...)
 }
@@ -187,12 +182,10 @@ func (n *node) find(ino uint64) *node {
 // could write past a mount.
 func (e *ending) changed(t thing) []thing {
 	if slices.Contains(e.unheld, t.path) {
-		s := &search{d: e.d, since: e.w.began, most: maxEntries}
-		s.thing(t)
-		if len(s.hits) > 0 || s.most == 0 {
-			return []thing{t}
+		if e.same(t) {
+			return nil
 		}
-		return nil
+		return []thing{t}
 	}
 	if t.kind == ryeItems {
 		return nil // it is verified at every use
@@ -208,6 +201,19 @@ func (e *ending) changed(t thing) []thing {
 		s.thing(t)
 	}
 	return s.hits
+}
+
+// same reports whether a thing that nothing held is as it was before the run. Without a snapshot
+// the times decide: another process replaced a mounted file, or there was too much to remember.
+func (e *ending) same(t thing) bool {
+	if e.w.seen != nil && e.w.seen.whole[t.path] {
+		return e.w.seen.same(e.d, t.path)
+	}
+	s := &search{d: e.d, since: e.w.began, most: maxEntries}
+	if s.thing(t); s.most <= 0 && len(s.hits) == 0 {
+		e.w.missed.place(t.path, tooMany)
+	}
+	return len(s.hits) == 0
 }
 
 // A search finds the files that were written since a time. Only the kernel sets a ctime.

@@ -44,6 +44,11 @@
 // it is the mtime. Directories read within a tick of their change are read again. 1,000
 // directories take 7 µs each when all are read and 1.2 when none is.
 //
+// Where nothing can be mounted, Remember notes every name in the protected things just before the
+// run: inode, size, permissions and ctime, and the bytes of files that are as young as a tick of
+// the clock. Times alone cannot tell what a person wrote just before from what the run wrote.
+// 5,000 files take 17 ms.
+//
 // New directories have a bound twenty times as high, because a run could hide one behind a
 // thousand others. Entries beyond the bound before the run are never taken for new after
 // it.

@@ -149,18 +149,11 @@ const maxGitFile = 64 << 10 // bytes of a .git file, a config, .gitmodules
 
 // small reads a small regular file, and follows no link; "" if there is none.
 func (d *disk) small(rel string) string {
-	st, err := d.root.Lstat(local(rel))
-	if err != nil || !st.Mode().IsRegular() || st.Size() > maxGitFile {
-		return ""
-	}
-	f, err := d.root.OpenFile(local(rel), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := d.open(rel)
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
-	if is, err := f.Stat(); err != nil || !os.SameFile(st, is) {
-		return ""
-	}
 	text, err := io.ReadAll(io.LimitReader(f, maxGitFile+1))
 	if err != nil || len(text) > maxGitFile {
 		return ""

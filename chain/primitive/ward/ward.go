@@ -43,7 +43,8 @@ type Ward struct {
 	id     info // of the project
 	tree   *node
 	before []thing
-	links  []string // the .git of submodules by .gitmodules
+	links  []string  // the .git of submodules by .gitmodules
+	seen   *snapshot // nil without Remember
 	missed missed
 }
 

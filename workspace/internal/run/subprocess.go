@@ -48,12 +48,13 @@ func (j *job) start(ctx context.Context, s *custody.Desk, call *primitive.Call, 
 		call.Sandbox.Owner, call.Sandbox.OwnerGroup = primitive.OwnerOf(s.ProjectDir)
 	}
 	defer j.ward.begin(s)()
-	_, open := primitive.Foresee(call.Sandbox)
+	tier, open := primitive.Foresee(call.Sandbox)
 	for _, what := range open { // before the run, while it can still be stopped
 		s.Tell("not limited here: " + what)
 	}
 	j.watch.lap(&j.watch.parts.Rest)
 	call.Caller = j.caller.Name()
+	j.ward.remember(ctx, j, tier)
 	res, err := primitive.Run(ctx, *call, stdout, stderr)
 	j.line.end() // before the look at its files
 	j.watch.ran(res)

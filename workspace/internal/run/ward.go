@@ -117,13 +117,27 @@ func (w *watched) after(ctx context.Context, s *custody.Desk, j *job, res primit
 	return taken, unbound
 }
 
-// unheld are the protected paths that nothing enforced until the end. The project's own git
-// directory is never among them: the user's git works in it all the time.
+// remember records the files that nothing will hold during the run, directly before it.
+func (w *watched) remember(ctx context.Context, j *job, tier primitive.Tier) {
+	if w.ward != nil && !held(j, tier) {
+		w.ward.Remember(ctx, w.free())
+	}
+}
+
+// unheld are the protected paths that nothing enforced until the end.
 func (w *watched) unheld(j *job, res primitive.Result) []string {
-	if res.Tier >= primitive.S2 && !j.open {
+	if held(j, res.Tier) {
 		return res.Vanished
 	}
-	var all []string
+	return w.free()
+}
+
+// held reports whether the sandbox enforces the protection of files during a run.
+func held(j *job, tier primitive.Tier) bool { return tier >= primitive.S2 && !j.open }
+
+// free are the paths to compare where nothing is enforced. The project's own git directory is
+// never among them: the user's git works in it all the time.
+func (w *watched) free() (all []string) {
 	for _, m := range w.ward.Protected() {
 		if filepath.Base(m.Path) != ".git" {
 			all = append(all, m.Path)
