@@ -75,6 +75,7 @@ var house = []room{
 	{1, "chain/primitive/cage", "internal/table", xsys},
 	{1, "chain/primitive/ward", "fault internal/place internal/table internal/words", xsys},
 	{1, "chain/primitive", "fault internal/words chain/primitive/cage", xsys},
+	{1, "chain/network", "fault internal/place chain/primitive", ""},
 	{1, "chain/primitive/web/page", "", xhtml},
 	{1, "chain/primitive/web", "fault internal/hosts internal/sse internal/words", ""},
 	{1, "chain/primitive/builtin", "fault internal/secrets internal/strict internal/words objects chain/primitive", ""},
@@ -84,7 +85,7 @@ var house = []room{
 	{2, "store/space", "fault internal/parallel internal/place internal/table internal/words objects objects/extract objects/trust chain/policy stdlib store", xsys},
 	{2, "search", "fault internal/words objects", ""},
 	{2, "search/fulltext", "fault internal/parallel internal/place internal/table objects search", bleve + " " + roaring},
-	{2, "chain", "fault internal/strict internal/words objects objects/expr objects/trust chain/consent chain/policy chain/primitive chain/primitive/builtin chain/primitive/web", "github.com/google/jsonschema-go"},
+	{2, "chain", "fault internal/strict internal/words objects objects/expr objects/trust chain/consent chain/network chain/policy chain/primitive chain/primitive/builtin chain/primitive/web", "github.com/google/jsonschema-go"},
 	{2, "internal/merging", "internal/diff objects chain stdlib", ""},
 
 	{3, "registry/oplog", "fault internal/parallel internal/strict internal/words objects objects/trust store", ""},
@@ -103,7 +104,7 @@ var house = []room{
 	{4, "workspace/internal/finder", ". objects/extract search " + session + " workspace/internal/session workspace/internal/look", ""},
 	{4, "workspace/internal/author", ". internal/diff internal/merging internal/parallel internal/unpack objects/extract objects/foreign scaffold " + session + " workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look", ""},
 	{4, "workspace/internal/locks", ". internal/merging " + session + " workspace/internal/session workspace/internal/look", ""},
-	{4, "workspace/internal/run", ". objects/expr chain/callback chain/command chain/consent chain/denied chain/primitive chain/primitive/builtin chain/primitive/ward chain/primitive/web " + session +
+	{4, "workspace/internal/run", ". objects/expr chain/callback chain/command chain/consent chain/denied chain/network chain/primitive chain/primitive/builtin chain/primitive/ward chain/primitive/web " + session +
 		" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
 	{4, "workspace/internal/share", ". internal/diff objects/foreign registry registry/oplog registry/resolve search store/transport " + session +
 		" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/author workspace/internal/locks", ""},
@@ -127,7 +128,7 @@ var house = []room{
 
 	{5, "internal/clients/files", ". fault internal/clients internal/diff internal/place internal/words", ""},
 
-	{6, "internal/app", ". workspace chain/callback internal/diff internal/merging internal/clients internal/clients/files chain/primitive chain/primitive/builtin fault internal/bearer internal/build internal/place internal/strict internal/words objects", xterm + " " + xsys},
+	{6, "internal/app", ". workspace chain/callback chain/network internal/diff internal/merging internal/clients internal/clients/files chain/primitive chain/primitive/builtin fault internal/bearer internal/build internal/place internal/strict internal/words objects", xterm + " " + xsys},
 	{6, "internal/cli", ". workspace internal/app internal/bearer internal/build internal/clients internal/clients/files internal/strict internal/words fault objects", "github.com/urfave/cli"},
 	{6, "cmd/rye", "internal/cli internal/headroom", ""},
 	{6, "cmd/rye-cage", "chain/primitive/cage internal/build", ""},
