@@ -92,6 +92,7 @@ func (p *Plan) BuiltinCall(in Inputs, program, build string) (primitive.Call, er
 		return c, err
 	}
 	c.Sandbox, err = p.sandbox(in)
+	c.Network = p.networkVars(in, nil)
 	limit(&c, p)
 	return c, err
 }

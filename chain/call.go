@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rye-os/rye/chain/network"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -38,6 +39,8 @@ type Inputs struct {
 	Open    bool           // a person allowed writes to the paths of Protect inside the project
 
 	Git GitDirs // of a linked worktree or a submodule
+
+	Network network.Found // the user's proxies, mirrors and certificates
 }
 
 // GitDirs are the git directories outside of the project that its .git file leads to.
@@ -131,6 +134,7 @@ func (p *Plan) Call(in Inputs) (primitive.Call, error) {
 	if c.Sandbox, err = p.sandbox(in); err != nil {
 		return c, err
 	}
+	c.Network = p.networkVars(in, c.Env)
 	limit(&c, p)
 	return c, p.fitsExec(&c)
 }
@@ -381,7 +385,7 @@ func (p *Plan) sandbox(in Inputs) (primitive.Sandbox, error) {
 	case foreign:
 		n.Read = append(slices.Clip(n.Read), ".")
 	default:
-		n.Read, n.Write, n.Net = append(slices.Clip(n.Read), "."), append(slices.Clip(n.Write), "."), append(slices.Clip(n.Net), "*:80", "*:443")
+		n.Read, n.Write = append(slices.Clip(n.Read), "."), append(slices.Clip(n.Write), ".")
 	}
 	var err error
 	if b.Read, err = p.paths(n.Read, in, nil); err != nil {
@@ -400,7 +404,11 @@ func (p *Plan) sandbox(in Inputs) (primitive.Sandbox, error) {
 	if file := in.Git.File; file != "" && slices.ContainsFunc(slices.Concat(b.Read, b.Write), func(p string) bool { return below(file, p) }) {
 		b.Read = slices.Concat(b.Read, in.Git.Dirs, in.Git.Links)
 	}
-	return b, p.network(&b, n.Net)
+	if err := p.network(&b, p.Net()); err != nil {
+		return b, err
+	}
+	p.admit(&b, in)
+	return b, nil
 }
 
 // below reports whether a clean path is dir or is inside it.

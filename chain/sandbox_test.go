@@ -2,6 +2,7 @@ package chain
 
 import (
 	"context"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-os/rye/chain/network"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/testkit"
@@ -244,6 +246,60 @@ func TestGitDirsOfNeeds(t *testing.T) {
 	in.Git = GitDirs{File: filepath.Join(in.ProjectPath, ".git"), Dirs: []string{"/main/.git"}}
 	if _, err := p.Call(in); !fault.Is(err, fault.Denied) {
 		t.Errorf("a need to write git's hooks: %v, want %s", err, fault.Denied)
+	}
+}
+
+// TestUsersNetwork: a plan gets the variables, ports and files of the settings that its needs admit,
+// and what its items set themselves stays.
+func TestUsersNetwork(t *testing.T) {
+	found := network.Found{Settings: []network.Setting{
+		{Name: "https_proxy", Hosts: []string{"proxy:3128"}, Vars: map[string]string{"https_proxy": "http://proxy:3128"}},
+		{Name: "PIP_INDEX_URL", Public: "pypi.org", Hosts: []string{"nexus:8081"}, Vars: map[string]string{"PIP_INDEX_URL": "http://nexus:8081"}},
+		{Name: "PIP_CERT", Paths: map[string]string{"PIP_CERT": "network/x/ca.pem"}, Files: []primitive.File{{Path: "network/x/ca.pem"}, {Path: "network/x/ca.pem"}}},
+	}}
+	for name, tc := range map[string]struct {
+		foreign bool
+		more    string
+		vars    []string
+		ports   []uint16
+		hosts   []string
+	}{
+		"none":             {false, "needs: {net: []}", nil, nil, nil},
+		"own, silent":      {false, "", []string{"PIP_CERT", "PIP_INDEX_URL", "https_proxy"}, []uint16{53, 80, 443, 3128, 8081}, nil},
+		"registry, silent": {true, "", nil, nil, nil},
+		"the public host":  {true, "needs: {net: [pypi.org]}", []string{"PIP_CERT", "PIP_INDEX_URL", "https_proxy"}, []uint16{53, 443, 3128, 8081}, []string{"pypi.org", "proxy:3128", "nexus:8081"}},
+		"another host":     {true, "needs: {net: ['example.org:8443']}", []string{"PIP_CERT", "https_proxy"}, []uint16{53, 3128, 8443}, []string{"example.org:8443", "proxy:3128"}},
+		"all":              {true, "needs: {net: ['*']}", []string{"PIP_CERT", "PIP_INDEX_URL", "https_proxy"}, nil, nil},
+		"this machine":     {true, "needs: {net: ['127.0.0.1:5432', unix]}", nil, []uint16{53, 5432}, []string{"127.0.0.1:5432"}},
+		"set by the item":  {true, "needs: {net: [pypi.org]}\nenv_config: {env: {HTTPS_PROXY: 'http://own:1', pip_index_url: x}}", []string{"PIP_CERT"}, []uint16{53, 443, 3128, 8081}, []string{"pypi.org", "proxy:3128", "nexus:8081"}},
+	} {
+		w := newWorld(t)
+		path, text := yamlTool("beta/tool", string(Subprocess), "config: {command: /bin/true}\n"+tc.more)
+		if tc.foreign {
+			w.publish(path, text)
+		} else {
+			path, text = yamlTool("acme/tool", string(Subprocess), "config: {command: /bin/true}\n"+tc.more)
+			w.add(objects.Project, path, text)
+		}
+		p := w.plan(map[bool]string{true: "beta/tool", false: "acme/tool"}[tc.foreign])
+		in, _ := w.inputs(p, "")
+		in.Network = found
+		c, err := p.Call(in)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		vars := slices.Sorted(maps.Keys(c.Network))
+		if !slices.Equal(vars, tc.vars) || !slices.Equal(c.Sandbox.Ports, tc.ports) || !slices.Equal(c.Sandbox.Hosts, tc.hosts) {
+			t.Errorf("%s: %q, ports %v, hosts %q; want %q, %v, %q", name, vars, c.Sandbox.Ports, c.Sandbox.Hosts, tc.vars, tc.ports, tc.hosts)
+		}
+		files := 0
+		if slices.Contains(tc.vars, "PIP_CERT") {
+			files = 1
+		}
+		if n := len(p.NetworkFiles(found)); n != files || files == 1 && c.Network["PIP_CERT"] != filepath.Join(in.RunDir, "network/x/ca.pem") {
+			t.Errorf("%s: %d files, %q", name, n, c.Network)
+		}
 	}
 }
 

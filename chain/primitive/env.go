@@ -29,6 +29,9 @@ var unsigned = []string{
 	"RYE_*", "GIT_*", "PYTHON*", "NODE_*", "VIRTUAL_ENV", "*_PROXY",
 }
 
+// gitSetting are the variables of one setting of git's, which the caller of Run must know.
+var gitSetting = map[string]bool{"GIT_CONFIG_COUNT": true, "GIT_CONFIG_KEY_0": true, "GIT_CONFIG_VALUE_0": true}
+
 // Injects reports whether a variable is refused from every source.
 func Injects(name string) bool { return named(injecting, name) }
 
@@ -56,6 +59,12 @@ func environment(c *Call) ([]string, error) {
 		vars["HOME"], vars["TMPDIR"] = c.Temp, c.Temp
 	}
 	for k, v := range platformEnv() {
+		vars[k] = v
+	}
+	for k, v := range c.Network {
+		if Injects(k) && !gitSetting[k] {
+			return nil, fault.New(fault.Denied, "run %s: environment variable %q is refused: it injects unverified code", c.Argv[0], k)
+		}
 		vars[k] = v
 	}
 	for k, v := range c.Env {

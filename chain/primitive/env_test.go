@@ -34,3 +34,19 @@ func TestVariablesThatInject(t *testing.T) {
 		t.Error("what a file may set is not what it should be")
 	}
 }
+
+// TestNetworkVariables: a setting of the user's network comes after the call's own, and may be one of
+// git's. Nothing else that injects code passes by this way.
+func TestNetworkVariables(t *testing.T) {
+	env, err := environment(&Call{Argv: []string{"x"}, Env: map[string]string{"GOPROXY": "off"}, Network: map[string]string{"GOPROXY": "https://go.corp", "GIT_CONFIG_COUNT": "1", "https_proxy": "http://p:1"}})
+	for _, want := range []string{"GOPROXY=off", "GIT_CONFIG_COUNT=1", "https_proxy=http://p:1"} {
+		if err != nil || !slices.Contains(env, want) {
+			t.Errorf("no %s in %q, %v", want, env, err)
+		}
+	}
+	for _, name := range []string{"LD_PRELOAD", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_KEY_1", "NODE_OPTIONS", "GIT_SSH_COMMAND"} {
+		if env, err := environment(&Call{Argv: []string{"x"}, Network: map[string]string{name: "x"}}); !fault.Is(err, fault.Denied) {
+			t.Errorf("%s: %v, %v", name, env, err)
+		}
+	}
+}

@@ -47,6 +47,10 @@ type Call struct {
 	// (LD_PRELOAD, BASH_ENV, NODE_OPTIONS, ...) are refused from every caller.
 	Env map[string]string
 
+	// Network has the variables of the user's own network settings. Env precedes them. They may
+	// hold one setting of git's (GIT_CONFIG_COUNT), which Env may not.
+	Network map[string]string
+
 	Caller string // the name of the caller for whom it runs; its processes find it in RunVar
 
 	Stdin     []byte        // nil is an empty input

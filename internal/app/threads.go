@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain/network"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/build"
@@ -92,16 +93,15 @@ func (p *ThreadProcess) Hand(id string, handed []byte) error {
 // Drop ends a process that got no thread.
 func (p *ThreadProcess) Drop() { p.in.Close() }
 
-// threadVars are the variables that the process of a thread gets: directories, proxies and the
-// user's choices, but no key and no token.
+// threadVars are the variables that the process of a thread gets, besides those of the user's
+// network settings: directories and the user's choices, but no key and no token.
 var threadVars = []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "SHELL",
-	"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "SSL_CERT_FILE", "SSL_CERT_DIR",
-	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "RYE_USER", "USER_SPACE", "RYE_PYTHON", "RYE_NODE", "RYE_BASH", "RYE_SH"}
+	"XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "RYE_USER", "USER_SPACE", "RYE_PYTHON", "RYE_NODE", "RYE_BASH", "RYE_SH"}
 
 func threadEnv(environ []string) (env []string) {
 	for _, kv := range environ {
 		name, _, _ := strings.Cut(kv, "=")
-		if slices.Contains(threadVars, name) || strings.HasPrefix(name, "LC_") || name == primitive.RunVar {
+		if slices.Contains(threadVars, name) || network.Names(name) || strings.HasPrefix(name, "LC_") || name == primitive.RunVar {
 			env = append(env, kv)
 		}
 	}

@@ -38,6 +38,8 @@ func (r *Runner) runBuiltin(ctx context.Context, s *custody.Desk, j *job) (outco
 	}
 	if call.Sandbox.Tier < primitive.S3 {
 		narrow(&call.Sandbox, in.ProjectPath, builtin.Targets(j.plan.Function(), j.params.JSON))
+	} else if in.RunDir != "" {
+		call.Files = j.plan.NetworkFiles(in.Network)
 	}
 	o, err := j.start(ctx, s, &call, nil, nil)
 	o.Denied = j.denials(in, &call, &o)

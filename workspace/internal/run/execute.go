@@ -9,6 +9,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/chain/network"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -173,6 +174,7 @@ type job struct {
 	dir      *primitive.RunDir // its verified files
 	line     *line             // the connection to the tool, if it calls rye
 	watch    *stopwatch
+	network  *network.Found // the user's network settings; nil before they are read
 }
 
 // begin waits for a turn and opens a session; the caller must call end.
@@ -228,6 +230,7 @@ func (j *job) materialise(s *custody.Desk, runs string) (*primitive.RunDir, erro
 	} else if !j.plan.Starts() {
 		return &primitive.RunDir{}, nil
 	} // a builtin that runs a program needs a place for temporary files
+	files = append(files, j.plan.NetworkFiles(j.networkOf(s))...)
 	if least, err := tier(s, j.plan); err != nil {
 		return nil, err
 	} else if least >= primitive.S3 {

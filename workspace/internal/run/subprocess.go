@@ -27,7 +27,7 @@ func (r *Runner) runSubprocess(ctx context.Context, s *custody.Desk, j *job) (ou
 	}
 	call.Mark = j.dir.Mark
 	if call.Sandbox.Tier >= primitive.S3 {
-		call.Files = j.plan.Files()
+		call.Files = append(j.plan.Files(), j.plan.NetworkFiles(in.Network)...)
 	}
 	j.line, err = openLine(ctx, called{verbs: r.verbs, caller: j.caller, tool: j.plan.Tool().Ref, needs: j.plan.Needs().Rye, asked: &j.q, now: s.Now(), self: s.Self}, &call)
 	if err != nil {
@@ -109,6 +109,7 @@ func (j *job) inputs(s *custody.Desk) (chain.Inputs, error) {
 		Params: j.params, RunDir: dir.Files, Temp: dir.Temp, ProjectPath: project, UserSpace: s.UserDir,
 		Tier: tier, Protect: protected(s), Hide: known(s.ConfigDir, s.StateDir, s.Records.Dir(), transcripts(s)),
 		Open: j.open, Git: gitDirs(project), Vars: j.unsigned.vars, Interpreter: j.unsigned.interpreter,
+		Network: j.networkOf(s),
 	}, nil
 }
 

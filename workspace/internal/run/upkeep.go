@@ -23,7 +23,7 @@ func (r *Runner) Check(ctx context.Context) []rye.DoctorCheck {
 	}
 	all = append(all, r.checkVenv(ctx)...)
 	all = append(all, checkProgram("git", "rye works without git; with git it uses your own credentials and proxies"))
-	return append(all, checkSandbox()...)
+	return append(append(all, r.checkNetwork()...), checkSandbox()...)
 }
 
 // starts are arguments with which an interpreter starts, loads its library and does nothing.
