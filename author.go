@@ -115,10 +115,11 @@ type SignReport struct {
 }
 
 // SignResult is one item's outcome. Error is set when it failed. An item with the status
-// "passed over" carries another key's signature; a request signs it only as its one target.
+// "passed over" carries another key's signature, and a request signs it only as its one target;
+// or someone else can have written its text, and no person agreed to it ("would-ask" in a dry run).
 type SignResult struct {
 	Ref      string                 `json:"ref"`
-	Status   string                 `json:"status"`              // signed, unchanged, would-sign, passed over, failed; older or returned: left as it is
+	Status   string                 `json:"status"`              // signed, unchanged, would-sign, would-ask, passed over, failed; older or returned: left as it is
 	SignedBy string                 `json:"signed_by,omitempty"` // the other key whose signature it carries, or carried
 	Path     string                 `json:"path"`
 	SHA256   string                 `json:"sha256,omitempty"`

@@ -23,7 +23,12 @@ item that you have signed already stays as it is. A directory
 .ai/bundles/<namespace>/<name> is signed as one: rye creates or updates its manifest and
 lists the new, changed and missing files. --all skips a bundle with a new executable.
 Items signed by someone else, or by a denied or unknown key, are skipped unless you name
-one explicitly; then rye shows its signer and its text, and asks you.`,
+one explicitly; then rye shows its signer and its text, and asks you.
+
+In a git repository rye also shows an item, and asks, where someone else can have written a
+part of it: HEAD has a version that you did not sign, or git has not finished a merge, a
+rebase, a cherry-pick or a revert. Without a terminal --all and patterns skip it (16).
+Sign before you commit, and rye need not ask.`,
 		examples: "rye sign tool:acme/hello\nrye sign 'tool:acme/*'\nrye sign .ai/bundles/acme/report\nrye sign --all --check      # for CI: fail when something is not signed\nrye sign --all --upgrade    # also what RYE OS signed",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Rollback, fault.Denied, fault.Malformed},
 		flags: []cli.Flag{
@@ -60,6 +65,10 @@ func (p *printer) printSign(rep *rye.SignReport) {
 		if r.Status == "passed over" && r.Error == "" {
 			p.resultf(false, "%s  %s: %s\n", "skipped", r.Ref, prose(cmp.Or(r.Why, "signed by "+r.SignedBy)))
 			p.hint(r.Hint)
+			continue
+		}
+		if r.Status == "would-ask" {
+			p.resultf(true, "%s  %s: %s\n", warning(r.Status), r.Ref, prose(r.Why))
 			continue
 		}
 		if r.Error == "" && (r.Status == "older" || r.Status == "returned") {

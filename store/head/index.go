@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -56,7 +55,7 @@ func OpenConflicts(dir, home string) (*Conflicts, error) {
 	if err != nil {
 		return nil, unknown("%v", err)
 	}
-	c := &Conflicts{Next: r.next()}
+	c := &Conflicts{Next: r.pending().next}
 	if c.Files, err = unmerged(raw, int(r.format), r.prefix); err != nil {
 		return nil, err
 	}
@@ -76,19 +75,6 @@ func (c *Conflicts) Text(s Stage, limit int64) ([]byte, error) {
 		err = unknown("%s is not a file", s.ID)
 	}
 	return raw, err
-}
-
-// next returns the command that ends the operation which git has begun.
-func (r *repo) next() string {
-	for _, op := range []struct{ file, next string }{
-		{"rebase-merge", "git rebase --continue"}, {"rebase-apply", "git rebase --continue"},
-		{"CHERRY_PICK_HEAD", "git cherry-pick --continue"}, {"REVERT_HEAD", "git revert --continue"}, {"MERGE_HEAD", "git commit"},
-	} {
-		if _, err := os.Lstat(filepath.Join(r.dir, op.file)); err == nil {
-			return op.next
-		}
-	}
-	return ""
 }
 
 // unmerged returns the paths of an index below a directory that have entries of the stages 1 to

@@ -78,7 +78,7 @@ func (r *repo) packed(name string) (store.OID, error) {
 	}
 	id, ok := findPacked(raw, name)
 	if !ok {
-		return id, unknown("HEAD names %s, which has no commit yet", words.Brief(name))
+		return id, unknown("HEAD names %s, which has %w", words.Brief(name), errUnborn)
 	}
 	return id, r.take(name, id)
 }

@@ -32,10 +32,11 @@ type Version struct {
 // stands there once, in no order. A history beyond the bounds is an error: a part of it could lack
 // the version that matters. now returns the present time.
 func (t *Tree) Versions(p string, size int64, now func() time.Time) ([]Version, error) {
-	todo, err := t.tips()
+	todo, err := t.repo.branches()
 	if err != nil {
 		return nil, err
 	}
+	todo = append(todo, t.repo.head)
 	var all []Version
 	seen, roots, blobs := map[store.OID]bool{}, map[store.OID]bool{}, map[store.OID]bool{}
 	for len(todo) > 0 {
@@ -103,11 +104,10 @@ func (t *Tree) commit(id store.OID) (tree store.OID, parents []store.OID, err er
 	return tree, parents, nil
 }
 
-// tips returns the commits of HEAD, of every branch and of every remote-tracking branch.
-func (t *Tree) tips() ([]store.OID, error) {
-	tips := []store.OID{t.repo.head}
+// branches returns the commits of every branch and of every remote-tracking branch.
+func (r *repo) branches() (tips []store.OID, err error) {
 	for _, dir := range []string{"refs/heads", "refs/remotes"} {
-		at := filepath.Join(t.repo.common, filepath.FromSlash(dir))
+		at := filepath.Join(r.common, filepath.FromSlash(dir))
 		err := filepath.WalkDir(at, func(p string, d fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
@@ -141,7 +141,7 @@ func (t *Tree) tips() ([]store.OID, error) {
 			return nil, err
 		}
 	}
-	raw, err := read(filepath.Join(t.repo.common, "packed-refs"), maxPackedRefs)
+	raw, err := read(filepath.Join(r.common, "packed-refs"), maxPackedRefs)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, unknown("%v", err)
 	}
@@ -158,6 +158,6 @@ func (t *Tree) tips() ([]store.OID, error) {
 			return nil, unknown("it has more than %d refs", maxRefs)
 		}
 	}
-	tips = slices.DeleteFunc(tips, func(id store.OID) bool { return len(id.Bytes()) != len(t.repo.head.Bytes()) })
-	return tips, nil
+	size := int(r.format)
+	return slices.DeleteFunc(tips, func(id store.OID) bool { return len(id.Bytes()) != size }), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
@@ -122,16 +123,12 @@ func (g *signing) changeOf(ctx context.Context, d *draft) ([]string, error) {
 		return nil, err
 	}
 	lines := append([]string{fmt.Sprintf("%s  .ai/%s  %s", d.ref, d.path, objects.DigestOf(body))}, d.before.lines()...)
-	path, raw, err := g.layer.LastRecorded(ctx, d.ref)
+	old, err := g.lastSigned(ctx, d)
 	if err != nil {
 		return nil, err
 	}
-	old, err := objects.Parse(path, raw)
-	if err == nil {
-		err = g.mine(old)
-	}
-	if err != nil {
-		old = nil
+	if d.before != nil && d.before.unseen && old != nil && old.Signature != nil {
+		lines = append(lines, "compared with the version of "+old.Signature.SignedAt.UTC().Format(time.RFC3339)+", signed by "+g.who(old.Signature.Key))
 	}
 	if now, err := objects.Parse(d.path, body); err == nil {
 		lines = append(lines, look.Powers(old, now)...)
@@ -147,6 +144,30 @@ func (g *signing) changeOf(ctx context.Context, d *draft) ([]string, error) {
 		return append(lines, "unchanged since you last signed and recorded it"), nil
 	}
 	return append(append(lines, "changed:"), change...), nil
+}
+
+// lastSigned returns the version to compare a draft with, nil for none: the user's last recorded
+// one. For a text that someone else can have written it is the newest by the user or an owner.
+func (g *signing) lastSigned(ctx context.Context, d *draft) (*objects.Item, error) {
+	path, raw, err := g.layer.LastRecorded(ctx, d.ref)
+	if err != nil {
+		return nil, err
+	}
+	old, err := objects.Parse(path, raw)
+	if err != nil || g.mine(old) != nil {
+		old = nil
+	}
+	if d.before == nil || !d.before.unseen || d.ref.Kind == objects.Bundle {
+		return old, nil
+	}
+	by, err := baseOf(ctx, g.Desk, g.layer, d.ref, d.path, nil)
+	if err != nil || by == nil || by.denied != nil {
+		return old, err
+	}
+	if old == nil || old.Signature == nil || by.item.Signature.SignedAt.After(old.Signature.SignedAt) {
+		old = by.item
+	}
+	return old, nil
 }
 
 // mine returns an error unless an item has a valid signature here by one of the user's keys.

@@ -321,11 +321,11 @@ func difference(was, now string) []string {
 }
 
 // who is a key, with the user's name for it.
-func (r *review) who(fp objects.Fingerprint) string {
-	if k, ok := r.Trust.Key(fp); ok && r.Trust.IsOwn(k) {
+func (g *signing) who(fp objects.Fingerprint) string {
+	if k, ok := g.Trust.Key(fp); ok && g.Trust.IsOwn(k) {
 		return "you, " + fp.String()
 	}
-	return nameOf(r.Trust, fp)
+	return nameOf(g.Trust, fp)
 }
 
 // words describes a base to a person.

@@ -44,13 +44,15 @@ func Sign(ctx context.Context, s *custody.Desk, c rye.Caller, q rye.SignRequest)
 		return nil, err
 	}
 	drafts := append(items, g.bundles(ctx, bundles, items)...)
-	if err = g.vouch(ctx, c, drafts); err == nil {
+	missing, err := g.vouch(ctx, c, drafts)
+	if err == nil {
 		err = g.approve(ctx, c, drafts)
 	}
 	if err != nil {
 		return nil, err
 	}
 	rep, err := g.finish(ctx, drafts)
+	err = cmp.Or(err, missing)
 	if everything(q) {
 		foreign, ferr := l.Foreign(ctx)
 		for _, p := range foreign {

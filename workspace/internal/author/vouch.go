@@ -14,17 +14,20 @@ import (
 
 // A signature means that its owner answers for an item as if they had written it. An item with
 // another's signature is therefore signed by name only, one at a time, after a look at its
-// signer and its text. A request for many items skips it.
+// signer and its text. A request for many items skips it. A text that nobody signed and someone
+// else can have written (brought.go) is shown as well; a request for many asks about all at once.
 
 // otherSigner is the other signer of an item that the user is about to sign.
 type otherSigner struct {
 	key string // fingerprint, or RYE OS's 16 digits
 	who string // the same, with the user's name for the key
 	err error  // why the signature is not trusted here; nil when it is
+
+	unseen bool // nobody signed the text, and it can be by someone else
 }
 
 // merged is the signer of a merged text: the user has perhaps seen only one of its sides.
-var merged = &otherSigner{who: "nobody: git merged two versions", err: errors.New("a merge has no signature")}
+var merged = &otherSigner{who: "nobody: git merged two versions", err: errors.New("git merged two versions"), unseen: true}
 
 // foreignTo returns the signer of an item whose signature is not the user's: a valid one, one
 // by a denied key, or one by a key that is unknown here. refused is the error from
@@ -75,13 +78,10 @@ func (g *signing) passOver(d *draft, it *objects.Item, refused error) bool {
 		return false
 	}
 	d.SignedBy = d.before.key // "" for a merge
-	if named(g.q) && !g.q.Check {
+	if !g.q.Check && (d.before.unseen || named(g.q)) {
 		return false
 	}
-	if d.Status = "passed over"; d.before == merged {
-		d.Why = "git merged two versions, so it is signed by name"
-	}
-	switch {
+	switch d.Status = "passed over"; {
 	case refused == nil:
 		d.path, d.passed = it.Path, it.Raw
 	case g.q.Check:
@@ -92,10 +92,21 @@ func (g *signing) passOver(d *draft, it *objects.Item, refused error) bool {
 	return true
 }
 
-// vouch asks a person about each draft with another's signature.
-func (g *signing) vouch(ctx context.Context, c rye.Caller, all []*draft) error {
-	if !c.IsPerson() || g.q.Check || g.q.DryRun {
-		return nil
+// vouch asks a person about each draft with another's signature, and each that someone else can
+// have written. missing is the error for drafts of a batch without a yes.
+func (g *signing) vouch(ctx context.Context, c rye.Caller, all []*draft) (missing, err error) {
+	if g.q.Check {
+		return nil, nil
+	}
+	first, err := g.markBrought(ctx, all)
+	if err != nil || !c.IsPerson() {
+		return nil, err
+	}
+	if !named(g.q) {
+		return g.askTogether(ctx, all, first)
+	}
+	if g.q.DryRun {
+		return nil, nil
 	}
 	for _, d := range all {
 		if d.before == nil || !d.changed {
@@ -103,13 +114,13 @@ func (g *signing) vouch(ctx context.Context, c rye.Caller, all []*draft) error {
 		}
 		lines, err := g.changeOf(ctx, d)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := g.Ask(ctx, d.vouchQuestion(lines)); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // vouchQuestion shows a draft's change: a line about the item, one about its signer, and then
@@ -118,8 +129,11 @@ func (g *signing) vouch(ctx context.Context, c rye.Caller, all []*draft) error {
 func (d *draft) vouchQuestion(lines []string) rye.Question {
 	q := rye.Question{Topic: "sign " + d.Ref, Text: "It has a signature by " + d.before.who + ". Your signature would replace it",
 		Mend: fault.Command("rye sign %s --yes", d.Ref)}
-	if d.before == merged {
+	switch {
+	case d.before == merged:
 		q.Text = "git merged it from two versions. Your signature is for all of the text, also the part by someone else"
+	case d.before.unseen:
+		q.Text = "Someone else may have written a part of it. Your signature is for all of the text"
 	}
 	shown, err := readable(lines)
 	if q.Lines = shown; err == nil {
@@ -138,6 +152,9 @@ func (f *otherSigner) lines() []string {
 	}
 	if f == merged {
 		return []string{"merged by git from two versions, and signed by nobody"}
+	}
+	if f.unseen {
+		return []string{"signed by nobody; " + f.err.Error()}
 	}
 	if f.err == nil {
 		return []string{"signed by " + f.who + ", which is valid and trusted here"}
