@@ -16,7 +16,7 @@ func (r *rooms) served(next run.Serve) run.Serve {
 		if !share.Serves(q) {
 			return share.HandOn(ctx, next, c, q)
 		}
-		s, err := decided(c)(share.Asking(r.host, c).OpenProject())
+		s, err := decided(c, "search")(share.Asking(r.host, c).OpenProject())
 		if err != nil {
 			return nil, err
 		}

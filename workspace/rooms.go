@@ -2,8 +2,10 @@ package workspace
 
 import (
 	"context"
+	"slices"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 	"github.com/rye-os/rye/workspace/internal/threads"
@@ -39,14 +41,26 @@ func (r *rooms) enter(c rye.Caller, verb string) (*session.Session, error) {
 	if err := r.host.Permit(c, verb); err != nil {
 		return nil, err
 	}
-	return decided(c)(r.host.Open())
+	return decided(c, verb)(r.host.Open())
 }
 
-// decided prepares a session for a caller's use of items that stand behind their record.
-func decided(c rye.Caller) func(*session.Session, error) (*session.Session, error) {
+// withoutLock are the verbs that go on where the lock has merge conflicts: they use items of the
+// project alone, and change no lock.
+var withoutLock = []string{"list", "show", "search", "status", "verify", "load", "sign", "new", "diff", "log", "blame", "review", "doctor", "record", "policy.explain"}
+
+// decided prepares a session for a caller's use of items that stand behind their record, and for
+// a lock with merge conflicts.
+func decided(c rye.Caller, verb string) func(*session.Session, error) (*session.Session, error) {
 	return func(s *session.Session, err error) (*session.Session, error) {
+		if err == nil && s.LockConflict != nil && !slices.Contains(withoutLock, verb) {
+			err = s.LockConflict
+			s.Close()
+		}
 		if err != nil {
 			return nil, err
+		}
+		if s.LockConflict != nil {
+			s.Tell(s.LockConflict.Error() + ": items from registries cannot be used; " + fault.HintOf(s.LockConflict).String())
 		}
 		return s.For(c, rye.Ref{}), nil
 	}
@@ -57,7 +71,7 @@ func (r *rooms) project(c rye.Caller, verb string) (*session.Session, error) {
 	if err := r.host.Permit(c, verb); err != nil {
 		return nil, err
 	}
-	return decided(c)(r.host.OpenProject())
+	return decided(c, verb)(r.host.OpenProject())
 }
 
 // of is project, or enter for verbs that work on the user space this time.
@@ -82,7 +96,7 @@ func (r *rooms) visit(c rye.Caller, verb string) (*session.Session, error) {
 	if err := r.host.Require(c, verb); err != nil {
 		return nil, err
 	}
-	return decided(c)(r.host.Open())
+	return decided(c, verb)(r.host.Open())
 }
 
 // look is project for verbs that read every file: it lists the files while it reads trust,
@@ -91,7 +105,7 @@ func (r *rooms) look(ctx context.Context, c rye.Caller, verb string) (*session.S
 	if err := r.host.Permit(c, verb); err != nil {
 		return nil, err
 	}
-	return decided(c)(r.host.OpenLook(ctx))
+	return decided(c, verb)(r.host.OpenLook(ctx))
 }
 
 // pinFor is threads.Pin on behalf of a caller.

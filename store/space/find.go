@@ -35,6 +35,7 @@ type Stack struct {
 	// Declared names the other signers that may be trusted in the project; nil for none.
 	Declared *trust.Declared
 	Locked   func(objects.Ref) (Pin, bool) // nil when there is no lock
+	Unread   error                         // why the lock says nothing, though there is one; it may pin any item that no file of the project is
 	Taken    *trust.Taken                  // items that signers took back; nil for none
 
 	// Others returns the records of other directories of this project, whose restrictions also
@@ -232,6 +233,9 @@ func (s *Stack) FromLock(ref objects.Ref) (Found, error) {
 // inLock reads an item that a registry published and the lock pinned. It must have the pinned
 // bytes, and its author is verified again.
 func (s *Stack) inLock(ref objects.Ref) (Finding, bool, error) {
+	if ns := ref.ID.Namespace(); s.Unread != nil && !trust.Reserved(ns) && ns != objects.LocalNamespace {
+		return Finding{}, false, fault.Wrap(s.Unread, "%s", ref)
+	}
 	if s.Locked == nil {
 		return Finding{}, false, nil
 	}

@@ -29,7 +29,7 @@ const (
 	// unionOfSigners is a line that earlier versions of rye wrote, before removals were lines
 	// of that file.
 	unionOfSigners = "/allowed_signers merge=union"
-	gitattributes  = "* -text\n" + signersLine + "/denied merge=union\n/denied-keys merge=union\n/rye.lock merge=rye-lock\n"
+	gitattributes  = "* -text\n" + signersLine + "/denied merge=union\n/denied-keys merge=union\n"
 )
 
 // Init makes a project in q.Dir, or completes one: existing files are kept. It makes a

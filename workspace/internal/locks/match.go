@@ -24,7 +24,9 @@ func Match(ctx context.Context, s *session.Session, plan *chain.Plan, q rye.Exec
 	tool := plan.Entry()
 	if s.Lock == nil {
 		if demanded {
-			err = noLock(tool)
+			err = noLock(s, tool)
+		} else if s.LockConflict != nil {
+			m.Drift = s.LockConflict.Error()
 		}
 		return m, err
 	}

@@ -19,7 +19,7 @@ import (
 // new rye breaks no lock.
 func Library(s *session.Session, q rye.ExecuteRequest) (*session.Session, chain.Library, error) {
 	if q.Pinned && (s.Lock == nil || s.Lock.Stdlib == nil) {
-		return nil, nil, noLock(q.Ref)
+		return nil, nil, noLock(s, q.Ref)
 	}
 	if s.Lock != nil && s.Lock.Stdlib != nil {
 		if _, locked := session.LockEntry(s, q.Ref); locked {
@@ -38,7 +38,10 @@ func Library(s *session.Session, q rye.ExecuteRequest) (*session.Session, chain.
 }
 
 // noLock is the refusal of a request that needs a lock.
-func noLock(ref objects.Ref) error {
+func noLock(s *session.Session, ref objects.Ref) error {
+	if s.LockConflict != nil {
+		return fault.Wrap(s.LockConflict, "%s", ref)
+	}
 	return fault.New(fault.Drift, "%s: no lock here", ref).Mend("rye lock")
 }
 
@@ -46,7 +49,7 @@ func noLock(ref objects.Ref) error {
 // replaced or deleted working files do not affect it.
 func Pinned(ctx context.Context, s *session.Session, ref objects.Ref) (space.Found, error) {
 	if s.Lock == nil {
-		return space.Found{}, noLock(ref)
+		return space.Found{}, noLock(s, ref)
 	}
 	pin, ok := s.Lock.Items[ref]
 	if entry, locked := session.LockEntry(s, ref); !ok && locked {

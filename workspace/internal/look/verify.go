@@ -51,6 +51,9 @@ func Verify(ctx context.Context, s *session.Session, q rye.VerifyRequest) ([]rye
 		}
 		all = append(all, v)
 	}
+	if len(q.Targets) == 0 {
+		broken = cmp.Or(broken, s.LockConflict)
+	}
 	return all, cmp.Or(first, broken)
 }
 

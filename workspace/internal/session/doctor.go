@@ -50,6 +50,9 @@ func Checks(h *Host) []rye.DoctorCheck {
 		all = append(all, rye.DoctorCheck{Name: "old record", Mend: fault.Command("rm -r %s", old),
 			Text: old + " is a record of rye 0.1, or from a clone; it is ignored"})
 	}
+	if err := CheckLock(h); fault.Is(err, fault.Drift) {
+		all = append(all, Checked("lock", "", err))
+	}
 	return append(all, checkFolders(h.AIDir())...)
 }
 

@@ -18,6 +18,14 @@ import (
 // the item's SHA-256 in hexadecimal follows.
 const LockRefs = "refs/rye/lock/"
 
+// lockConflict is the error for a lock that git left with both sides of a merge.
+type lockConflict struct{}
+
+func (lockConflict) Error() string { return LockFile + " has merge conflicts" }
+
+// conflictOfLock is lockConflict for users. It pins nothing, so nothing that it may pin is used.
+func conflictOfLock() error { return fault.New(fault.Drift, "%w", lockConflict{}).Mend("rye lock merge") }
+
 // WriteLock writes a lock. It first removes namespaces and registries without items from l. The
 // caller holds the project (Alone).
 func (s *Session) WriteLock(l *chain.Lock) error {
@@ -34,7 +42,23 @@ func (s *Session) WriteLock(l *chain.Lock) error {
 	if _, err := chain.ParseLock(raw); err != nil { // would stop every command here
 		return fault.Wrap(err, "write %s", LockFile)
 	}
+	if err := CheckLock(s.Host); err != nil { // git holds no lock of ours
+		return err
+	}
 	return WriteAI(s.Host, LockFile, raw)
+}
+
+// CheckLock refuses a lock on disk with merge conflicts. It says nothing about any other.
+func CheckLock(h *Host) error {
+	ai, err := openAI(h.ProjectDir)
+	if err != nil {
+		return err
+	}
+	defer ai.Close()
+	if _, _, err := readLock(ai); errors.Is(err, lockConflict{}) {
+		return conflictOfLock()
+	}
+	return nil
 }
 
 // Pin returns the lock's pin of a registry's item; false for the project's own items and for
@@ -52,7 +76,7 @@ func (s *Session) Pin(ref objects.Ref) (space.Pin, bool) {
 }
 
 // readLock reads a lock and the digest of its bytes; nil and the zero Digest when there is
-// none. A lock that git left with both sides of a merge is fault.Malformed.
+// none. The error of a lock that git left with both sides of a merge is a LockConflict.
 func readLock(ai place.Folder) (*chain.Lock, objects.Digest, error) {
 	path := filepath.Join(ai.Name(), LockFile)
 	raw, err := ai.Read(LockFile, chain.MaxLock)
@@ -63,7 +87,7 @@ func readLock(ai place.Folder) (*chain.Lock, objects.Digest, error) {
 		return nil, objects.Digest{}, err
 	}
 	if chain.Conflicted(raw) {
-		return nil, objects.Digest{}, fault.New(fault.Malformed, "read %s: it has unresolved merge conflicts", path).Mend("rye lock merge")
+		return nil, objects.Digest{}, lockConflict{}
 	}
 	l, err := chain.ParseLock(raw)
 	if err != nil {

@@ -32,6 +32,9 @@ type Session struct {
 	Place   records.Place // of the project: the directory and its record; zero outside a project
 	Trust   *trust.Store
 	Lock    *chain.Lock // nil when there is none
+
+	LockConflict error // Drift, for a lock with merge conflicts: Lock is then nil, and nobody may write one
+
 	Stack   *space.Stack
 	Rules   func() (policy.Rules, error) // reads the policy once, on first use
 
@@ -152,7 +155,7 @@ func (s *Session) Alone(ctx context.Context) (fresh *Session, release func(), er
 	if err == nil {
 		defer ai.Close()
 		if fresh.Project, err = readProject(ai); err == nil {
-			err = fresh.readLock(ai)
+			err = cmp.Or(fresh.readLock(ai), fresh.LockConflict)
 		}
 	}
 	if err == nil && fresh.Project.Project != s.Project.Project {
@@ -188,12 +191,17 @@ func (s *Session) lockProject(ctx context.Context) (release func(), err error) {
 func (s *Session) readLock(ai place.Folder) error {
 	lock, sum, err := readLock(ai)
 	s.setLock(lock, sum)
+	if errors.Is(err, lockConflict{}) {
+		s.LockConflict, err = conflictOfLock(), nil
+		s.Stack.Unread = s.LockConflict
+	}
 	return err
 }
 
 // setLock gives a new session a lock; nil is none.
 func (s *Session) setLock(lock *chain.Lock, sum objects.Digest) {
 	s.Lock, s.Stack.LockSum, s.Stack.Locked = lock, sum, nil
+	s.LockConflict, s.Stack.Unread = nil, nil
 	if lock != nil {
 		s.Stack.Locked = s.Pin
 	}
@@ -204,7 +212,7 @@ func (s *Session) copy() *Session {
 	n := *s
 	n.Stack = &space.Stack{Project: s.Stack.Project, User: s.Stack.User, System: s.Stack.System, Genesis: s.Stack.Genesis,
 		Place: s.Stack.Place, Home: s.Stack.Home, Declared: s.Stack.Declared, Trust: s.Stack.Trust,
-		Taken: s.Stack.Taken, Others: s.Stack.Others, Rule: s.Stack.Rule, Lacks: s.Stack.Lacks, Locked: s.Stack.Locked, Cache: s.Stack.Cache, LockSum: s.Stack.LockSum, Program: s.Stack.Program}
+		Taken: s.Stack.Taken, Others: s.Stack.Others, Rule: s.Stack.Rule, Lacks: s.Stack.Lacks, Locked: s.Stack.Locked, Unread: s.Stack.Unread, Cache: s.Stack.Cache, LockSum: s.Stack.LockSum, Program: s.Stack.Program}
 	return &n
 }
 
