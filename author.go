@@ -112,6 +112,18 @@ type SignReport struct {
 	// PassedOver lists files that cannot be items, because of their names or because they are
 	// links. It is set when every item was to be signed.
 	PassedOver []string `json:"passed_over,omitempty"`
+
+	// Lock lists the entries of rye.lock that were renewed with the signatures: items of the user
+	// whose entries fitted the versions before. After a dry run it lists those that would be.
+	Lock []string `json:"lock,omitempty"`
+
+	// Staged lists files that are staged in git without their signatures: the next commit would
+	// leave them out.
+	Staged []string `json:"staged,omitempty"`
+
+	// Before has the digests of the versions by the user that the signatures replace; nil
+	// without a lock.
+	Before map[Ref]objects.Digest `json:"-"`
 }
 
 // SignResult is one item's outcome. Error is set when it failed. An item with the status

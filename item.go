@@ -80,6 +80,7 @@ type Survey struct {
 	Outdated, Warned int
 
 	Ignored   []string // lines against keys that have no effect here, with the reasons
+	Staged    []string // signed files that are staged in git in an older form
 	OldRecord string   // the directory of an ignored record in the form of rye 0.1; "" for none
 }
 

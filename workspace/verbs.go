@@ -1,11 +1,13 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/finder"
+	"github.com/rye-os/rye/workspace/internal/locks"
 	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
@@ -75,6 +77,13 @@ func (w *Workspace) Sign(ctx context.Context, c rye.Caller, q rye.SignRequest) (
 	}
 	defer s.Close()
 	rep, err := author.Sign(ctx, w.desk(s), c, q)
+	if rep != nil {
+		renewed, lockErr := locks.Follow(ctx, s, rep.Before, q.DryRun)
+		for _, ref := range renewed {
+			rep.Lock = append(rep.Lock, ref.String())
+		}
+		err = cmp.Or(err, lockErr)
+	}
 	return author.WithFirst(rep, first), err
 }
 

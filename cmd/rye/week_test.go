@@ -188,9 +188,8 @@ func TestWeek(t *testing.T) {
 	bob.edit("acme/report", "1.1.0", "all is well", "")
 	bob.save("report says something")
 	ann.edit("acme/greet", "1.0.1", "good morning", "")
-	ann.says("tool:acme/greet", "good morning") // drift is said, and runs
-	ann.fails(18, "execute", "tool:acme/greet", "--locked")
-	ann.rye("lock")
+	ann.says("tool:acme/greet", "good morning")
+	ann.rye("execute", "tool:acme/greet", "--locked") // the lock follows her signature
 	ann.save("greet by the time of day")
 
 	// Ann tries Bob's branch: his key is new here, so she is asked about it and nothing else.

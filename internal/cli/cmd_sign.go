@@ -47,7 +47,7 @@ Sign before you commit, and rye need not ask.`,
 			if rep == nil {
 				return err
 			}
-			if perr := t.out.show(rep, func() { t.out.printSign(rep) }); perr != nil {
+			if perr := t.out.show(rep, func() { t.out.printSign(rep, q) }); perr != nil {
 				return perr
 			}
 			if rep.Failed > 0 {
@@ -58,7 +58,7 @@ Sign before you commit, and rye need not ask.`,
 	}
 }
 
-func (p *printer) printSign(rep *rye.SignReport) {
+func (p *printer) printSign(rep *rye.SignReport, q rye.SignRequest) {
 	var patched []rye.SignResult
 	var past []string // not signed, because they are older than the record
 	for _, r := range rep.Results {
@@ -103,12 +103,40 @@ func (p *printer) printSign(rep *rye.SignReport) {
 	if len(past) > 0 {
 		p.infof("rye: older than the record, left unchanged: %s; to make one the newest: rye sign %s", words.Plural(len(past), "item"), past[0])
 	}
+	p.printRenewed(rep.Lock, q.DryRun)
+	p.printStaged(rep.Staged)
 	switch n := len(rep.PassedOver); n {
 	case 0:
 	case 1:
 		p.infof("rye: not signed, because it is not an item: %s", rep.PassedOver[0])
 	default:
 		p.infof("rye: not signed, because they are not items: %d files; see rye status", n)
+	}
+}
+
+// printRenewed names the entries of the lock that follow the signatures.
+func (p *printer) printRenewed(refs []string, dry bool) {
+	did := "renewed"
+	if dry {
+		did = "would renew"
+	}
+	switch n := len(refs); n {
+	case 0:
+	case 1:
+		p.infof("rye: %s in rye.lock: %s", did, refs[0])
+	default:
+		p.infof("rye: %s in rye.lock: %s", did, words.Plural(n, "item"))
+	}
+}
+
+// printStaged names the files that the next commit would take without their signatures.
+func (p *printer) printStaged(paths []string) {
+	switch n := len(paths); n {
+	case 0:
+	case 1:
+		p.infof("rye: git has an older form of %s staged: %s", words.Quote(paths[0]), fault.CommandOf("git", "add", paths[0]))
+	default:
+		p.infof("rye: git has an older form of %d signed files staged: git add .ai", n)
 	}
 }
 

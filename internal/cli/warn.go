@@ -17,8 +17,9 @@ func (p *printer) warn(all ...string) {
 }
 
 // printDependencies prints in one line how many dependencies need attention, as far as rye
-// knows without the network.
+// knows without the network, and in one line which signatures are not staged.
 func (p *printer) printDependencies(sum *rye.Survey) {
+	p.printStaged(sum.Staged)
 	var parts []string
 	if n := sum.Outdated; n > 0 {
 		parts = append(parts, dependencies(n)+" outdated")

@@ -19,6 +19,7 @@ import (
 type Committed struct {
 	Pending string // what git has begun and not finished: "a merge"; "" for nothing
 
+	repo    *repo
 	tree    *Tree // nil for a repository without any commit
 	folders map[store.OID]*names
 }
@@ -44,7 +45,7 @@ func OpenCommitted(dir, home string) (*Committed, error) {
 	case err != nil:
 		return nil, err
 	}
-	c.Pending = r.pending().what
+	c.Pending, c.repo = r.pending().what, r
 	c.tree, err = Open(dir, home, time.Time{})
 	if errors.Is(err, errUnborn) {
 		tips, unread := r.branches()
@@ -99,6 +100,57 @@ func (c *Committed) File(p string, size int64) (raw []byte, ok bool, err error) 
 		return nil, false, unknown("%q cannot be read: %v", words.Brief(p), err)
 	}
 	return raw, true, nil
+}
+
+// A Staged file is one that the next commit changes.
+type Staged struct {
+	Path string // below the directory, with slashes
+	id   store.OID
+	hash func(store.Type, []byte) store.OID
+}
+
+// Is reports whether these bytes are staged.
+func (s Staged) Is(raw []byte) bool { return s.hash(store.TypeBlob, raw) == s.id }
+
+// Staged returns the files below the directory whose entries in the index differ from HEAD.
+func (c *Committed) Staged() (all []Staged, err error) {
+	raw, err := c.repo.index()
+	if err != nil {
+		return nil, err
+	}
+	err = entries(raw, int(c.repo.format), c.repo.prefix, func(p string, stage int, s Stage) error {
+		if stage != 0 || s.Mode&0o170000 != 0o100000 {
+			return nil
+		}
+		if same, err := c.has(p, s.ID); err != nil || same {
+			return err
+		}
+		if len(all) == maxUnmerged {
+			return fault.New(fault.Limit, "more than %d staged files", maxUnmerged)
+		}
+		all = append(all, Staged{p, s.ID, c.repo.format.Hash})
+		return nil
+	})
+	return all, err
+}
+
+// has reports whether HEAD has an object at exactly a path below the directory.
+func (c *Committed) has(p string, id store.OID) (bool, error) {
+	if c.tree == nil {
+		return false, nil
+	}
+	e := store.Entry{Mode: store.ModeDir, ID: c.tree.root}
+	for name := range strings.SplitSeq(strings.Trim(c.repo.prefix+"/"+p, "/"), "/") {
+		if !e.IsDir() {
+			return false, nil
+		}
+		in, err := c.folder(e.ID)
+		if err != nil {
+			return false, err
+		}
+		e = in.entries[name]
+	}
+	return e.ID == id, nil
 }
 
 func (c *Committed) folder(id store.OID) (*names, error) {

@@ -48,12 +48,9 @@ func OpenConflicts(dir, home string) (*Conflicts, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := read(filepath.Join(r.dir, "index"), maxIndex)
-	if errors.Is(err, fs.ErrNotExist) {
-		raw, err = nil, nil
-	}
+	raw, err := r.index()
 	if err != nil {
-		return nil, unknown("%v", err)
+		return nil, err
 	}
 	c := &Conflicts{Next: r.pending().next}
 	if c.Files, err = unmerged(raw, int(r.format), r.prefix); err != nil {
@@ -63,6 +60,18 @@ func OpenConflicts(dir, home string) (*Conflicts, error) {
 		return nil, unknown("%v", err)
 	}
 	return c, nil
+}
+
+// index returns the bytes of the index; nil for none.
+func (r *repo) index() ([]byte, error) {
+	raw, err := read(filepath.Join(r.dir, "index"), maxIndex)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, unknown("%v", err)
+	}
+	return raw, nil
 }
 
 // Close closes the objects directories.
@@ -77,19 +86,33 @@ func (c *Conflicts) Text(s Stage, limit int64) ([]byte, error) {
 	return raw, err
 }
 
-// unmerged returns the paths of an index below a directory that have entries of the stages 1 to
-// 3, by gitformat-index(5), versions 2 to 4. size is the length of an object id in bytes.
+// unmerged returns the paths of an index below a directory that have entries of the stages 1 to 3.
 func unmerged(raw []byte, size int, below string) (list []Unmerged, err error) {
+	err = entries(raw, size, below, func(p string, stage int, s Stage) (err error) {
+		if stage > 0 {
+			list, err = addStage(list, p, stage-1, s)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// entries calls visit for each entry of an index below a directory, by gitformat-index(5), versions
+// 2 to 4. size is the length of an object id in bytes.
+func entries(raw []byte, size int, below string, visit func(p string, stage int, s Stage) error) error {
 	if len(raw) == 0 {
-		return nil, nil
+		return nil
 	}
 	short := unknown("its index is cut off or damaged")
 	if len(raw) < 12+size || string(raw[:4]) != "DIRC" {
-		return nil, short
+		return short
 	}
 	version, count := binary.BigEndian.Uint32(raw[4:]), binary.BigEndian.Uint32(raw[8:])
 	if version < 2 || version > 4 {
-		return nil, unknown("its index has version %d", version)
+		return unknown("its index has version %d", version)
 	}
 	if below != "" {
 		below += "/"
@@ -99,25 +122,25 @@ func unmerged(raw []byte, size int, below string) (list []Unmerged, err error) {
 	for range count {
 		fixed := 40 + size + 2
 		if len(rest) < fixed {
-			return nil, short
+			return short
 		}
 		mode := binary.BigEndian.Uint32(rest[24:])
 		id, err := store.OIDFromBytes(rest[40 : 40+size])
 		flags := binary.BigEndian.Uint16(rest[40+size:])
 		if err != nil {
-			return nil, short
+			return short
 		}
 		if flags&0x4000 != 0 { // two more bytes of flags
 			fixed += 2
 		}
 		if len(rest) < fixed {
-			return nil, short
+			return short
 		}
 		tail := rest[fixed:]
 		if version == 4 {
 			drop, n := uvarint(tail)
 			if n <= 0 || drop > uint64(len(name)) {
-				return nil, short
+				return short
 			}
 			name, tail = name[:len(name)-int(drop)], tail[n:]
 		} else {
@@ -125,7 +148,7 @@ func unmerged(raw []byte, size int, below string) (list []Unmerged, err error) {
 		}
 		end := bytes.IndexByte(tail, 0)
 		if end < 0 {
-			return nil, short
+			return short
 		}
 		name += string(tail[:end])
 		if version == 4 {
@@ -133,28 +156,28 @@ func unmerged(raw []byte, size int, below string) (list []Unmerged, err error) {
 		} else {
 			length := (fixed + end + 8) &^ 7 // one to eight zero bytes follow the name
 			if len(rest) < length {
-				return nil, short
+				return short
 			}
 			rest = rest[length:]
 		}
 		stage := int(flags >> 12 & 3)
-		if at, ok := strings.CutPrefix(name, below); ok && stage > 0 {
-			if list, err = addStage(list, at, stage-1, Stage{mode, id}); err != nil {
-				return nil, err
+		if at, ok := strings.CutPrefix(name, below); ok {
+			if err := visit(at, stage, Stage{mode, id}); err != nil {
+				return err
 			}
 		}
 	}
 	for len(rest) >= 8 { // extensions
 		n := binary.BigEndian.Uint32(rest[4:])
 		if string(rest[:4]) == "link" {
-			return nil, unknown("its index is split into two files").Advise("git update-index --no-split-index, then the command again")
+			return unknown("its index is split into two files").Advise("git update-index --no-split-index, then the command again")
 		}
 		if uint64(n) > uint64(len(rest)-8) {
-			return nil, short
+			return short
 		}
 		rest = rest[8+n:]
 	}
-	return list, nil
+	return nil
 }
 
 // addStage adds an entry. The index is sorted, so the entries of a path follow each other.

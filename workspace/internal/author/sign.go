@@ -51,7 +51,14 @@ func Sign(ctx context.Context, s *custody.Desk, c rye.Caller, q rye.SignRequest)
 	if err != nil {
 		return nil, err
 	}
+	before, err := g.replaced(ctx, drafts)
+	if err != nil {
+		return nil, err
+	}
 	rep, err := g.finish(ctx, drafts)
+	if rep.Before = before; !q.Check && !q.DryRun {
+		rep.Staged = look.Staged(s.Session, l)
+	}
 	err = cmp.Or(err, missing)
 	if everything(q) {
 		foreign, ferr := l.Foreign(ctx)
@@ -281,6 +288,28 @@ func (g *signing) finish(ctx context.Context, all []*draft) (*rye.SignReport, er
 		first = fault.New(fault.Untrusted, "%s would be signed", words.Plural(rep.Signed, "item")).Advise("rye sign --all, on a machine with the key")
 	}
 	return rep, first
+}
+
+// replaced returns the digests of the recorded versions by the user that the drafts replace; nil
+// without a lock, which alone needs them.
+func (g *signing) replaced(ctx context.Context, all []*draft) (map[objects.Ref]objects.Digest, error) {
+	if g.Lock == nil || g.layer.Space != objects.Project || g.q.Check {
+		return nil, nil
+	}
+	before := map[objects.Ref]objects.Digest{}
+	for _, d := range all {
+		if !d.changed || d.patch || d.ref.Kind == objects.Bundle {
+			continue
+		}
+		p, raw, err := g.layer.LastRecorded(ctx, d.ref)
+		if err != nil {
+			return nil, err
+		}
+		if was, err := objects.Parse(p, raw); err == nil && g.mine(was) == nil {
+			before[d.ref] = was.Sum
+		}
+	}
+	return before, nil
 }
 
 // reportOf collects the outcomes of the drafts, and returns the first failed draft's error.

@@ -116,7 +116,7 @@ func Survey(ctx context.Context, s *session.Session) (sum *rye.Survey, err error
 	if err != nil {
 		return nil, err
 	}
-	sum = &rye.Survey{Count: map[rye.State]int{}, OldRecord: session.OldRecord(s.Host), Ignored: s.AgainstNotes()}
+	sum = &rye.Survey{Count: map[rye.State]int{}, OldRecord: session.OldRecord(s.Host), Ignored: s.AgainstNotes(), Staged: Staged(s, s.Stack.Project)}
 	var rest []space.Row
 	own := ownPins(s, k)
 	for i := range k.Len() {

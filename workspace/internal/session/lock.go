@@ -24,7 +24,9 @@ type lockConflict struct{}
 func (lockConflict) Error() string { return LockFile + " has merge conflicts" }
 
 // conflictOfLock is lockConflict for users. It pins nothing, so nothing that it may pin is used.
-func conflictOfLock() error { return fault.New(fault.Drift, "%w", lockConflict{}).Mend("rye lock merge") }
+func conflictOfLock() error {
+	return fault.New(fault.Drift, "%w", lockConflict{}).Mend("rye lock merge")
+}
 
 // WriteLock writes a lock. It first removes namespaces and registries without items from l. The
 // caller holds the project (Alone).

@@ -35,8 +35,8 @@ type Session struct {
 
 	LockConflict error // Drift, for a lock with merge conflicts: Lock is then nil, and nobody may write one
 
-	Stack   *space.Stack
-	Rules   func() (policy.Rules, error) // reads the policy once, on first use
+	Stack *space.Stack
+	Rules func() (policy.Rules, error) // reads the policy once, on first use
 
 	head  *checkedOut // of the project, by the user's git
 	taken *takenBack
