@@ -5,7 +5,6 @@ package main_test
 import (
 	"bytes"
 	"fmt"
-	"math/rand"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -114,7 +113,7 @@ func (m *mergers) isMerged(name string, texts ...string) {
 	if strings.Contains(now, "<<<<<<<") || strings.Contains(now, "rye:signed:") || !strings.Contains(now, "# rye:merged:") {
 		m.t.Errorf("%s: not merged and unsigned:\n%s", name, now)
 	}
-	if out := m.rye("status"); !strings.Contains(out, "merged  tool:acme/hello") || !strings.Contains(out, "rye sign tool:acme/hello") {
+	if out := m.rye("status"); !strings.Contains(out, "merged  tool:acme/hello") || !strings.Contains(out, "rye sign tool:acme/hello, then git add, commit and push") {
 		m.t.Errorf("%s: status:\n%s", name, out)
 	}
 	m.fails(11, "run", "tool:acme/hello")
@@ -183,7 +182,7 @@ func TestMergesOfGit(t *testing.T) {
 	if out, ok := m.try("merge", "--no-edit", "two"); ok {
 		t.Fatalf("a conflict is none: %s", out)
 	}
-	if out := m.rye("status"); !strings.Contains(out, "conflict  tool:acme/hello") || strings.Contains(out, "malformed") {
+	if out := m.rye("status"); !strings.Contains(out, "conflict  tool:acme/hello") || strings.Contains(out, "malformed") || !strings.Contains(out, "a web site cannot merge it") {
 		t.Errorf("a conflict is shown as\n%s", out)
 	}
 	for _, args := range [][]string{{"run", "tool:acme/hello"}, {"sign", "tool:acme/hello"}, {"sign", "--all"}, {"resolve"}} {
@@ -235,6 +234,7 @@ func TestResolve(t *testing.T) {
 	m := newMergers(t)
 	m.branches("one", "two", "three")
 	info := filepath.Join(m.dir, ".git", "info", "attributes")
+	attributes := m.readAt(info)
 	if err := os.Remove(info); err != nil {
 		t.Fatal(err)
 	}
@@ -299,12 +299,43 @@ func TestResolve(t *testing.T) {
 
 	t.Run("octopus", func(t *testing.T) {
 		m.git("checkout", "-q", "-f", "-B", "try", "one")
-		_, _ = m.try("merge", "--no-edit", "two", "three")
-		now := m.now()
-		if !strings.Contains(now, "echo one") {
-			t.Errorf("octopus:\n%s", now)
+		if _, ok := m.try("merge", "--no-edit", "two", "three"); ok || m.now() != m.git("show", "one:.ai/tools/acme/hello.sh") {
+			t.Errorf("a conflict before the last branch leaves\n%s", m.now())
 		}
-		m.git("reset", "-q", "--hard", "one")
+		m.git("checkout", "-q", "-f", "-B", "try", "main")
+		if out, ok := m.try("merge", "--no-edit", "one", "two"); ok {
+			t.Fatalf("the signature lines do not conflict: %s", out)
+		}
+		m.rye("resolve")
+		m.isMerged("octopus", "echo one", "echo two")
+		m.commit("both")
+	})
+	t.Run("-s ours", func(t *testing.T) {
+		m.git("checkout", "-q", "-f", "-B", "try", "one")
+		m.git("merge", "-q", "--no-edit", "-s", "ours", "two")
+		m.rye("resolve")
+		m.rye("verify", "tool:acme/hello")
+	})
+	t.Run("-X theirs", func(t *testing.T) {
+		m.git("checkout", "-q", "-f", "-B", "try", "one")
+		m.edit(3, "echo mine")
+		m.git("merge", "-q", "--no-edit", "-X", "theirs", "two") // without rye, so with their signature line
+		m.rye("resolve")
+		m.fails(10, "verify", "tool:acme/hello")
+		m.fails(16, "sign", "--all")
+		if err := os.WriteFile(info, []byte(attributes), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		m.git("reset", "-q", "--hard", "HEAD~1")
+		if _, ok := m.try("merge", "--no-edit", "-X", "theirs", "two"); ok {
+			t.Error("with rye, a conflict is settled by itself")
+		}
+		m.fails(4, "resolve")
+		if now := m.now(); !strings.Contains(now, "echo mine\n") || !strings.Contains(now, "echo two\n") {
+			t.Errorf("a side is lost:\n%s", now)
+		}
+		m.git("merge", "--abort")
+		os.Remove(info)
 	})
 	t.Run("rebase", func(t *testing.T) {
 		m.git("checkout", "-q", "-f", "-B", "try", "two")
@@ -531,74 +562,4 @@ func TestDriverSetUp(t *testing.T) {
 	if target, err := os.Readlink(config); err != nil {
 		t.Errorf("a link was replaced: %s %v", target, err)
 	}
-}
-
-// TestMergesLoseNothing merges random edits of two people, with rye and without it. Each line
-// that a side added is in the result or, with both sides, between marks, and rye signs nothing.
-func TestMergesLoseNothing(t *testing.T) {
-	t.Parallel()
-	m := newMergers(t)
-	rounds := 4
-	if os.Getenv("RYE_SOAK") != "" {
-		rounds = 200
-	}
-	info := filepath.Join(m.dir, ".git", "info", "attributes")
-	attributes := m.readAt(info)
-	clean := 0
-	for round := range rounds {
-		r := rand.New(rand.NewSource(int64(round)))
-		with := round%2 == 0
-		text := ""
-		if with {
-			text = attributes
-		}
-		if err := os.WriteFile(info, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		lines := numbered(2 + r.Intn(20))
-		m.git("checkout", "-q", "-f", "-B", "base", "main")
-		m.put(m.text(lines...))
-		m.commit("base")
-		var added [2][]string
-		for side, name := range []string{"left", "right"} {
-			m.git("checkout", "-q", "-B", name, "base")
-			edited := append([]string(nil), lines...)
-			for n := range 1 + r.Intn(3) {
-				at, line := r.Intn(len(edited)), fmt.Sprintf("echo %s %d %d", name, round, n)
-				if r.Intn(2) == 0 {
-					edited = append(edited[:at], append([]string{line}, edited[at:]...)...)
-				} else if edited[at] = line; r.Intn(3) == 0 && at+1 < len(edited) {
-					edited = append(edited[:at+1], edited[at+2:]...)
-				}
-			}
-			for _, line := range edited {
-				if strings.HasPrefix(line, "echo "+name) {
-					added[side] = append(added[side], line)
-				}
-			}
-			m.put(m.text(edited...))
-			m.commit(name)
-		}
-		m.git("checkout", "-q", "left")
-		_, ok := m.try("merge", "--no-edit", "right")
-		now := m.now()
-		marked := strings.Contains(now, "<<<<<<<")
-		if ok == marked {
-			t.Fatalf("round %d: git says clean: %v\n%s", round, ok, now)
-		}
-		for _, line := range append(added[0], added[1]...) {
-			if !strings.Contains(now, line+"\n") {
-				t.Fatalf("round %d: %q is lost:\n%s", round, line, now)
-			}
-		}
-		if with && strings.Contains(now, "rye:signed:") {
-			t.Fatalf("round %d: a merged text has a signature:\n%s", round, now)
-		}
-		if ok {
-			clean++
-		} else {
-			m.git("merge", "--abort")
-		}
-	}
-	t.Logf("%d of %d merges were clean; without rye none is", clean, rounds)
 }

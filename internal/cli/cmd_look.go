@@ -165,9 +165,9 @@ func notes(it *rye.ItemInfo) string {
 	}
 	switch it.State {
 	case objects.Merged:
-		n = append(n, "next: rye sign "+it.Ref)
+		n = append(n, "next: rye sign "+it.Ref+", then git add, commit and push")
 	case objects.Conflict:
-		n = append(n, "next: rye resolve")
+		n = append(n, "next: rye resolve, then sign, git add, commit and push; a web site cannot merge it")
 	}
 	if it.Covers != "" && !strings.Contains(it.Why, it.Covers) {
 		n = append(n, "legacy, covers "+it.Covers)

@@ -40,7 +40,7 @@ func CheckDriver(h *session.Host) []rye.DoctorCheck {
 	case err != nil:
 		check.Text, check.Mend = "rye cannot tell: "+err.Error(), fault.Hint{}
 	case s.Ready(program):
-		check.Text, check.Mend = "git merges items here with rye; after a merge elsewhere: rye resolve", fault.Hint{}
+		check.Text, check.Mend = "git merges items here with rye; instead of a web site's merge button: git merge, rye resolve, rye sign, git push", fault.Hint{}
 	case s.Foreign():
 		check.OK, check.Text = false, "git's configuration here has a merge driver rye that rye did not write"
 	case s.Line != "" && s.Program != filepath.ToSlash(program):
