@@ -17,8 +17,8 @@ func lockMergeCommand() *spec {
 		short: "Merge the locks of two people",
 		long: `Merges a lock that git left in conflict, entry by entry. A change on one side only is
 taken as it is. If both sides changed, rye takes the later log position, the later
-version of a registry's item, and the pin that matches the file here. rye init and
-rye trust make rye git's merge driver, which does the same within git merge.`,
+version of a registry's item, and the pin that matches the file here. The merge
+driver that rye init sets up does the same within git merge.`,
 		examples: "rye lock merge\nrye lock merge --prefer theirs\nrye lock merge base.lock ours.lock theirs.lock --dry-run",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Drift, fault.Malformed, fault.Limit},
 		flags: []cli.Flag{

@@ -155,8 +155,11 @@ func (s *Session) Alone(ctx context.Context) (fresh *Session, release func(), er
 	if err == nil {
 		defer ai.Close()
 		if fresh.Project, err = readProject(ai); err == nil {
-			err = cmp.Or(fresh.readLock(ai), fresh.LockConflict)
+			err = fresh.readLock(ai)
 		}
+	}
+	if err == nil {
+		err = fresh.LockConflict
 	}
 	if err == nil && fresh.Project.Project != s.Project.Project {
 		err = fault.New(fault.Conflict, "%s is now another project", s.ProjectDir).Advise("try again")
