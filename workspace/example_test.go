@@ -220,12 +220,12 @@ func ExampleWorkspace_Locks() {
 	}
 	fmt.Println(rep.Path, rep.Items, rep.Added)
 
-	note(w, project, "Deploy when it is green.") // signed again: it is used, and it is drift
+	note(w, project, "Deploy when it is green.") // signed again, and its entry follows
 	rep, err = w.Locks().Verify(ctx, me)
-	fmt.Println(fault.CodeOf(err), len(rep.Drift))
+	fmt.Println(err, len(rep.Drift))
 	// Output:
 	// .ai/rye.lock 1 [knowledge:acme/note]
-	// drift 1
+	// <nil> 0
 }
 
 // The policy can be asked before anything runs.
