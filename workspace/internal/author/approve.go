@@ -160,7 +160,7 @@ func (g *signing) lastSigned(ctx context.Context, d *draft) (*objects.Item, erro
 	if d.before == nil || !d.before.unseen || d.ref.Kind == objects.Bundle {
 		return old, nil
 	}
-	by, err := baseOf(ctx, g.Desk, g.layer, d.ref, d.path, nil)
+	by, err := baseOf(ctx, g.Desk, g.layer, itemHistory(d.ref, d.path), nil)
 	if err != nil || by == nil || by.denied != nil {
 		return old, err
 	}
