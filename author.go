@@ -67,6 +67,7 @@ type AddReport struct {
 	Next     fault.Hint        `json:"next,omitzero"`
 	Problems []objects.Problem `json:"problems,omitempty"`
 	Signer   string            `json:"signer,omitempty"` // as the item's own line names it
+	Line     *Replaced         `json:"line,omitempty"`   // its line of RYE OS, which signs nothing here
 	What     string            `json:"what,omitempty"`   // the form before the import: "Agent Skill"
 	Lost     []string          `json:"lost,omitempty"`   // the parts that the import dropped
 	Why      string            `json:"why,omitempty"`    // why Path was skipped; Ref is then ""
@@ -161,15 +162,20 @@ type Mistake struct {
 	Text   string `json:"text,omitempty"` // the line itself
 }
 
-// Replaced describes a signature of RYE OS that was replaced by one over every byte.
+// Replaced describes a signature of RYE OS, which rye sign --upgrade replaces by one over
+// every byte.
 type Replaced struct {
-	Key       string   `json:"key,omitempty"`       // 16 hexadecimal digits; "" when the line was no signature
+	Key       string   `json:"key,omitempty"`       // 16 hexadecimal digits, or 64 from RyeOS 0.5; "" when the line was no signature
 	SignedAt  string   `json:"signed_at,omitempty"` // a claim: that signature does not cover it
 	Covers    string   `json:"covers"`
 	Held      bool     `json:"held"`                // valid, by a key that is known here
-	Why       string   `json:"why,omitempty"`       // why it did not hold
+	Standing  string   `json:"standing"`            // holds, unchecked, changed, forged, denied, unsigned or unread
+	Why       string   `json:"why,omitempty"`       // why it is not known to be valid
 	Uncovered []string `json:"uncovered,omitempty"` // numbered lines of the file outside that signature
 }
+
+// Unchecked reports whether nobody here has the key, so that only the digest was compared.
+func (r *Replaced) Unchecked() bool { return r.Standing == "unchecked" }
 
 // MoveRequest gives an item of the project another id.
 type MoveRequest struct {

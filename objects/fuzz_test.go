@@ -34,9 +34,12 @@ func seeds(f *testing.F, add func(path int, raw []byte)) {
 		}
 	}
 	line := objects.Signature{SignedAt: noon}.Line()
+	later := "ryeos:signed:2026-08-20T10:00:00Z:" + strings.Repeat("0a", 32) + ":" + strings.Repeat("A", 86) + "==:" + strings.Repeat("0b", 32)
 	for i := range fuzzPaths {
 		add(i, []byte("# "+line+"\nversion: 1.0.0\n"))
 		add(i, []byte("---\ntitle: x\n---\n<!-- "+line+" -->\n"))
+		add(i, []byte("#!/bin/sh\n# "+later+"\nversion: 1.0.0\n"))
+		add(i, []byte("<!-- "+later+" -->\n---\ntitle: x\n---\n"))
 	}
 }
 
@@ -88,6 +91,9 @@ func FuzzSplit(f *testing.F) {
 				return
 			}
 		} else if legacy != nil {
+			if n := len(raw) - len(body); n <= 0 || n > 4097 || !bytes.HasSuffix(body, legacy.Payload) && legacy.Later() {
+				t.Fatalf("a line of %d bytes, which covers %q of %q", n, legacy.Payload, body)
+			}
 			return
 		}
 		again, err := objects.WithSignature(path, body, *sig)

@@ -58,7 +58,7 @@ type LegacySignature struct {
 	SignedAt   time.Time
 	Digest     Digest // SHA-256 of the payload, as claimed
 	Sig        [64]byte
-	Key        string // 16 hexadecimal digits
+	Key        string // 16 hexadecimal digits, or 64 in a line of RyeOS 0.5
 	Provenance string // "provider@user", never signed; "" when absent
 	Payload    []byte // the bytes that the digest should cover
 	Covers     string // this part of the file, in words for people

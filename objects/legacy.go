@@ -17,6 +17,9 @@ var (
 	legacyFields = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^rye:signed:(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z):([a-f0-9]{64}):([A-Za-z0-9_-]+)(={0,2}):([a-f0-9]{16})(?:\|([A-Za-z0-9_-]+@[A-Za-z0-9_-]+))?$`)
 	})
+	laterFields = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^ryeos:signed:(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z):([a-f0-9]{64}):([A-Za-z0-9+/]{86}==):([a-f0-9]{64})$`)
+	})
 	legacyStart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<directive[^>]*>`) })
 )
 
@@ -28,6 +31,13 @@ type legacyLine struct {
 	span
 	text string // without comment syntax
 }
+
+// laterWord begins the line of RyeOS 0.5, whose signature covers every byte below the line.
+// Its signature is standard base64, its fingerprint 64 digits.
+const laterWord = "ryeos:signed:"
+
+// maxLegacyLine bounds a line of RYE OS, in bytes; real ones have about 250.
+const maxLegacyLine = 4096
 
 // legacyKind returns the kind whose rules RYE OS applied to the file at path. RYE OS
 // treats everything except directives and knowledge as a tool.
@@ -51,10 +61,13 @@ func findLegacy(path string, raw []byte) *legacyLine {
 		start = bytes.IndexByte(raw, '\n') + 1
 	}
 	end := bytes.IndexByte(raw[start:], '\n')
-	if end < 0 || end > 4096 {
+	if end < 0 || end > maxLegacyLine {
 		return nil
 	}
 	line := string(raw[start : start+end])
+	if text, ok := laterText(path, line); ok {
+		return &legacyLine{span{start, start + end}, text}
+	}
 	text, ok := strings.CutPrefix(line, "<!-- ")
 	if ok && !tool {
 		text, ok = strings.CutSuffix(text, "-->")
@@ -73,6 +86,17 @@ func findLegacy(path string, raw []byte) *legacyLine {
 		}
 	}
 	return nil
+}
+
+// laterText returns the line of RyeOS 0.5 without the comment syntax, which depends on the
+// file's extension and not on its kind.
+func laterText(path, line string) (string, bool) {
+	c := comments[extOf(path)]
+	text, ok := strings.CutPrefix(line, c.open+" ")
+	if ok && c.close != "" {
+		text, ok = strings.CutSuffix(text, " "+c.close)
+	}
+	return text, ok && strings.HasPrefix(text, laterWord)
 }
 
 // laterVersion reports whether text names a version of the native line. RYE OS has a
@@ -97,7 +121,14 @@ func splitLegacy(path string, raw []byte, l *legacyLine) ([]byte, *Signature, *L
 		}
 	}
 	sig := parseLegacy(l.text)
-	if sig.Unsigned == "" {
+	switch {
+	case sig.Unsigned != "":
+	case sig.Later():
+		sig.Payload, sig.Covers, sig.Complete = body[l.start:], "the whole file", true
+		if l.start > 0 {
+			sig.Covers, sig.Complete = "the file without its #! line", false
+		}
+	default:
 		sig.cover(legacyKind(path), body)
 	}
 	return body, nil, sig, nil
@@ -110,6 +141,9 @@ func parseLegacy(text string) *LegacySignature {
 		if strings.HasPrefix(text, w) {
 			return &LegacySignature{Unsigned: strings.TrimSuffix(w, ":") + " line without a signature"}
 		}
+	}
+	if strings.HasPrefix(text, laterWord) {
+		return parseLater(text)
 	}
 	m := legacyFields().FindStringSubmatch(text)
 	if m == nil {
@@ -125,6 +159,26 @@ func parseLegacy(text string) *LegacySignature {
 	copy(s.Sig[:], b)
 	return s
 }
+
+// parseLater reads the fields of RyeOS 0.5.
+func parseLater(text string) *LegacySignature {
+	m := laterFields().FindStringSubmatch(text)
+	if m == nil {
+		return &LegacySignature{Unsigned: "placeholder or incomplete signature line"}
+	}
+	at, err := time.Parse(stampLayout, m[1])
+	b, err2 := base64.StdEncoding.Strict().DecodeString(m[3])
+	d, err3 := ParseDigest("sha256:" + m[2])
+	if err != nil || err2 != nil || err3 != nil || len(b) != 64 {
+		return &LegacySignature{Unsigned: "incomplete signature line"}
+	}
+	s := &LegacySignature{SignedAt: at, Digest: d, Key: m[4]}
+	copy(s.Sig[:], b)
+	return s
+}
+
+// Later reports whether the line is one of RyeOS 0.5. Only its fingerprint has 64 digits.
+func (s *LegacySignature) Later() bool { return len(s.Key) == 64 }
 
 // Message returns the bytes that RYE OS's key signed: the digest's hexadecimal
 // digits as text. Time, key and provenance were never signed.

@@ -86,16 +86,21 @@ func (v *validator) mistaken() {
 			v.add(field, strconv.Quote(words.Brief(field))+" is not read: a Python tool spells it "+pythonLaw[field], pythonLaw[field]+" = {…}")
 		case write == "":
 		case v.it.Ref.Kind == Directive:
-			v.add(field, strconv.Quote(words.Brief(field))+"is not a field, so it limits nothing", "limits or permissions")
+			v.add(field, strconv.Quote(words.Brief(field))+" is not a field, so it limits nothing", "limits or permissions")
 		default:
-			v.add(field, strconv.Quote(words.Brief(field))+"is not a field, so it limits nothing", write)
+			v.add(field, strconv.Quote(words.Brief(field))+" is not a field, so it limits nothing", write)
 		}
 	}
 }
 
-// inert reports whether a tool is data: its executor_id is present and empty, and its
-// tool_type is not "primitive".
+// inert reports whether a tool is data: nothing executes it, and it executes nothing.
 func (it *Item) inert() bool {
-	_, said := it.Meta.Fields["executor_id"]
-	return said && it.Meta.Executor == "" && it.Meta.ToolType != "" && it.Meta.ToolType != "primitive"
+	return inert(it.Meta.Fields, &it.Meta)
+}
+
+// inert reports whether a tool with these fields is data: its executor_id is present and
+// empty, and its tool_type is not "primitive".
+func inert(fields map[string]any, m *Meta) bool {
+	_, stated := fields["executor_id"]
+	return stated && m.Executor == "" && m.ToolType != "" && m.ToolType != "primitive"
 }

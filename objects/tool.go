@@ -25,7 +25,9 @@ func (p *parser) tool(m *Meta) error {
 		return err
 	}
 	var wrong string
-	if m.Limits, wrong = limitsOf(limits); wrong != "" {
+	if m.Limits, wrong = limitsOf(limits); wrong != "" && inert(p.fields, m) {
+		m.Limits = Limits{} // data with a field of that name: it bounds no run
+	} else if wrong != "" {
 		return p.badField("limits", "%s", wrong)
 	}
 	for _, f := range []struct {

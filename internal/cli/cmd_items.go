@@ -148,6 +148,10 @@ func (p *printer) printAdded(did outcome, dry bool, rep *rye.AddReport) {
 	for _, l := range rep.Lost {
 		p.infof("  note: %s", prose(l))
 	}
+	if l := rep.Line; l != nil {
+		p.infof("  note: it has a signature of RYE OS%s, which does not make it run here", prose(signedBefore(l)))
+		p.infof("  note: that signature covers %s, but not id, version and time", prose(l.Covers))
+	}
 	if !rep.Next.IsZero() && !dry {
 		p.infof("next: %s", rep.Next)
 	}

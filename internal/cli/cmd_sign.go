@@ -198,11 +198,7 @@ func (p *printer) printReplaced(r *rye.Replaced) {
 	if r == nil {
 		return
 	}
-	by := prefixed(" by ", r.Key)
-	if !r.Held {
-		by += ", which was not valid here: " + r.Why
-	}
-	p.printf("        replaced a signature of RYE OS%s\n", prose(by))
+	p.printf("        replaced a signature of RYE OS%s\n", prose(signedBefore(r)))
 	p.printf("        it covered %s, but not id, version and time\n", prose(r.Covers))
 	if len(r.Uncovered) > 0 {
 		p.printf("        newly covered:\n")
@@ -211,6 +207,21 @@ func (p *printer) printReplaced(r *rye.Replaced) {
 		p.printf("        | %s\n", prose(line))
 	}
 }
+
+// signedBefore names the key of RYE OS's signature, and says what is wrong with it.
+func signedBefore(r *rye.Replaced) string {
+	by := prefixed(" by ", words.Clip(r.Key, shownKey))
+	switch {
+	case r.Held:
+		return by
+	case r.Unchecked():
+		return by + " (not checked: " + r.Why + ")"
+	}
+	return by + " (not valid: " + r.Why + ")"
+}
+
+// shownKey is how much is shown of a fingerprint of RyeOS 0.5, which has 64 digits.
+const shownKey = 20
 
 // signFailure returns an error with the code of the first item that failed.
 func signFailure(rep *rye.SignReport) error {

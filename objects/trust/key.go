@@ -186,6 +186,13 @@ func (k PublicKey) LegacyFingerprint() string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// LaterFingerprint returns the name of the key in RyeOS 0.5: the SHA-256 of its 32 bytes,
+// as 64 hexadecimal digits.
+func (k PublicKey) LaterFingerprint() string {
+	sum := sha256.Sum256(k.b[:])
+	return hex.EncodeToString(sum[:])
+}
+
 // ParsePEM is the inverse of PEM. rye imports keys of RYE OS with it.
 func ParsePEM(text []byte) (PublicKey, error) {
 	b, rest := pem.Decode(text)

@@ -225,11 +225,11 @@ func (s *Store) IsOwn(k PublicKey) bool {
 	return slices.ContainsFunc(s.own, func(o OwnKey) bool { return o.Key == k })
 }
 
-// legacyKeys returns the known keys with RYE OS's short fingerprint.
-func (s *Store) legacyKeys(short string) []PublicKey {
+// legacyKeys returns the known keys with a fingerprint of RYE OS or of RyeOS 0.5.
+func (s *Store) legacyKeys(fingerprint string) []PublicKey {
 	var found []PublicKey
 	for _, k := range s.known {
-		if k.LegacyFingerprint() == short {
+		if k.LegacyFingerprint() == fingerprint || k.LaterFingerprint() == fingerprint {
 			found = append(found, k)
 		}
 	}

@@ -187,7 +187,7 @@ func (e *examination) signer() (PublicKey, bool) {
 func (e *examination) keyKnown() error {
 	name := ""
 	if e.level == Legacy {
-		name = e.it.Legacy.Key
+		name = words.Clip(e.it.Legacy.Key, 20)
 	} else {
 		name = e.it.Signature.Key.String()
 		if err := e.forgotten(name); err != nil {
@@ -198,6 +198,9 @@ func (e *examination) keyKnown() error {
 		return nil
 	}
 	unknown := e.refuse(fault.Untrusted, "signed by %s, a key that is not known here", name)
+	if e.level == Legacy {
+		return unknown.Mend("rye sign --upgrade %s", e.it.Ref)
+	}
 	if ns := e.it.Ref.ID.Namespace(); e.in.Space == objects.Project && e.in.Registry == "" && e.st.decided(ns, e.in.Site()) && !Reserved(ns) {
 		return e.st.withOwners(unknown, e.it.Ref, e.in)
 	}

@@ -227,6 +227,9 @@ func describeAdded(ctx context.Context, s *custody.Desk, l *space.Layer, it *obj
 		err = f.Err
 	case f.Bundle != "" && f.Err != nil:
 		rep.Next = fault.HintOf(f.Err)
+	case it.Legacy != nil:
+		rep.Line = look.Replaced(s.Trust, it, s.Stack.Scope(l))
+		rep.Next = fault.Command("rye sign --upgrade %s"+session.SpaceFlag(l), it.Ref)
 	case f.State != objects.Signed:
 		rep.Next = fault.Command("rye sign %s"+session.SpaceFlag(l), it.Ref)
 	}

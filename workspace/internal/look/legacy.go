@@ -3,7 +3,6 @@ package look
 import (
 	"bytes"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/rye-os/rye"
@@ -19,19 +18,23 @@ const maxUncovered = 40
 func Replaced(st *trust.Store, it *objects.Item, in trust.Scope) *rye.Replaced {
 	l := it.Legacy
 	r := &rye.Replaced{Key: l.Key, Covers: l.Covers, Uncovered: uncovered(it)}
-	if l.Unsigned != "" {
+	standing := st.Standing(it, in)
+	r.Standing, r.Held, r.Why = string(standing), standing == trust.Holds, why[standing]
+	if standing == trust.NotSigned {
 		r.Covers, r.Why = "nothing", l.Unsigned
 		return r
 	}
-	r.SignedAt, r.Held = l.SignedAt.UTC().Format(time.RFC3339), true
-	// Every check up to the signature counts; whether the key is trusted here does not.
-	for _, c := range st.Explain(it, in) {
-		if c.Ran && !c.Pass && c.Name != "believed" {
-			r.Held, r.Why = false, strings.TrimPrefix(c.Words, fmt.Sprintf("verify %s in the %s: ", it.Ref, in))
-			break
-		}
-	}
+	r.SignedAt = l.SignedAt.UTC().Format(time.RFC3339)
 	return r
+}
+
+// why explains each standing but the good one.
+var why = map[trust.Standing]string{
+	trust.Unchecked: "its key is not known here; the digest matches",
+	trust.Changed:   "the text changed since it was signed",
+	trust.Forged:    "the signature is not by that key",
+	trust.Denied:    "this content or its key was denied here",
+	trust.Unread:    "the item does not match its bytes",
 }
 
 // uncovered lists the lines of the body outside RYE OS's hash, with their numbers in the file.
