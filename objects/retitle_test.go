@@ -5,6 +5,22 @@ import (
 	"testing"
 )
 
+func TestRetitledProgram(t *testing.T) {
+	from, to := Ref{Kind: Tool, ID: "local/hello"}, Ref{Kind: Tool, ID: "acme/text/hello"}
+	for _, c := range []struct{ path, text, want string }{
+		{"hello.sh", "#!/bin/bash\n# category: local\necho '# category: local'\n", "#!/bin/bash\n# category: acme/text\necho '# category: local'\n"},
+		{"hello.js", "// category: local\n", "// category: acme/text\n"},
+		{"hello.py", "__category__ = \"local\"\n__category__ = \"local\"\n", "__category__ = \"acme/text\"\n__category__ = \"local\"\n"},
+		{"hello.sh", "# category: other\n# category: local\n", "# category: other\n# category: local\n"},
+		{"hello.py", "print(1)\n", "print(1)\n"},
+	} {
+		it := &Item{Ref: from, Path: "tools/local/" + c.path, Body: []byte(c.text)}
+		if got := string(Retitled(it, to).Body); got != c.want {
+			t.Errorf("%s: %q became %q, want %q", c.path, c.text, got, c.want)
+		}
+	}
+}
+
 // FuzzRetitled: only lines of metadata that say the old id change, and nothing panics.
 func FuzzRetitled(f *testing.F) {
 	f.Add("---\nid: style\ncategory: acme\n---\nid: style\n")

@@ -52,7 +52,11 @@ func CreateRegistry(ctx context.Context, s *custody.Desk, q rye.RegistryInitRequ
 		return nil, err
 	}
 	if have, ok := s.Project.Registries[o.Name]; ok {
-		return nil, nameTaken(o.Name, have).With(fault.CommandOf(initAgain(q, freeName(s.Project.Registries, o.Name))...))
+		return nil, nameTaken(o.Name, have).With(initElse(s.Project.Scopes, q, freeName(s.Project.Registries, o.Name)))
+	}
+	if scope := firstServed(s.Project.Scopes, q.Namespaces); scope != "" {
+		return nil, fault.New(fault.Conflict, "scope %q already comes from registry %q", scope, s.Project.Scopes[scope]).
+			With(initElse(s.Project.Scopes, q, o.Name))
 	}
 	if err := os.MkdirAll(s.CacheDir, 0o700); err != nil {
 		return nil, err
@@ -143,7 +147,7 @@ func asExpected(s *custody.Desk, q rye.RegistryAddRequest, id registry.Identity)
 		return nil
 	}
 	if q.ID == "" && have.URL != q.URL && !slices.Contains(have.Mirrors, q.URL) { // it is another registry
-		return nameTaken(q.Name, have).With(fault.CommandOf(addAgain(q, freeName(s.Project.Registries, q.Name))...))
+		return nameTaken(q.Name, have).With(addElse(s.Project.Scopes, q, freeName(s.Project.Registries, q.Name)))
 	}
 	return fault.New(fault.Untrusted, "registry %s: its identity is %s, but %s %s", q.URL, id.ID, who, want).
 		Advise("ask its administrator; do not add it unless both agree")
@@ -161,6 +165,35 @@ func freeName(have map[string]session.Registry, name string) string {
 			return free
 		}
 	}
+}
+
+// firstServed returns the first of the asked scopes that has a registry, or "".
+func firstServed(scopes map[string]string, asked []string) string {
+	for _, scope := range scopesAsked(rye.RegistryAddRequest{Scopes: asked}) {
+		if _, served := scopes[scope]; served {
+			return scope
+		}
+	}
+	return ""
+}
+
+// initElse is the hint to make a registry under a name, for another namespace if the asked one
+// has a registry.
+func initElse(scopes map[string]string, q rye.RegistryInitRequest, name string) fault.Hint {
+	if firstServed(scopes, q.Namespaces) == "" {
+		return fault.CommandOf(initAgain(q, name)...)
+	}
+	q.Namespaces = nil
+	return fault.Advice("%s --namespace <another namespace>", fault.CommandOf(initAgain(q, name)...))
+}
+
+// addElse is the same for a registry that exists.
+func addElse(scopes map[string]string, q rye.RegistryAddRequest, name string) fault.Hint {
+	if firstServed(scopes, q.Scopes) == "" {
+		return fault.CommandOf(addAgain(q, name)...)
+	}
+	q.Scopes = nil
+	return fault.Advice("%s --scope <another namespace>", fault.CommandOf(addAgain(q, name)...))
 }
 
 // initAgain is the command to make the same registry under that name.
@@ -241,7 +274,7 @@ func pinRegistry(ctx context.Context, s *custody.Desk, q rye.RegistryAddRequest,
 	defer release()
 	c := alone.Project.Edit()
 	if have, ok := c.Registries[q.Name]; ok && have.ID != id.ID.String() {
-		return nil, nameTaken(q.Name, have).With(fault.CommandOf(addAgain(q, freeName(c.Registries, q.Name))...))
+		return nil, nameTaken(q.Name, have).With(addElse(c.Scopes, q, freeName(c.Registries, q.Name)))
 	}
 	info := &rye.RegistryInfo{Name: q.Name, URL: q.URL, ID: id.ID.String(), Claims: string(id.Claims), Roots: Texts(id.Roots),
 		Scopes: scopesAsked(q), Pinned: true}
@@ -308,6 +341,7 @@ func mayGiveScopes(s *custody.Desk, st *trust.Store, scopes []string, id string)
 
 // addScopes assigns scopes to a registry.
 func addScopes(scopes map[string]string, info *rye.RegistryInfo) error {
+	again := addAgain(rye.RegistryAddRequest{URL: info.URL}, info.Name)
 	for _, scope := range info.Scopes {
 		if scope != "*" {
 			if err := session.CheckNamespace(scope); err != nil {
@@ -315,11 +349,11 @@ func addScopes(scopes map[string]string, info *rye.RegistryInfo) error {
 			}
 		} else if info.Claims == string(oplog.ClaimsOpen) {
 			return fault.New(fault.Denied, "registry %s: anyone may claim a namespace there, so it cannot serve every scope", info.URL).
-				Advise("rye registry add %s --scope <namespace>", info.URL)
+				Advise("%s --scope <namespace>", fault.CommandOf(again...))
 		}
 		if have, ok := scopes[scope]; ok && have != info.Name {
 			return fault.New(fault.Conflict, "scope %q already comes from registry %q", scope, have).
-				Advise("rye registry add %s --scope <namespace>", info.URL)
+				Advise("%s --scope <another namespace>", fault.CommandOf(again...))
 		}
 		scopes[scope] = info.Name
 	}
