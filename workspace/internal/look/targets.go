@@ -1,12 +1,18 @@
 package look
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/session"
@@ -98,7 +104,7 @@ func targets(ctx context.Context, s *session.Session, files *tree, args []rye.Ta
 		if !strings.ContainsAny(arg, "*?") {
 			ref, err := session.RefOf(ctx, s, arg)
 			if err != nil {
-				return nil, err
+				return nil, cmp.Or(noFile(arg), err)
 			}
 			add(ref)
 			continue
@@ -117,6 +123,19 @@ func targets(ctx context.Context, s *session.Session, files *tree, args []rye.Ta
 		}
 	}
 	return refs, nil
+}
+
+// noFile returns the error for an argument that is written like a file's path, where no file
+// is; nil for any other argument. No id has a dot, so an extension shows a path.
+func noFile(arg string) error {
+	ext := filepath.Ext(arg)
+	if len(ext) < 2 || strings.ContainsAny(arg, ": @") {
+		return nil
+	}
+	if _, err := os.Lstat(arg); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return fault.New(fault.NotFound, "%s: no such file", words.Brief(arg)).Advise("rye list shows the items that you can name")
 }
 
 // tree is the working files of a layer, listed at most once.
