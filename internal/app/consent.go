@@ -65,24 +65,43 @@ func (f Flags) answering(q rye.Question) string {
 // maxRefusal bounds the part of a question that an error repeats, in bytes.
 const maxRefusal = 4 << 10
 
+// Unasked is the refusal of a question that nobody could answer. The message is one line, for
+// programs; a person reads its lines.
+type Unasked struct {
+	rye.Question
+	why string
+}
+
+func (u *Unasked) Error() string {
+	about := u.Text
+	if len(u.Lines) > 0 {
+		var lines []string
+		for _, l := range u.Lines {
+			lines = append(lines, strings.Join(strings.Fields(l), " ")) // a sentence has no columns
+		}
+		about += " (" + words.Clip(strings.Join(lines, "; "), maxRefusal) + ")"
+	}
+	return u.Topic + ": " + about + ": " + u.why
+}
+
+// Laid returns the question as at a terminal, and then why nobody was asked.
+func (u *Unasked) Laid() (head string, lines []string, end string) {
+	if len(u.Lines) == 0 {
+		return "", nil, u.Error()
+	}
+	return u.Topic + ": " + u.Text, u.Lines, u.Topic + ": " + u.why
+}
+
 func refusal(q rye.Question) error {
 	mend := q.Mend
 	if mend.IsZero() {
 		mend = fault.Advice("look at it, then use --yes")
 	}
-	about := q.Text
-	if len(q.Lines) > 0 {
-		var lines []string
-		for _, l := range q.Lines {
-			lines = append(lines, strings.Join(strings.Fields(l), " ")) // a sentence has no columns
-		}
-		about += " (" + words.Clip(strings.Join(lines, "; "), maxRefusal) + ")"
-	}
 	why := "it needs consent, but this is not a terminal"
 	if len(q.Flags) > 0 {
 		why += "; --yes is not enough, use " + strings.Join(q.Flags, " ")
 	}
-	return fault.New(fault.Denied, "%s: %s: %s", q.Topic, about, why).With(mend)
+	return fault.New(fault.Denied, "%w", &Unasked{q, why}).With(mend)
 }
 
 // readLine reads one line from the terminal.

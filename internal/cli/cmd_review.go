@@ -54,7 +54,7 @@ nothing is signed.`,
 
 func (p *printer) printReview(rep *rye.ReviewReport, dry bool) {
 	for _, it := range rep.Items {
-		if dry && it.Error == "" {
+		if dry && it.Error == "" || it.Status == "asked" {
 			for _, l := range it.Lines {
 				p.printf("    %s\n", prose(l))
 			}

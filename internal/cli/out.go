@@ -428,14 +428,29 @@ func (p *printer) report(err error) int {
 	case wasPrinted(err) && p.quiet:
 		showing(hint)
 	default:
-		for _, line := range words.Lines(told(err)) {
-			p.errorf(fault.ErrorLine, prose(line))
-		}
+		p.reportText(err)
 		if !hint.IsZero() {
 			p.errorf(fault.HintLine, hint)
 		}
 	}
 	return exit
+}
+
+// reportText prints the message of an error. A question that nobody could answer is laid out as
+// at a terminal, for whoever reads the log.
+func (p *printer) reportText(err error) {
+	lines := words.Lines(told(err))
+	if open := (*app.Unasked)(nil); errors.As(err, &open) && len(open.Lines) > 0 {
+		head, below, end := open.Laid()
+		p.errorf(fault.ErrorLine, prose(words.Line(head)))
+		for _, l := range below {
+			p.errorf("    %s", prose(words.Line(l)))
+		}
+		lines = []string{end}
+	}
+	for _, line := range lines {
+		p.errorf(fault.ErrorLine, prose(line))
+	}
 }
 
 // told returns the error to show to a person.

@@ -385,7 +385,9 @@ func (r *review) finish(ctx context.Context, rep *rye.ReviewReport, all []*revie
 		}
 		if d.err != nil {
 			d.Error, d.Code, d.Hint = d.err.Error(), fault.CodeOf(d.err), fault.HintOf(d.err)
-			if d.Status != "asked" {
+			if d.Status == "asked" {
+				d.Error = "nobody could be asked" // its lines are the question
+			} else {
 				d.Status = "failed"
 			}
 			err = cmp.Or(err, d.err)
