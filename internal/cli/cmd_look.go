@@ -189,13 +189,16 @@ func notes(it *rye.ItemInfo) string {
 
 func listCommand() *spec {
 	var q rye.ListRequest
+	var all bool
 	return &spec{
 		name: "list", slow: true, aliases: []string{"ls"}, args: "[kind]", group: "Look",
-		short:    "List the items of the project, the user and the system",
-		examples: "rye list\nrye list tool --space project\nrye list bundle",
+		short:    "List the items of the project and of your user space",
+		long:     "The standard library is the system space. Its items are only counted; --all lists them too.",
+		examples: "rye list\nrye list tool --all\nrye list bundle",
 		exits:    []fault.Code{fault.Usage, fault.Integrity, fault.Untrusted, fault.Malformed},
-		flags:    []cli.Flag{kindFlag(&q.Kind), spaceFlag(&q.Space)},
-		max:      1,
+		flags: []cli.Flag{kindFlag(&q.Kind), spaceFlag(&q.Space),
+			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &all, Usage: "also the items of the standard library"}},
+		max: 1,
 		run: func(t *task) error {
 			if len(t.args) == 1 {
 				q.Kind = t.args[0]
@@ -207,12 +210,34 @@ func listCommand() *spec {
 				return t.listBundles(q.Space)
 			}
 			collectFrom(untilGarbage)
-			return answerRows(t, t.w.List, q, "item", func(it rye.ItemInfo) []any {
-				t.out.warn(it.Warning)
-				return itemRow(it)
-			})
+			return t.list(q, all || q.Space != "")
 		},
 	}
+}
+
+// list prints items. Those of the library are counted, unless all is set.
+func (t *task) list(q rye.ListRequest, all bool) error {
+	items, err := t.w.List(t.ctx, t.env.Caller, q)
+	if err != nil {
+		return err
+	}
+	found := len(items)
+	if !all {
+		items = slices.DeleteFunc(items, func(it rye.ItemInfo) bool { return it.Space == objects.System.String() })
+	}
+	err = rows(t.out, items, func(it rye.ItemInfo) []any {
+		t.out.warn(it.Warning)
+		return itemRow(it)
+	})
+	if err != nil {
+		return err
+	}
+	count := words.Plural(len(items), "item")
+	if more := found - len(items); more > 0 {
+		count += fmt.Sprintf(", and %d of the library: rye list --all", more)
+	}
+	t.out.infof("%s", count)
+	return nil
 }
 
 func itemRow(it rye.ItemInfo) []any {
