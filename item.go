@@ -79,6 +79,8 @@ type Survey struct {
 	// newer good version, and deprecated or yanked ones.
 	Outdated, Warned int
 
+	Next fault.Hint // the command that all of Items need; zero for none
+
 	Ignored   []string // lines against keys that have no effect here, with the reasons
 	Staged    []string // signed files that are staged in git in an older form
 	OldRecord string   // the directory of an ignored record in the form of rye 0.1; "" for none

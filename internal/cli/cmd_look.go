@@ -99,7 +99,7 @@ func statusCommand() *spec {
 			if t.out.json {
 				return each(t.out, sum.Items, nil)
 			}
-			t.out.printStatus(sum)
+			t.out.printStatus(sum, all)
 			return nil
 		},
 	}
@@ -118,19 +118,15 @@ func (t *task) survey(all bool) (*rye.Survey, error) {
 	return sum, err
 }
 
-func (p *printer) printStatus(sum *rye.Survey) {
-	var rows [][]any
-	for i := range sum.Items {
-		it := &sum.Items[i]
-		rows = append(rows, []any{stateStyle(it.State), cmp.Or(it.Ref, it.Path), prose(notes(it))}) // a file that cannot be an item has no ref
-	}
-	p.table(rows)
+func (p *printer) printStatus(sum *rye.Survey, all bool) {
+	p.table(statusRows(sum.Items, all))
 	n, parts := 0, []string(nil)
 	for _, s := range slices.Sorted(maps.Keys(sum.Count)) {
 		n += sum.Count[s]
 		parts = append(parts, fmt.Sprintf("%d %s", sum.Count[s], s))
 	}
 	p.infof("%s%s", words.Plural(n, "item"), prose(prefixed(": ", strings.Join(parts, ", "))))
+	p.next(sum.Next)
 	p.printDependencies(sum)
 	for _, text := range sum.Ignored {
 		p.infof("%s", text)
@@ -138,6 +134,38 @@ func (p *printer) printStatus(sum *rye.Survey) {
 	if sum.OldRecord != "" {
 		p.infof("rye: %s is ignored: a record of rye 0.1, or from a clone; rm -r %s", sum.OldRecord, sum.OldRecord)
 	}
+}
+
+// fewAlike is how many items with one state for one reason have lines of their own.
+const fewAlike = 4
+
+// statusRows returns the rows of a status. Without all, many items with one state for one reason
+// are one row: a new clone is not read item by item.
+func statusRows(items []rye.ItemInfo, all bool) (rows [][]any) {
+	type reason struct {
+		state rye.State
+		note  string
+	}
+	alike := map[reason][]string{}
+	for i := range items {
+		it := &items[i]
+		r := reason{it.State, notes(it)}
+		alike[r] = append(alike[r], cmp.Or(it.Ref, it.Path)) // a file that cannot be an item has no ref
+	}
+	for i := range items {
+		r := reason{items[i].State, notes(&items[i])}
+		names := alike[r]
+		name := cmp.Or(items[i].Ref, items[i].Path)
+		switch {
+		case all || len(names) <= fewAlike:
+		case name != names[0]:
+			continue
+		default:
+			name = fmt.Sprintf("%d items: %s, %s …", len(names), names[0], names[1])
+		}
+		rows = append(rows, []any{stateStyle(r.state), name, prose(r.note)})
+	}
+	return rows
 }
 
 func prefixed(prefix, s string) string {
@@ -160,7 +188,7 @@ func stateStyle(s rye.State) style {
 // notes returns the remarks of rye status about an item.
 func notes(it *rye.ItemInfo) string {
 	var n []string
-	if it.Why != "" && it.Why != string(it.State) {
+	if it.Why != "" && it.Why != string(it.State) && !strings.HasSuffix(it.Why, ": "+string(objects.Unsigned)) {
 		n = append(n, it.Why)
 	}
 	switch it.State {

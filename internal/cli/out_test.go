@@ -23,7 +23,7 @@ func TestTerminalIsSafe(t *testing.T) {
 		p := &printer{out: bufio.NewWriter(&out), err: &errs, tty: true, errs: true, color: color}
 		rows(p, []rye.ItemInfo{it}, itemRow)
 		p.printItem(it)
-		p.printStatus(&rye.Survey{Items: []rye.ItemInfo{{Ref: nasty, State: "older", Why: nasty}}})
+		p.printStatus(&rye.Survey{Items: []rye.ItemInfo{{Ref: nasty, State: "older", Why: nasty}}}, false)
 		p.content(nasty)
 		p.stream().Write([]byte(nasty))
 		p.infof("%s", nasty)

@@ -135,9 +135,26 @@ func Survey(ctx context.Context, s *session.Session) (sum *rye.Survey, err error
 		}
 	}
 	sum.Items = describeTwins(rest)
+	sum.Next = nextOf(s, sum)
 	warnAll(s, sum.Items)
 	sum.Outdated, sum.Warned = outdated(s)
 	return sum, tellDue(ctx, s, k)
+}
+
+// nextOf returns the command where every item of a survey needs the same.
+func nextOf(s *session.Session, sum *rye.Survey) fault.Hint {
+	reserved := func(it rye.ItemInfo) bool {
+		ref, err := objects.ParseRef(it.Ref)
+		return err != nil || trust.Reserved(ref.ID.Namespace())
+	}
+	switch n := len(sum.Items); {
+	case n == 0:
+	case sum.Count[objects.Untrusted] == n && !s.Trust.Accepted(s.Site()):
+		return fault.Command("rye trust")
+	case sum.Count[objects.Unsigned] == n && !slices.ContainsFunc(sum.Items, reserved):
+		return fault.Command("rye sign --all")
+	}
+	return fault.Hint{}
 }
 
 // elsewhere reports whether an item is absent because it belongs to another branch: the user's
