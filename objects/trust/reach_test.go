@@ -21,25 +21,28 @@ func TestReach(t *testing.T) {
 	here := Site{Place: "hlqbv6xrdyrodcs7e36vc7u5uxfyqlrkojgrvi2kf3ekmkwz2eka", Project: "3f0c9a1b8c2d4e5f60718293a4b5c6d7"}
 	sum := objects.DigestOf([]byte("bad"))
 
-	// bound and granted say whether the directory gives acme/ to the registry, and whether it
-	// granted the owner's key for acme/ by hand.
+	// bound, elsewhere and granted say whether the directory gives acme/ to the registry, to
+	// another one, and whether it granted the owner's key for acme/ by hand.
 	for name, c := range map[string]struct {
 		by             objects.Fingerprint
 		bound, granted bool
+		elsewhere      bool
 		ref            string
 		registry       string // that the item is locked from
 		want           bool
 	}{
-		"locked from it":                      {by: stranger, ref: "tool:acme/x", registry: reg.String(), want: true},
-		"locked from another":                 {by: owner, ref: "tool:acme/x", registry: other.String(), granted: true},
-		"another namespace, locked":           {by: owner, ref: "tool:mine/x", registry: reg.String()},
-		"another namespace":                   {by: owner, ref: "tool:mine/x", bound: true, granted: true},
-		"bound to it":                         {by: stranger, ref: "tool:acme/x", bound: true, want: true},
-		"bound, key unknown":                  {ref: "tool:acme/x", bound: true, want: true},
-		"not bound, by a key that counts":     {by: owner, ref: "tool:acme/x", granted: true, want: true},
-		"not bound, by a key that does not":   {by: stranger, ref: "tool:acme/x", granted: true},
-		"not bound, by nobody known":          {ref: "tool:acme/x", granted: true},
-		"not bound, and nothing granted here": {by: owner, ref: "tool:acme/x"},
+		"locked from it":                         {by: stranger, ref: "tool:acme/x", registry: reg.String(), want: true},
+		"locked from another":                    {by: owner, ref: "tool:acme/x", registry: other.String(), granted: true},
+		"another namespace, locked":              {by: owner, ref: "tool:mine/x", registry: reg.String()},
+		"another namespace":                      {by: owner, ref: "tool:mine/x", bound: true, granted: true},
+		"bound to it":                            {by: stranger, ref: "tool:acme/x", bound: true, want: true},
+		"bound, key unknown":                     {ref: "tool:acme/x", bound: true, want: true},
+		"bound to another":                       {by: owner, ref: "tool:acme/x", elsewhere: true},
+		"bound to another, by a key that counts": {by: owner, ref: "tool:acme/x", elsewhere: true, granted: true},
+		"not bound, by a key that counts":        {by: owner, ref: "tool:acme/x", granted: true, want: true},
+		"not bound, by a key that does not":      {by: stranger, ref: "tool:acme/x", granted: true},
+		"not bound, by nobody known":             {ref: "tool:acme/x", granted: true},
+		"not bound, and nothing granted here":    {by: owner, ref: "tool:acme/x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -50,9 +53,10 @@ func TestReach(t *testing.T) {
 			for _, id := range []objects.Digest{reg, other} {
 				must(t, s.PinRegistry(Registry{ID: id.String(), Roots: []objects.Fingerprint{owner}}))
 			}
-			if c.bound {
-				must(t, s.BindNamespace("acme", reg.String(), BoundKey{Key: ownerKey.Public(), State: Current}))
-				must(t, s.Grant(time.Unix(1, 0), here.Scope("acme", reg.String())))
+			if c.bound || c.elsewhere {
+				id := map[bool]objects.Digest{false: reg, true: other}[c.elsewhere].String()
+				must(t, s.BindNamespace("acme", id, BoundKey{Key: ownerKey.Public(), State: Current}))
+				must(t, s.Grant(time.Unix(1, 0), here.Scope("acme", id)))
 			}
 			if c.granted {
 				must(t, s.Grant(time.Unix(1, 0), here.Signer("acme", ownerKey.Public())))
