@@ -302,7 +302,7 @@ func TestInterruptedKeep(t *testing.T) {
 // revocations of one namespace, and none of them is lost.
 func TestRevocationsRememberedAtOnce(t *testing.T) {
 	w := newWorld(t, oplog.ClaimsGranted)
-	const several, each = 4, 10
+	const several, each = 8, 25
 	first := w.machine(t)
 	if err := os.MkdirAll(first.o.StateDir, 0o700); err != nil {
 		t.Fatal(err)
