@@ -13,8 +13,15 @@ import (
 
 var (
 	taskCommands = regexp.MustCompile(`(?m)^# commands: (\d+)$`)
+	taskOfWeek   = regexp.MustCompile(`(?m)^# week: (\d+)$`)
 	typed        = regexp.MustCompile(`(?m)^(\[[^\]]*\] )*(exec|exits \d+) rye( |$)`)
 )
+
+// A newcomer's week is 56 tasks. These of them have tests elsewhere: `make quickstart`, the README's
+// tour, a passphrase and an agent of ssh, more rights in an update, a plugin, items of RyeOS, and
+// Ctrl-C. 38 (vendoring) and 56 (uninstalling) are not there yet.
+var tasksElsewhere = map[int]string{1: "TestQuickstart", 2: "TestTours", 24: "TestTerminalProtectedKey", 25: "TestAgentSigns",
+	32: "update_consent.txtar", 38: "", 42: "add_foreign.txtar", 43: "sign_upgrade.txtar", 49: "TestInterrupt", 56: ""}
 
 // TestTasks runs testdata/tasks: what a newcomer wants to do, in the words that one would type,
 // each with the number of commands that it may take, written down beforehand. Besides those of
@@ -31,12 +38,20 @@ func TestTasks(t *testing.T) {
 	if err != nil || len(files) < 40 {
 		t.Fatalf("%d tasks, want 40 (%v)", len(files), err)
 	}
+	week := map[int]bool{}
+	for n := range tasksElsewhere {
+		week[n] = true
+	}
 	for _, f := range files {
 		raw, err := os.ReadFile(f)
 		if err != nil {
 			t.Fatal(err)
 		}
 		script, _, _ := strings.Cut(string(raw), "\n-- ")
+		if n := taskOfWeek.FindStringSubmatch(script); n != nil {
+			task, _ := strconv.Atoi(n[1])
+			week[task] = true
+		}
 		said := taskCommands.FindStringSubmatch(script)
 		if said == nil {
 			t.Errorf("%s does not say how many commands it takes: # commands: N", f)
@@ -44,6 +59,11 @@ func TestTasks(t *testing.T) {
 		}
 		if got := len(typed.FindAllString(script, -1)); strconv.Itoa(got) != said[1] {
 			t.Errorf("%s takes %d commands, and says %s", f, got, said[1])
+		}
+	}
+	for n := 1; n <= 56; n++ {
+		if !week[n] {
+			t.Errorf("task %d of the week has no script", n)
 		}
 	}
 	p := scripts("tasks")

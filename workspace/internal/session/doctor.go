@@ -41,7 +41,7 @@ func CheckProject(h *Host) rye.DoctorCheck {
 // project's .ai.
 func Checks(h *Host) []rye.DoctorCheck {
 	all := []rye.DoctorCheck{Checked("configuration", h.ConfigDir, CheckConfig(h)), checkData(h),
-		checkState(h.StateDir), CheckProject(h)}
+		checkState(h.StateDir), checkPolicy(h), CheckProject(h)}
 	all = append(all, checkForks(h)...)
 	if h.ProjectDir == "" {
 		return all

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
@@ -48,6 +49,22 @@ func (s *Session) readRules() (policy.Rules, error) {
 		}
 	}
 	return rules, nil
+}
+
+// checkPolicy reads the user's policy and the project's: a broken one stops every run.
+func checkPolicy(h *Host) rye.DoctorCheck {
+	raw, err := h.UserPolicy()
+	rules, text := policy.Rules{}, "you have none"
+	if err == nil && raw != nil {
+		text = h.UserFile(PolicyFile)
+		if rules, err = policy.ParseRules(raw); err != nil {
+			err = fault.Wrap(err, "read %s", text).Advise("correct the file")
+		}
+	}
+	if err == nil && h.ProjectDir != "" {
+		_, err = tighten(rules, h.ProjectDir, ".ai/"+PolicyFile)
+	}
+	return Checked("policy", text, err)
 }
 
 // tighten narrows rules by the policy of the project in dir; name is for errors.
