@@ -110,7 +110,7 @@ func (in *installation) own(ctx context.Context, ref objects.Ref) ([]resolve.Ver
 		return nil, false, err
 	}
 	if in.asked[ref] {
-		return nil, false, fault.New(fault.Conflict, "add %s: the project has its own item of this name", ref).Mend("rye rm %s", ref)
+		return nil, false, fault.New(fault.Conflict, "add %s: the project has its own item of this name", ref).Mend("rye mv %s %s-own", ref, ref.ID)
 	}
 	e := oplog.Entry{Ref: ref, Version: "0.0.0", Status: oplog.StatusOK}
 	if f.Item != nil {
