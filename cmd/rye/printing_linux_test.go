@@ -194,7 +194,7 @@ func TestNothingForgesALine(t *testing.T) {
 func TestNamesArePrintedLikeGits(t *testing.T) {
 	t.Parallel()
 	h := hostileProject(t)
-	out, _ := h.command("status").Output()
+	out, _ := h.command("status", "--all").Output()
 	for _, text := range hostileTexts {
 		shown := words.Quote("tools/acme/" + named(text) + ".sh")
 		if !bytes.Contains(out, []byte(shown)) {

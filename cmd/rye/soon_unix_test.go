@@ -82,6 +82,7 @@ type shown struct {
 	command string
 	exit    int
 	line    string
+	asks    bool // a person has to agree
 }
 
 // shows runs a command, and returns how it ended.
@@ -105,7 +106,7 @@ func (h *home) prints(args ...string) (shown, string) {
 	if slices.Contains(args, "--undo") {
 		name += " --undo"
 	}
-	s := shown{command: "rye " + name, exit: cmd.ProcessState.ExitCode()}
+	s := shown{command: "rye " + name, exit: cmd.ProcessState.ExitCode(), asks: strings.Contains(stderr.String(), "needs consent")}
 	for line := range strings.Lines(stderr.String()) {
 		if rest, ok := strings.CutPrefix(line, "rye: "); ok && s.line == "" {
 			s.line = strings.TrimSuffix(rest, "\n")
@@ -240,7 +241,7 @@ func (w *waiting) calls(s *mcp.ClientSession, args map[string]any) shown {
 		w.t.Errorf("the client got %v", got)
 	}
 	line, _, _ := strings.Cut(got["message"].(string), "\n")
-	return shown{"MCP execute", exit, line}
+	return shown{command: "MCP execute", exit: exit, line: line}
 }
 
 // waitingStates are the columns: what happens before the reader uses the version.

@@ -283,7 +283,7 @@ func (g *guild) no(c claim, s shown) string {
 		s = c.refused(g)
 	}
 	verdict := "no"
-	if strings.Contains(s.line, "needs consent") {
+	if s.asks {
 		verdict, s.command = "asks", s.command+" asks"
 	}
 	g.lines[s] = true
