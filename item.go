@@ -79,7 +79,8 @@ type Survey struct {
 	// newer good version, and deprecated or yanked ones.
 	Outdated, Warned int
 
-	Next fault.Hint // the command that all of Items need; zero for none
+	Accepted bool       // the user accepted this directory
+	Next     fault.Hint // the command that comes first; zero for none
 
 	Ignored   []string // lines against keys that have no effect here, with the reasons
 	Staged    []string // signed files that are staged in git in an older form

@@ -119,7 +119,12 @@ func (t *task) survey(all bool) (*rye.Survey, error) {
 }
 
 func (p *printer) printStatus(sum *rye.Survey, all bool) {
-	p.table(statusRows(sum.Items, all))
+	rows := statusRows(sum.Items, all)
+	if more := len(rows) - firstSight; more > 0 && !sum.Accepted && !all {
+		rows = rows[:firstSight] // a clone decides how many reasons there are
+		defer p.infof("and more: rye status --all")
+	}
+	p.table(rows)
 	n, parts := 0, []string(nil)
 	for _, s := range slices.Sorted(maps.Keys(sum.Count)) {
 		n += sum.Count[s]
@@ -135,6 +140,9 @@ func (p *printer) printStatus(sum *rye.Survey, all bool) {
 		p.infof("rye: %s is ignored: a record of rye 0.1, or from a clone; rm -r %s", sum.OldRecord, sum.OldRecord)
 	}
 }
+
+// firstSight is how many lines of items a status has in a directory that the user has not accepted.
+const firstSight = 8
 
 // fewAlike is how many items with one state for one reason have lines of their own.
 const fewAlike = 4
@@ -221,7 +229,7 @@ func listCommand() *spec {
 	return &spec{
 		name: "list", slow: true, aliases: []string{"ls"}, args: "[kind]", group: "Look",
 		short:    "List the items of the project and of your user space",
-		long:     "The standard library is the system space. Its items are only counted; --all lists them too.",
+		long:     "The standard library is the system space. Its items are only counted; --all lists them\ntoo, also with --json.",
 		examples: "rye list\nrye list tool --all\nrye list bundle",
 		exits:    []fault.Code{fault.Usage, fault.Integrity, fault.Untrusted, fault.Malformed},
 		flags: []cli.Flag{kindFlag(&q.Kind), spaceFlag(&q.Space),

@@ -135,21 +135,23 @@ func Survey(ctx context.Context, s *session.Session) (sum *rye.Survey, err error
 		}
 	}
 	sum.Items = describeTwins(rest)
-	sum.Next = nextOf(s, sum)
+	sum.Accepted = s.Trust.Accepted(s.Site())
+	sum.Next = nextOf(sum)
 	warnAll(s, sum.Items)
 	sum.Outdated, sum.Warned = outdated(s)
 	return sum, tellDue(ctx, s, k)
 }
 
-// nextOf returns the command where every item of a survey needs the same.
-func nextOf(s *session.Session, sum *rye.Survey) fault.Hint {
+// nextOf returns the command that comes first: in a directory that the user has not accepted it is
+// rye trust, and else the one that every item needs.
+func nextOf(sum *rye.Survey) fault.Hint {
 	reserved := func(it rye.ItemInfo) bool {
 		ref, err := objects.ParseRef(it.Ref)
 		return err != nil || trust.Reserved(ref.ID.Namespace())
 	}
 	switch n := len(sum.Items); {
 	case n == 0:
-	case sum.Count[objects.Untrusted] == n && !s.Trust.Accepted(s.Site()):
+	case sum.Count[objects.Untrusted] > 0 && !sum.Accepted:
 		return fault.Command("rye trust")
 	case sum.Count[objects.Unsigned] == n && !slices.ContainsFunc(sum.Items, reserved):
 		return fault.Command("rye sign --all")
