@@ -27,8 +27,22 @@ type Committed struct {
 // names are the entries of one folder.
 type names struct {
 	entries map[string]store.Entry
-	folded  map[string]int // how many entries fold to a name
+	folded  map[string]int // how many entries fold to a name; nil until alike is asked
 	short   bool           // one could be the short form of another name on Windows: HELLO~1.SH
+}
+
+// alike returns how many entries fold to the same name as this one, and whether a name could be the
+// short form of another.
+func (in *names) alike(name string) (same int, short bool) {
+	if in.folded == nil { // costs more than reading the folder
+		in.folded = make(map[string]int, len(in.entries))
+		for n := range in.entries {
+			_, digit, _ := strings.Cut(n, "~")
+			in.short = in.short || digit != "" && digit[0] >= '0' && digit[0] <= '9'
+			in.folded[fold(n)]++
+		}
+	}
+	return in.folded[fold(name)], in.short
 }
 
 // errUnborn marks a HEAD that names a branch without a commit.
@@ -84,11 +98,11 @@ func (c *Committed) File(p string, size int64) (raw []byte, ok bool, err error) 
 		if err != nil {
 			return nil, false, unknown("%q cannot be looked up: %v", words.Brief(p), err)
 		}
-		same := in.folded[fold(name)]
-		if e, ok = in.entries[name]; !ok && same == 0 && !in.short {
+		same, short := in.alike(name)
+		if e, ok = in.entries[name]; !ok && same == 0 && !short {
 			return nil, false, nil
 		}
-		if !ok || same > 1 || in.short {
+		if !ok || same > 1 || short {
 			return nil, false, unknown("%q has two spellings there", words.Brief(p))
 		}
 	}
@@ -117,6 +131,9 @@ func (c *Committed) Staged() (all []Staged, err error) {
 	raw, err := c.repo.index()
 	if err != nil {
 		return nil, err
+	}
+	if id, ok := cachedTree(raw, int(c.repo.format)); ok && c.tree != nil && id == c.tree.root {
+		return nil, nil
 	}
 	err = entries(raw, int(c.repo.format), c.repo.prefix, func(p string, stage int, s Stage) error {
 		if stage != 0 || s.Mode&0o170000 != 0o100000 {
@@ -161,12 +178,9 @@ func (c *Committed) folder(id store.OID) (*names, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &names{entries: map[string]store.Entry{}, folded: map[string]int{}}
+	in := &names{entries: make(map[string]store.Entry, len(all))}
 	for _, e := range all {
-		_, digit, _ := strings.Cut(e.Name, "~")
-		in.short = in.short || digit != "" && digit[0] >= '0' && digit[0] <= '9'
 		in.entries[e.Name] = e
-		in.folded[fold(e.Name)]++
 	}
 	c.folders[id] = in
 	return in, nil

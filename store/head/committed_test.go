@@ -1,11 +1,13 @@
 package head
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/rye-os/rye/internal/testkit"
+	"github.com/rye-os/rye/store"
 )
 
 // TestCommitted: what a batch of signatures asks HEAD, where .ai lies in another repository than
@@ -59,5 +61,40 @@ func TestCommitted(t *testing.T) {
 	}
 	if _, _, err := open(outer).File(".ai/"+item, 100); err == nil {
 		t.Error("a path through a submodule is no doubt")
+	}
+}
+
+// TestCachedTree: where git kept the tree of its index, it says whether anything is staged; after a
+// change, the entries do.
+func TestCachedTree(t *testing.T) {
+	for _, version := range []string{"2", "4"} {
+		dir := repository(t)
+		testkit.Git(t, dir, "update-index", "--index-version", version)
+		testkit.Git(t, dir, "read-tree", "HEAD") // writes the cache
+		cached := func() (store.OID, bool) {
+			t.Helper()
+			raw, err := os.ReadFile(filepath.Join(dir, ".git", "index"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return cachedTree(raw, 20)
+		}
+		id, ok := cached()
+		if want := testkit.Git(t, dir, "rev-parse", "HEAD^{tree}"); !ok || id.String() != strings.TrimSpace(want) {
+			t.Errorf("version %s: %s, %v, want %s", version, id, ok, want)
+		}
+		testkit.WriteFile(t, filepath.Join(dir, item), "staged\n", 0o644)
+		testkit.Git(t, dir, "add", item)
+		if id, ok := cached(); ok {
+			t.Errorf("version %s: after a change, %s", version, id)
+		}
+		c, err := OpenCommitted(dir, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all, err := c.Staged(); err != nil || len(all) != 1 || all[0].Path != item {
+			t.Errorf("version %s: staged %v, %v", version, all, err)
+		}
+		c.Close()
 	}
 }

@@ -487,6 +487,9 @@ func FuzzUnmerged(f *testing.F) {
 	f.Add(index(4, entry("a", 1)), 20, "x")
 	f.Add(index(3), 32, "")
 	f.Fuzz(func(t *testing.T, raw []byte, size int, below string) {
+		for _, size := range []int{20, 32} {
+			cachedTree(raw, size)
+		}
 		if size != 20 {
 			size = 32
 		}

@@ -197,6 +197,60 @@ func addStage(list []Unmerged, p string, stage int, s Stage) ([]Unmerged, error)
 }
 
 // uvarint reads git's numbers of variable length, which have no second form for a value.
+// cachedTree returns the tree that the index would become, where git has it in the extension TREE: git
+// drops it there with every change. It looks at no name, which costs a tenth of entries.
+func cachedTree(raw []byte, size int) (id store.OID, ok bool) {
+	if len(raw) < 12+size {
+		return id, false
+	}
+	version := binary.BigEndian.Uint32(raw[4:])
+	rest := raw[12 : len(raw)-size]
+	for range binary.BigEndian.Uint32(raw[8:]) {
+		fixed := 40 + size + 2
+		if len(rest) < fixed+2 {
+			return id, false
+		}
+		if binary.BigEndian.Uint16(rest[40+size:])&0x4000 != 0 {
+			fixed += 2
+		}
+		tail := rest[fixed:]
+		if version == 4 {
+			_, n := uvarint(tail)
+			tail = tail[n:]
+		}
+		end := bytes.IndexByte(tail, 0)
+		if end < 0 {
+			return id, false
+		}
+		if version == 4 {
+			rest = tail[end+1:]
+		} else if length := (fixed + end + 8) &^ 7; length <= len(rest) {
+			rest = rest[length:]
+		} else {
+			return id, false
+		}
+	}
+	for len(rest) >= 8 {
+		name, n := string(rest[:4]), uint64(binary.BigEndian.Uint32(rest[4:]))
+		if rest = rest[8:]; n > uint64(len(rest)) {
+			return id, false
+		}
+		// The top comes first: an empty path, its number of entries, which is negative after a
+		// change, its number of subtrees, and the id.
+		counts, tree, found := bytes.Cut(rest[:n], []byte("\n"))
+		if name != "TREE" {
+			rest = rest[n:]
+			continue
+		}
+		if !found || len(counts) < 2 || counts[0] != 0 || counts[1] == '-' || len(tree) < size {
+			return id, false
+		}
+		id, err := store.OIDFromBytes(tree[:size])
+		return id, err == nil
+	}
+	return id, false
+}
+
 func uvarint(b []byte) (v uint64, n int) {
 	for n < len(b) && n < 9 {
 		c := b[n]
