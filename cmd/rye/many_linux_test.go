@@ -84,14 +84,16 @@ func mountsHere(t *testing.T) int {
 	return strings.Count(string(raw), "\n")
 }
 
-// processesOf lists what runs in a directory, or from the programs of this test.
+// processesOf lists what runs in a project, and programs of this test with its home: other tests
+// run the same programs beside this one.
 func processesOf(dir string) (all []string) {
 	places, _ := filepath.Glob("/proc/[0-9]*")
 	for _, p := range places {
 		cwd, _ := os.Readlink(p + "/cwd")
 		exe, _ := os.Readlink(p + "/exe")
-		if cwd == dir || strings.HasPrefix(exe, bin+"/") {
-			line, _ := os.ReadFile(p + "/cmdline")
+		line, _ := os.ReadFile(p + "/cmdline")
+		env, _ := os.ReadFile(p + "/environ")
+		if cwd == dir || strings.HasPrefix(exe, bin+"/") && strings.Contains(string(line)+string(env), filepath.Dir(dir)+"/") {
 			all = append(all, strings.ReplaceAll(string(line), "\x00", " "))
 		}
 	}
