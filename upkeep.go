@@ -1,6 +1,8 @@
 package rye
 
 import (
+	"context"
+
 	"github.com/rye-os/rye/fault"
 )
 
@@ -112,6 +114,55 @@ type RecordInfo struct {
 	Made    string `json:"made,omitempty"`
 	Used    string `json:"used,omitempty"` // the day when a command last wrote
 	Bytes   int64  `json:"bytes"`
+}
+
+// UninstallRequest asks to remove what rye keeps outside of projects.
+type UninstallRequest struct {
+	Keys    bool // also the private keys, and secrets
+	Records bool // also records, trust, policy and the verified states of registries
+	DryRun  bool // say what would be done, and do nothing
+
+	// Clients removes rye's entries from the user's own files of MCP clients, and only lists them
+	// if dryRun is set. With a project it lists the entries in that project's files. nil has none.
+	Clients func(ctx context.Context, project string, dryRun bool) []UninstallPart
+
+	Programs []string // the files of rye's programs, for the report; a package manager may own them
+}
+
+// UninstallReport is what Uninstall did; with DryRun, what it would do.
+type UninstallReport struct {
+	Parts    []UninstallPart `json:"parts"`
+	Programs []string        `json:"programs"` // stay; rye does not delete itself
+	DryRun   bool            `json:"dry_run,omitempty"`
+}
+
+// Removes returns the number of parts that are removed.
+func (r *UninstallReport) Removes() (n int) {
+	for _, p := range r.Parts {
+		if p.Status == PartRemoved {
+			n++
+		}
+	}
+	return n
+}
+
+// The states of a part.
+const (
+	PartRemoved = "removed"
+	PartLeft    = "left"   // changed by somebody else, or out of reach
+	PartKept    = "kept"   // not asked for
+	PartFailed  = "failed" // Err says why
+)
+
+// UninstallPart is one thing that rye left on the machine.
+type UninstallPart struct {
+	What   string     `json:"what"` // client, merge driver, cache, keys, records, or project
+	Name   string     `json:"name,omitempty"`
+	Path   string     `json:"path"`
+	Status string     `json:"status"`
+	Text   string     `json:"text,omitempty"` // why it is left, kept or failed
+	Hint   fault.Hint `json:"hint,omitzero"`  // how to remove it nevertheless
+	Err    error      `json:"-"`
 }
 
 // Setting is one setting and its present value.

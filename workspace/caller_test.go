@@ -84,6 +84,7 @@ func TestEveryVerbChecksItsCaller(t *testing.T) {
 		{"a Program without a name", rye.Program("", "rye.*"), nil, false},
 		{"a Program without capabilities", rye.Program("robot"), nil, true},
 		{"a Program that may add", rye.Program("robot", "rye.add"), []string{"Add"}, true},
+		{"a Program that may uninstall", rye.Program("robot", "rye.self.uninstall"), nil, true},
 		{"an MCP client", rye.Client(), []string{"Execute", "Load", "Record.Approve", "Record.Config", "Search", "Sign"}, false},
 		{"a token that was not verified", rye.Thread(token.Verified{}), nil, false},
 		{"a thread without capabilities", thread(t, nil, nil), nil, true},

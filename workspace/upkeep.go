@@ -7,6 +7,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/custody"
+	"github.com/rye-os/rye/workspace/internal/leave"
 	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/run"
 	"github.com/rye-os/rye/workspace/internal/session"
@@ -123,5 +124,24 @@ func (g Upkeep) GC(ctx context.Context, c rye.Caller, q rye.GCRequest) ([]rye.GC
 	all.Note(run.SweepRuns(s.Host, q))
 	all.Note(s.SweepTemps(q))
 	all.Note(session.RemoveGone(ctx, s, q))
+	all.Note(leave.SweepServing(s.Host, q))
 	return all.Reports(q)
 }
+
+// Uninstall removes what rye keeps outside of projects: entries of MCP clients, merge drivers and
+// caches, and, as q names them, records and keys. Only a person may do it. The report comes beside
+// the error of a part that could not be removed.
+func (g Upkeep) Uninstall(ctx context.Context, c rye.Caller, q rye.UninstallRequest) (*rye.UninstallReport, error) {
+	if err := g.host.Permit(c, "self.uninstall"); err != nil {
+		return nil, err
+	}
+	if !c.IsPerson() {
+		return nil, fault.New(fault.Denied, "self uninstall: only a person may do it, and %s is not a person", c.Who()).
+			Advise("a person must run it at a terminal of their own")
+	}
+	return leave.Uninstall(ctx, g.host, q)
+}
+
+// Serving notes, until end is called, that this process serves a workspace by a command, so that
+// Uninstall refuses to remove rye meanwhile.
+func Serving(w *Workspace, command string) (end func()) { return leave.Serving(w.host, command) }

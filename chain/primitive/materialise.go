@@ -222,6 +222,19 @@ func Leftovers(dir string) ([]string, error) {
 	return left, nil
 }
 
+// InProgress returns the number of runs below dir whose process still runs.
+func InProgress(dir string) (n int) {
+	entries, _ := os.ReadDir(dir) // a missing directory holds none
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		lock, err := os.Lstat(filepath.Join(path, lockName))
+		if e.IsDir() && strings.HasPrefix(e.Name(), runPrefix) && err == nil && lock.Size() > 0 && !abandoned(path, e) {
+			n++
+		}
+	}
+	return n
+}
+
 // diskFault separates a full disk from other failures.
 func diskFault(what string, err error) error {
 	if full(err) {

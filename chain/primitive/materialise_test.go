@@ -80,6 +80,16 @@ func TestSweepTakesWhatTheDeadLeft(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	mine, err := Materialise(dir, []File{{Path: "a/b", Data: []byte("x")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := InProgress(dir); n != 1 {
+		t.Errorf("%d runs in progress beside a dead one, want 1", n)
+	}
+	if err := mine.Remove(); err != nil {
+		t.Fatal(err)
+	}
 	os.Mkdir(filepath.Join(dir, "somebody-else"), 0o700)
 	os.Mkdir(filepath.Join(dir, runPrefix+"young"), 0o700) // being made at this moment
 	if n, err := Sweep(dir); n != 1 || err != nil {

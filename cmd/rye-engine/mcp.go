@@ -23,6 +23,11 @@ func serveMCP(ctx context.Context, a *app.App) error {
 	}
 	p := &projects{app: a, served: served, have: map[string]*workspace.Workspace{}}
 	s := mcp.New(mcp.Options{Project: p.verbs, Threads: p.threads, Missing: p.missing, Caller: client(a), Version: build.Version(), Log: os.Stderr})
+	command := "rye mcp"
+	if a.Reach.Addr != "" {
+		command += " serve --http " + a.Reach.Addr
+	}
+	defer workspace.Serving(a.Open(), command)()
 	if a.Reach.Addr != "" {
 		return serveHTTP(ctx, a, s)
 	}

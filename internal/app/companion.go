@@ -94,3 +94,22 @@ func HandoffCommand(s *Screen, argv []string) (int, error) {
 
 // CommandFace is the face of the engine that runs a command line of the front.
 const CommandFace = "command"
+
+// Programs returns the files of rye's programs that are installed together, and the link by which
+// a shell starts them, if there is one.
+func (a *App) Programs() (all []string) {
+	self, err := resolved()
+	if err != nil {
+		return nil
+	}
+	if found := a.startedAs(); found != self && sameFile(found, self) {
+		all = append(all, found)
+	}
+	all = append(all, self)
+	for _, name := range companions {
+		if path, err := beside(name); err == nil {
+			all = append(all, path)
+		}
+	}
+	return all
+}

@@ -75,11 +75,13 @@ func uninstallCommand() *spec {
 		name: "uninstall", args: "<client…>",
 		short: "Remove rye from the files of MCP clients",
 		long: `Removes the entry called rye. If nothing else has changed since rye first wrote it, the
-file is restored byte for byte; a file that rye created is removed. With --scope user,
-answers from this client are no longer accepted as yours (elicitation in policy.yaml).`,
+file is restored byte for byte; a file that rye created is removed. An entry that is not as
+rye writes it is removed only after a question, or with --force: one with members of yours,
+of another program, or with an address that rye did not write. With --scope user, answers
+from this client are no longer accepted as yours (elicitation in policy.yaml).`,
 		examples: "rye mcp uninstall claude-code\nrye mcp uninstall cursor --scope project --dry-run",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Auth, fault.Denied, fault.Malformed, fault.Limit},
-		flags:    o.clientFlags("also remove an entry called rye from another program; a copy of the file is kept"),
+		flags:    o.clientFlags("also remove an entry that is not as rye writes it; a copy of the file is kept"),
 		min:      1, max: many,
 		run: func(t *task) error { return t.eachClient(o, untell) },
 	}
@@ -272,6 +274,9 @@ func (p *printer) printClient(r *files.Report) {
 		for _, line := range r.Changes {
 			p.printf("    %s\n", prose(line))
 		}
+	}
+	if r.DryRun && r.Reason != "" {
+		p.printf("    %s; rye asks first\n", prose(r.Reason))
 	}
 	if r.Copy != "" {
 		p.printf("  %-13s  %s\n", "before", r.Copy)

@@ -62,7 +62,7 @@ func top() []maker {
 		{"registry", registryCommand}, {"push publish", pushCommand}, {"fetch", fetchCommand}, {"pull", pullCommand}, {"update", updateCommand}, {"outdated", outdatedCommand}, {"tree", treeCommand}, {"audit", auditCommand},
 		{"deprecate", deprecateCommand}, {"yank", yankCommand}, {"revoke", revokeCommand},
 		{"key", keyCommand}, {"trust", trustCommand}, {"policy", policyCommand},
-		{"mcp", mcpCommand}, {"doctor", doctorCommand}, {"fsck", fsckCommand}, {"gc", gcCommand}, {"where", whereCommand}, {"config", configCommand},
+		{"mcp", mcpCommand}, {"doctor", doctorCommand}, {"fsck", fsckCommand}, {"gc", gcCommand}, {"where", whereCommand}, {"config", configCommand}, {"self", selfCommand},
 		{"completion", completionCommand}, {"merge-driver", mergeDriverCommand}, {"version", versionCommand}, {"help", helpCommand}, {"__complete", completeCommand},
 	}
 }

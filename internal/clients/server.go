@@ -3,6 +3,7 @@ package clients
 import (
 	"fmt"
 	"path"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -152,6 +153,47 @@ func (c Client) besides(entry map[string]any) (names []string) {
 	return names
 }
 
+// Edited returns why the entry in a text is not the one that rye writes for its server: the
+// members that are missing, or that rye does not write with these values. It is "" for rye's own
+// entry, and for none. A missing default is no difference, because clients drop defaults.
+func (c Client) Edited(raw []byte) (why string, err error) {
+	_, entry, err := c.open(raw)
+	if entry == nil || err != nil {
+		return "", err
+	}
+	s := c.read(entry)
+	want := map[string]any{}
+	for _, m := range c.entry(s) {
+		want[m.name] = generic(m.value)
+		if _, there := entry[m.name]; !there && !m.usual {
+			return m.name + " is missing", nil
+		}
+	}
+	var other []string
+	for name, v := range entry {
+		if w, own := want[name]; own && !reflect.DeepEqual(generic(v), w) || !own && !fixed(s, name, v) {
+			other = append(other, name)
+		}
+	}
+	slices.Sort(other)
+	if len(other) == 0 {
+		return "", nil
+	}
+	return "rye did not write its " + strings.Join(other, ", "), nil
+}
+
+// fixed reports whether rye writes a member with this value for some client, whatever the server.
+// Clients may share a file.
+func fixed(s Server, name string, v any) bool {
+	return slices.ContainsFunc(all, func(o Client) bool {
+		members := slices.Concat(o.shape.before, o.shape.after)
+		if s.URL != "" {
+			members = o.shape.remote
+		}
+		return slices.ContainsFunc(members, func(m member) bool { return m.name == name && reflect.DeepEqual(generic(v), generic(m.value)) })
+	})
+}
+
 func list(v any) (all []string) {
 	items, _ := v.([]any)
 	for _, item := range items {
@@ -171,6 +213,23 @@ func (s Server) IsRye() bool {
 		return false
 	}
 	return len(s.Args) == 1 || s.Args[1] == "serve" || strings.HasPrefix(s.Args[1], "-")
+}
+
+// Usual reports whether the arguments are ones that rye writes into a file of a scope: mcp, and in
+// the user's own file the directories of projects.
+func (s Server) Usual(scope Scope) bool {
+	if len(s.Args) == 0 || s.Args[0] != "mcp" {
+		return false
+	}
+	rest := s.Args[1:]
+	for _, flag := range []string{"-C", "--project"} {
+		for scope == User && len(rest) > 1 && rest[0] == flag && filepath.IsAbs(rest[1]) {
+			if rest = rest[2:]; flag == "-C" {
+				break
+			}
+		}
+	}
+	return len(rest) == 0
 }
 
 // Dirs returns the directories in the arguments of a program: the server's project, and

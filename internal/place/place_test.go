@@ -134,10 +134,16 @@ func TestLock(t *testing.T) {
 	busy := errors.New("busy")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 0, busy)
 	defer cancel()
+	if !Held(path) || Held(path+"2") {
+		t.Error("a held lock is not seen, or a missing one is")
+	}
 	if _, err := Lock(ctx, path); err != busy {
 		t.Errorf("second lock: %v, want busy", err)
 	}
 	unlock()
+	if Held(path) {
+		t.Error("a released lock is held")
+	}
 	if unlock, err = Lock(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}

@@ -266,6 +266,9 @@ func (s State) write(c Change) error {
 	if now, err := s.read(dir, name); err != nil || now != c.Old {
 		return errors.Join(err, fault.New(fault.Conflict, "the file changed meanwhile").Advise("run the command again"))
 	}
+	if c.New == "" && name == attributesFile {
+		return errors.Join(root.Remove(name), place.Sync(dir)) // git makes no empty one
+	}
 	mode := fs.FileMode(0o644)
 	if st, err := root.Lstat(name); err == nil {
 		mode = st.Mode().Perm()

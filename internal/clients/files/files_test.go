@@ -105,6 +105,9 @@ func TestEveryFile(t *testing.T) {
 func everyText(t *testing.T, name string, scope clients.Scope) {
 	b := newBench(t)
 	q := b.request(name, scope)
+	if scope == clients.Project {
+		q.Server.Command = "rye"
+	}
 	f, err := b.file(q.Client, scope)
 	if err != nil {
 		t.Fatal(err)
@@ -354,6 +357,108 @@ func TestUninstallKeepsWhatCame(t *testing.T) {
 		if _, err := Uninstall(t.Context(), rye.Terminal(), b.Host, q); err != nil || !strings.Contains(b.text(path), "\"new\": {\"command\": \"y\"}\n") || strings.Contains(b.text(path), "rye") {
 			t.Errorf("%v: %s", err, b.text(path))
 		}
+	}
+}
+
+// TestUninstallStrict: an entry that is not as rye writes it stays, byte for byte, and the reason
+// is named; --force removes it, and keeps a copy of the file.
+func TestUninstallStrict(t *testing.T) {
+	b := newBench(t)
+	other := filepath.Join(filepath.Dir(b.Home), "elsewhere", "rye")
+	b.put(other, "another program", 0o755)
+	rye0 := fmt.Sprintf("%q", b.Rye)
+	for name, tc := range map[string]struct {
+		client string
+		scope  clients.Scope
+		path   string
+		text   string
+		why    string // "" for an entry of rye's own
+	}{
+		"own":                {"cursor", clients.User, ".cursor/mcp.json", `{"mcpServers": {"rye": {"command": ` + rye0 + `, "args": ["mcp"]}}}`, ""},
+		"directories":        {"cursor", clients.User, ".cursor/mcp.json", `{"mcpServers": {"rye": {"command": ` + rye0 + `, "args": ["mcp", "-C", "/a", "--project", "/b", "--project", "/c"]}}}`, ""},
+		"a default is gone":  {"claude-code", clients.User, ".claude.json", `{"mcpServers": {"rye": {"type": "stdio", "command": ` + rye0 + `, "args": ["mcp"]}}}`, ""},
+		"a shared file":      {"claude-code", clients.Project, ".mcp.json", `{"mcpServers": {"rye": {"type": "stdio", "command": "rye", "args": ["mcp"], "env": {}, "tools": ["*"]}}}`, ""},
+		"variables":          {"cursor", clients.User, ".cursor/mcp.json", `{"mcpServers": {"rye": {"command": ` + rye0 + `, "args": ["mcp"], "env": {"RYE_KEY": "work"}}}}`, "rye did not write its env"},
+		"a limit, and more":  {"codex", clients.User, ".codex/config.toml", "[mcp_servers.rye]\ncommand = " + rye0 + "\nargs = [\"mcp\"]\ncwd = \"/x\"\nstartup_timeout_sec = 20\n", "rye did not write its cwd, startup_timeout_sec"},
+		"switched off":       {"opencode", clients.User, ".config/opencode/opencode.jsonc", `{"mcp": {"rye": {"type": "local", "command": [` + rye0 + `, "mcp"], "enabled": false}}}`, "rye did not write its enabled"},
+		"another kind":       {"vscode", clients.User, ".config/Code/User/mcp.json", `{"servers": {"rye": {"type": "sse", "command": ` + rye0 + `, "args": ["mcp"]}}}`, "rye did not write its type"},
+		"a member is gone":   {"vscode", clients.User, ".config/Code/User/mcp.json", `{"servers": {"rye": {"command": ` + rye0 + `, "args": ["mcp"]}}}`, "type is missing"},
+		"program and name":   {"cursor", clients.User, ".cursor/mcp.json", `{"mcpServers": {"rye": {"command": "` + other + `", "args": ["mcp"]}}}`, "it starts " + other + ", not this rye"},
+		"through PATH":       {"cursor", clients.User, ".cursor/mcp.json", `{"mcpServers": {"rye": {"command": "rye", "args": ["mcp"]}}}`, "it starts rye, not this rye"},
+		"no program":         {"cursor", clients.User, ".cursor/mcp.json", `{"mcpServers": {"rye": {"args": ["mcp"]}}}`, "not this rye"},
+		"a flag":             {"cursor", clients.User, ".cursor/mcp.json", `{"mcpServers": {"rye": {"command": ` + rye0 + `, "args": ["mcp", "--offline"]}}}`, "rye did not write its args"},
+		"another command":    {"cursor", clients.User, ".cursor/mcp.json", `{"mcpServers": {"rye": {"command": ` + rye0 + `, "args": ["mcp", "serve"]}}}`, "rye did not write its args"},
+		"a relative project": {"cursor", clients.User, ".cursor/mcp.json", `{"mcpServers": {"rye": {"command": ` + rye0 + `, "args": ["mcp", "-C", "x"]}}}`, "rye did not write its args"},
+		"a path in a clone":  {"cursor", clients.Project, ".cursor/mcp.json", `{"mcpServers": {"rye": {"command": "./rye", "args": ["mcp"]}}}`, "it starts ./rye, not this rye"},
+		"this path, shared":  {"cursor", clients.Project, ".cursor/mcp.json", `{"mcpServers": {"rye": {"command": ` + rye0 + `, "args": ["mcp"]}}}`, "not this rye"},
+		"args in a clone":    {"cursor", clients.Project, ".cursor/mcp.json", `{"mcpServers": {"rye": {"command": "rye", "args": ["mcp", "-C", "/a"]}}}`, "rye did not write its args"},
+		"laden by a clone":   {"cursor", clients.Project, ".cursor/mcp.json", `{"mcpServers": {"rye": {"command": "rye", "args": ["mcp"], "envFile": "x"}}}`, "rye did not write its envFile"},
+		"an address":         {"cursor", clients.User, ".cursor/mcp.json", `{"mcpServers": {"rye": {"url": "https://me:hunter2@rye.example.org/mcp"}}}`, "it calls an address that rye did not write"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b.T, b.asked = t, nil
+			top := b.Home
+			if tc.scope == clients.Project {
+				top = b.Project
+			}
+			path := filepath.Join(top, filepath.FromSlash(tc.path))
+			defer os.Remove(path)
+			b.put(path, tc.text, 0o600)
+			q := b.request(tc.client, tc.scope)
+			q.DryRun = true
+			dry, err := Uninstall(t.Context(), rye.Terminal(), b.Host, q)
+			if err != nil || dry.Status != "removed" || !strings.HasSuffix(dry.Reason, tc.why) || (dry.Reason == "") != (tc.why == "") {
+				t.Fatalf("%+v, %v; want the reason %q", dry, err, tc.why)
+			}
+			q.DryRun = false
+			rep, err := Uninstall(t.Context(), rye.Terminal(), b.Host, q)
+			if tc.why == "" {
+				if err != nil || rep.Copy != "" || len(b.asked) != 0 || strings.Contains(b.text(path), "rye") {
+					t.Errorf("%+v, %v: %s", rep, err, b.text(path))
+				}
+				return
+			}
+			if !fault.Is(err, fault.Denied) || len(b.asked) != 1 || !strings.Contains(b.asked[0].Text, tc.why) || b.text(path) != tc.text {
+				t.Fatalf("%+v, %v, asked %+v: %s", rep, err, b.asked, b.text(path))
+			}
+			if said := fmt.Sprint(err, b.asked); strings.Contains(said, "hunter2") {
+				t.Errorf("a secret is shown: %s", said)
+			}
+			q.Force = true
+			if rep, err = Uninstall(t.Context(), rye.Terminal(), b.Host, q); err != nil || b.text(rep.Copy) != tc.text || strings.Contains(b.text(path), b.Rye) {
+				t.Errorf("%+v, %v: %s", rep, err, b.text(path))
+			}
+		})
+	}
+}
+
+// TestUninstallFormer: rye knows its entry after the program has moved, and an address that it
+// wrote, and takes nobody else's word for either.
+func TestUninstallFormer(t *testing.T) {
+	b := newBench(t)
+	q := b.request("cursor", clients.User)
+	path := filepath.Join(b.Home, ".cursor", "mcp.json")
+	b.put(path, "{}\n", 0o600)
+	b.install(q)
+	b.Rye = filepath.Join(filepath.Dir(b.Home), "new", "rye")
+	b.put(b.Rye, "a newer program", 0o755)
+	if rep, err := Uninstall(t.Context(), rye.Terminal(), b.Host, q); err != nil || rep.Status != "removed" || b.text(path) != "{}\n" {
+		t.Errorf("%+v, %v: %s", rep, err, b.text(path))
+	}
+	q.Server = clients.Server{URL: "http://127.0.0.1:1/mcp", Token: "hunter2"}
+	b.install(q)
+	edited := strings.Replace(b.text(path), "Authorization", "X-More\": \"1\", \"Authorization", 1)
+	whole := b.text(path)
+	b.put(path, edited, 0o600)
+	if _, err := Uninstall(t.Context(), rye.Terminal(), b.Host, q); !fault.Is(err, fault.Denied) || b.text(path) != edited {
+		t.Errorf("a further header: %v", err)
+	}
+	b.put(path, whole, 0o600)
+	if rep, err := Uninstall(t.Context(), rye.Terminal(), b.Host, q); err != nil || rep.Status != "removed" || b.text(path) != "{}\n" {
+		t.Errorf("%+v, %v: %s", rep, err, b.text(path))
+	}
+	if noted := b.text(b.writtenPath()); strings.Contains(noted, "hunter2") || strings.Count(noted, "\n") != 2 {
+		t.Errorf("noted: %q", noted)
 	}
 }
 

@@ -31,6 +31,7 @@ type Report struct {
 	Path    string        `json:"path"`
 	Status  string        `json:"status"`            // installed, updated, unchanged, removed or absent
 	Changes []string      `json:"changes,omitempty"` // to the entry, as lines of a diff; secrets are hidden
+	Reason  string        `json:"reason,omitempty"`  // why the entry to be removed is not rye's own
 	Copy    string        `json:"copy,omitempty"`    // path of the copy, if a foreign entry was replaced
 	DryRun  bool          `json:"dry_run,omitempty"`
 }
@@ -39,7 +40,7 @@ type Report struct {
 // person agrees, and keeps a copy of the file. It refuses a text that does not parse
 // (fault.Malformed), and a token in a file of a project or a repository (fault.Denied).
 func Install(ctx context.Context, c rye.Caller, h *Host, q Request) (*Report, error) {
-	return change(ctx, c, h, q, func(f file, raw []byte, e entry) (result, error) {
+	return change(ctx, c, h, q, func(f file, raw []byte, e *entry) (result, error) {
 		if err := mayHold(f, q.Server); err != nil {
 			return result{}, err
 		}
@@ -55,12 +56,18 @@ func Install(ctx context.Context, c rye.Caller, h *Host, q Request) (*Report, er
 }
 
 // Uninstall removes the entry. If nothing else has changed since rye first wrote the file, it
-// restores the original byte for byte.
+// restores the original byte for byte. An entry that differs from what rye writes belongs to
+// somebody else: Uninstall removes it if a person agrees, and keeps a copy of the file.
 func Uninstall(ctx context.Context, c rye.Caller, h *Host, q Request) (*Report, error) {
-	return change(ctx, c, h, q, func(f file, raw []byte, e entry) (result, error) {
+	return change(ctx, c, h, q, func(f file, raw []byte, e *entry) (result, error) {
 		if !e.found {
 			return result{text: raw, status: "absent"}, nil
 		}
+		why, err := h.notOwn(f, raw, e.server)
+		if err != nil {
+			return result{}, err
+		}
+		e.foreign, e.why = why != "", why
 		text, none, err := h.before(f, raw)
 		return result{text: text, none: none, status: "removed", last: true}, err
 	})
@@ -70,7 +77,8 @@ func Uninstall(ctx context.Context, c rye.Caller, h *Host, q Request) (*Report, 
 type entry struct {
 	server  clients.Server
 	found   bool
-	foreign bool // the entry is not rye's
+	foreign bool   // the entry is not rye's
+	why     string // it is foreign; "" for Install
 }
 
 // result is the new content of a file.
@@ -86,7 +94,7 @@ const tries = 5
 
 // change reads a file, lets work compute its new content, and writes that. If another program
 // wrote the file meanwhile, it starts again.
-func change(ctx context.Context, c rye.Caller, h *Host, q Request, work func(file, []byte, entry) (result, error)) (*Report, error) {
+func change(ctx context.Context, c rye.Caller, h *Host, q Request, work func(file, []byte, *entry) (result, error)) (*Report, error) {
 	if err := permit(c); err != nil {
 		return nil, err
 	}
@@ -115,7 +123,7 @@ func about(err error, f file) error {
 }
 
 // once is one try. It asks a person without holding the lock, because an answer takes time.
-func once(ctx context.Context, h *Host, f file, q Request, work func(file, []byte, entry) (result, error)) (rep *Report, done bool, err error) {
+func once(ctx context.Context, h *Host, f file, q Request, work func(file, []byte, *entry) (result, error)) (rep *Report, done bool, err error) {
 	raw, err := f.read()
 	if err != nil {
 		return nil, false, err
@@ -124,11 +132,11 @@ func once(ctx context.Context, h *Host, f file, q Request, work func(file, []byt
 	if err != nil {
 		return nil, false, err
 	}
-	out, err := work(f, raw, e)
+	out, err := work(f, raw, &e)
 	if err != nil {
 		return nil, false, err
 	}
-	rep = &Report{Client: q.Client.Name, Scope: q.Scope, Path: f.path, Status: out.status, DryRun: q.DryRun}
+	rep = &Report{Client: q.Client.Name, Scope: q.Scope, Path: f.path, Status: out.status, Reason: e.why, DryRun: q.DryRun}
 	if bytes.Equal(out.text, raw) && !out.none {
 		return rep, true, nil
 	}
@@ -167,6 +175,11 @@ func (h *Host) commit(ctx context.Context, f file, q Request, raw []byte, e entr
 	}
 	if now, err := f.read(); err != nil || !bytes.Equal(now, raw) || (now == nil) != (raw == nil) {
 		return nil, false, err
+	}
+	if !out.last {
+		if err := h.note(q.Server); err != nil {
+			return nil, false, err
+		}
 	}
 	if out.none {
 		err = f.remove()
@@ -211,17 +224,17 @@ func mayHold(f file, s clients.Server) error {
 
 // agree asks a person whether rye may replace or remove a foreign entry.
 func agree(ctx context.Context, h *Host, f file, q Request, rep *Report) error {
-	verb := "install"
+	verb, why := "install", "that another program made"
 	if rep.Status == "removed" {
-		verb = "uninstall"
+		verb, why = "uninstall", "that is not as rye writes it ("+rep.Reason+")"
 	}
 	words := []string{"rye", "mcp", verb, q.Client.Name}
 	if q.Scope != clients.User {
 		words = append(words, "--scope", string(q.Scope))
 	}
 	question := rye.Question{
-		Topic: "replace the entry " + clients.Name + " of " + q.Client.Title,
-		Text:  fmt.Sprintf("%s has an entry %s that another program made; rye keeps a copy of the file", f.path, clients.Name),
+		Topic: map[string]string{"install": "replace", "uninstall": "remove"}[verb] + " the entry " + clients.Name + " of " + q.Client.Title,
+		Text:  fmt.Sprintf("%s has an entry %s %s; rye keeps a copy of the file", f.path, clients.Name, why),
 		Lines: rep.Changes,
 		Mend:  fault.CommandOf(append(words, "--force")...),
 	}

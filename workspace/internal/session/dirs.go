@@ -48,6 +48,9 @@ func (d Dirs) KeyDir() string { return inDir(d.ConfigDir, "keys") }
 // RunsDir is where runs get their files.
 func (d Dirs) RunsDir() string { return inDir(d.CacheDir, "run") }
 
+// ServingDir is where servers note that they run.
+func (d Dirs) ServingDir() string { return inDir(d.CacheDir, "serving") }
+
 // HostsDir is the directory for the known abilities of git hosts.
 func (d Dirs) HostsDir() string { return inDir(d.CacheDir, "hosts") }
 

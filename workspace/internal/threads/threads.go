@@ -49,6 +49,20 @@ func MakeDir(s *session.Session) (string, error) {
 	return Dir(s)
 }
 
+// leaseFile is locked by the process of a thread (agent/journal).
+const leaseFile = "lease"
+
+// Running returns the ids of the threads of a record whose processes run now.
+func Running(record string) (ids []string) {
+	entries, _ := os.ReadDir(filepath.Join(record, dirName)) // a missing directory holds none
+	for _, e := range entries {
+		if CheckID(e.Name()) == nil && place.Held(filepath.Join(record, dirName, e.Name(), leaseFile)) {
+			ids = append(ids, e.Name())
+		}
+	}
+	return ids
+}
+
 // letters are the alphabet of ULIDs (Crockford's base32), in lower case.
 const letters = "0123456789abcdefghjkmnpqrstvwxyz"
 
