@@ -236,7 +236,22 @@ type LockReport struct {
 	Removed []string     `json:"removed,omitempty"` // items that lost their pin
 	Kept    []LockKept   `json:"kept,omitempty"`    // refused items, which keep their old pins
 
-	Warnings []string `json:"warnings,omitempty"` // from registries, about pinned versions
+	Warnings []string `json:"warnings,omitempty"` // from registries, about pinned versions; and about .ai/vendor
+}
+
+// VendorRequest copies what the lock pins from registries into .ai/vendor.
+type VendorRequest struct {
+	DryRun bool
+}
+
+// VendorReport says what .ai/vendor holds after the call. Paths begin with .ai/.
+type VendorReport struct {
+	Path    string   `json:"path"`
+	Files   int      `json:"files"`
+	Added   []string `json:"added,omitempty"`
+	Changed []string `json:"changed,omitempty"`
+	Removed []string `json:"removed,omitempty"` // files and folders that the lock does not name
+	DryRun  bool     `json:"dry_run,omitempty"`
 }
 
 // LockChange is an item whose pin changed.

@@ -39,7 +39,7 @@ func (e *LocatedError) Error() string {
 // writtenAt returns where a namespace ("": the root) is written: the first address, or the one
 // where the root locates it.
 func (r *Registry) writtenAt(ctx context.Context, namespace string) (*mirror, error) {
-	if namespace == "" || r.o.To != "" {
+	if namespace == "" || r.o.To != "" || r.o.Copy != "" {
 		return r.mirrors[0], nil
 	}
 	_, root, err := r.known(ctx)

@@ -45,6 +45,10 @@ func dialAll(o Options) (all []*mirror, err error) {
 	if len(o.Mirrors) > MaxMirrors {
 		return nil, fault.New(fault.Limit, "registry %s: %d mirrors, at most %d", words.Brief(o.URL), len(o.Mirrors), MaxMirrors)
 	}
+	if o.Copy != "" {
+		m, err := dialMirror(o.Copy, o.Transport)
+		return []*mirror{m}, err
+	}
 	for _, url := range append([]string{o.URL}, o.Mirrors...) {
 		if slices.ContainsFunc(all, func(m *mirror) bool { return m.url == url }) {
 			continue

@@ -24,6 +24,7 @@ type Options struct {
 	URL     string         // any address that transport.Dial accepts; operations are written there
 	To      string         // address to write operations to; "": as the registry says
 	Mirrors []string       // more addresses of the same registry, asked in this order
+	Copy    string         // a repository by MakeCopy, which is asked instead of every address; "": none
 	ID      objects.Digest // its identity, as pinned; Open refuses the zero value
 
 	CacheDir string // holds <hex id>.git: may be deleted at any time

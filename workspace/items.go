@@ -19,6 +19,7 @@ func (w *Workspace) Status(ctx context.Context, c rye.Caller) ([]rye.ItemInfo, e
 		return nil, err
 	}
 	defer s.Close()
+	share.TellVendor(ctx, s)
 	return look.Status(ctx, s)
 }
 
@@ -32,6 +33,7 @@ func (w *Workspace) Survey(ctx context.Context, c rye.Caller) (*rye.Survey, erro
 		return nil, err
 	}
 	defer s.Close()
+	share.TellVendor(ctx, s)
 	return look.Survey(ctx, s)
 }
 
@@ -50,9 +52,18 @@ func (w *Workspace) Show(ctx context.Context, c rye.Caller, q rye.ShowRequest) (
 // it checks every item of the project and the user space. The error is the first refusal, so
 // its code shows the kind; the results are complete. Mistakes in the text of own items, by
 // the rules of their kind and of extractors, are reported without an error. They only keep
-// an item from being signed again.
+// an item from being signed again. Without targets, .ai/vendor must fit the lock, too.
 func (w *Workspace) Verify(ctx context.Context, c rye.Caller, q rye.VerifyRequest) ([]rye.VerifyResult, error) {
-	return do(ctx, c, "verify", w.enter, look.Verify, q)
+	s, err := w.enter(c, "verify")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	all, err := look.Verify(ctx, s, q)
+	if err == nil && len(q.Targets) == 0 {
+		_, err = share.CheckVendor(ctx, s)
+	}
+	return all, err
 }
 
 // Review shows a person each change in their namespaces that no owner signed, beside the newest

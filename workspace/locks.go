@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/workspace/internal/locks"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
@@ -16,8 +17,31 @@ func (w *Workspace) Locks() Locks { return Locks{&w.rooms} }
 
 // Lock pins items of the project as they are now, with the whole chain of every tool.
 // Without targets it pins every item that may be used, and drops pins of missing items.
+// It reports where .ai/vendor differs from the lock.
 func (g Locks) Lock(ctx context.Context, c rye.Caller, q rye.LockRequest) (*rye.LockReport, error) {
-	return do(ctx, c, "lock", g.project, locks.Pin, q)
+	rep, err := do(ctx, c, "lock", g.project, locks.Pin, q)
+	if rep != nil {
+		rep.Warnings = append(rep.Warnings, g.vendorWarnings(ctx, c, "lock")...)
+	}
+	return rep, err
+}
+
+// Vendor makes .ai/vendor hold what the lock pins from registries, and nothing else.
+func (g Locks) Vendor(ctx context.Context, c rye.Caller, q rye.VendorRequest) (*rye.VendorReport, error) {
+	return do(ctx, c, "lock", g.working(g.project), share.Vendor, q)
+}
+
+// vendorWarnings says where .ai/vendor differs from the lock as it is on disk now.
+func (r *rooms) vendorWarnings(ctx context.Context, c rye.Caller, verb string) []string {
+	s, err := r.project(c, verb)
+	if err != nil {
+		return nil // the verb has reported it
+	}
+	defer s.Close()
+	if _, err := share.CheckVendor(ctx, s); err != nil {
+		return []string{err.Error() + "; " + fault.HintOf(err).String()}
+	}
+	return nil
 }
 
 // Verify compares the lock's pins with the items here, and its positions of namespaces with

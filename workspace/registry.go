@@ -77,7 +77,11 @@ func (g Registry) Push(ctx context.Context, c rye.Caller, q rye.PushRequest) (*r
 // Without names it installs everything that rye.yaml asks for, at the lock's versions. A new
 // or changed item is shown and agreed to first.
 func (g Registry) Install(ctx context.Context, c rye.Caller, q rye.InstallRequest) (*rye.InstallReport, error) {
-	return do(ctx, c, "install", g.working(g.project), install.Bring, q)
+	rep, err := do(ctx, c, "install", g.working(g.project), install.Bring, q)
+	if rep != nil && !q.DryRun && len(rep.Installed) > 0 {
+		rep.Warnings = append(rep.Warnings, g.vendorWarnings(ctx, c, "install")...)
+	}
+	return rep, err
 }
 
 // Mark changes the status of published versions. "deprecate" warns of them, "yank" takes them

@@ -49,6 +49,7 @@ func (g Upkeep) Doctor(ctx context.Context, c rye.Caller) ([]rye.DoctorCheck, er
 	all = append(all, custody.CheckAccepted(g.host)...)
 	all = append(append(all, author.CheckAttributes(g.host)...), author.CheckDriver(g.host)...)
 	all = append(all, session.CheckTaken(ctx, g.host)...)
+	all = append(all, share.DoctorVendor(ctx, g.host)...)
 	all = append(all, look.CheckRecords(ctx, g.host)...)
 	return append(append(all, session.CheckSystem(g.host)), g.runner.Check(ctx)...), ctx.Err()
 }

@@ -289,14 +289,37 @@ func (t *task) readParams(given string) ([]byte, error) {
 }
 
 func lockCommand() *spec {
+	var vendor bool
+	var q rye.VendorRequest
 	return &spec{
 		name: "lock", slow: true, offers: true, args: "[ref…]", group: "Run",
-		short:    "Pin tools and everything that they run",
-		long:     "Writes .ai/rye.lock, to be committed with the project. Without refs, every item of the\nproject is locked. If a pinned item is refused, its old pin stays and the exit status is\nthat of the refusal.",
-		examples: "rye lock\nrye lock tool:acme/hello\nrye lock verify",
-		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Offline, fault.Malformed},
-		max:      many,
-		run:      func(t *task) error { return answerLock(t, t.w.Locks().Lock, rye.LockRequest{Targets: t.refs()}) },
+		short: "Pin tools and everything that they run",
+		long: `Writes .ai/rye.lock, to be committed with the project. Without refs, every item of the
+project is locked. If a pinned item is refused, its old pin stays and the exit status is
+that of the refusal.
+
+With --vendor rye pins nothing. It copies what the lock pins from registries into
+.ai/vendor, to be committed too, and removes other files from there. A clone then needs
+no network: rye trust, rye pull, and its locked items run.`,
+		examples: "rye lock\nrye lock tool:acme/hello\nrye lock verify\nrye lock --vendor --dry-run",
+		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Network, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Fork,
+			fault.Offline, fault.Drift, fault.Malformed, fault.Limit},
+		flags: []cli.Flag{
+			&cli.BoolFlag{Name: "vendor", Destination: &vendor, Usage: "copy what the lock pins from registries into .ai/vendor"},
+			dryRun(&q.DryRun),
+		},
+		max: many,
+		run: func(t *task) error {
+			switch {
+			case !vendor && q.DryRun:
+				return fault.New(fault.Usage, "lock: --dry-run needs --vendor").Advise("rye lock verify shows what differs from the lock")
+			case !vendor:
+				return answerLock(t, t.w.Locks().Lock, rye.LockRequest{Targets: t.refs()})
+			case len(t.args) > 0:
+				return fault.New(fault.Usage, "lock: --vendor takes no refs, because it copies all that the lock pins").Mend("rye lock --vendor")
+			}
+			return answer(t, t.w.Locks().Vendor, q, printVendor)
+		},
 		subs: []*spec{{
 			name:     "verify",
 			short:    "Compare the lock with the present items",
@@ -304,6 +327,20 @@ func lockCommand() *spec {
 			exits:    []fault.Code{fault.NotFound, fault.Drift, fault.Malformed},
 			run:      func(t *task) error { return answerLock(t, bare(t.w.Locks().Verify), none) },
 		}, lockMergeCommand(), lockImportCommand()},
+	}
+}
+
+// printVendor prints the changes to .ai/vendor.
+func printVendor(p *printer, rep *rye.VendorReport) {
+	p.resultf(rep.DryRun, "%s: %s\n", rep.Path, words.Plural(rep.Files, "file"))
+	for _, a := range rep.Added {
+		p.resultf(rep.DryRun, "%s  %s\n", good("added"), prose(words.Quote(a)))
+	}
+	for _, c := range rep.Changed {
+		p.resultf(rep.DryRun, "%s  %s\n", warning("changed"), prose(words.Quote(c)))
+	}
+	for _, r := range rep.Removed {
+		p.resultf(rep.DryRun, "%s  %s\n", warning("removed"), prose(words.Quote(r)))
 	}
 }
 

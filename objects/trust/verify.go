@@ -204,6 +204,12 @@ func (e *examination) keyKnown() error {
 	if ns := e.it.Ref.ID.Namespace(); e.in.Space == objects.Project && e.in.Registry == "" && e.st.decided(ns, e.in.Site()) && !Reserved(ns) {
 		return e.st.withOwners(unknown, e.it.Ref, e.in)
 	}
+	if e.in.Registry != "" && e.st.scopes.of(e.in.Site(), e.it.Ref.ID.Namespace()) != e.in.Registry {
+		return unknown.Mend("rye trust")
+	}
+	if e.in.Registry != "" { // its log says whose it is
+		return unknown.Mend("rye pull")
+	}
 	if e.in.Space == objects.Project {
 		return unknown.Advise("this project does not declare it; its signer declares it with rye sign, or you with rye trust pin '<their key>' --namespace %s", e.it.Ref.ID.Namespace())
 	}

@@ -283,32 +283,44 @@ func inPackage(s *Stack, ref objects.Ref) (Finding, bool, error) {
 	return f, ok, nil
 }
 
-// pinned reads the file of a pin out of the project's store.
+// pinned reads the file of a pin out of the project's store, or the vendored one where the store
+// has not got it.
 func (l *Layer) pinned(pin Pin) ([]byte, store.OID, error) {
-	missing := func(err error) error {
-		if !errors.Is(err, store.ErrNotExist) {
-			return err // it exists, but is not as it should be
-		}
-		return fault.New(fault.Offline, "%s: locked, but its content %s is not in this project's store: %w", pin.Path, pin.Commit, err).
-			Mend("rye pull")
+	raw, id, err := l.stored(pin)
+	if !errors.Is(err, store.ErrNotExist) {
+		return raw, id, err // it exists, even if not as it should be
 	}
+	raw, verr := l.vendoredPin(pin)
+	switch {
+	case verr == nil:
+		return raw, store.SHA1.Hash(store.TypeBlob, raw), nil // as registries name objects
+	case !errors.Is(verr, fs.ErrNotExist):
+		return nil, store.OID{}, verr
+	}
+	return nil, store.OID{}, fault.New(fault.Offline, "%s: locked, but its content %s is not in this project's store: %w", pin.Path, pin.Commit, err).
+		Mend("rye pull")
+}
+
+// stored reads the file of a pin out of the project's store. The error wraps store.ErrNotExist
+// where any part of it is missing.
+func (l *Layer) stored(pin Pin) ([]byte, store.OID, error) {
 	if err := l.load(); err != nil {
 		return nil, store.OID{}, err
 	}
 	if l.repo == nil {
-		return nil, store.OID{}, missing(store.ErrNotExist)
+		return nil, store.OID{}, store.ErrNotExist
 	}
 	c, err := l.repo.Commit(pin.Commit)
 	if err != nil {
-		return nil, store.OID{}, missing(err)
+		return nil, store.OID{}, err
 	}
 	e, err := l.repo.Lookup(c.Tree, pin.Path)
 	if err != nil {
-		return nil, store.OID{}, missing(err)
+		return nil, store.OID{}, err
 	}
 	raw, err := l.repo.Blob(e.ID, MaxItem)
 	if err != nil {
-		return nil, store.OID{}, missing(err)
+		return nil, store.OID{}, err
 	}
 	if got := objects.DigestOf(raw); got != pin.Sum {
 		return nil, store.OID{}, fault.New(fault.Drift, "%s: the lock pins %s, the store holds %s", pin.Path, pin.Sum, got).

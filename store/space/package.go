@@ -2,6 +2,8 @@ package space
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"strings"
 	"sync"
 
@@ -12,9 +14,8 @@ import (
 )
 
 // Package is a bundle that the lock pins: its verified manifest, and the listed files in the
-// project's store. They are in no working tree, so they cannot be changed, and a file is
-// compared with the manifest at each read. While Err is not nil, nothing of the bundle may be
-// used.
+// project's store, or vendored ones where the store has not got the bundle. A file is compared
+// with the manifest at each read. While Err is not nil, nothing of the bundle may be used.
 type Package struct {
 	trust.Bundle
 	Ref   objects.Ref
@@ -26,7 +27,7 @@ type Package struct {
 	m     *objects.Manifest
 	blob  store.OID
 	proof trust.Verified
-	repo  *store.Repo
+	files fs.FS // below Dir
 }
 
 // bundles caches the bundles that a stack has opened.
@@ -77,17 +78,23 @@ func PackageOf(s *Stack, ref objects.Ref) (*Package, error) {
 	return p, err
 }
 
-// openPinned opens a bundle from the project's store.
+// openPinned opens a bundle from the project's store, or its vendored files.
 func openPinned(s *Stack, ref objects.Ref, pin Pin) *Package {
 	raw, blob, err := s.Project.pinned(pin)
 	if err != nil {
 		return &Package{Ref: ref, Pin: pin, Err: err, State: stateOf(err)}
 	}
-	c, err := s.Project.repo.Commit(pin.Commit)
-	if err != nil {
-		return &Package{Ref: ref, Pin: pin, Err: err, State: stateOf(err)}
+	files := fs.FS(vendorFS{s.Project, ref.PackageDir()})
+	if repo := s.Project.repo; repo != nil {
+		c, err := repo.Commit(pin.Commit)
+		switch {
+		case err == nil:
+			files = treeFS{repo, c.Tree, ref.PackageDir() + "/"}
+		case !errors.Is(err, store.ErrNotExist):
+			return &Package{Ref: ref, Pin: pin, Err: err, State: stateOf(err)}
+		}
 	}
-	p := OpenPackage(s, ref, pin, raw, s.Project.repo, c.Tree)
+	p := openPackage(s, ref, pin, raw, files)
 	p.blob = blob
 	return p
 }
@@ -95,8 +102,12 @@ func openPinned(s *Stack, ref objects.Ref, pin Pin) *Package {
 // OpenPackage verifies the manifest of a published bundle, as every use does. Its files are
 // below tree at their paths below .ai. Err is the reason why the bundle may not be used.
 func OpenPackage(s *Stack, ref objects.Ref, pin Pin, raw []byte, repo *store.Repo, tree store.OID) *Package {
-	p := &Package{Ref: ref, Pin: pin, State: objects.Signed, repo: repo}
-	if p.Err = p.open(s, raw, tree); p.Err != nil {
+	return openPackage(s, ref, pin, raw, treeFS{repo, tree, ref.PackageDir() + "/"})
+}
+
+func openPackage(s *Stack, ref objects.Ref, pin Pin, raw []byte, files fs.FS) *Package {
+	p := &Package{Ref: ref, Pin: pin, State: objects.Signed, files: files}
+	if p.Err = p.open(s, raw); p.Err != nil {
 		p.State, p.proof = stateOf(p.Err), trust.Verified{}
 		if p.item != nil && p.State == objects.Revoked && s.Trust.DeniedByUser(p.item) {
 			p.State = objects.Denied
@@ -105,7 +116,7 @@ func OpenPackage(s *Stack, ref objects.Ref, pin Pin, raw []byte, repo *store.Rep
 	return p
 }
 
-func (p *Package) open(s *Stack, raw []byte, tree store.OID) (err error) {
+func (p *Package) open(s *Stack, raw []byte) (err error) {
 	if p.item, err = objects.ParsePublished(p.Pin.Path, raw); err != nil {
 		return err
 	}
@@ -124,7 +135,7 @@ func (p *Package) open(s *Stack, raw []byte, tree store.OID) (err error) {
 	if err := s.Taken.Denies(p.proof, s.Trust); err != nil {
 		return err
 	}
-	b, err := trust.OpenBundle(raw, treeFS{p.repo, tree, p.Dir() + "/"}, p.Pin.scope(s), s.Trust)
+	b, err := trust.OpenBundle(raw, p.files, p.Pin.scope(s), s.Trust)
 	if err == nil {
 		p.Bundle, err = b.In(p.Dir())
 	}
@@ -208,7 +219,7 @@ func (p *Package) member(s *Stack, ref objects.Ref) (f Finding, ok bool) {
 		f.Verified, f.State = trust.Verified{}, stateOf(err)
 		return f, true
 	}
-	f.Blob = p.repo.Format().Hash(store.TypeBlob, raw)
+	f.Blob = store.SHA1.Hash(store.TypeBlob, raw) // as registries name objects
 	if f.Err = s.Taken.Denies(f.Verified, s.Trust); f.Err != nil {
 		f.Verified, f.State = trust.Verified{}, objects.Denied
 	}

@@ -29,6 +29,11 @@ func Install(ctx context.Context, s *custody.Desk, q rye.InstallRequest) (*rye.I
 	if err := session.TellForks(s.Session); err != nil {
 		return nil, err
 	}
+	if len(q.Names) == 0 && !q.Update && !q.DryRun && s.Lock != nil {
+		if rep, err := in.vendored(ctx); rep != nil || err != nil {
+			return rep, err
+		}
+	}
 	wants, err := in.wanted()
 	if err != nil {
 		return nil, err

@@ -141,7 +141,7 @@ func checkFolders(dir string) (all []rye.DoctorCheck) {
 }
 
 // folders are the known folders of an .ai directory.
-var folders = []string{"bundles", "config", "directives", "knowledge", "threads", "tools"}
+var folders = []string{"bundles", "config", "directives", "knowledge", "threads", "tools", "vendor"}
 
 // renameFolder is the fix for a folder's mistyped name.
 func renameFolder(dir, from, to string) fault.Hint {

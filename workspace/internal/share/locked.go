@@ -31,6 +31,11 @@ func VerifyLock(ctx context.Context, s *custody.Desk) (*rye.LockReport, error) {
 			}
 		}
 	}
+	lines, err := CheckVendor(ctx, s.Session)
+	rep.Drift = append(rep.Drift, lines...)
+	if first == nil {
+		first = err
+	}
 	return rep, first
 }
 

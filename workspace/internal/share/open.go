@@ -62,8 +62,11 @@ func openAt(s *custody.Desk, id string, o registry.Options) (*registry.Registry,
 	if err != nil {
 		return nil, err
 	}
-	o.ID, o.Offline, o.Transport, o.Now = digest, o.Offline || s.Offline, transportOf(s), s.Now
-	o.Transport.Cache = s.HostsDir() // it is asked again and again
+	o.ID, o.Transport, o.Now = digest, transportOf(s), s.Now
+	if o.Copy == "" { // no network is needed to read a copy
+		o.Offline = o.Offline || s.Offline
+		o.Transport.Cache = s.HostsDir() // it is asked again and again
+	}
 	o.CacheDir, o.StateDir = s.Registries()
 	o.Whole = func(ctx context.Context, w registry.WholeFetch) error { return mayFetchWhole(ctx, s, w) }
 	o.MayAsk = func(url string) bool { return agreed(s, id, url) || agreedSince(s, id, url) }
