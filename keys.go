@@ -40,6 +40,12 @@ type KeyImportRequest struct {
 	From      string // a file; or agent, agent:SHA256:..., kms:<address>
 	Name      string // its name here; "" is "default" for a file
 	Namespace string // claimed for it on this machine
+	Identity  string // the private key's file that opens a file made with KeyExportRequest.For
+
+	// Open decrypts such a file with the text of Identity; ask returns the passphrase of that key.
+	// nil opens none.
+	Open func(file, identity []byte, ask func() ([]byte, error)) ([]byte, error)
+
 	DryRun    bool
 }
 
@@ -49,6 +55,11 @@ type KeyExportRequest struct {
 	PEM    bool   // as RYE OS keeps keys: PKCS#8, or SubjectPublicKeyInfo
 	Public bool   // the public half, which needs no consent
 	Out    string // file to write, which must not exist; "" returns the text
+
+	// For is the file of a public key: an SSH key, or a recipient of age. The export is encrypted to
+	// its holder by Seal, in age's format. "" encrypts to nobody.
+	For  string
+	Seal func(text, recipient []byte) ([]byte, error)
 
 	// Encrypt returns the passphrase for the exported file, in place of the key's own. It needs
 	// Out, and a person who agrees. nil exports the key as it is.

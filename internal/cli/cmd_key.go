@@ -79,16 +79,22 @@ func keyImport() *spec {
 		short: "Import an existing key",
 		long: `A file is a private key in OpenSSH's format, which keeps its passphrase, or
 private_key.pem of RYE OS (PKCS#8, not encrypted). Only you may have read access to it. A
-key in the ssh-agent or in a key service stays there. It signs once as a proof, and is
+file of rye key export --for is opened by the private key of --identity. A key in the ssh-agent or in a key service stays there. It signs once as a proof, and is
 then one of your keys.`,
-		examples: "rye key import ~/.ssh/id_ed25519 work\nrye key import ~/.ai/keys/private_key.pem\nrye key import agent:SHA256:…",
+		examples: "rye key import ~/.ssh/id_ed25519 work\nrye key import ~/.ai/keys/private_key.pem\nrye key import ~/rye-key.age --identity ~/.ssh/id_ed25519\nrye key import agent:SHA256:…",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Auth, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Malformed, fault.Limit},
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "namespace", Destination: &q.Namespace, Usage: "claim this `namespace` for it, on this machine"},
+			&cli.StringFlag{Name: "identity", Destination: &q.Identity, Usage: "private SSH key, or identity `file` of age, that opens an encrypted file"},
 			dryRun(&q.DryRun),
 		},
-		min: 1, max: 2,
+		heavy: func([]string) bool { return q.Identity != "" },
+		min:   1, max: 2,
 		run: func(t *task) error {
+			q.Open = t.parts.Open
+			if q.Identity != "" {
+				q.Identity = t.path(q.Identity)
+			}
 			q.From, q.Name = t.keySource(t.args[0]), t.arg(1)
 			return answer(t, t.w.Keys().Import, q, func(p *printer, k *rye.KeyInfo) {
 				printKeyMade(p, k)
@@ -117,20 +123,28 @@ func keyExport() *spec {
 		long: `Without --public this is the private key, and needs your consent. It goes to
 standard output, or with -o to a new file that only you can read. OpenSSH's format
 keeps the passphrase; --pem (PKCS#8, for RYE OS) has none. --encrypt asks you at the
-terminal, and then for a passphrase of the file; rye key import and ssh-keygen read it. A
-private key is not written into a repository or a project.`,
-		examples: "rye key export --public > alice.pub\nrye key export --encrypt -o ~/rye-key.backup\nrye key export work -o ../work.backup\nrye key export --pem -o ../private_key.pem",
+terminal, and then for a passphrase of the file; rye key import and ssh-keygen read it.
+--for encrypts the file to another SSH key, for example of your second laptop; rye key
+import --identity and the program age read it. A private key is not written into a
+repository or a project.`,
+		examples: "rye key export --public > alice.pub\nrye key export --for laptop.pub -o ~/rye-key.age\nrye key export --encrypt -o ~/rye-key.backup\nrye key export work -o ../work.backup\nrye key export --pem -o ../private_key.pem",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Auth, fault.Denied, fault.Malformed},
 		flags: []cli.Flag{
 			&cli.BoolFlag{Name: "public", Destination: &q.Public, Usage: "the public half"},
 			&cli.BoolFlag{Name: "pem", Destination: &q.PEM, Usage: "in the format of RYE OS: PKCS#8, or SubjectPublicKeyInfo"},
+			&cli.StringFlag{Name: "for", Destination: &q.For, Usage: "encrypt it to the SSH key or age recipient in this public `file`"},
 			&cli.BoolFlag{Name: "encrypt", Destination: &encrypt, Usage: "encrypt the file with a passphrase that the terminal asks for twice"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &q.Out, Usage: "`file` to write, which must not exist; mode 0600"},
 		},
-		max: 1, arg: &q.Name,
+		heavy: func([]string) bool { return q.For != "" },
+		max:   1, arg: &q.Name,
 		run: func(t *task) error {
+			q.Seal = t.parts.Seal
 			if q.Out != "" {
 				q.Out = t.path(q.Out)
+			}
+			if q.For != "" {
+				q.For = t.path(q.For)
 			}
 			if encrypt {
 				q.Encrypt = t.newPassphrase

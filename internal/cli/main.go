@@ -23,6 +23,9 @@ type Parts struct {
 	Turns   func(*app.App) app.TurnsOf
 
 	Historian workspace.Historian
+
+	Seal func(text, recipient []byte) ([]byte, error) // encrypts to another key
+	Open func(file, identity []byte, ask func() ([]byte, error)) ([]byte, error)
 }
 
 // Main runs the command line argv (with the program's name first) in this

@@ -59,6 +59,7 @@ var house = []room{
 	{1, "objects/trust/kms", "fault objects objects/trust", sigstore},
 	{1, "objects/trust/token", "fault internal/strict objects", ""},
 	{1, "objects/trust/backup", "fault internal/strict internal/words objects objects/trust", ""},
+	{1, "objects/trust/agefile", "fault", age + " " + ssh},
 	{1, "store", "fault internal/parallel internal/place internal/rlimit internal/words", xsys + " " + sha1cd},
 	{1, "store/gogit", "fault internal/words store", gogit},
 	{1, "store/records", "fault internal/place objects", xsys},
@@ -133,7 +134,7 @@ var house = []room{
 	{6, "internal/cli", ". workspace internal/app internal/bearer internal/build internal/clients internal/clients/files internal/strict internal/words fault objects", "github.com/urfave/cli"},
 	{6, "cmd/rye", "internal/cli internal/headroom", ""},
 	{6, "cmd/rye-cage", "chain/primitive/cage internal/build", ""},
-	{6, "cmd/rye-engine", ". fault agent/secret agent/thread chain/primitive/web/page workspace internal/app internal/bearer internal/build internal/cli internal/rlimit objects/trust/kms search/fulltext serve/mcp store/gogit", ""},
+	{6, "cmd/rye-engine", ". fault agent/secret agent/thread chain/primitive/web/page workspace internal/app internal/bearer internal/build internal/cli internal/rlimit objects/trust/agefile objects/trust/kms search/fulltext serve/mcp store/gogit", ""},
 
 	{6, "internal/layers", "", ""},
 	{6, "internal/tools/mutants", "", ""},

@@ -170,7 +170,7 @@ func TestBoundsOfParsers(t *testing.T) {
 			bombs{strings.Repeat("-----BEGIN PUBLIC KEY-----\n", 100_000), "-----BEGIN PUBLIC KEY-----\n" + strings.Repeat("A", 1<<20) + "\n-----END PUBLIC KEY-----\n", digits}},
 		"key, private": {func(s string) error { _, err := parseKey([]byte(s), nil); return err },
 			bombs{strings.Repeat("-----BEGIN OPENSSH PRIVATE KEY-----\n", 50_000), "-----BEGIN OPENSSH PRIVATE KEY-----\n" + strings.Repeat("/", 1<<20) + "\n-----END OPENSSH PRIVATE KEY-----\n", digits}},
-		"key, foreign": {func(s string) error { _, err := parseForeign([]byte(s), nil); return err },
+		"key, foreign": {func(s string) error { _, err := ParseForeign([]byte(s), nil); return err },
 			bombs{"-----BEGIN PRIVATE KEY-----\n" + strings.Repeat("MIAw", 50_000) + "\n-----END PRIVATE KEY-----\n", strings.Repeat("-----BEGIN PRIVATE KEY-----\n", 50_000), digits}},
 		"key, TOML": {func(s string) error { _, err := ParseTrustedTOML([]byte(s)); return err },
 			bombs{strings.Repeat("[a", 100_000), strings.Repeat("owner = \"a\"\n", 50_000), "fingerprint = " + digits + "\n"}},

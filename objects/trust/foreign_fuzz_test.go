@@ -13,7 +13,7 @@ func FuzzForeignKey(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		got, err := parseForeign(text, nil)
+		got, err := ParseForeign(text, nil)
 		if err != nil {
 			return
 		}

@@ -61,14 +61,15 @@ func ReadForeign(path string, ask func() ([]byte, error)) (*Foreign, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := parseForeign(raw, ask)
+	f, err := ParseForeign(raw, ask)
 	if err != nil {
 		return nil, keyFileError(path, err)
 	}
 	return f, nil
 }
 
-func parseForeign(raw []byte, ask func() ([]byte, error)) (*Foreign, error) {
+// ParseForeign is ReadForeign for the text of a file.
+func ParseForeign(raw []byte, ask func() ([]byte, error)) (*Foreign, error) {
 	if block, _ := pem.Decode(raw); block != nil && block.Type != opensshPEM {
 		k, err := parsePKCS8(raw)
 		return &Foreign{Key: k}, err

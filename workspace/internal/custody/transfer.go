@@ -1,14 +1,19 @@
 package custody
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -28,7 +33,7 @@ func (ks *Keys) Import(ctx context.Context, q rye.KeyImportRequest) (*rye.KeyInf
 	if err := checkKeyName(q.Name); err != nil {
 		return nil, err
 	}
-	f, err := trust.ReadForeign(q.From, ks.Passphrase)
+	f, err := ks.foreign(q)
 	if err != nil {
 		return nil, err
 	}
@@ -46,6 +51,30 @@ func (ks *Keys) Import(ctx context.Context, q rye.KeyImportRequest) (*rye.KeyInf
 		}
 	}
 	return info, ks.Claim(f.Key, filepath.Base(q.Name), namespaces...)
+}
+
+// maxSealed bounds a file that is encrypted to another key, and the file of that key.
+const maxSealed = 64 << 10
+
+// foreign reads the key of a file, and opens the file first if it is encrypted to another key.
+func (ks *Keys) foreign(q rye.KeyImportRequest) (*trust.Foreign, error) {
+	raw, err := place.Read(q.From, maxSealed)
+	if err != nil || !bytes.HasPrefix(raw, []byte("age-encryption.org/v1\n")) && !bytes.HasPrefix(raw, []byte("-----BEGIN AGE ENCRYPTED FILE-----")) {
+		return trust.ReadForeign(q.From, ks.Passphrase) // which reports the problem
+	}
+	if q.Identity == "" || q.Open == nil {
+		return nil, fault.New(fault.Auth, "import %s: it is encrypted to another key", q.From).
+			Advise("add --identity and the file of that private key, such as ~/.ssh/id_ed25519")
+	}
+	identity, err := trust.ReadSecret(q.Identity)
+	if err != nil {
+		return nil, err
+	}
+	text, err := q.Open(raw, identity, ks.Passphrase)
+	if err != nil {
+		return nil, fault.Wrap(err, "import %s", q.From)
+	}
+	return trust.ParseForeign(text, ks.Passphrase)
 }
 
 // importHeld claims a key of an agent or a service after it has signed a challenge: the user
@@ -95,8 +124,10 @@ func (ks *Keys) Export(ctx context.Context, q rye.KeyExportRequest) (*rye.KeyExp
 	}
 	out := &rye.KeyExport{KeyInfo: *info, Private: !q.Public, Out: q.Out}
 	switch {
-	case q.Encrypt != nil && (q.Public || q.PEM):
+	case (q.Encrypt != nil || q.For != "") && (q.Public || q.PEM):
 		return nil, fault.New(fault.Usage, "export key %s: only a private key in OpenSSH's format can be encrypted", info.Name)
+	case q.Encrypt != nil && q.For != "":
+		return nil, fault.New(fault.Usage, "export key %s: --encrypt and --for are two ways to encrypt it", info.Name).Advise("leave one out")
 	case q.Encrypt != nil && q.Out == "":
 		return nil, fault.New(fault.Usage, "export key %s: --encrypt needs a file", info.Name).Advise("add -o <file>")
 	case !q.Public && q.Out != "":
@@ -130,8 +161,19 @@ func (ks *Keys) exportText(ctx context.Context, q rye.KeyExportRequest, info *ry
 		return nil, fault.New(fault.NotFound, "export key %s: rye has no file with its private key", info.Fingerprint).
 			Advise("rye key export --public")
 	}
+	recipient, err := recipientOf(q, info)
+	if err != nil {
+		return nil, err
+	}
 	if err := ks.host.Ask(ctx, exportQuestion(q, info)); err != nil {
 		return nil, err
+	}
+	if recipient != nil {
+		text, err := trust.ReadSecret(info.Path)
+		if err != nil {
+			return nil, err
+		}
+		return q.Seal(text, recipient)
 	}
 	if !q.PEM && q.Encrypt == nil {
 		return trust.ReadSecret(info.Path)
@@ -151,6 +193,32 @@ func (ks *Keys) exportText(ctx context.Context, q rye.KeyExportRequest, info *ry
 		return nil, err
 	}
 	return k.OpenSSH("rye "+info.Name, passphrase)
+}
+
+// recipientOf reads the public key to which an export is encrypted, and tries it; nil for none. The
+// exported key itself is refused: nobody who can open the file would need it.
+func recipientOf(q rye.KeyExportRequest, info *rye.KeyInfo) ([]byte, error) {
+	if q.For == "" {
+		return nil, nil
+	}
+	if q.Seal == nil {
+		return nil, fault.New(fault.Usage, "export key %s for %s: this program cannot encrypt to another key", info.Name, q.For)
+	}
+	raw, err := place.Read(q.For, maxSealed)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.New(fault.NotFound, "export key %s for %s: no such file", info.Name, q.For).Advise("name the .pub file of the other key")
+	}
+	if err != nil {
+		return nil, fault.Wrap(err, "export key %s", info.Name)
+	}
+	if _, err := q.Seal(nil, raw); err != nil {
+		return nil, fault.Wrap(err, "export key %s for %s", info.Name, q.For)
+	}
+	if pub, err := trust.ParsePublicKey(strings.TrimSpace(string(raw))); err == nil && pub.String() == info.Fingerprint {
+		return nil, fault.New(fault.Usage, "export key %s for %s: it is the same key, so only who has it could read the file", info.Name, q.For).
+			Advise("name the public key of the other machine or person")
+	}
+	return raw, nil
 }
 
 // notShared refuses a file in a git working tree or in a project: their files reach other people.
@@ -184,6 +252,11 @@ func exportQuestion(q rye.KeyExportRequest, info *rye.KeyInfo) rye.Question {
 		return rye.Question{Topic: "export private key", Text: "Export the private key " + info.Name + "? Who has the file and its passphrase can sign as you.",
 			Lines: []string{info.Fingerprint, "to " + q.Out, "encrypted with a passphrase that you type next"}, Person: true,
 			Mend: fault.Advice("rye key export %s --encrypt -o <file> at a terminal", info.Name)}
+	}
+	if q.For != "" {
+		return rye.Question{Topic: "export private key", Text: "Export the private key " + info.Name + "? The holder of the other key can sign as you.",
+			Lines: []string{info.Fingerprint, "to " + cmp.Or(q.Out, "standard output"), "encrypted to " + q.For},
+			Mend:  fault.Advice("rye key export %s --for <file> --yes", info.Name)}
 	}
 	what := "it has no passphrase"
 	if info.Protected {
