@@ -73,19 +73,22 @@ type AddReport struct {
 	Why      string            `json:"why,omitempty"`    // why Path was skipped; Ref is then ""
 }
 
-// RemoveRequest takes a working item, a bundle or a dependency out of the project.
+// RemoveRequest takes working items, bundles or dependencies out of the project. A target may be a
+// pattern. More than one item needs a yes.
 type RemoveRequest struct {
-	Target Target
-	Space  string // "project" or "user"; "" is project
-	DryRun bool
+	Targets []Target
+	Space   string // "project" or "user"; "" is project
+	DryRun  bool
 }
 
-// RestoreRequest brings back a recorded version.
+// RestoreRequest brings back recorded versions. A target may be a pattern: it matches items that
+// are gone. More than one item needs a yes.
 type RestoreRequest struct {
-	Target Target
-	Space  string // "project" or "user"; "" is project
-	At     string // a commit of the record, at least four digits; "" is the newest version
-	DryRun bool
+	Targets []Target
+	All     bool   // every item that the record has and whose file is gone
+	Space   string // "project" or "user"; "" is project
+	At      string // a commit of the record, at least four digits; "" is the newest version
+	DryRun  bool
 }
 
 // SignRequest signs working items and records them in one commit.
@@ -177,22 +180,46 @@ type Replaced struct {
 // Unchecked reports whether nobody here has the key, so that only the digest was compared.
 func (r *Replaced) Unchecked() bool { return r.Standing == "unchecked" }
 
-// MoveRequest gives an item of the project another id.
+// MoveRequest gives an item or a bundle of the project another id.
 type MoveRequest struct {
 	From   Target
-	To     string // an id, or a ref of the same kind
+	To     string // an id, a ref of the same kind, or a published name
 	Space  string // "project" or "user"; "" is project
 	DryRun bool
 }
 
-// MoveReport says where an item's file went, with the next command.
+// MoveNamespaceRequest gives all items and bundles of one namespace another. It needs a yes.
+type MoveNamespaceRequest struct {
+	From, To string
+	Space    string // "project" or "user"; "" is project
+	DryRun   bool
+}
+
+// MoveNamespaceReport says what went where.
+type MoveNamespaceReport struct {
+	From     string       `json:"from"`
+	To       string       `json:"to"`
+	Moves    []MoveReport `json:"moves"`
+	Declared bool         `json:"declared,omitempty"` // rye.yaml names the new namespace now
+	Lock     []string     `json:"lock,omitempty"`     // entries of rye.lock with the new names
+	Mentions []string     `json:"mentions,omitempty"` // files whose text names the old namespace still
+	Commit   string       `json:"commit,omitempty"`
+	DryRun   bool         `json:"dry_run,omitempty"`
+}
+
+// MoveReport says where an item's file went, or a bundle's directory, with the next command.
 type MoveReport struct {
 	From     string            `json:"from"`
 	Ref      string            `json:"ref"`
 	Path     string            `json:"path"`
 	Problems []objects.Problem `json:"problems,omitempty"` // errors that the new name causes in the text
+	Signed   bool              `json:"signed"`             // again, under the new id, because the user's signature covered it
+	Patched  bool              `json:"patched,omitempty"`  // others own the new namespace
+	Why      string            `json:"why,omitempty"`      // why it is not signed again
+	Others   bool              `json:"-"`                  // someone else signed it
+	Lock     []string          `json:"lock,omitempty"`     // entries of rye.lock with the new names
 	Commit   string            `json:"commit,omitempty"`
-	Next     fault.Hint        `json:"next"`
+	Next     fault.Hint        `json:"next,omitzero"`
 	DryRun   bool              `json:"dry_run,omitempty"`
 }
 

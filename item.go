@@ -18,6 +18,12 @@ type State = objects.State
 // several, it may be a pattern of * and ? over refs.
 type Target string
 
+// NameRequest asks for the item that a name means to a caller who may use a verb on it.
+type NameRequest struct {
+	Name string // in any form
+	Verb string // load, execute or sign
+}
+
 // ItemInfo describes one item of one space. A field is "" where an unreadable file does not
 // show it.
 type ItemInfo struct {

@@ -171,10 +171,6 @@ func linear(t *testing.T, writers, commits, byGit int) {
 	h := &history{}
 	start := mustEdit(t, r, "start", put("start", "1"))
 	h.add(writers+2, 0, 1, refOp{Kind: "init", New: start.String()})
-	clone := filepath.Join(t.TempDir(), "clone.git")
-	if gitBin != "" { // before the first repack: git links the files of a clone on the same disk, and gives up where one goes
-		git(t, "", "clone", "-q", "--bare", r.Dir(), clone)
-	}
 	var procs []*proc
 	for i := range writers {
 		procs = append(procs, spawn(t, "linear", r.Dir(), fmt.Sprint("l", i), commits))
@@ -210,7 +206,7 @@ func linear(t *testing.T, writers, commits, byGit int) {
 	if gitBin != "" {
 		wg.Add(1)
 		go func() { defer wg.Done(); acked = gitAppending(t, r.Dir(), byGit, h, writers+1, tripped) }()
-		gitLoops(t, r.Dir(), clone, loop, tripped)
+		gitLoops(t, r.Dir(), loop, tripped)
 	}
 	for _, p := range procs {
 		if err := p.wait(); err != nil || len(p.errs) > 0 || len(p.acks) != commits {
@@ -422,7 +418,9 @@ func gitAppending(t *testing.T, dir string, n int, h *history, client int, tripp
 var gitConflict = regexp.MustCompile(`is at ([0-9a-f]{40,64}) but expected`)
 
 // gitLoops does in loops, each beside the others, what users of git do.
-func gitLoops(t *testing.T, dir, clone string, loop func(func(int)), tripped *trips) {
+func gitLoops(t *testing.T, dir string, loop func(func(int)), tripped *trips) {
+	clone := filepath.Join(t.TempDir(), "clone.git")
+	git(t, "", "clone", "-q", "--bare", dir, clone)
 	run := func(dir string, args ...string) {
 		tripped.mu.Lock()
 		tripped.runs++

@@ -45,6 +45,7 @@ var requests = []any{
 	rye.LoadRequest{Ref: refOf("tool:acme/greet")},
 	rye.ExecuteRequest{Ref: refOf("tool:acme/greet")},
 	"acme/greet",
+	rye.NameRequest{Name: "greet", Verb: "load"},
 	rye.SignRequest{Targets: []rye.Target{"tool:acme/greet"}},
 }
 
@@ -85,13 +86,13 @@ func TestEveryVerbChecksItsCaller(t *testing.T) {
 		{"a Program without capabilities", rye.Program("robot"), nil, true},
 		{"a Program that may add", rye.Program("robot", "rye.add"), []string{"Add"}, true},
 		{"a Program that may uninstall", rye.Program("robot", "rye.self.uninstall"), nil, true},
-		{"an MCP client", rye.Client(), []string{"Execute", "Load", "Record.Approve", "Record.Config", "Search", "Sign"}, false},
+		{"an MCP client", rye.Client(), []string{"Execute", "Load", "Name", "Record.Approve", "Record.Config", "Search", "Sign"}, false},
 		{"a token that was not verified", rye.Thread(token.Verified{}), nil, false},
 		{"a thread without capabilities", thread(t, nil, nil), nil, true},
-		{"a thread with every capability", thread(t, []string{"rye.*"}, nil), []string{"Execute", "Load", "Record.Config", "Search", "Sign"}, true},
+		{"a thread with every capability", thread(t, []string{"rye.*"}, nil), []string{"Execute", "Load", "Name", "Record.Config", "Search", "Sign"}, true},
 		{"a thread that is denied every capability", thread(t, []string{"rye.*"}, []string{"rye.*"}), nil, true},
 		{"a thread that expired", rye.Thread(expiring{}), nil, false},
-		{"a rye within a run", rye.Inside(), []string{"Execute", "Load", "Record.Config", "Search"}, true},
+		{"a rye within a run", rye.Inside(), []string{"Execute", "Load", "Name", "Record.Config", "Search"}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := greeter(t)

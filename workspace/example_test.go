@@ -131,7 +131,7 @@ func ExampleWorkspace_History() {
 		fmt.Println(e.Subject)
 	}
 	write(project, "knowledge/acme/note.md", "emptied\n")
-	if _, err := w.History().Restore(ctx, me, rye.RestoreRequest{Target: "knowledge:acme/note"}); err != nil {
+	if _, err := w.History().Restore(ctx, me, rye.RestoreRequest{Targets: []rye.Target{"knowledge:acme/note"}}); err != nil {
 		log.Fatal(err)
 	}
 	res, err := w.Load(ctx, me, rye.LoadRequest{Ref: ref})

@@ -33,8 +33,10 @@ func (g History) Diff(ctx context.Context, c rye.Caller, q rye.DiffRequest) ([]r
 	return do(ctx, c, "diff", g.of(q.Space), look.Diff, q)
 }
 
-// Restore brings back a recorded file of an item. A different file in its place is recorded
-// first.
-func (g History) Restore(ctx context.Context, c rye.Caller, q rye.RestoreRequest) (*rye.AddReport, error) {
-	return do(ctx, c, "restore", g.working(g.of(q.Space)), author.Restore, q)
+// Restore brings back recorded files of items. A different file in the place of a named item is
+// recorded first; a pattern and All never replace one. The reports are of what was restored,
+// beside an error, too.
+func (g History) Restore(ctx context.Context, c rye.Caller, q rye.RestoreRequest) ([]rye.AddReport, error) {
+	all, err := do(ctx, c, "restore", g.working(g.of(q.Space)), author.Restore, q)
+	return all, g.inUserSpace(ctx, c, "restore", q.Space, q.Targets, err)
 }

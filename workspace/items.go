@@ -5,6 +5,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/workspace/internal/author"
+	"github.com/rye-os/rye/workspace/internal/locks"
 	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/session"
 	"github.com/rye-os/rye/workspace/internal/share"
@@ -83,16 +84,56 @@ func (w *Workspace) New(ctx context.Context, c rye.Caller, q rye.NewRequest) (*r
 	return do(ctx, c, "new", w.working(w.of(q.Space)), author.New, q)
 }
 
-// Remove takes a working item, or a dependency, out of the project. A working
-// file's bytes are recorded before it goes, so nothing is lost.
-func (w *Workspace) Remove(ctx context.Context, c rye.Caller, q rye.RemoveRequest) (*rye.AddReport, error) {
-	return do(ctx, c, "remove", w.working(w.of(q.Space)), author.Remove, q)
+// Remove takes working items, bundles and dependencies out of the project. A working file's bytes
+// are recorded before it goes, so nothing is lost. The reports are of what was removed, beside an
+// error, too.
+func (w *Workspace) Remove(ctx context.Context, c rye.Caller, q rye.RemoveRequest) ([]rye.AddReport, error) {
+	all, err := do(ctx, c, "remove", w.working(w.of(q.Space)), author.Remove, q)
+	return all, w.inUserSpace(ctx, c, "remove", q.Space, q.Targets, err)
 }
 
-// Move gives an item of the project another id, and its file another path. The
-// signature is for the old id, so the item has to be signed again.
+// Move gives an item or a whole bundle of the project another id, and its files other paths. What
+// the user's own signature covers is signed again, and the entry in the lock follows; anything
+// else loses its signature line, which is for the old id.
 func (w *Workspace) Move(ctx context.Context, c rye.Caller, q rye.MoveRequest) (*rye.MoveReport, error) {
-	return do(ctx, c, "move", w.working(w.of(q.Space)), author.Move, q)
+	s, err := w.of(q.Space)(c, "move")
+	if err != nil {
+		return nil, w.inUserSpace(ctx, c, "mv", q.Space, []rye.Target{q.From}, err, q.To)
+	}
+	defer s.Close()
+	rep, moved, err := author.Move(ctx, w.desk(s), c, q)
+	if err != nil {
+		return nil, err
+	}
+	rep.Lock, err = locks.Rename(ctx, s, renamesOf(moved), q.DryRun)
+	return rep, err
+}
+
+// MoveNamespace gives all items and bundles of a namespace another one, after a yes: with the names
+// of each other in their metadata, the namespace in rye.yaml, and the entries in the lock. It
+// refuses to move what others own.
+func (w *Workspace) MoveNamespace(ctx context.Context, c rye.Caller, q rye.MoveNamespaceRequest) (*rye.MoveNamespaceReport, error) {
+	s, err := w.of(q.Space)(c, "move")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	rep, moved, err := author.MoveNamespace(ctx, w.desk(s), c, q)
+	if err != nil {
+		return nil, err
+	}
+	rep.Lock, err = locks.Rename(ctx, s, renamesOf(moved), q.DryRun)
+	if err == nil {
+		rep.Declared, err = author.Redeclare(ctx, s, q)
+	}
+	return rep, err
+}
+
+func renamesOf(moved []author.Moved) (all []locks.Renamed) {
+	for _, m := range moved {
+		all = append(all, locks.Renamed(m))
+	}
+	return all
 }
 
 // Copy puts a verified item into a space, as it is or under another id.
@@ -100,14 +141,31 @@ func (w *Workspace) Copy(ctx context.Context, c rye.Caller, q rye.CopyRequest) (
 	return do(ctx, c, "copy", w.working(w.enter), author.Copy, q)
 }
 
-// Ref parses a person's name for one item: a ref, a published name, or the path of an item's
-// file below the project's or the user's .ai. It also accepts a short name that only one item
-// has. Only for that it reads the spaces.
+// Ref reads a name for one item, as session.RefOf does. It reads the spaces only for a name that
+// depends on the items there. A caller that may not list items has to give the full form.
 func (w *Workspace) Ref(ctx context.Context, c rye.Caller, arg string) (rye.Ref, error) {
-	if ref, err := w.host.Ref(arg); err == nil {
+	ref, full, err := w.host.Full(arg)
+	if full {
 		return ref, nil
 	}
+	if denied := w.host.Permit(c, "list"); denied != nil {
+		if err != nil {
+			err = denied
+		}
+		return ref, err
+	}
 	return do(ctx, c, "list", w.enter, session.RefOf, arg)
+}
+
+// Name is Ref for a caller that may load, execute or sign items. Items that the caller may not use
+// with the verb count for nothing, and no error names them.
+func (w *Workspace) Name(ctx context.Context, c rye.Caller, q rye.NameRequest) (rye.Ref, error) {
+	s, err := w.visit(c, q.Verb)
+	if err != nil {
+		return rye.Ref{}, err
+	}
+	defer s.Close()
+	return session.RefFor(ctx, s, q.Name, func(ref rye.Ref) error { return s.Allow(c, q.Verb, ref) })
 }
 
 // Init makes a project in q.Dir, or completes one without changing existing items. It makes a

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 	"github.com/rye-os/rye/workspace/internal/threads"
@@ -80,6 +81,30 @@ func (r *rooms) of(space string) func(rye.Caller, string) (*session.Session, err
 		return r.enter
 	}
 	return r.project
+}
+
+// inUserSpace replaces the error that there is no project here, where the user space has the named
+// items: with the command that works there, which ends with rest. Any other error it returns.
+func (r *rooms) inUserSpace(ctx context.Context, c rye.Caller, verb, space string, targets []rye.Target, err error, rest ...string) error {
+	if space != "" || r.host.ProjectDir != "" || len(targets) == 0 || !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	s, serr := r.enter(c, verb)
+	if serr != nil {
+		return err
+	}
+	defer s.Close()
+	if s.Stack.User == nil {
+		return err
+	}
+	command := []string{"rye", verb}
+	for _, t := range targets {
+		if !author.Knows(ctx, s, s.Stack.User, t, verb == "restore") {
+			return err
+		}
+		command = append(command, string(t))
+	}
+	return fault.New(fault.NotFound, "%s: there is no project here, but your user space has it", targets[0]).With(fault.CommandOf(append(append(command, rest...), "--space", "user")...))
 }
 
 // foreign is project for the verb that may name a project of another user.

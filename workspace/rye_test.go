@@ -180,18 +180,18 @@ func TestDeletedDoesNotFallThrough(t *testing.T) {
 	}
 	_, err := p.run("tool:acme/greet", nil)
 	wantCode(t, "deleted", err, fault.NotFound)
-	if _, err := p.History().Restore(t.Context(), rye.Terminal(), rye.RestoreRequest{Target: "tool:acme/greet"}); err != nil {
+	if _, err := p.History().Restore(t.Context(), rye.Terminal(), rye.RestoreRequest{Targets: []rye.Target{"tool:acme/greet"}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.run("tool:acme/greet", nil); err != nil {
 		t.Errorf("restored: %v", err)
 	}
-	if _, err := p.Remove(t.Context(), rye.Terminal(), rye.RemoveRequest{Target: "tool:acme/greet", DryRun: false}); err != nil {
+	if _, err := p.Remove(t.Context(), rye.Terminal(), rye.RemoveRequest{Targets: []rye.Target{"tool:acme/greet"}, DryRun: false}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = p.run("tool:acme/greet", nil)
 	wantCode(t, "removed", err, fault.NotFound)
-	if _, err := p.History().Restore(t.Context(), rye.Terminal(), rye.RestoreRequest{Target: "tool:acme/greet"}); err != nil {
+	if _, err := p.History().Restore(t.Context(), rye.Terminal(), rye.RestoreRequest{Targets: []rye.Target{"tool:acme/greet"}}); err != nil {
 		t.Errorf("restore after rm: %v", err)
 	}
 }
@@ -501,7 +501,7 @@ func TestRestoreBesideAnotherFileIsRefused(t *testing.T) {
 	if err := os.Rename(p.path("tools/acme/greet.sh"), p.path("tools/acme/greet.bash")); err != nil {
 		t.Fatal(err)
 	}
-	_, err := p.History().Restore(t.Context(), rye.Terminal(), rye.RestoreRequest{Target: "tool:acme/greet"})
+	_, err := p.History().Restore(t.Context(), rye.Terminal(), rye.RestoreRequest{Targets: []rye.Target{"tool:acme/greet"}})
 	wantCode(t, "restore beside another file", err, fault.Conflict)
 	if _, err := os.Stat(p.path("tools/acme/greet.sh")); err == nil {
 		t.Error("the item has two files now")

@@ -81,17 +81,11 @@ func openDisk(ctx context.Context, path string) (*disk, error) {
 }
 
 // check refuses a file that is no ledger of this version, or that has other tables or triggers: the
-// content of a file must not decide what rye does. It reads in one transaction, because another
-// process can be making the ledger.
+// content of a file must not decide what rye does.
 func (d *disk) check(ctx context.Context) error {
-	t, err := d.writer.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
-		return explain(err)
-	}
-	defer t.Rollback()
 	var app, user, tables int64
 	for ask, into := range map[string]*int64{`PRAGMA application_id`: &app, `PRAGMA user_version`: &user, `SELECT count(*) FROM sqlite_schema`: &tables} {
-		if err := t.QueryRowContext(ctx, ask).Scan(into); err != nil {
+		if err := d.writer.QueryRowContext(ctx, ask).Scan(into); err != nil {
 			return explain(err)
 		}
 	}
@@ -106,7 +100,7 @@ func (d *disk) check(ctx context.Context) error {
 		return fault.New(fault.Integrity, "version %d, which no rye has", user).Advise(rebuild)
 	}
 	return checkSchema(func(query string, args []any, visit func(scan func(...any) error) error) error {
-		rows, err := t.QueryContext(ctx, query, args...)
+		rows, err := d.writer.QueryContext(ctx, query, args...)
 		return each(rows, err, visit)
 	})
 }

@@ -73,6 +73,11 @@ func (p *thread) resultOf(id string) (*result, bool) {
 	return r, ok
 }
 
+// namer reads every form of a name. The workspace is one.
+type namer interface {
+	Name(ctx context.Context, c rye.Caller, q rye.NameRequest) (rye.Ref, error)
+}
+
 // one carries out one call, and records what came of it.
 func (p *hands) one(ctx context.Context, c call) error {
 	if err := context.Cause(ctx); err != nil {
@@ -84,6 +89,16 @@ func (p *hands) one(ctx context.Context, c call) error {
 	a, err := parseAct(&provider.Call{ID: c.ID, Name: c.Name, Args: c.Args})
 	if err != nil {
 		return p.closeCall(c, result{Error: view.Told(err, toolPrefix)}, 0)
+	}
+	if a.name != "" {
+		if n, ok := p.o.Verbs.(namer); ok {
+			a.ref, err = n.Name(ctx, p.caller, rye.NameRequest{Name: a.name, Verb: a.verb})
+		} else {
+			a.ref, err = objects.ParseRef(a.name)
+		}
+		if err != nil {
+			return p.closeCall(c, result{Error: view.Told(err, toolPrefix)}, 0)
+		}
 	}
 	begun := time.Now()
 	r, err := p.carryOut(ctx, c, a)

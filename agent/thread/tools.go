@@ -76,6 +76,7 @@ func returnTool(d *Description) provider.Tool {
 type act struct {
 	verb    string // execute, load, search, sign or return
 	ref     rye.Ref
+	name    string // of the item, where only its items tell what it means
 	params  json.RawMessage
 	search  rye.SearchRequest
 	returns map[string]string
@@ -116,9 +117,13 @@ func parseAct(call *provider.Call) (a act, err error) {
 		if err := strict.Decode(call.Args, maxArgs, &q); err != nil {
 			return bad(err)
 		}
-		if a.ref, err = q.ref(); err != nil {
+		if _, short := objects.ParseID(q.ItemID); short == nil && q.ItemType == "" {
+			a.name = q.ItemID
+		}
+		if a.ref, err = q.ref(); err != nil && a.name == "" {
 			return bad(err)
 		}
+		err = nil
 		a.verb, a.params = strings.TrimPrefix(call.Name, toolPrefix), q.Parameters
 		if a.verb == "execute" && string(a.ref.ID) == returnID {
 			return parseReturn(q.Parameters)

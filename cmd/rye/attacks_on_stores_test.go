@@ -179,6 +179,54 @@ func TestAttack84Kill(t *testing.T) {
 	t.Logf("%d of %d were killed in time", killed, 4*kills)
 }
 
+// TestMoveKilled: moves of a whole namespace, killed at random moments. The same command again
+// needs no repair: every file is in one of the two namespaces, signed, and recorded.
+func TestMoveKilled(t *testing.T) {
+	t.Parallel()
+	kills := 6
+	if soak {
+		kills = 60
+	}
+	h := newHome(t)
+	h.write(".ai/bundles/acme/kit/SKILL.md", "---\nname: kit\nversion: 1.0.0\ntitle: Kit\nentry_type: reference\ncategory: acme\ndescription: d\n---\ntext\n")
+	h.write(".ai/bundles/acme/kit/data.txt", "data\n")
+	for i := range 5 {
+		h.write(fmt.Sprintf(".ai/knowledge/acme/n%d.md", i), fmt.Sprintf("---\nid: n%d\ntitle: T\nversion: 1.0.0\nentry_type: reference\ncategory: acme\n---\ntext\n", i))
+	}
+	h.rye("sign", "--all")
+	h.rye("sign", ".ai/bundles/acme/kit")
+	killed := 0
+	from, to := "acme", "two"
+	for range kills {
+		begun := time.Now()
+		h.rye("status")
+		span := 2*time.Since(begun) + 40*time.Millisecond
+		cmd := h.command("mv", "--namespace", from, to, "--yes")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		timer := time.AfterFunc(time.Duration(rand.Int64N(int64(span))), func() { cmd.Process.Kill() })
+		if cmd.Wait() != nil {
+			killed++
+		}
+		timer.Stop()
+		again := h.command("mv", "--namespace", from, to, "--yes")
+		if out, err := again.CombinedOutput(); err != nil && again.ProcessState.ExitCode() != 3 { // 3: all of it has moved
+			t.Fatalf("again: %v\n%s", err, out)
+		}
+		h.rye("sign", "--all", "--check")
+		if list := h.rye("list"); strings.Count(list, ":"+to+"/") < 6 || strings.Contains(list, ":"+from+"/") {
+			t.Fatalf("moved from %s to %s:\n%s", from, to, list)
+		}
+		if raw := h.read(".ai/rye.yaml"); !strings.Contains(raw, "namespace: "+to) {
+			t.Fatalf("rye.yaml does not name %s:\n%s", to, raw)
+		}
+		h.rye("fsck")
+		from, to = to, from
+	}
+	t.Logf("%d of %d were killed in time", killed, kills)
+}
+
 // TestAttack85TwoProcesses: two that change one lock and one rye.yaml at the same time.
 // Each either does its work or says that it did not; no file is torn, and what was
 // acknowledged is there.

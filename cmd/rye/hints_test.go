@@ -54,6 +54,15 @@ func (h tried) asks() bool {
 // hint and the words that the command says at last.
 var remains = []struct{ hint, then, why string }{
 	{"rye run", "a thread needs a directive", "it does what the user wanted"},
+	{"rye remove", "matches no item", "it does what the user wanted"},
+	{"rye remove", "no project here", "it does what the user wanted, in the user space"},
+	{"rye remove", "not in the project space", "it does what the user wanted, in the user space"},
+	{"rye rm", "not in the project space", "it does what the user wanted, in the user space"},
+	{"rye restore", "matches no item", "it does what the user wanted"},
+	{"rye restore", "is here", "it does what the user wanted"},
+	{"rye restore", "no project here", "it does what the user wanted, in the user space"},
+	{"rye mv", "no project here", "it does what the user wanted, in the user space"},
+	{"rye mv --namespace", "has no item there", "it does what the user wanted"},
 	{"rye mcp token rotate", "has a token", "it gives the client another token, and the client exists"},
 	{"rye init", "no registry", "the project that it makes has no registry yet"},
 	{"rye init", "does not exist", "the script names a registry that does not exist"},

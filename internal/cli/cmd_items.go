@@ -51,7 +51,7 @@ own signatures protect what you import. Imported items are not updated automatic
 }
 
 func (t *task) runAdd(q rye.AddRequest, from rye.InstallRequest) error {
-	if refs := t.refs(); len(refs) == 1 && (q.As != "" || q.Space != "") && isName(string(refs[0])) && !strings.Contains(string(refs[0]), "@") {
+	if refs := t.refs(); len(refs) == 1 && (q.As != "" || q.Space != "") && t.namesItem(string(refs[0])) {
 		return t.copyItem(q, string(refs[0]))
 	}
 	paths, names, urls, err := t.sortAdd(t.args)
@@ -82,6 +82,20 @@ func (t *task) runAdd(q rye.AddRequest, from rye.InstallRequest) error {
 	}
 	from.Names, from.DryRun = names, q.DryRun
 	return t.install(from)
+}
+
+// namesItem reports whether an argument can name an item that is here: by a name without a range, and
+// where no file has that name.
+func (t *task) namesItem(arg string) bool {
+	if strings.Contains(arg, "@") {
+		return false
+	}
+	if isName(arg) {
+		return true
+	}
+	_, short := objects.ParseID(arg)
+	_, err := os.Lstat(t.path(arg))
+	return short == nil && err != nil
 }
 
 // copyItem copies an item that is here to another space, or under another id.
@@ -158,39 +172,27 @@ func (p *printer) printAdded(did outcome, dry bool, rep *rye.AddReport) {
 }
 
 func removeCommand() *spec {
-	var dry bool
-	var sp string
+	var q rye.RemoveRequest
 	return &spec{
-		name: "remove", aliases: []string{"rm", "uninstall", "delete"}, args: "<ref…>", group: "Items",
-		short:    "Remove items or dependencies; their history stays",
-		examples: "rye remove tool:acme/hello\nrye restore tool:acme/hello     # and back",
+		name: "remove", aliases: []string{"rm", "uninstall", "delete"}, args: "<ref | pattern…>", group: "Items",
+		short: "Remove items or dependencies; their history stays",
+		long: `A pattern matches names as in rye sign: * stands for any text, and ? for one character. Quote
+it for the shell. Before rye removes more than one item it lists them and asks.`,
+		examples: "rye remove tool:acme/hello\nrye remove 'acme/*' --dry-run\nrye restore tool:acme/hello     # and back",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Denied},
-		flags:    []cli.Flag{changedSpace(&sp), dryRun(&dry)},
+		flags:    []cli.Flag{changedSpace(&q.Space), dryRun(&q.DryRun)},
 		min:      1, max: many,
 		run: func(t *task) error {
-			return eachRef(t, t.w.Remove, removed, dry, func(target rye.Target, dry bool) rye.RemoveRequest {
-				return rye.RemoveRequest{Target: target, Space: sp, DryRun: dry}
-			})
+			q.Targets = t.refs()
+			return answerBatch(t, t.w.Remove, q, func(p *printer, rep rye.AddReport) { p.printAdded(removed, q.DryRun, &rep) })
 		},
 	}
 }
 
-// eachRef runs a verb for each argument. It tries all of them in a dry run first, so that a
-// mistake in the last argument leaves the first unchanged.
-func eachRef[Q any](t *task, run verb[Q, *rye.AddReport], did outcome, dry bool, request func(target rye.Target, dry bool) Q) error {
-	refs := t.refs()
-	for _, ref := range refs {
-		if _, err := run(t.ctx, t.env.Caller, request(ref, true)); err != nil {
-			return err
-		}
-	}
-	for _, ref := range refs {
-		err := answer(t, run, request(ref, dry), func(p *printer, rep *rye.AddReport) { p.printAdded(did, dry, rep) })
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// answerBatch is answerEach for a verb that may return reports together with an error.
+func answerBatch[Q, R any](t *task, run verb[Q, []R], q Q, print func(*printer, R)) error {
+	all, err := run(t.ctx, t.env.Caller, q)
+	return cmp.Or(each(t.out, all, print), err)
 }
 
 // changedSpace is the flag --space for commands that change items.

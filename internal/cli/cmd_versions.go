@@ -13,37 +13,57 @@ import (
 func restoreCommand() *spec {
 	var q rye.RestoreRequest
 	return &spec{
-		name: "restore", args: "<ref…>", group: "Items",
-		short:    "Restore items from their history",
-		long:     "Without --at, rye restores the last recorded version, even of an item that was removed\nsince. A different file in its place is recorded first.",
-		examples: "rye restore tool:acme/hello\nrye restore tool:acme/hello --at 1f2e3d4c     # see rye log tool:acme/hello",
+		name: "restore", args: "[ref | pattern…]", group: "Items",
+		short: "Restore items from their history",
+		long: `Without --at, rye restores the last recorded version, even of an item that was removed since.
+A different file in the place of a named item is recorded first. A pattern ('acme/*') brings
+back all removed items that match; --all brings back the items that the record has and whose
+files are gone. Both leave a changed file as it is. Before rye restores more than one item
+it lists them and asks.`,
+		examples: "rye restore tool:acme/hello\nrye restore --all --dry-run\nrye restore tool:acme/hello --at 1f2e3d4c     # see rye log tool:acme/hello",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity},
 		flags: []cli.Flag{
 			changedSpace(&q.Space),
+			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "every item that the record has and whose file is gone"},
 			&cli.StringFlag{Name: "at", Destination: &q.At, Usage: "the version recorded at `commit`"},
 			dryRun(&q.DryRun),
 		},
-		min: 1, max: many,
-		run: func(t *task) error {
-			return eachRef(t, t.w.History().Restore, restored, q.DryRun, func(target rye.Target, dry bool) rye.RestoreRequest {
-				return rye.RestoreRequest{Target: target, Space: q.Space, At: q.At, DryRun: dry}
-			})
+		max: many,
+		run: func(t *task) (err error) {
+			if q.Targets, err = t.someRefs(q.All); err != nil {
+				return err
+			}
+			return answerBatch(t, t.w.History().Restore, q, func(p *printer, rep rye.AddReport) { p.printAdded(restored, q.DryRun, &rep) })
 		},
 	}
 }
 
 func moveCommand() *spec {
 	var q rye.MoveRequest
+	var namespace string
 	return &spec{
-		name: "mv", aliases: []string{"move", "rename"}, args: "<ref> <new ref>", group: "Items",
-		short: "Rename an item",
-		long: `Moves the file. A signature covers the id, so the line is removed and you must sign the item
-again. The old file is recorded first, for rye log and rye restore.`,
-		examples: "rye mv tool:acme/hello tool:acme/greet\nrye mv tool:acme/hello acme/greet --dry-run",
-		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Denied, fault.Malformed},
-		flags:    []cli.Flag{changedSpace(&q.Space), dryRun(&q.DryRun)},
-		min:      2, max: 4,
+		name: "mv", aliases: []string{"move", "rename"}, args: "<ref | bundle> <new ref> | --namespace <old> <new>", group: "Items",
+		short: "Rename an item, a bundle or a namespace",
+		long: `Moves the file, or all files of a bundle, and writes the new id where the metadata states the
+old one. rye signs again what your own signature covers, and the entry in the lock follows.
+Anything else moves unsigned: a text that nobody signed, that git merged, that someone else
+signed, or that changed since. rye sign asks about it as before. The old files are recorded
+first, for rye log and rye restore.
+
+With --namespace, all of your items and bundles of a namespace move, and name each other by
+their new names. rye.yaml names the new namespace, if it named the old one. rye lists the moves
+and asks once. If others signed or own one of the items, nothing moves.`,
+		examples: "rye mv tool:acme/hello acme/greet\nrye mv bundle:acme/report acme/summary --dry-run\nrye mv --namespace acme example",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Untrusted, fault.Denied, fault.Malformed},
+		flags: []cli.Flag{
+			&cli.StringFlag{Name: "namespace", Destination: &namespace, Usage: "move all items of this `namespace`"},
+			changedSpace(&q.Space), dryRun(&q.DryRun),
+		},
+		min: 1, max: 4,
 		run: func(t *task) error {
+			if namespace != "" {
+				return t.moveNamespace(rye.MoveNamespaceRequest{From: strings.TrimSuffix(namespace, "/"), Space: q.Space, DryRun: q.DryRun})
+			}
 			refs := t.refs()
 			if len(refs) != 2 {
 				return fault.New(fault.Usage, "mv: want two refs, got %d", len(refs)).Advise("rye mv <ref> <new ref>")
@@ -54,12 +74,42 @@ again. The old file is recorded first, for rye log and rye restore.`,
 	}
 }
 
+func (t *task) moveNamespace(q rye.MoveNamespaceRequest) error {
+	if len(t.args) != 1 {
+		return fault.New(fault.Usage, "mv --namespace: want one new namespace, got %d", len(t.args)).Advise("rye mv --namespace <old> <new>")
+	}
+	q.To = strings.TrimSuffix(t.args[0], "/")
+	return answer(t, t.w.MoveNamespace, q, func(p *printer, rep *rye.MoveNamespaceReport) {
+		for i := range rep.Moves {
+			printMove(p, &rep.Moves[i])
+		}
+		if rep.Declared {
+			p.resultf(rep.DryRun, "%s namespace %s to %s in rye.yaml\n", moved.word(rep.DryRun), rep.From, rep.To)
+		}
+		p.printRelocked(rep.Lock, rep.DryRun)
+		for _, file := range rep.Mentions {
+			p.infof("note: the text of %s names %s/ still", file, rep.From)
+		}
+	})
+}
+
 func printMove(p *printer, rep *rye.MoveReport) {
-	p.resultf(rep.DryRun, "%s %s to %s\n", moved.word(rep.DryRun), rep.From, rep.Ref)
+	p.resultf(rep.DryRun, "%s %s to %s%s\n", moved.word(rep.DryRun), rep.From, rep.Ref, prose(map[bool]string{true: " (signed)", false: " (unsigned)"}[rep.Signed]))
 	for _, problem := range rep.Problems {
 		p.infof("%v", problem)
 	}
-	p.infof("next: %s", rep.Next)
+	if rep.Why != "" && len(rep.Problems) == 0 {
+		p.infof("not signed: %s", prose(rep.Why))
+	}
+	p.printRelocked(rep.Lock, rep.DryRun)
+	p.next(rep.Next)
+}
+
+// printRelocked prints the entries of the lock with their new names.
+func (p *printer) printRelocked(refs []string, dry bool) {
+	for _, ref := range refs {
+		p.resultf(dry, "%s the entry of %s in rye.lock\n", moved.word(dry), ref)
+	}
 }
 
 func printCopy(p *printer, rep *rye.CopyReport) {

@@ -165,10 +165,11 @@ func (t *task) refs() []rye.Target {
 	return out
 }
 
-// target makes a path absolute and leaves refs, names and patterns unchanged.
+// target makes a path absolute and leaves refs, names and patterns unchanged. No name begins with a
+// dot, so such an argument is a path, even when its file is gone.
 func (t *task) target(arg string) rye.Target {
 	if !isName(arg) && !strings.ContainsAny(arg, "*?:") && strings.ContainsAny(arg, `./\`) {
-		if _, err := os.Stat(t.path(arg)); err == nil {
+		if _, err := os.Stat(t.path(arg)); err == nil || strings.HasPrefix(arg, ".") {
 			return rye.Target(t.path(arg))
 		}
 	}

@@ -151,8 +151,18 @@ func (a itemArgs) target() (rye.Target, error) {
 	return rye.Target(a.ItemType + ":" + strings.TrimPrefix(a.ItemID, a.ItemType+":")), nil
 }
 
-// ref is target for calls about one item.
-func (a itemArgs) ref() (rye.Ref, error) {
+// namer reads every form of a name. The workspace is one.
+type namer interface {
+	Name(ctx context.Context, c rye.Caller, q rye.NameRequest) (rye.Ref, error)
+}
+
+// ref returns the item that a call names. Without item_type, item_id may have any form of a name
+// that means one item.
+func (s *Server) ref(ctx context.Context, verbs rye.Verbs, verb string, a itemArgs) (rye.Ref, error) {
+	n, ok := verbs.(namer)
+	if _, err := objects.ParseID(a.ItemID); ok && a.ItemType == "" && err == nil {
+		return n.Name(ctx, s.caller(ctx), rye.NameRequest{Name: a.ItemID, Verb: verb})
+	}
 	name, err := a.target()
 	if err != nil {
 		return rye.Ref{}, err
@@ -186,7 +196,7 @@ func (s *Server) load(ctx context.Context, t *task, a loadArgs) (none view.Answe
 	if strings.HasPrefix(a.ItemID, scheme) {
 		return s.loadAddress(ctx, t, a)
 	}
-	ref, err := a.ref()
+	ref, err := s.ref(ctx, t.verbs, "load", a.itemArgs)
 	if err != nil {
 		return none, err
 	}
@@ -201,7 +211,7 @@ func (s *Server) execute(ctx context.Context, t *task, a executeArgs) (none view
 	if a.Thread || a.ThreadID != "" {
 		return s.thread(ctx, t, a)
 	}
-	ref, err := a.ref()
+	ref, err := s.ref(ctx, t.verbs, "execute", a.itemArgs)
 	if err != nil {
 		return none, err
 	}
@@ -217,10 +227,22 @@ func (s *Server) execute(ctx context.Context, t *task, a executeArgs) (none view
 	return view.Executed(res, a.Detail), nil
 }
 
+// toSign returns what a call of sign names: an item or a pattern.
+func (s *Server) toSign(ctx context.Context, verbs rye.Verbs, a itemArgs) (rye.Target, error) {
+	if a.ItemType != "" || strings.ContainsAny(a.ItemID, "*?") {
+		return a.target()
+	}
+	ref, err := s.ref(ctx, verbs, "sign", a)
+	if fault.Is(err, fault.NotFound) { // the text may be a new item's
+		return "", fault.New(fault.Usage, "%w; for a new item, item_type is missing", err)
+	}
+	return rye.Target(ref.String()), err
+}
+
 // sign needs a person: a model must not write, sign and run code unseen. The question shows exactly
 // the changes to sign.
 func (s *Server) sign(ctx context.Context, t *task, a signArgs) (none view.Answer, _ error) {
-	name, err := a.target()
+	name, err := s.toSign(ctx, t.verbs, a.itemArgs)
 	if err != nil {
 		return none, err
 	}

@@ -34,7 +34,7 @@ func (s *Server) thread(ctx context.Context, t *task, a executeArgs) (none view.
 	if wait < 0 || wait > maxWaitSeconds {
 		return none, fault.New(fault.Usage, "wait_seconds %v: want 0 to %d", wait, maxWaitSeconds)
 	}
-	info, err := s.taken(ctx, threads, a)
+	info, err := s.taken(ctx, t, threads, a)
 	if err != nil || a.DryRun {
 		return threadAnswer(info, err)
 	}
@@ -50,11 +50,11 @@ func (s *Server) thread(ctx context.Context, t *task, a executeArgs) (none view.
 }
 
 // taken returns the thread that a call starts or names.
-func (s *Server) taken(ctx context.Context, threads rye.Threads, a executeArgs) (*rye.ThreadInfo, error) {
+func (s *Server) taken(ctx context.Context, t *task, threads rye.Threads, a executeArgs) (*rye.ThreadInfo, error) {
 	if a.ThreadID != "" {
 		return threads.Thread(ctx, s.caller(ctx), a.ThreadID)
 	}
-	ref, err := a.ref()
+	ref, err := s.ref(ctx, t.verbs, "execute", a.itemArgs)
 	if err != nil {
 		return nil, err
 	}

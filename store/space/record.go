@@ -193,6 +193,19 @@ func (l *Layer) Ever(ctx context.Context, visit func(p string, blob store.OID) e
 	return l.damaged(err)
 }
 
+// EverRefs returns the items that the layer's ref holds or ever held, each once.
+func (l *Layer) EverRefs(ctx context.Context) (all []objects.Ref, err error) {
+	seen := map[objects.Ref]bool{}
+	err = l.Ever(ctx, func(p string, _ store.OID) error {
+		if ref, _, err := objects.RefOfPath(p); err == nil && !seen[ref] {
+			seen[ref] = true
+			all = append(all, ref)
+		}
+		return nil
+	})
+	return all, err
+}
+
 // Tip returns the recorded commit's id, zero if nothing is recorded.
 func (l *Layer) Tip() (store.OID, error) {
 	c, err := l.tip()

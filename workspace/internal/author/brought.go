@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strings"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
@@ -33,6 +34,8 @@ type own struct {
 	*signing
 	at     *head.Committed // nil outside of a repository
 	unread error           // why HEAD cannot be read; nil when it can
+
+	moves map[objects.Ref]objects.Ref // from the names after moves to those before; nil until it is read
 }
 
 // markBrought marks the drafts that need a look before they are signed, for their text can be by
@@ -47,12 +50,12 @@ func (g *signing) markBrought(ctx context.Context, all []*draft) (first bool, er
 	marked := false
 	for _, d := range all {
 		if d.changed && d.before == nil && !d.proposal {
-			if why := o.doubt(d); why != "" {
+			if why := o.doubt(ctx, d); why != "" {
 				d.before, marked = brought(why), true
 			}
 		}
 	}
-	if !marked || o.unread != nil || o.at.Pending != "" {
+	if !marked || o.unread != nil || o.at == nil || o.at.Pending != "" {
 		return false, err
 	}
 	first, err = g.nothingSigned(ctx, all)
@@ -60,20 +63,23 @@ func (g *signing) markBrought(ctx context.Context, all []*draft) (first bool, er
 }
 
 // doubt says why the user may not have written a draft; "" when there is no doubt.
-func (o *own) doubt(d *draft) string {
+func (o *own) doubt(ctx context.Context, d *draft) string {
 	switch {
 	case o.unread != nil:
 		return o.unread.Error()
 	case o.at == nil:
-		return ""
+		return o.doubtFormer(ctx, d)
 	case o.at.Pending != "":
 		return "git has not finished " + o.at.Pending
 	case d.ref.Kind == objects.Bundle:
-		return o.doubtBundle(d)
+		return cmp.Or(o.doubtBundle(d), o.doubtFormer(ctx, d))
 	}
 	raw, ok, err := o.at.File(d.path, space.MaxItem)
-	if err != nil || !ok {
+	if err != nil {
 		return textOf(err)
+	}
+	if !ok {
+		return o.doubtFormer(ctx, d)
 	}
 	it, err := objects.Parse(d.path, raw)
 	if err != nil || !o.known(it) {
@@ -83,6 +89,97 @@ func (o *own) doubt(d *draft) string {
 }
 
 const unsignedAtHead = "you did not sign the version that git's HEAD has"
+
+// doubtFormer is doubt for an item that rye mv gave its name: its text is as doubtful as under the
+// name before. The record knows that name, and the record is the user's own.
+func (o *own) doubtFormer(ctx context.Context, d *draft) string {
+	if _, raw, err := o.recorded(ctx, d.ref); err != nil || raw == nil {
+		return textOf(err)
+	} else if it, err := objects.ParseRecorded(d.path, raw); err == nil && it.Signature != nil && o.mine(it) == nil {
+		return "" // signed since
+	}
+	ref, err := d.ref, o.readMoves(ctx)
+	for range maxMoves {
+		from, ok := o.moves[ref]
+		if !ok || err != nil {
+			break
+		}
+		p, raw, rerr := o.recorded(ctx, from)
+		if rerr != nil {
+			return textOf(rerr)
+		}
+		if it, perr := objects.ParseRecorded(p, raw); perr == nil {
+			_, refused := trust.Verify(it, o.scope, o.Trust)
+			if by := foreignTo(o.Trust, it, refused); by != nil {
+				return "as " + from.String() + " it had the signature of " + by.who
+			}
+		}
+		if o.at != nil && p != "" {
+			raw, there, herr := o.at.File(p, space.MaxItem)
+			if herr != nil {
+				return textOf(herr)
+			}
+			if it, perr := objects.ParseRecorded(p, raw); there && (perr != nil || !o.known(it)) {
+				return "it was " + from.String() + ", and " + unsignedAtHead
+			}
+		}
+		ref = from
+	}
+	return textOf(err)
+}
+
+const maxMoves = 100 // names of one item, one after the other
+
+// recorded returns the last recorded file of an item, or the manifest of a bundle; "" and nil for
+// none.
+func (o *own) recorded(ctx context.Context, ref objects.Ref) (string, []byte, error) {
+	if ref.Kind != objects.Bundle {
+		return o.layer.LastRecorded(ctx, ref)
+	}
+	ns, rest, _ := strings.Cut(string(ref.ID), "/")
+	dir, err := objects.BundleDir(objects.ID(ns + "/bundle/" + rest))
+	if err != nil {
+		return "", nil, nil
+	}
+	files, err := o.layer.LastFolder(ctx, dir, manifestIn(dir))
+	for _, c := range files {
+		if c.Path == manifestIn(dir) {
+			return c.Path, c.Data, err
+		}
+	}
+	return "", nil, err
+}
+
+// readMoves reads the moves in the record, once. The last one to a name counts.
+func (o *own) readMoves(ctx context.Context) error {
+	if o.moves != nil {
+		return nil
+	}
+	o.moves = map[objects.Ref]objects.Ref{}
+	tip, err := o.layer.Tip()
+	if err != nil || tip.IsZero() {
+		return err
+	}
+	repo, err := o.layer.Repo()
+	if err != nil {
+		return err
+	}
+	return repo.Log(ctx, tip, func(c *store.Commit) error {
+		for line := range strings.Lines(c.Message) {
+			names, is := strings.CutPrefix(strings.TrimSpace(line), "move ")
+			old, now, ok := strings.Cut(names, " to ")
+			if !is || !ok {
+				continue
+			}
+			from, err1 := objects.ParseRef(old)
+			to, err2 := objects.ParseRef(now)
+			if _, later := o.moves[to]; err1 == nil && err2 == nil && !later {
+				o.moves[to] = from
+			}
+		}
+		return nil
+	})
+}
 
 // known reports whether a version at HEAD needs no look: the user signed it. Of an item that the
 // request names alone, everyone whose signatures count here.

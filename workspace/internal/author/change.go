@@ -37,6 +37,11 @@ func changeable(ctx context.Context, s *custody.Desk, name string, looks bool) (
 // holds recorded changes that differ from files or go beyond them. It returns the commit.
 // Where there can be no record it tells the user, changes the files, and returns no commit.
 func change(ctx context.Context, s *custody.Desk, l *space.Layer, verb string, refs []objects.Ref, files []store.Change, record ...store.Change) (string, error) {
+	return changeAs(ctx, s, l, subject(verb, refs), files, record...)
+}
+
+// changeAs is change with the text of its commit.
+func changeAs(ctx context.Context, s *custody.Desk, l *space.Layer, text string, files []store.Change, record ...store.Change) (string, error) {
 	if l.Store == "" {
 		s.Tell("the change is not recorded: " + s.Records.Err().Error())
 		return "", writeFiles(l, files)
@@ -47,7 +52,7 @@ func change(ctx context.Context, s *custody.Desk, l *space.Layer, verb string, r
 			record = append(record, c)
 		}
 	}
-	o, err := s.Keys.CommitOptions(ctx, subject(verb, refs))
+	o, err := s.Keys.CommitOptions(ctx, text)
 	if err == nil {
 		record, err = l.WithoutOld(record)
 	}

@@ -2,6 +2,8 @@ package author
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
@@ -13,36 +15,95 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Remove takes a working item, a bundle or a dependency out of the project, or an item or a
-// bundle out of the user space. It records a working file's bytes before their removal, so
-// that nothing is lost.
-func Remove(ctx context.Context, s *custody.Desk, q rye.RemoveRequest) (*rye.AddReport, error) {
+// Remove takes working items, bundles and dependencies out of the project, or items and bundles
+// out of the user space. It records a working file's bytes before their removal, so that nothing
+// is lost. It looks at all of them first, so that a mistake in the last leaves the first unchanged.
+func Remove(ctx context.Context, s *custody.Desk, q rye.RemoveRequest) ([]rye.AddReport, error) {
 	l, err := changeable(ctx, s, q.Space, q.DryRun)
 	if err != nil {
 		return nil, err
 	}
-	if dir, ok := look.BundleTarget(l, q.Target); ok {
-		return removeBundle(ctx, s, l, dir, q.DryRun)
-	}
-	ref, err := session.RefOf(ctx, s.Session, string(q.Target))
+	targets, err := toRemove(ctx, s, l, q.Targets)
 	if err != nil {
 		return nil, err
 	}
-	if dir, ok := look.PackageOf(l, q.Target, ref); ok {
-		return removeBundle(ctx, s, l, dir, q.DryRun)
+	b := batch{Desk: s, verb: "remove", text: "Remove them? Their history stays", again: removeAgain(q), dry: q.DryRun,
+		one: func(t rye.Target, dry bool) (*rye.AddReport, error) { return removeOne(ctx, s, l, t, dry) }}
+	return b.run(ctx, targets)
+}
+
+func removeAgain(q rye.RemoveRequest) []string {
+	again := []string{"rye", "remove"}
+	for _, t := range q.Targets {
+		again = append(again, string(t))
 	}
-	f, ok, err := findTarget(ctx, s, l, q.Target, ref)
+	if q.Space != "" {
+		again = append(again, "--space", q.Space)
+	}
+	return again
+}
+
+// toRemove replaces each pattern by the items, bundles and dependencies that it matches.
+func toRemove(ctx context.Context, s *custody.Desk, l *space.Layer, args []rye.Target) (all []rye.Target, err error) {
+	for _, arg := range args {
+		if !look.IsPattern(arg) {
+			all = append(all, arg)
+			continue
+		}
+		var found []rye.Target
+		n, err := look.ItemsAndBundles(ctx, s.Session, l, []rye.Target{arg}, false)
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return nil, err
+		}
+		for _, ref := range n.Refs {
+			found = append(found, rye.Target(ref.String()))
+		}
+		for _, dir := range n.Bundles {
+			id, err := objects.BundleID(dir)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, rye.Target(look.BundleRef(id)))
+		}
+		if l.Space == objects.Project && s.Project != nil {
+			for _, name := range slices.Sorted(maps.Keys(s.Project.Deps)) {
+				if ref, err := objects.ParseRef(name); err == nil && look.Matches(arg, ref) {
+					found = append(found, rye.Target(ref.String()))
+				}
+			}
+		}
+		if len(found) == 0 {
+			return nil, err // ItemsAndBundles found nothing either
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// removeOne is Remove for one target that is no pattern.
+func removeOne(ctx context.Context, s *custody.Desk, l *space.Layer, target rye.Target, dryRun bool) (*rye.AddReport, error) {
+	if dir, ok := look.BundleTarget(l, target); ok {
+		return removeBundle(ctx, s, l, dir, dryRun)
+	}
+	ref, err := session.RefOf(ctx, s.Session, string(target))
+	if err != nil {
+		return nil, err
+	}
+	if dir, ok := look.PackageOf(l, target, ref); ok {
+		return removeBundle(ctx, s, l, dir, dryRun)
+	}
+	f, ok, err := findTarget(ctx, s, l, target, ref)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
-		return nil, fault.Wrap(space.Missing(ctx, s.Stack, ref, "not in the "+l.Space.String()+" space"), "remove")
+		return nil, missingHere(ctx, s, l, ref)
 	}
 	if f.Registry != "" {
-		return session.RemoveLocked(ctx, s.Session, ref, q.DryRun)
+		return session.RemoveLocked(ctx, s.Session, ref, dryRun)
 	}
 	rep := &rye.AddReport{Ref: ref.String(), Path: session.Shown(l, f.Path), State: objects.Absent, Next: fault.Advice("rye restore %s%s", ref, session.SpaceFlag(l))}
-	if q.DryRun {
+	if dryRun {
 		rep.Next = fault.Hint{}
 		return rep, nil
 	}
@@ -55,6 +116,15 @@ func Remove(ctx context.Context, s *custody.Desk, q rye.RemoveRequest) (*rye.Add
 		return nil, err
 	}
 	return rep, nil
+}
+
+// missingHere is the error for an item that a space lacks. It names the user space, if that has
+// the item.
+func missingHere(ctx context.Context, s *custody.Desk, l *space.Layer, ref objects.Ref) error {
+	if _, ok, err := s.Stack.In(ctx, objects.User, ref); err == nil && ok && l.Space != objects.User {
+		return fault.New(fault.NotFound, "remove %s: not in the %s space, but in your user space", ref, l.Space).Mend("rye rm %s --space user", ref)
+	}
+	return fault.Wrap(space.Missing(ctx, s.Stack, ref, "not in the "+l.Space.String()+" space"), "remove")
 }
 
 // findTarget is Stack.In for a target that a user typed: a path means this very file, also

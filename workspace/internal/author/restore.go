@@ -14,25 +14,93 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Restore brings back the recorded file of an item: its space's version at a commit, or the
-// last one. It first records a different file in that place. An old version that the user
-// asked for is valid again.
-func Restore(ctx context.Context, s *custody.Desk, q rye.RestoreRequest) (*rye.AddReport, error) {
+// Restore brings back the recorded files of items: their space's versions at a commit, or the
+// last ones. It first records a different file in the place of a named item. An old version that
+// the user asked for is valid again. A pattern, and a request for all, bring back only what is
+// gone.
+func Restore(ctx context.Context, s *custody.Desk, q rye.RestoreRequest) ([]rye.AddReport, error) {
 	l, err := changeable(ctx, s, q.Space, q.DryRun)
 	if err != nil {
 		return nil, err
 	}
-	if dir, ok := look.RecordedBundle(ctx, l, q.Target); ok {
-		if q.At != "" {
-			return nil, fault.New(fault.Usage, "restore .ai/%s: a bundle comes back as it was last recorded", dir).Advise("rye restore .ai/%s", dir)
-		}
-		return restoreBundle(ctx, s, l, dir, q.DryRun)
-	}
-	ref, err := session.RefOf(ctx, s.Session, string(q.Target))
+	targets, skipped, err := toRestore(ctx, l, q)
 	if err != nil {
 		return nil, err
 	}
-	p, raw, err := recordedVersion(ctx, l, ref, q.At)
+	b := batch{Desk: s, verb: "restore", text: "Restore them?", again: restoreAgain(q), dry: q.DryRun,
+		one: func(t rye.Target, dry bool) (*rye.AddReport, error) { return restoreOne(ctx, s, l, t, q.At, dry) }}
+	all, err := b.run(ctx, targets)
+	return append(all, skipped...), err
+}
+
+func restoreAgain(q rye.RestoreRequest) []string {
+	again := []string{"rye", "restore"}
+	for _, t := range q.Targets {
+		again = append(again, string(t))
+	}
+	if q.All {
+		again = append(again, "--all")
+	}
+	if q.At != "" {
+		again = append(again, "--at", q.At)
+	}
+	if q.Space != "" {
+		again = append(again, "--space", q.Space)
+	}
+	return again
+}
+
+// toRestore replaces patterns, and the request for all, by the items and bundles that are gone.
+// skipped reports those that are here and differ from the record.
+func toRestore(ctx context.Context, l *space.Layer, q rye.RestoreRequest) (all []rye.Target, skipped []rye.AddReport, err error) {
+	if q.All && len(q.Targets) > 0 {
+		return nil, nil, fault.New(fault.Usage, "restore: --all takes no names").Advise("rye restore --all")
+	}
+	var gone *absences
+	for _, t := range q.Targets {
+		if !look.IsPattern(t) {
+			all = append(all, t)
+			continue
+		}
+		if gone == nil {
+			if gone, err = everRecorded(ctx, l); err != nil {
+				return nil, nil, err
+			}
+		}
+		some, others, err := gone.find(ctx, l, func(ref objects.Ref) bool { return look.Matches(t, ref) })
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(some)+len(others) == 0 {
+			return nil, nil, fault.New(fault.NotFound, "%q matches no item that the %s space had and lacks now", t, l.Space).Advise("%s", "rye log"+session.SpaceFlag(l))
+		}
+		all, skipped = append(all, some...), append(skipped, others...)
+	}
+	if !q.All {
+		return all, skipped, nil
+	}
+	if gone, err = recordedNow(ctx, l); err == nil {
+		all, skipped, err = gone.find(ctx, l, func(objects.Ref) bool { return true })
+	}
+	if err == nil && len(all)+len(skipped) == 0 {
+		err = fault.New(fault.NotFound, "restore: every item of the record of the %s space is here", l.Space).Advise("%s", "rye log"+session.SpaceFlag(l)+" shows what was removed")
+	}
+	return all, skipped, err
+}
+
+// restoreOne is Restore for one target that is no pattern.
+func restoreOne(ctx context.Context, s *custody.Desk, l *space.Layer, target rye.Target, at string, dryRun bool) (*rye.AddReport, error) {
+	if dir, ok := look.RecordedBundle(ctx, l, target); ok {
+		if at != "" {
+			return nil, fault.New(fault.Usage, "restore .ai/%s: a bundle comes back as it was last recorded", dir).Advise("rye restore .ai/%s", dir)
+		}
+		return restoreBundle(ctx, s, l, dir, dryRun)
+	}
+	ref, err := session.RecordedRef(ctx, s.Session, l, string(target))
+	if err != nil {
+		return nil, err
+	}
+	p, raw, err := recordedVersion(ctx, l, ref, at)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +114,7 @@ func Restore(ctx context.Context, s *custody.Desk, q rye.RestoreRequest) (*rye.A
 		return nil, err
 	}
 	rep := &rye.AddReport{Ref: ref.String(), Path: session.Shown(l, p), SHA256: objects.DigestOf(raw).String()}
-	if !q.DryRun {
+	if !dryRun {
 		if err = keepFile(ctx, s, l, ref, p, raw); err == nil {
 			rep.Commit, err = change(ctx, s, l, "restore", []objects.Ref{ref}, []store.Change{{Path: p, Data: raw}})
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rye-os/rye"
@@ -17,6 +16,7 @@ import (
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/look"
+	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // Sign validates working items, signs them with the user's key and records them in one
@@ -107,16 +107,21 @@ func newSigning(ctx context.Context, s *custody.Desk, l *space.Layer, q rye.Sign
 	if err != nil {
 		return nil, err
 	}
-	return &signing{s, q, l, s.Stack.Scope(l), key, s.Now(), namesOf(s, l, q.Targets)}, nil
+	return &signing{s, q, l, s.Stack.Scope(l), key, s.Now(), namesOf(ctx, s, l, q.Targets)}, nil
 }
 
 // namesOf returns the refs and the bundle directories that are spelled out.
-func namesOf(s *custody.Desk, l *space.Layer, targets []rye.Target) map[rye.Target]bool {
+func namesOf(ctx context.Context, s *custody.Desk, l *space.Layer, targets []rye.Target) map[rye.Target]bool {
 	named := map[rye.Target]bool{}
 	for _, t := range targets {
 		if dir, ok := look.FolderTarget(l, t); ok {
 			named[rye.Target(dir)] = true
-		} else if ref, err := s.Ref(string(t)); err == nil && !strings.ContainsAny(string(t), "*?") {
+			continue
+		}
+		if look.IsPattern(t) {
+			continue
+		}
+		if ref, err := session.RefOf(ctx, s.Session, string(t)); err == nil {
 			named[rye.Target(ref.String())] = true
 			if dir, ok := objects.InBundles(ref.MemberPath(".")); ok {
 				named[rye.Target(dir)] = true

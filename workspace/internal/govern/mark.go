@@ -3,9 +3,11 @@ package govern
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
 	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/workspace/internal/custody"
@@ -24,6 +26,7 @@ func Mark(ctx context.Context, s *custody.Desk, q rye.MarkRequest) (*rye.MarkRep
 	if len(q.Names) == 0 {
 		return nil, fault.New(fault.Usage, "%s: no version named", q.Do).Advise("name them: acme/tool/hello@1.0.0")
 	}
+	q.Names = published(q.Names)
 	ref, _, err := oplog.ParseName(q.Names[0])
 	if err != nil {
 		return nil, err
@@ -103,4 +106,17 @@ func revokeQuestion(q rye.MarkRequest) rye.Question {
 	}
 	return rye.Question{Topic: q.Do, Text: "Forbid these versions for good, everywhere?", Lines: q.Names,
 		Mend: fault.CommandOf(append(words, "--yes")...)}
+}
+
+// published returns names of versions in the form that registries use, where one has another form
+// of a full name.
+func published(names []string) []string {
+	all := slices.Clone(names)
+	for i, name := range all {
+		item, version, ok := strings.Cut(name, "@")
+		if ref, err := objects.ParseRef(item); err == nil && ok && ref.Published() != "" {
+			all[i] = ref.Published() + "@" + version
+		}
+	}
+	return all
 }

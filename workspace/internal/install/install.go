@@ -34,7 +34,7 @@ func Install(ctx context.Context, s *custody.Desk, q rye.InstallRequest) (*rye.I
 			return rep, err
 		}
 	}
-	wants, err := in.wanted()
+	wants, err := in.wanted(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -95,13 +95,13 @@ const (
 
 // wanted returns the requested items: the names, or else the project's dependencies. It adds
 // the project's other dependencies, which must stay, with their ranges for indirect items.
-func (in *installation) wanted() (all []resolve.Want, err error) {
+func (in *installation) wanted(ctx context.Context) (all []resolve.Want, err error) {
 	names := in.q.Names
 	if len(names) == 0 {
 		names = slices.Sorted(maps.Keys(in.Project.Deps))
 	}
 	for _, arg := range names {
-		w, err := in.want(arg)
+		w, err := in.want(ctx, arg)
 		if err != nil {
 			return nil, err
 		}
@@ -132,10 +132,18 @@ func (in *installation) wanted() (all []resolve.Want, err error) {
 	return all, nil
 }
 
+// named reads the name of an item. One that is new here has its full or its published name.
+func (in *installation) named(ctx context.Context, name string) (objects.Ref, error) {
+	if ref, err := objects.ParseRef(name); err == nil && !in.q.Update {
+		return ref, nil
+	}
+	return session.RefOf(ctx, in.Session, name)
+}
+
 // want parses a name with or without a range. A given range replaces the project's.
-func (in *installation) want(arg string) (w resolve.Want, err error) {
+func (in *installation) want(ctx context.Context, arg string) (w resolve.Want, err error) {
 	name, text, explicit := strings.Cut(arg, "@")
-	if w.Item, err = objects.ParseRef(name); err != nil {
+	if w.Item, err = in.named(ctx, name); err != nil {
 		return w, err
 	}
 	published := w.Item.Published()

@@ -217,6 +217,10 @@ func FolderTarget(l *space.Layer, t rye.Target) (string, bool) {
 	return dir, ok && l.IsFolder(dir)
 }
 
+// FolderNamed returns the directory for a bundle that a user named as one, whether it is there or
+// not.
+func FolderNamed(l *space.Layer, t rye.Target) (string, bool) { return bundleDir(l, string(t)) }
+
 // RecordedBundle is BundleTarget for a bundle that was ever recorded, even if it has been
 // removed since.
 func RecordedBundle(ctx context.Context, l *space.Layer, t rye.Target) (string, bool) {
@@ -230,7 +234,7 @@ func RecordedBundle(ctx context.Context, l *space.Layer, t rye.Target) (string, 
 
 // bundleDir returns the directory for a bundle that arg names.
 func bundleDir(l *space.Layer, arg string) (string, bool) {
-	if strings.ContainsAny(arg, "*?") {
+	if IsPattern(rye.Target(arg)) {
 		return "", false
 	}
 	dir, err := bundleDirOf(arg)

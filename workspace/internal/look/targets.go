@@ -101,7 +101,7 @@ func targets(ctx context.Context, s *session.Session, files *tree, args []rye.Ta
 	}
 	for _, target := range args {
 		arg := string(target)
-		if !strings.ContainsAny(arg, "*?") {
+		if !IsPattern(target) {
 			ref, err := session.RefOf(ctx, s, arg)
 			if err != nil {
 				return nil, cmp.Or(noFile(arg), err)
@@ -114,7 +114,7 @@ func targets(ctx context.Context, s *session.Session, files *tree, args []rye.Ta
 		}
 		n := len(refs)
 		for _, f := range files.all {
-			if arg == "*" || glob(arg, f.ref.String()) || glob(arg, string(f.ref.ID)) {
+			if Matches(target, f.ref) {
 				add(f.ref)
 			}
 		}
@@ -123,6 +123,16 @@ func targets(ctx context.Context, s *session.Session, files *tree, args []rye.Ta
 		}
 	}
 	return refs, nil
+}
+
+// IsPattern reports whether a target is a pattern for the names of items.
+func IsPattern(t rye.Target) bool { return strings.ContainsAny(string(t), "*?") }
+
+// Matches reports whether a pattern fits one of the forms of an item's name. A * stands for any
+// text, with its slashes, and ? for one character.
+func Matches(pattern rye.Target, ref objects.Ref) bool {
+	p := string(pattern)
+	return p == "*" || glob(p, ref.String()) || glob(p, string(ref.ID)) || glob(p, ref.Published())
 }
 
 // noFile returns the error for an argument that is written like a file's path, where no file

@@ -2,6 +2,7 @@ package look
 
 import (
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
@@ -10,7 +11,7 @@ func warn(s *session.Session, i *rye.ItemInfo, registry string) {
 	if registry == "" || i.Ref == "" {
 		return
 	}
-	if ref, err := s.Ref(i.Ref); err == nil {
+	if ref, err := objects.ParseRef(i.Ref); err == nil {
 		i.Warning = s.Warning(ref)
 	}
 }

@@ -1,19 +1,15 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
-	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/records"
@@ -148,57 +144,6 @@ func Put(ctx context.Context, h *Host, q rye.Question) (bool, error) {
 		return false, fault.New(fault.Denied, "%w", err).With(q.Mend)
 	}
 	return yieldTurn(ctx, func(ctx context.Context) (bool, error) { return h.Consent(ctx, q) })
-}
-
-// Ref parses a user's argument: a ref, a published name, or the path of an item's file below
-// the project's or the user's .ai.
-func (h *Host) Ref(arg string) (objects.Ref, error) {
-	ref, err := objects.ParseRef(arg)
-	if err == nil {
-		return ref, nil
-	}
-	for _, dir := range []string{h.ProjectDir, h.UserDir} {
-		if dir == "" {
-			continue
-		}
-		if p, ok := Below(filepath.Join(dir, ".ai"), arg); ok {
-			ref, _, err := objects.RefOfPath(p)
-			if err == nil {
-				err = objects.CheckExtension(p)
-			}
-			return ref, err
-		}
-	}
-	return objects.Ref{}, cmp.Or(ofAnother(arg), err)
-}
-
-// ofAnother returns the error for the path of an item's file in another project; nil for any other
-// argument.
-func ofAnother(arg string) error {
-	dir, p, ok := strings.Cut(filepath.ToSlash(arg), "/.ai/")
-	if !ok {
-		return nil
-	}
-	ref, _, err := objects.RefOfPath(p)
-	if err != nil || objects.CheckExtension(p) != nil {
-		return nil
-	}
-	return fault.New(fault.NotFound, "%s is an item of another project, %s", ref, words.Brief(dir)).Advise("give -C %s, and the name %s", words.Quote(dir), ref)
-}
-
-// RefOf is Host.Ref that also accepts a short name, such as fetcher, if one item has it.
-func RefOf(ctx context.Context, s *Session, arg string) (objects.Ref, error) {
-	ref, err := s.Ref(arg)
-	if err == nil {
-		return ref, nil
-	}
-	if _, short := objects.ParseID(arg); short != nil {
-		return ref, err
-	}
-	locked := slices.DeleteFunc(LockedRefs(s), func(ref objects.Ref) bool { // a bundle goes by its entry's name
-		return ref.Kind == objects.Bundle
-	})
-	return space.Named(ctx, s.Stack, locked, arg)
 }
 
 // Below returns the slash path of file below dir, when it lies there.

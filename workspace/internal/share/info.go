@@ -17,6 +17,7 @@ import (
 	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/look"
+	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // Info shows a registry's answer about an item, a namespace or itself: asked now or, where the
@@ -32,7 +33,13 @@ func Info(ctx context.Context, s *custody.Desk, q rye.PublishedRequest) (*rye.Pu
 	if ns, ok := namespaceOf(name); ok && !ranged {
 		return infoOfNamespace(ctx, s, q, ns)
 	}
-	ref, err := objects.ParseRef(name)
+	ref, err := session.RefOf(ctx, s.Session, name)
+	if fault.Is(err, fault.NotFound) {
+		return nil, err
+	}
+	if _, short := objects.ParseID(name); err != nil && short == nil { // it fits two items
+		return nil, err
+	}
 	if err != nil {
 		return nil, fault.New(fault.Usage, "info %q: not an item, namespace or registry", words.Brief(q.Name)).
 			Advise("rye show acme/tool/hello, rye show acme, or the name of a registry from rye registry list")

@@ -110,7 +110,7 @@ func pushTargets(ctx context.Context, s *custody.Desk, q rye.PushRequest) (what 
 	}
 	if ns == objects.LocalNamespace {
 		return what, "", fault.New(fault.Usage, "push: items of the namespace %q belong to this project and are never published", ns).
-			Advise("rye mv %s <your namespace>/%s, then sign and push it", all[0], all[0].ID.Name())
+			Advise("rye mv %s <your namespace>/%s, then push it", all[0], all[0].ID.Name())
 	}
 	return what, ns, nil
 }

@@ -1,0 +1,229 @@
+package author
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/custody"
+	"github.com/rye-os/rye/workspace/internal/look"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// batch is one verb for one or more targets.
+type batch struct {
+	*custody.Desk
+	verb  string // in messages
+	text  string // of the question
+	again []string
+	dry   bool
+	one   func(t rye.Target, dry bool) (*rye.AddReport, error)
+}
+
+// run tries all targets without an effect, asks about more than one, and then works on each. Two
+// targets for one item count once. The reports are of the work that is done, beside an error, too.
+func (b batch) run(ctx context.Context, targets []rye.Target) (done []rye.AddReport, err error) {
+	var would []rye.AddReport
+	var once []rye.Target
+	seen := map[string]bool{}
+	for _, t := range targets {
+		rep, err := b.one(t, true)
+		if err != nil {
+			return nil, err
+		}
+		if key := rep.Ref + "\x00" + rep.Path; !seen[key] {
+			seen[key] = true
+			would, once = append(would, *rep), append(once, t)
+		}
+	}
+	if b.dry {
+		return would, nil
+	}
+	if len(once) > 1 {
+		if err := b.ask(ctx, would); err != nil {
+			return nil, err
+		}
+	}
+	for _, t := range once {
+		rep, err := b.one(t, false)
+		if err != nil {
+			return done, err
+		}
+		done = append(done, *rep)
+	}
+	return done, nil
+}
+
+func (b batch) ask(ctx context.Context, would []rye.AddReport) error {
+	var lines []string
+	for _, rep := range would {
+		lines = append(lines, strings.TrimSpace(rep.Ref+"  "+rep.Path))
+	}
+	return b.Ask(ctx, rye.Question{Topic: b.verb + " " + words.Plural(len(would), "item"), Lines: few(lines),
+		Text: b.text, Mend: fault.CommandOf(append(slices.Clip(b.again), "--yes")...)})
+}
+
+// few bounds a list for a question.
+func few(lines []string) []string {
+	if more := len(lines) - maxListed; more > 0 {
+		return append(slices.Clip(lines[:maxListed]), fmt.Sprintf("and %d more", more))
+	}
+	return lines
+}
+
+// absences are the recorded items and bundles of a layer, to find those that are gone.
+type absences struct {
+	bundles map[string]bool // directories
+	items   map[objects.Ref]bool
+	order   []objects.Ref
+	paths   map[objects.Ref]string
+}
+
+// everRecorded is recordedNow for all that was ever recorded.
+func everRecorded(ctx context.Context, l *space.Layer) (*absences, error) {
+	a := newAbsences()
+	return a, l.Ever(ctx, a.note)
+}
+
+// recordedNow returns the items and bundles that the record of a layer holds.
+func recordedNow(ctx context.Context, l *space.Layer) (*absences, error) {
+	a := newAbsences()
+	return a, l.Recorded(ctx, a.note)
+}
+
+func newAbsences() *absences {
+	return &absences{bundles: map[string]bool{}, items: map[objects.Ref]bool{}, paths: map[objects.Ref]string{}}
+}
+
+func (a *absences) note(p string, _ store.OID) error {
+	if path.Base(p) == objects.ManifestName {
+		if _, err := objects.BundleID(path.Dir(p)); err == nil {
+			a.bundles[path.Dir(p)] = true
+		}
+		return nil
+	}
+	if ref, _, err := objects.RefOfPath(p); err == nil && !a.items[ref] {
+		a.items[ref], a.paths[ref] = true, p
+		a.order = append(a.order, ref)
+	}
+	return nil
+}
+
+// inBundle returns the recorded bundle around a path, "" for none.
+func (a *absences) inBundle(p string) string {
+	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
+		if a.bundles[dir] {
+			return dir
+		}
+	}
+	return ""
+}
+
+// find returns the wanted items and bundles that are gone. skipped reports the wanted ones that are
+// here and differ from the record: a batch replaces no file.
+func (a *absences) find(ctx context.Context, l *space.Layer, want func(objects.Ref) bool) (gone []rye.Target, skipped []rye.AddReport, err error) {
+	dirs := map[string]bool{}
+	for dir := range a.bundles {
+		if id, err := objects.BundleID(dir); err == nil && want(objects.BundleRef(id)) {
+			dirs[dir] = true
+		}
+	}
+	slices.SortFunc(a.order, func(x, y objects.Ref) int { return strings.Compare(x.String(), y.String()) })
+	locate := l.Locations(a.order)
+	for _, ref := range a.order {
+		if !want(ref) {
+			continue
+		}
+		if dir := a.inBundle(a.paths[ref]); dir != "" {
+			dirs[dir] = true
+			continue
+		}
+		p, err := locate(ref)
+		switch {
+		case err != nil: // two files for it: nothing is gone
+		case p == "":
+			gone = append(gone, rye.Target(ref.String()))
+		default:
+			raw, err := l.Read(p)
+			if err != nil {
+				continue
+			}
+			if same, err := l.Holds(p, raw); err != nil {
+				return nil, nil, err
+			} else if !same {
+				skipped = append(skipped, rye.AddReport{Path: session.Shown(l, p), Why: "it is here, and differs from its record; rye restore " + ref.String() + " brings that back"})
+			}
+		}
+	}
+	for _, dir := range sortedKeys(dirs) {
+		id, err := objects.BundleID(dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		here, err := l.Contents(ctx, dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, err
+		}
+		if len(here) == 0 {
+			gone = append(gone, rye.Target(look.BundleRef(id)))
+			continue
+		}
+		whole, err := asRecorded(ctx, l, dir, here)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !whole {
+			skipped = append(skipped, rye.AddReport{Path: session.Shown(l, dir), Why: "a part of it is here; rye restore " + look.BundleRef(id) + " brings its record back"})
+		}
+	}
+	return gone, skipped, nil
+}
+
+// asRecorded reports whether a directory has the recorded files and no other.
+func asRecorded(ctx context.Context, l *space.Layer, dir string, here []store.Change) (bool, error) {
+	for _, c := range here {
+		if same, err := l.Holds(c.Path, c.Data); err != nil || !same {
+			return false, err
+		}
+	}
+	lacks, err := removals(ctx, l, dir, here)
+	return len(lacks) == 0, err
+}
+
+func sortedKeys(m map[string]bool) []string {
+	all := make([]string, 0, len(m))
+	for k := range m {
+		all = append(all, k)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Knows reports whether a space has the item or the bundle that a user named; with ever, whether it
+// ever had it.
+func Knows(ctx context.Context, s *session.Session, l *space.Layer, t rye.Target, ever bool) bool {
+	if _, ok := look.BundleTarget(l, t); ok {
+		return true
+	}
+	ref, err := session.RefOf(ctx, s, string(t))
+	if err == nil {
+		if p, err := l.Locate(ref); err == nil && p != "" {
+			return true
+		}
+	}
+	if ref, err = session.RecordedRef(ctx, s, l, string(t)); err != nil || !ever {
+		return false
+	}
+	p, _, err := l.LastRecorded(ctx, ref)
+	return err == nil && p != ""
+}
