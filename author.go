@@ -150,6 +150,8 @@ type SignResult struct {
 	Paste    string                 `json:"paste,omitempty"`    // metadata to start with, when the file has none
 	Replaces *Replaced              `json:"replaces,omitempty"` // the line of RYE OS that was replaced
 	Members  []objects.MemberChange `json:"members,omitempty"`  // for a bundle: the files that differ from the last signature
+	Needs    string                 `json:"needs,omitempty"`    // the needs that signing wrote into the file, which stated none
+	Part     bool                   `json:"part,omitempty"`     // a file that only other tools load
 	Patched  bool                   `json:"patched,omitempty"`  // others own its namespace, so the signature is a patch
 	Why      string                 `json:"why,omitempty"`      // why it was passed over, if not because of its signer
 }

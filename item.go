@@ -57,6 +57,7 @@ type ItemInfo struct {
 	Fields map[string]string `json:"fields,omitempty"`
 
 	// Set by Show and Load, and Params by a search that asks for it.
+	Part     bool        `json:"part,omitempty"` // a file that only other tools load
 	Executor string      `json:"executor_id,omitempty"`
 	Needs    string      `json:"needs,omitempty"`  // access that a tool declares: "read .; write nothing; net api.example.com"
 	Limits   string      `json:"limits,omitempty"` // resources that one run may use, as the item states: "memory 512MiB, time 30s"

@@ -46,7 +46,7 @@ type KeyImportRequest struct {
 	// nil opens none.
 	Open func(file, identity []byte, ask func() ([]byte, error)) ([]byte, error)
 
-	DryRun    bool
+	DryRun bool
 }
 
 // KeyExportRequest exports a key for other programs.

@@ -230,7 +230,7 @@ type PushReport struct {
 	Tip        string   `json:"tip,omitempty"`         // the commit there
 	Published  []string `json:"published"`             // names
 	Unchanged  []string `json:"unchanged,omitempty"`   // published already, byte for byte
-	PassedOver []string `json:"passed_over,omitempty"` // with All: refs of bundles that cannot be published
+	PassedOver []string `json:"passed_over,omitempty"` // with All: refs of bundles that cannot be published, and of tools of several files
 	Granted    bool     `json:"granted,omitempty"`     // the root granted the namespace during this push
 	Warning    string   `json:"warning,omitempty"`     // an error after the publication, which stands
 	DryRun     bool     `json:"dry_run,omitempty"`

@@ -21,6 +21,9 @@ type Tree interface {
 	// Below lists the files below dir. items are the paths of items; others maps each other path
 	// to the reason why it cannot be an item.
 	Below(ctx context.Context, dir string) (items []string, others map[string]error, err error)
+	// Names lists the entries of dir, sorted, without ignored names and links; those of
+	// directories end in "/".
+	Names(ctx context.Context, dir string) ([]string, error)
 	// Item returns the verified item at p, a file outside of bundles. It returns zero when the
 	// file no longer exists.
 	Item(ctx context.Context, p string) (trust.Verified, error)
@@ -34,25 +37,33 @@ type Tree interface {
 // maxBundle is the most bytes that a bundle may bring into one run.
 const maxBundle = 256 << 20
 
-// Around returns the files of a tree that the tool at own can load beside its own file. These are
-// the whole bundle of the tool, and the files that d covers. Each is verified. Around fails at
-// the first file that does not verify, and when a bundle has a missing or an extra file.
-func Around(ctx context.Context, t Tree, own string, d Deps) ([]Source, error) {
+// Around returns the files of a tree that a tool can load beside its own file: the whole bundle of
+// the tool, the files that d covers, and, outside of bundles, those of its directory that it names.
+// Each is verified. Around fails at the first file that does not verify, and when a bundle has a
+// missing or an extra file.
+func Around(ctx context.Context, t Tree, tool trust.Verified, d Deps) (all []Source, err error) {
+	own := tool.Item().Path
 	b, dir, err := t.Bundle(ctx, own)
 	if err != nil {
 		return nil, err
 	}
-	var all []Source
 	if dir != "" {
 		if all, err = wholeBundle(ctx, t, b, dir, own); err != nil {
 			return nil, err
 		}
 	}
-	if d.Dir == "" {
+	if d.Dir != "" {
+		more, err := beside(ctx, t, own, dir, d)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, more...)
+	}
+	if dir != "" {
 		return all, nil
 	}
-	more, err := beside(ctx, t, own, dir, d)
-	return append(all, more...), err
+	named, err := partsOf(ctx, t, tool, all)
+	return append(all, named...), err
 }
 
 // wholeBundle returns every file of the bundle in dir but the tool's own.

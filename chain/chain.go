@@ -183,6 +183,9 @@ func (p *Plan) complete() (err error) {
 	case Subprocess, HTTP, Builtin:
 	default:
 		switch kind := last.Meta.ToolType; {
+		case last.Meta.Part && len(p.Links) == 1:
+			return fault.New(fault.Usage, "run %s: .ai/%s is a part, which other tools load and nothing runs", last.Ref, last.Path).
+				Advise("to make it a tool, add the line %s, then rye sign %s", last.ToolLine(), last.Ref)
 		case kind == "extractor" || kind == "parser":
 			return fault.New(fault.Usage, "resolve %s: an item of type %s tells rye how to read other items, and cannot run", last.Ref, kind).
 				Advise("rye show %s", last.Ref)

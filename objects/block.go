@@ -2,33 +2,50 @@ package objects
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/rye-os/rye/fault"
 )
 
 // readBlock reads the metadata of a file in a language without literals of its
-// own: the first comment block that has a line "version: ...". A block is a run
-// of lines that begin with the line comment at column 1, or a /* */ or <!-- -->
-// comment that begins its line.
+// own: the first comment block that has a line "version: ...", or, if no block has
+// one, the first with another field of the header. A block is a run of lines that
+// begin with the line comment at column 1, or a /* */ or <!-- --> comment that
+// begins its line.
 func (p *parser) readBlock() error {
 	p.dialect = dialectOurs
 	c, ok := comments[p.ext]
 	if !ok {
 		return nil
 	}
+	var other []commentLine
 	for i := 0; i < min(len(p.body), MaxMetaSize); {
 		lines, next := commentBlock(p.body, i, c)
 		if next-i > maxBlock && lines != nil {
 			return fault.New(fault.Limit, "%s: a comment of more than %d bytes where metadata is looked for", p.path, maxBlock)
 		}
-		if lines != nil && hasVersion(lines) {
+		if at := fieldLine(lines, "version"); at >= 0 {
+			if law := fieldLine(other, "needs", "limits", "tier", "executor_id"); law >= 0 { // a person would read it and rye would not
+				m := p.at(other[law].off)
+				return p.bad(m, "a field of the header in a comment above the one with version:").Advise("put both into one comment")
+			}
 			return p.blockFields(lines)
+		}
+		if other == nil && fieldLine(lines, headers...) >= 0 {
+			other = lines
 		}
 		i = next
 	}
+	if other != nil {
+		return p.blockFields(other)
+	}
 	return nil
 }
+
+// headers are the fields that make a comment without version: the header of a tool. Words that
+// stand in comments of other files too, such as author and license, are not among them.
+var headers = []string{"executor_id", "needs", "description", "config_schema", "input_schema", "limits", "tier", "tool_type", "deps"}
 
 // maxBlock bounds a comment that could be metadata, in bytes, including comment marks
 // and indents. Of a longer one rye parses only the beginning, and refuses it.
@@ -114,13 +131,12 @@ func star(line []byte) []byte {
 	return line[:i]
 }
 
-func hasVersion(lines []commentLine) bool {
-	for _, l := range lines {
-		if bytes.HasPrefix(l.text, []byte("version:")) {
-			return true
-		}
-	}
-	return false
+// fieldLine returns the index of the first line that begins with one of the fields, or -1.
+func fieldLine(lines []commentLine, fields ...string) int {
+	return slices.IndexFunc(lines, func(l commentLine) bool {
+		name, _, ok := bytes.Cut(l.text, []byte(":"))
+		return ok && slices.Contains(fields, string(name))
+	})
 }
 
 // blockFields reads the lines as YAML. Errors and fields have their places in the file.
@@ -132,11 +148,6 @@ func (p *parser) blockFields(lines []commentLine) error {
 			b.WriteByte('\n')
 		}
 	}
-	column := 1
-	for _, l := range lines {
-		if bytes.HasPrefix(l.text, []byte("version:")) {
-			column = markOf(p.body, l.off).col
-		}
-	}
-	return p.yamlFields([]byte(b.String()), mark{p.at(lines[0].off).line, column})
+	first := max(fieldLine(lines, "version"), fieldLine(lines, headers...), 0)
+	return p.yamlFields([]byte(b.String()), mark{p.at(lines[0].off).line, markOf(p.body, lines[first].off).col})
 }

@@ -79,7 +79,9 @@ type Meta struct {
 	Deps        map[string]string // dependencies: published item to range
 
 	ToolType string
-	Executor ID     // the item that runs this tool; "" for a primitive
+	Executor ID     // the item that runs this tool; "" for a primitive and for a part
+	Inferred bool   // the file names no executor, so the table of executors does
+	Part     bool   // a file of a tool's directory that only other tools load; nothing runs it
 	Needs    Needs  // the access that the tool needs in the sandbox
 	Limits   Limits // bounds on the resources of one run
 

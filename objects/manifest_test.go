@@ -64,7 +64,7 @@ func TestManifestVector(t *testing.T) {
 		it.Digest != objects.DigestOf(body) || it.Sum != objects.DigestOf(want) {
 		t.Errorf("item %+v", it)
 	}
-	if !ed25519.Verify(k.Public().(ed25519.PublicKey), objects.SignedMessage(it.Ref, objects.Ext(it.Path), it.Meta.Version, "", *it.Signature), it.Signature.Sig[:]) {
+	if !ed25519.Verify(k.Public().(ed25519.PublicKey), objects.SignedMessage(it.Ref, it.Bound(""), *it.Signature), it.Signature.Sig[:]) {
 		t.Error("the signature does not verify")
 	}
 	again, err := got.Encode()

@@ -79,6 +79,7 @@ type parser struct {
 	gap       int // line of the signature in the file; 0 when there is none
 	dialect   int
 	ryeOS     bool // RYE OS signed it: fields that RYE OS never read may have any form
+	tooled    bool // a file in tools/ has a field of a tool's header
 
 	fields  map[string]any
 	texts   map[string]string // literal text of scalar fields
@@ -90,14 +91,17 @@ type parser struct {
 }
 
 // gapLine returns the number of the line in raw that body lacks.
-func gapLine(raw, body []byte) int {
+func gapLine(raw, body []byte) int { return markOf(raw, gapStart(raw, body)).line }
+
+// gapStart returns the offset of the line in raw that body lacks.
+func gapStart(raw, body []byte) int {
 	i := len(body)
 	if !bytes.HasPrefix(raw, body) { // the line is not the last one
 		for i = 0; i < len(body) && raw[i] == body[i]; {
 			i++
 		}
 	}
-	return markOf(raw, bytes.LastIndexByte(raw[:i], '\n')+1).line
+	return bytes.LastIndexByte(raw[:i], '\n') + 1
 }
 
 // at returns the place in the file of an offset in the body.
@@ -189,17 +193,23 @@ func (p *parser) read(m *Meta) error {
 	case Config:
 		return p.readYAML()
 	}
+	var err error
 	switch p.ext {
 	case ".py":
 		return p.readPython()
 	case ".yaml", ".yml":
-		return p.readYAML()
+		err = p.readYAML()
 	case ".json":
-		return p.readJSON()
+		err = p.readJSON()
 	case ".md":
-		return p.readMarkdown(m)
+		err = p.readMarkdown(m)
+	default:
+		err = p.readBlock()
 	}
-	return p.readBlock()
+	for name := range p.fields {
+		p.tooled = p.tooled || toolFields[name] || commonFields[name]
+	}
+	return err
 }
 
 // CheckExtension refuses a path (below .ai) with an extension that its kind does not have.

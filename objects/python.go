@@ -34,6 +34,9 @@ var pythonNames = map[string]string{
 	"VERIFY_DEPS":          "verify_deps",
 }
 
+// customary are fields that modules of all kinds assign. They alone do not make a tool.
+var customary = names("__version__ __description__ __title__ __author__ __license__ CONFIG")
+
 // limiting are the fields that limit a tool. Their values must be literals.
 var limiting = names("needs limits tier")
 
@@ -117,6 +120,7 @@ func (p *parser) readPython() (err error) {
 		if f := misspelt(name); f != "" { // with any value
 			p.places[f] = p.at(at)
 			p.unknown = append(p.unknown, f)
+			p.tooled = true
 			s.skipLine()
 			continue
 		}
@@ -173,6 +177,7 @@ func (p *parser) pythonField(name, field string, v any, text string, at int) err
 	if _, twice := p.fields[field]; twice {
 		return p.bad(p.at(at), "python: %s is assigned twice", name)
 	}
+	p.tooled = p.tooled || !customary[name]
 	if _, open := v.(nonLiteral); open {
 		if field == "executor_id" || limiting[field] || extractorNames[name] != "" {
 			return p.bad(p.at(at), "python: %s must be a literal", name)

@@ -75,10 +75,26 @@ func parseSignature(line string) (s Signature, why string) {
 // another kind, id, file type, version, time or key. In the namespace "local", whose
 // names have no owner, it cannot be moved to another project either. There project is
 // the project's genesis id ("" in user space); elsewhere it is not part of the message.
-// ext is Ext of the file's path; it decides which program executes the file.
 // s.Sig is not part of the message.
-func SignedMessage(ref Ref, ext, version, project string, s Signature) []byte {
-	return PAE(PayloadType, signedObject(ref, &ext, version, project, s))
+func SignedMessage(ref Ref, b Bound, s Signature) []byte {
+	return PAE(PayloadType, signedObject(ref, &b, b.Version, b.Project, s))
+}
+
+// Bound is what a signature binds of a file beside its bytes and its name.
+type Bound struct {
+	Ext      string // Ext of the file's path; it decides which program executes the file
+	Executor ID     // of a tool that names none itself; else ""
+	Version  string
+	Project  string // the project's genesis id; only in the namespace "local"
+}
+
+// Bound returns what a signature of the item binds, for a project.
+func (it *Item) Bound(project string) Bound {
+	b := Bound{Ext: Ext(it.Path), Version: it.Meta.Version, Project: project}
+	if it.Meta.Inferred {
+		b.Executor = it.Meta.Executor
+	}
+	return b
 }
 
 // FormerMessage returns the bytes that rye signed before the message had the extension. Such
@@ -91,13 +107,17 @@ func FormerMessage(ref Ref, version, project string, s Signature) []byte {
 // Ext returns the extension of a path without its dot, as signatures bind it.
 func Ext(p string) string { return strings.TrimPrefix(path.Ext(p), ".") }
 
-func signedObject(ref Ref, ext *string, version, project string, s Signature) []byte {
+func signedObject(ref Ref, b *Bound, version, project string, s Signature) []byte {
 	p := make([]byte, 0, 384)
 	p = append(p, `{"digest":`...)
 	p = appendJSONString(p, s.Digest.String())
-	if ext != nil {
+	if b != nil && b.Executor != "" {
+		p = append(p, `,"executor":`...)
+		p = appendJSONString(p, string(b.Executor))
+	}
+	if b != nil {
 		p = append(p, `,"ext":`...)
-		p = appendJSONString(p, *ext)
+		p = appendJSONString(p, b.Ext)
 	}
 	p = append(p, `,"id":`...)
 	p = appendJSONString(p, string(ref.ID))

@@ -41,7 +41,7 @@ func fingerprint(k ed25519.PrivateKey) objects.Fingerprint {
 func sign(t testing.TB, k ed25519.PrivateKey, ref objects.Ref, ext, version, project string, body []byte, at time.Time) objects.Signature {
 	t.Helper()
 	s := objects.Signature{SignedAt: at, Digest: objects.DigestOf(body), Key: fingerprint(k)}
-	copy(s.Sig[:], ed25519.Sign(k, objects.SignedMessage(ref, ext, version, project, s)))
+	copy(s.Sig[:], ed25519.Sign(k, objects.SignedMessage(ref, objects.Bound{Ext: ext, Version: version, Project: project}, s)))
 	return s
 }
 
@@ -68,6 +68,7 @@ type vector struct {
 	ID          string `json:"id"`
 	Version     string `json:"version"`
 	Project     string `json:"project"`
+	Executor    string `json:"executor,omitempty"`
 	SignedAt    string `json:"signed_at"`
 	Digest      string `json:"digest"`
 	Message     string `json:"message"`
@@ -88,17 +89,19 @@ const seedPhrase = "rye test vectors, key 1"
 
 var vectorInputs = []vector{
 	{Name: "python", Path: "tools/acme/hello.py", Version: "1.0.0", Body: "__version__ = \"1.0.0\"\n"},
-	{Name: "python with shebang", Path: "tools/acme/run.py", Version: "2.1.0-rc.1", Body: "#!/usr/bin/env python3\n__version__ = \"2.1.0-rc.1\"\nprint(1)\n"},
-	{Name: "shell, carriage returns in the body", Path: "tools/acme/crlf.sh", Version: "1.0.0", Body: "# version: 1.0.0\r\necho hi\r\n"},
-	{Name: "javascript", Path: "tools/acme/hello.mjs", Version: "1.0.0", Body: "// version: 1.0.0\nconsole.log(1)\n"},
+	{Name: "python with shebang", Path: "tools/acme/run.py", Version: "2.1.0-rc.1", Executor: "rye/core/runtimes/python_script_runtime", Body: "#!/usr/bin/env python3\n__version__ = \"2.1.0-rc.1\"\nprint(1)\n"},
+	{Name: "shell, carriage returns in the body", Path: "tools/acme/crlf.sh", Version: "1.0.0", Executor: "rye/core/runtimes/bash_runtime", Body: "# version: 1.0.0\r\necho hi\r\n"},
+	{Name: "javascript", Path: "tools/acme/hello.mjs", Version: "1.0.0", Executor: "rye/core/runtimes/node_runtime", Body: "// version: 1.0.0\nconsole.log(1)\n"},
 	{Name: "lua", Path: "tools/acme/hello.lua", Version: "1.0.0", Body: "-- version: 1.0.0\nprint(1)\n"},
 	{Name: "yaml, no final newline", Path: "tools/acme/echo.yaml", Version: "0.3.0", Body: "version: 0.3.0\nexecutor_id: rye/core/runtimes/bash_runtime"},
 	{Name: "directive", Path: "directives/acme/greet.md", Version: "1.0.0", Body: "# Greet\n\n```xml\n<directive name=\"greet\" version=\"1.0.0\"/>\n```\n\nSay hello.\n"},
 	{Name: "front matter: last line", Path: "knowledge/acme/pumps.md", Version: "1.2.0", Body: "---\ntitle: Pumps\nversion: 1.2.0\n---\n\nPumps move water.\n"},
 	{Name: "no version", Path: "knowledge/acme/draft.md", Body: "# Draft\n"},
 	{Name: "empty body", Path: "config/acme/empty.yaml"},
-	{Name: "local, in a project", Path: "tools/local/build.sh", Version: "1.0.0", Project: "0123456789abcdef0123456789abcdef", Body: "# version: 1.0.0\nmake\n"},
-	{Name: "local, in user space", Path: "tools/local/build.sh", Version: "1.0.0", Body: "# version: 1.0.0\nmake\n"},
+	{Name: "local, in a project", Path: "tools/local/build.sh", Version: "1.0.0", Project: "0123456789abcdef0123456789abcdef", Executor: "rye/core/runtimes/bash_runtime", Body: "# version: 1.0.0\nmake\n"},
+	{Name: "local, in user space", Path: "tools/local/build.sh", Version: "1.0.0", Executor: "rye/core/runtimes/bash_runtime", Body: "# version: 1.0.0\nmake\n"},
+	{Name: "a program without a header", Path: "tools/acme/tiny.sh", Executor: "rye/core/runtimes/sh_runtime", Body: "#!/bin/sh\necho hi\n"},
+	{Name: "a part", Path: "tools/acme/lib.sh", Body: "greet() { echo hi; }\n"},
 	{Name: "version that needs escaping", Path: "tools/acme/odd.yaml", Version: "1.0 \"β\" \\ \t\u0001/", Body: "x: 1\n"},
 }
 
@@ -118,14 +121,19 @@ func TestSignatureVectors(t *testing.T) {
 		if dotted != "."+ext {
 			t.Fatalf("%s: extensions %q and %q", v.Path, dotted, ext)
 		}
-		s := sign(t, k, ref, ext, v.Version, v.Project, []byte(v.Body), noon.Add(time.Duration(i)*time.Minute))
+		bound := objects.Bound{Ext: ext, Executor: objects.ID(v.Executor), Version: v.Version, Project: v.Project}
+		if it, err := objects.Parse(v.Path, []byte(v.Body)); err == nil && it.Bound(v.Project).Executor != bound.Executor {
+			t.Errorf("%s: executor %q, the item says %q", v.Name, v.Executor, it.Meta.Executor)
+		}
+		s := objects.Signature{SignedAt: noon.Add(time.Duration(i) * time.Minute), Digest: objects.DigestOf([]byte(v.Body)), Key: fingerprint(k)}
+		copy(s.Sig[:], ed25519.Sign(k, objects.SignedMessage(ref, bound, s)))
 		signed, err := objects.WithSignature(v.Path, []byte(v.Body), s)
 		if err != nil {
 			t.Fatalf("%s: %v", v.Name, err)
 		}
 		v.Kind, v.ID = string(ref.Kind), string(ref.ID)
 		v.SignedAt, v.Digest = s.SignedAt.Format(time.RFC3339), s.Digest.String()
-		v.Message = string(objects.SignedMessage(ref, ext, v.Version, v.Project, s))
+		v.Message = string(objects.SignedMessage(ref, bound, s))
 		v.Line, v.File, v.Fingerprint = s.Line(), string(signed), s.Key.String()
 		got.Vectors = append(got.Vectors, v)
 	}
@@ -284,7 +292,7 @@ func TestEveryBitCounts(t *testing.T) {
 				continue
 			}
 			if s.Digest == objects.DigestOf(b) && s.Key == fingerprint(k) &&
-				ed25519.Verify(k.Public().(ed25519.PublicKey), objects.SignedMessage(ref, "sh", "1.0.0", "", *s), s.Sig[:]) {
+				ed25519.Verify(k.Public().(ed25519.PublicKey), objects.SignedMessage(ref, objects.Bound{Ext: "sh", Version: "1.0.0"}, *s), s.Sig[:]) {
 				t.Fatalf("byte %d bit %d: still verifies", i, bit)
 			}
 		}
@@ -293,28 +301,29 @@ func TestEveryBitCounts(t *testing.T) {
 
 func TestSignedMessageBinds(t *testing.T) {
 	s := objects.Signature{SignedAt: noon, Digest: objects.DigestOf([]byte("x"))}
-	base := string(objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hello"}, "py", "1.0.0", "", s))
+	base := string(objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hello"}, objects.Bound{Ext: "py", Version: "1.0.0"}, s))
 	later, other := s, s
 	later.SignedAt = noon.Add(time.Second)
 	other.Key[0] = 1
 	for name, m := range map[string][]byte{
-		"kind":    objects.SignedMessage(objects.Ref{Kind: objects.Knowledge, ID: "acme/hello"}, "py", "1.0.0", "", s),
-		"ext":     objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hello"}, "sh", "1.0.0", "", s),
+		"kind":    objects.SignedMessage(objects.Ref{Kind: objects.Knowledge, ID: "acme/hello"}, objects.Bound{Ext: "py", Version: "1.0.0"}, s),
+		"ext":     objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hello"}, objects.Bound{Ext: "sh", Version: "1.0.0"}, s),
+		"runtime": objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hello"}, objects.Bound{Ext: "py", Executor: objects.PythonRuntime, Version: "1.0.0"}, s),
 		"former":  objects.FormerMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hello"}, "1.0.0", "", s),
-		"id":      objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hell"}, "py", "1.0.0", "", s),
-		"version": objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hello"}, "py", "1.0.1", "", s),
-		"time":    objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hello"}, "py", "1.0.0", "", later),
-		"key":     objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hello"}, "py", "1.0.0", "", other),
+		"id":      objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hell"}, objects.Bound{Ext: "py", Version: "1.0.0"}, s),
+		"version": objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hello"}, objects.Bound{Ext: "py", Version: "1.0.1"}, s),
+		"time":    objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hello"}, objects.Bound{Ext: "py", Version: "1.0.0"}, later),
+		"key":     objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hello"}, objects.Bound{Ext: "py", Version: "1.0.0"}, other),
 	} {
 		if string(m) == base {
 			t.Errorf("the message does not depend on the %s", name)
 		}
 	}
 	local := objects.Ref{Kind: objects.Tool, ID: "local/hello"}
-	if bytes.Equal(objects.SignedMessage(local, "py", "", "a", s), objects.SignedMessage(local, "py", "", "b", s)) {
+	if bytes.Equal(objects.SignedMessage(local, objects.Bound{Ext: "py", Project: "a"}, s), objects.SignedMessage(local, objects.Bound{Ext: "py", Project: "b"}, s)) {
 		t.Error("local items are not bound to their project")
 	}
-	if string(objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hello"}, "py", "1.0.0", "a", s)) != base {
+	if string(objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hello"}, objects.Bound{Ext: "py", Version: "1.0.0", Project: "a"}, s)) != base {
 		t.Error("an item with an owner is bound to a project")
 	}
 	var payload map[string]any

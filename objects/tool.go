@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"bytes"
 	"cmp"
 	"strings"
 
@@ -17,6 +18,8 @@ func (p *parser) tool(m *Meta) error {
 	if err := p.executor(m); err != nil {
 		return err
 	}
+	m.Part = !p.tooled && !p.ryeOS && !bytes.HasPrefix(p.body, []byte("#!"))
+	p.infer(m)
 	if err := p.needs(m); err != nil {
 		return err
 	}

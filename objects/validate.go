@@ -2,6 +2,7 @@ package objects
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"sort"
 	"strconv"
@@ -19,6 +20,9 @@ func (it *Item) Validate() []Problem {
 	if it.dialect == dialectSkill {
 		v.checkSkill()
 		return v.problems
+	}
+	if it.Meta.Part {
+		return nil
 	}
 	v.common()
 	v.mistaken()
@@ -70,6 +74,15 @@ func (v *validator) need(field, value, example string) {
 	}
 }
 
+// needIn is need for an item that must have the field. A program may lack it, and may not state it
+// in a way that rye does not read.
+func (v *validator) needIn(field, value, example string) {
+	_, read := v.it.Meta.Fields[field]
+	if stated := v.it.places[field].line > 0; !v.program() || stated && !read {
+		v.need(field, value, example)
+	}
+}
+
 // Example returns a field and a value in the syntax of the item's file.
 func (it *Item) Example(field, value string) string {
 	v := validator{it: it}
@@ -101,7 +114,7 @@ func (v *validator) common() {
 	if v.it.Ref.Kind == Config {
 		return // free in its fields
 	}
-	v.need("version", m.Version, "1.0.0")
+	v.needIn("version", m.Version, "1.0.0")
 	if m.Version != "" {
 		if _, ok := parseVersion(m.Version); !ok {
 			v.add("version", fmt.Sprintf("version %q is not a semantic version", words.Brief(m.Version)), v.example("version", "1.0.0"))
@@ -195,12 +208,12 @@ func limitIs(v any, want string) bool {
 
 func (v *validator) tool() {
 	m := &v.it.Meta
-	v.need("description", m.Description, "its purpose, in a sentence")
-	if v.it.dialect != dialectOurs {
-		v.need("tool_type", m.ToolType, "python")
-	}
-	if _, given := m.Fields["executor_id"]; !given && v.it.dialect == dialectOurs {
-		v.add("executor_id", "required field is missing: executor_id", v.example("executor_id", "rye/core/runtimes/bash_runtime"))
+	v.needIn("description", m.Description, "its purpose, in a sentence")
+	v.needIn("tool_type", m.ToolType, "python")
+	if _, given := m.Fields["executor_id"]; !given && v.program() {
+		if _, why, mend := ExecutorOf(path.Ext(v.it.Path), v.it.Body); why != "" {
+			v.add("executor_id", why, mend)
+		}
 	}
 	v.needs()
 	if tier, given := m.Fields["tier"]; given && tier != nil && !isTier(tier) {
@@ -209,6 +222,11 @@ func (v *validator) tool() {
 	if m.Executor == v.it.Ref.ID {
 		v.add("executor_id", "the tool names itself as its executor", "name a runtime")
 	}
+}
+
+// program reports whether the item is a tool in a programming language. Its header is optional.
+func (v *validator) program() bool {
+	return v.it.Ref.Kind == Tool && (v.it.dialect == dialectOurs || v.it.dialect == dialectPython)
 }
 
 func isTier(v any) bool {

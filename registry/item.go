@@ -37,6 +37,8 @@ func NewItem(v trust.Verified, meta oplog.Meta, read func(path string) ([]byte, 
 	case v.Patched() != trust.NoPatch:
 		return nil, refuse(fault.Untrusted, "patched: readers of %s/ accept only its owners' signatures", it.Ref.ID.Namespace()).
 			Advise("an owner signs the change: rye review %s", it.Ref)
+	case it.Meta.Part:
+		return nil, refuse(fault.Usage, "a part, which only tools beside it load").Advise("publish a bundle of the tool and its parts: rye help bundles")
 	case e.Version == "":
 		return nil, refuse(fault.Malformed, "has no version").Advise("add a version like 1.0.0 to %s and sign it", it.Path)
 	case objects.DigestOf(it.Raw) != it.Sum:

@@ -138,6 +138,7 @@ const greet = `#!/usr/bin/env bash
 # executor_id: rye/core/runtimes/bash_runtime
 # category: acme
 # description: Say hello.
+# needs: {read: [.]}
 echo "hello, ${RYE_PARAM_NAME:-world}"
 `
 

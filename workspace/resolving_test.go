@@ -21,6 +21,9 @@ import (
 // bash is the text of a bash tool with more lines of metadata, "; " between them.
 func bash(version, more string) string {
 	text := strings.Replace(greet, "1.0.0", version, 1)
+	if strings.Contains(more, "needs:") {
+		text = strings.Replace(text, "# needs: {read: [.]}\n", "", 1)
+	}
 	if more != "" {
 		text = strings.Replace(text, "# category", "# "+strings.ReplaceAll(more, "; ", "\n# ")+"\n# category", 1)
 	}

@@ -226,7 +226,7 @@ func TestQuestionShowsTheRun(t *testing.T) {
 		"item         " + riskyRef + " 1.0.0  sha256:", "project, signed by you, SHA256:", "runs by      tool:rye/core/runtimes/bash_runtime", "signed by the standard library",
 		"can load     tools/acme/pack/words.txt  sha256:", "program      /",
 		`parameter    to = "x\u202e\u001b[2Jy"`, "parameter    many, 2 lines:", "    | one\n    |   two", `parameter    n = 1.5`, `parameter    deep = {"a":[null,true]}`,
-		"; rm -rf /hidden\"", "needs        none declared", "limits       time 5m0s", "tier         t3 by pattern: recursive delete; recursive delete: rm -rf built", "digest       sha256:",
+		"; rm -rf /hidden\"", "needs        read .; write .; net nothing", "limits       time 5m0s", "tier         t3 by pattern: recursive delete; recursive delete: rm -rf built", "digest       sha256:",
 	} {
 		if !strings.Contains(asked[0], want) {
 			t.Errorf("the question lacks %q", want)

@@ -121,7 +121,7 @@ func signedAs(s *side, text, payload string) string {
 		s.t.Fatal(err)
 	}
 	sig := *it.Signature
-	msg := objects.SignedMessage(it.Ref, objects.Ext(it.Path), it.Meta.Version, "", sig)
+	msg := objects.SignedMessage(it.Ref, it.Bound(""), sig)
 	raw, err := s.key.Sign(s.t.Context(), objects.PAE(payload, msg[bytes.IndexByte(msg, '{'):]))
 	if err != nil {
 		s.t.Fatal(err)

@@ -283,7 +283,7 @@ func (v *victim) outside() string {
 }
 
 // ryesNames begin the names of what rye makes right in its directories.
-var ryesNames = []string{"records", "catalogue", "projects", "run", "registries", "verdicts", "stdlib", "engine", "seen", "identity", ".rye-tmp-", "rye-", "fulltext", "search", "words", "machine", "namespaces", "ledger"}
+var ryesNames = []string{"records", "catalogue", "projects", "run", "registries", "verdicts", "stdlib", "engine", "seen", "identity", ".rye-tmp-", "rye-", "fulltext", "search", "words", "machine", "namespaces", "ledger", "serving"}
 
 // strange lists what has no name of rye's in one of its directories.
 func (v *victim) strange(dir string) string {

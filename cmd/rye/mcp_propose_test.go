@@ -161,7 +161,7 @@ func TestProposalsRefused(t *testing.T) {
 		"the library's":      {proposal("rye/bash/bash", strings.Replace(counter, "category: acme", "category: rye/bash", 1)), "untrusted"},
 		"a pattern":          {proposal("acme/*", counter), "usage"},
 		"nothing":            {proposal("acme/a", ""), "usage"},
-		"no metadata":        {proposal("acme/a", "#!/bin/bash\ntrue\n"), "malformed"},
+		"no metadata":        {proposal("acme/a", "#!/bin/zsh\ntrue\n"), "malformed"},
 		"two lines":          {proposal("acme/a", counter+"# rye:signed:v2:2026-01-01T00:00:00Z:x:y:z\n"), "malformed"},
 		"a bundle's":         {map[string]any{"item_type": "tool", "item_id": ".ai/tools/acme", "content": counter}, "usage"},
 		"an unknown space":   {proposal("acme/a", counter, "source", "system"), "denied"},

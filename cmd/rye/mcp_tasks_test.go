@@ -219,13 +219,9 @@ var tasks = []struct {
 		does("search", map[string]any{"query": "command", "item_type": "tool"}),
 		runsTool("rye/bash/bash", map[string]any{"command": "ls -1 src"}),
 	}, "a.go"},
-	{"Make a tool acme/count, which begins with #!/usr/bin/env bash and says how many lines a file has:\n" +
+	{"Make a tool acme/count, which says how many lines a file has:\n#!/usr/bin/env bash\n# needs: {read: [src]}\n" +
 		`wc -l < "$RYE_PARAM_FILE"` + "\nRun it; the file is src/a.go.", []step{
-		does("sign", map[string]any{"item_type": "tool", "item_id": "acme/count", "content": "#!/usr/bin/env bash\n" + `wc -l < "$RYE_PARAM_FILE"` + "\n"}),
-		{"sign", func(w *wire) map[string]any {
-			paste := w.find(`(?s)"paste":"(.*?description: )`) + "says how many lines a file has\n"
-			return map[string]any{"item_type": "tool", "item_id": "acme/count", "content": "#!/usr/bin/env bash\n" + paste + `wc -l < "$RYE_PARAM_FILE"` + "\n"}
-		}},
+		does("sign", map[string]any{"item_type": "tool", "item_id": "acme/count", "content": "#!/usr/bin/env bash\n# needs: {read: [src]}\n" + `wc -l < "$RYE_PARAM_FILE"` + "\n"}),
 		runsTool("acme/count", map[string]any{"file": "src/a.go"}),
 	}, "2"},
 	{"What are the parameters of acme/deploy? Deploy to staging.", []step{

@@ -62,7 +62,7 @@ type aRound struct {
 
 // after edits the present file once more, as a commit of one person.
 func (a *aRound) after(who string) []string {
-	lines := strings.Split(strings.TrimSpace(a.ann.unsigned("")), "\n")[4:]
+	lines := strings.Split(strings.TrimSpace(a.ann.unsigned("")), "\n")[5:]
 	lines = vary(a.r, lines, who, a.n)
 	a.ann.put(a.ann.text(lines...))
 	a.ann.commit(who)

@@ -20,7 +20,7 @@ type mergers struct {
 
 // text is a tool with places to edit.
 func (m *mergers) text(lines ...string) string {
-	return "#!/bin/bash\n# version: 1.0.0\n# executor_id: rye/core/runtimes/bash_runtime\n# description: says something\n" + strings.Join(lines, "\n") + "\n"
+	return "#!/bin/bash\n# version: 1.0.0\n# executor_id: rye/core/runtimes/bash_runtime\n# description: says something\n# needs: {read: [.], write: [.], net: []}\n" + strings.Join(lines, "\n") + "\n"
 }
 
 // numbered returns lines that say their numbers.

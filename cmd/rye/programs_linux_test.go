@@ -73,7 +73,7 @@ var light = []peer{
 		run: "python3 -c 'import http.server, threading, urllib.request as u\ns = http.server.HTTPServer((\"127.0.0.1\", 0), http.server.BaseHTTPRequestHandler)\n" +
 			"threading.Thread(target=s.handle_request, daemon=True).start()\ntry: u.urlopen(\"http://127.0.0.1:%d/\" % s.server_port)\n" +
 			"except u.HTTPError as e: print(e.code)\nexcept OSError as e: raise SystemExit(\"connect 127.0.0.1:%d: %s\" % (s.server_port, e))'",
-		prove: "501", least: "{}", own: true, given: "{read: [.], write: [.]}"},
+		prove: "501", least: "{}", own: true},
 	{name: "Node", uses: "node",
 		run:   `node -e 'const c = require("child_process"); console.log(c.execSync("echo by node").toString()); new (require("worker_threads").Worker)("0", {eval: true})'`,
 		prove: "by node", least: "{}"},

@@ -81,7 +81,7 @@ func keyImport() *spec {
 private_key.pem of RYE OS (PKCS#8, not encrypted). Only you may have read access to it. A
 file of rye key export --for is opened by the private key of --identity. A key in the ssh-agent or in a key service stays there. It signs once as a proof, and is
 then one of your keys.`,
-		examples: "rye key import ~/.ssh/id_ed25519 work\nrye key import ~/.ai/keys/private_key.pem\nrye key import ~/rye-key.age --identity ~/.ssh/id_ed25519\nrye key import agent:SHA256:…",
+		examples: "rye key import ~/.ssh/id_ed25519 work\nrye key import ~/.ai/keys/private_key.pem\nrye key import ~/rye-key.age laptop --identity ~/.ssh/laptop\nrye key import agent:SHA256:…",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Auth, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Malformed, fault.Limit},
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "namespace", Destination: &q.Namespace, Usage: "claim this `namespace` for it, on this machine"},
@@ -127,7 +127,7 @@ terminal, and then for a passphrase of the file; rye key import and ssh-keygen r
 --for encrypts the file to another SSH key, for example of your second laptop; rye key
 import --identity and the program age read it. A private key is not written into a
 repository or a project.`,
-		examples: "rye key export --public > alice.pub\nrye key export --for laptop.pub -o ~/rye-key.age\nrye key export --encrypt -o ~/rye-key.backup\nrye key export work -o ../work.backup\nrye key export --pem -o ../private_key.pem",
+		examples: "rye key export --public > alice.pub\nrye key export --for laptop.pub -o ../rye-key.age\nrye key export --encrypt -o ~/rye-key.backup\nrye key export work -o ../work.backup\nrye key export --pem -o ../private_key.pem",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Auth, fault.Denied, fault.Malformed},
 		flags: []cli.Flag{
 			&cli.BoolFlag{Name: "public", Destination: &q.Public, Usage: "the public half"},

@@ -267,7 +267,11 @@ func printPush(p *printer, rep *rye.PushReport) {
 		p.resultf(rep.DryRun, "%s  %s\n", faint("unchanged"), name)
 	}
 	for _, name := range rep.PassedOver {
-		p.resultf(rep.DryRun, "%s  %s: only bundles below .ai/bundles are published\n", faint("skipped"), name)
+		why := "a tool of several files is published in a bundle"
+		if strings.HasPrefix(name, "bundle:") {
+			why = "only bundles below .ai/bundles are published"
+		}
+		p.resultf(rep.DryRun, "%s  %s: %s\n", faint("skipped"), name, why)
 	}
 	if rep.Seq > 0 && len(rep.Published) > 0 && !rep.DryRun {
 		p.infof("%s: %s is at %d", rep.Registry, rep.Namespace, rep.Seq)

@@ -59,7 +59,7 @@ Sign before you commit, and rye need not ask.`,
 }
 
 func (p *printer) printSign(rep *rye.SignReport, q rye.SignRequest) {
-	var patched []rye.SignResult
+	var patched, needs []rye.SignResult
 	var past []string // not signed, because they are older than the record
 	for _, r := range rep.Results {
 		if r.Status == "passed over" && r.Error == "" {
@@ -78,9 +78,12 @@ func (p *printer) printSign(rep *rye.SignReport, q rye.SignRequest) {
 		}
 		if r.Error == "" {
 			dry := r.Status == "would-sign"
-			p.resultf(dry, "%s  %s%s\n", good(r.Status), r.Ref, prose(patchNote(r.Patched)))
+			p.resultf(dry, "%s  %s%s\n", good(r.Status), r.Ref, prose(signNote(r)))
 			if r.Patched {
 				patched = append(patched, r)
+			}
+			if r.Needs != "" {
+				needs = append(needs, r)
 			}
 			if dry || !p.quiet {
 				p.printReplaced(r.Replaces)
@@ -100,6 +103,7 @@ func (p *printer) printSign(rep *rye.SignReport, q rye.SignRequest) {
 	if len(patched) > 0 {
 		p.hint(patched[0].Hint) // the same for all
 	}
+	p.printNeeds(needs)
 	if len(past) > 0 {
 		p.infof("rye: older than the record, left unchanged: %s; to make one the newest: rye sign %s", words.Plural(len(past), "item"), past[0])
 	}
@@ -140,12 +144,28 @@ func (p *printer) printStaged(paths []string) {
 	}
 }
 
-// patchNote returns a word to print after the name of a signed patch.
-func patchNote(patched bool) string {
-	if patched {
+// signNote returns what to print after the name of a signed file.
+func signNote(r rye.SignResult) string {
+	switch {
+	case r.Patched && r.Part:
+		return "  (part, patched)"
+	case r.Patched:
 		return "  (patched)"
+	case r.Part:
+		return "  (part: other tools load it, nothing runs it)"
 	}
 	return ""
+}
+
+// printNeeds names the tools into which signing wrote needs.
+func (p *printer) printNeeds(all []rye.SignResult) {
+	switch n := len(all); n {
+	case 0:
+	case 1:
+		p.infof("rye: %s stated no needs; written: %s", all[0].Ref, all[0].Needs)
+	default:
+		p.infof("rye: %s stated no needs; written into the first: %s", words.Plural(n, "tool"), all[0].Needs)
+	}
 }
 
 // printBundleChanges names the files of a bundle that changed since the last signature.

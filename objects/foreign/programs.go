@@ -186,7 +186,7 @@ func (r *reading) script(f File) error {
 // metadata unchanged.
 func described(p string, data []byte, l language, known bool) (File, []string, error) {
 	it, err := objects.Parse(p, data)
-	if err == nil && len(it.Meta.Fields) > 0 {
+	if err == nil && len(it.Meta.Fields) > 0 && !it.Meta.Part {
 		return File{p, data}, nil, nil // signing reports missing metadata
 	}
 	if err != nil {
@@ -224,11 +224,14 @@ func described(p string, data []byte, l language, known bool) (File, []string, e
 // Python it goes to the end, because a docstring and imports from __future__ must come first.
 func insert(p string, data []byte, runtime, about string) []byte {
 	if path.Ext(p) == ".py" {
-		out := bytes.TrimRight(data, "\n")
-		return append(bytes.Clone(out), "\n\n__version__ = \"0.1.0\"\n__tool_type__ = \"python\"\n__executor_id__ = \""+runtime+
-			"\"\n__tool_description__ = "+quoted(about)+"\n"...)
+		out := append(bytes.TrimRight(data, "\n"), "\n\n"...)
+		if !bytes.Contains(data, []byte("\n__version__")) {
+			out = append(out, "__version__ = \"0.1.0\"\n"...)
+		}
+		return append(out, "__executor_id__ = \""+runtime+"\"\n__tool_description__ = "+quoted(about)+
+			"\n__needs__ = {\"read\": [], \"write\": [], \"net\": []}\n"...)
 	}
-	block, _ := objects.CommentBlock(p, "version: 0.1.0\nexecutor_id: "+runtime+"\ndescription: "+quoted(about))
+	block, _ := objects.CommentBlock(p, "version: 0.1.0\nexecutor_id: "+runtime+"\ndescription: "+quoted(about)+"\nneeds: {read: [], write: [], net: []}")
 	var head []byte
 	if bytes.HasPrefix(data, []byte("#!")) {
 		end := bytes.IndexByte(data, '\n') + 1

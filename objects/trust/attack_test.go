@@ -320,7 +320,7 @@ func TestAttack21OtherPayloadType(t *testing.T) {
 	st := storeOf(t, k)
 	it := sign(t, k, tool, inA)
 	sig := *it.Signature
-	msg := objects.SignedMessage(it.Ref, objects.Ext(it.Path), it.Meta.Version, "", sig)
+	msg := objects.SignedMessage(it.Ref, it.Bound(""), sig)
 	payload := msg[bytes.IndexByte(msg, '{'):]
 	if !bytes.Equal(objects.PAE(objects.PayloadType, payload), msg) {
 		t.Fatal("the message is not the PAE of its payload")

@@ -63,7 +63,7 @@ func VerifyBundle(manifest []byte, files fs.FS, keys []PublicKey) (Bundle, error
 func signedRelease(m *objects.Manifest, k PublicKey) bool {
 	it := m.Item()
 	for _, ref := range []objects.Ref{m.Ref(), {Kind: objects.Config, ID: m.ID}} {
-		if k.Verify(objects.SignedMessage(ref, objects.Ext(it.Path), m.Version, "", *it.Signature), it.Signature.Sig[:]) {
+		if k.Verify(objects.SignedMessage(ref, it.Bound(""), *it.Signature), it.Signature.Sig[:]) {
 			return true
 		}
 	}

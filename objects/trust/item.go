@@ -37,7 +37,7 @@ func signLine(ctx context.Context, s Signer, it *objects.Item, in Scope, now tim
 	if err != nil {
 		return nil, err
 	}
-	msg := objects.SignedMessage(it.Ref, objects.Ext(it.Path), it.Meta.Version, in.binds(), sig)
+	msg := objects.SignedMessage(it.Ref, it.Bound(in.binds()), sig)
 	raw, err := signChecked(ctx, s, msg)
 	if err != nil {
 		return nil, fault.Wrap(err, "sign %s", it.Ref)

@@ -206,7 +206,7 @@ func TestSignRefuses(t *testing.T) {
 		"no space":     {good, Scope{}, fault.Usage},
 		"local without project": {parse(t, "tools/local/scratch_own.py", []byte(samples["tools/local/scratch_own.py"])),
 			Scope{Space: objects.Project}, fault.Usage},
-		"with problems": {parse(t, path, []byte("__version__ = \"1.0.0\"\n")), inA, fault.Malformed},
+		"with problems": {parse(t, path, []byte("__category__ = \"other\"\n")), inA, fault.Malformed},
 		"other body":    {func() *objects.Item { c := *good; c.Body = []byte("x"); return &c }(), inA, fault.Malformed},
 		"other ref":     {func() *objects.Item { c := *good; c.Ref.ID = "acme/other"; return &c }(), inA, fault.Malformed},
 	} {

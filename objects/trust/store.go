@@ -259,12 +259,10 @@ func (s *Store) deniedKey(fp objects.Fingerprint) (reason string, denied bool) {
 // verdict is a signature that was verified. It depends only on fixed values: the
 // bytes, the name and project that they were signed for, and the key.
 type verdict struct {
-	sum     objects.Digest
-	ref     objects.Ref
-	ext     string
-	version string
-	project string
-	key     PublicKey
+	sum   objects.Digest
+	ref   objects.Ref
+	bound objects.Bound
+	key   PublicKey
 }
 
 // maxVerdicts bounds the memory of a long-lived process: about 1 MB.
@@ -273,14 +271,14 @@ const maxVerdicts = 4096
 // holds reports whether the item's native line is a signature by k. It remembers a
 // valid signature until the store changes, and checks an invalid one again each time.
 func (s *Store) holds(it *objects.Item, in Scope, k PublicKey) bool {
-	v := verdict{it.Sum, it.Ref, objects.Ext(it.Path), it.Meta.Version, in.binds(), k}
+	v := verdict{it.Sum, it.Ref, it.Bound(in.binds()), k}
 	s.mu.Lock()
 	_, known := s.verdicts[v]
 	s.mu.Unlock()
 	if known {
 		return true
 	}
-	msg := objects.SignedMessage(it.Ref, v.ext, it.Meta.Version, v.project, *it.Signature)
+	msg := objects.SignedMessage(it.Ref, v.bound, *it.Signature)
 	if !k.Verify(msg, it.Signature.Sig[:]) {
 		return false
 	}

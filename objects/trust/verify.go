@@ -249,6 +249,13 @@ func (e *examination) signature() error {
 		return e.refuse(fault.Untrusted, "signed by rye 0.1, whose line does not bind the extension .%s", objects.Ext(e.it.Path)).
 			Mend("rye sign %s", e.it.Ref)
 	}
+	if b := e.it.Bound(e.in.binds()); b.Executor != "" {
+		b.Executor = ""
+		if e.key.Verify(objects.SignedMessage(e.it.Ref, b, *e.it.Signature), e.it.Signature.Sig[:]) {
+			return e.refuse(fault.Untrusted, "signed as a file that nothing runs, and its type now runs with %s", e.it.Meta.Executor.Name()).
+				Mend("rye sign %s", e.it.Ref)
+		}
+	}
 	err := e.refuse(fault.Integrity, "not a signature by %s for %s as .%s, version %q, at this time", e.key, e.it.Ref, objects.Ext(e.it.Path), words.Brief(e.it.Meta.Version))
 	if e.it.Ref.ID.Namespace() == objects.LocalNamespace {
 		err = e.refuse(fault.Integrity, "not a signature by %s for %s as .%s, version %q, at this time, in this project", e.key, e.it.Ref, objects.Ext(e.it.Path), words.Brief(e.it.Meta.Version))

@@ -183,6 +183,18 @@ func (c *Cover) Check() error {
 	return c.Bundle.Check()
 }
 
+// ownItem returns why a file of a bundle is no item of its own, if it has no signature line: it
+// breaks a rule of its kind, or it is a part.
+func ownItem(it *objects.Item) error {
+	if it.Meta.Part {
+		return errors.New("a part, which the tools of the bundle load")
+	}
+	if ps := it.Validate(); len(ps) > 0 {
+		return errors.New(ps[0].String())
+	}
+	return nil
+}
+
 // judgeCovered completes the judgement of a file in a bundle. The manifest must list exactly
 // this file, and a signature line in the file must hold as well. Without such a line, the
 // signature of the manifest covers the file if it is an item. parsed is the error of
@@ -201,9 +213,7 @@ func (s *Stack) judgeCovered(f *Finding, l *Layer, c *Cover, raw []byte, parsed 
 		return // its own signature line decides
 	}
 	if parsed == nil {
-		if ps := f.Item.Validate(); len(ps) > 0 {
-			parsed = errors.New(ps[0].String())
-		}
+		parsed = ownItem(f.Item)
 	}
 	if parsed != nil {
 		f.Item, f.Asset, f.State = nil, true, objects.Malformed

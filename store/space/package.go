@@ -234,8 +234,8 @@ func (p *Package) verified(s *Stack, rel string, raw []byte) (*objects.Item, tru
 		return nil, v, err
 	}
 	it := v.Item()
-	if ps := it.Validate(); len(ps) > 0 {
-		return it, trust.Verified{}, fault.New(fault.Malformed, "%s: a file of bundle %s, not an item: %s", it.Ref, p.Ref, ps[0].String())
+	if why := ownItem(it); why != nil {
+		return it, trust.Verified{}, fault.New(fault.Malformed, "%s: a file of bundle %s, not an item: %w", it.Ref, p.Ref, why)
 	}
 	if it.Signature == nil && it.Legacy == nil {
 		return it, v, nil
@@ -278,6 +278,9 @@ func (t PackageTree) Below(_ context.Context, dir string) (items []string, other
 	items, others = sortOut(all)
 	return items, others, nil
 }
+
+// Names returns nothing: a member of a bundle loads its whole bundle.
+func (t PackageTree) Names(context.Context, string) ([]string, error) { return nil, nil }
 
 // Item returns the verified item at p.
 func (t PackageTree) Item(_ context.Context, p string) (trust.Verified, error) {

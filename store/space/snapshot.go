@@ -73,6 +73,29 @@ func (sn *Snapshot) Below(ctx context.Context, dir string) (items []string, othe
 	return items, others, err
 }
 
+// Names lists the entries of dir; those of folders end in "/".
+func (sn *Snapshot) Names(_ context.Context, dir string) (names []string, err error) {
+	top, err := sn.l.repo.Lookup(sn.tree, dir)
+	if errors.Is(err, store.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	entries, err := sn.l.repo.Tree(top.ID)
+	for _, e := range entries {
+		switch {
+		case leftOut(e.Name):
+		case e.IsDir():
+			names = append(names, e.Name+"/")
+		case e.Mode == store.ModeFile || e.Mode == store.ModeExec:
+			names = append(names, e.Name)
+		}
+	}
+	slices.Sort(names)
+	return names, err
+}
+
 // Bundle returns the bundle nearest to the file at p, and its directory; "" if the file is in
 // none.
 func (sn *Snapshot) Bundle(_ context.Context, p string) (b trust.Bundle, dir string, err error) {

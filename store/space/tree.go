@@ -45,6 +45,23 @@ func (t *WorkingTree) Below(ctx context.Context, dir string) (items []string, ot
 	return items, w.foreign, err
 }
 
+// Names lists the entries of dir; those of folders end in "/".
+func (t *WorkingTree) Names(_ context.Context, dir string) (names []string, err error) {
+	if err := t.l.load(); err != nil || t.l.root == nil {
+		return nil, err
+	}
+	list, err := t.l.names(dir, false)
+	for _, e := range list {
+		switch {
+		case e.typ.IsDir():
+			names = append(names, e.name+"/")
+		case e.typ.IsRegular():
+			names = append(names, e.name)
+		}
+	}
+	return names, err
+}
+
 // Item returns the verified item at p; zero if the file is gone.
 func (t *WorkingTree) Item(ctx context.Context, p string) (trust.Verified, error) {
 	ref, _, err := objects.RefOfPath(p)
@@ -110,6 +127,9 @@ func (t SystemTree) Below(_ context.Context, dir string) (items []string, others
 	items, others = sortOut(all)
 	return items, others, nil
 }
+
+// Names returns nothing: the tools of the standard library load no files by name.
+func (t SystemTree) Names(context.Context, string) ([]string, error) { return nil, nil }
 
 // Item returns the verified item at p, unless the user denied it.
 func (t SystemTree) Item(_ context.Context, p string) (trust.Verified, error) {

@@ -16,7 +16,8 @@ import (
 	"github.com/rye-os/rye/store/space"
 )
 
-// plant writes and records the files of a tree: "+p" is a signed item, "-p" one that
+// plant writes and records the files of a tree: "+p" is a signed item, "+p=text" one with that
+// text, in which _ is a blank and ; a line end, "-p" one that
 // changed after it was signed, "p/" the manifest of the bundle in p, "p=text" a file with that text, and "p" an item without a signature.
 func (w *world) plant(files string) {
 	w.t.Helper()
@@ -30,7 +31,11 @@ func (w *world) plant(files string) {
 		signed, sign := strings.CutPrefix(f, "+")
 		broken, changed := strings.CutPrefix(f, "-")
 		dir, bundle := strings.CutSuffix(f, "/")
+		text = strings.NewReplacer("_", " ", ";", "\n").Replace(text)
 		switch {
+		case plain && sign:
+			p = strings.TrimPrefix(p, "+")
+			put(p, w.sign(w.project, p, []byte(text)))
 		case plain:
 			put(p, []byte(text))
 		case sign:
@@ -103,6 +108,15 @@ func TestAroundInBothTrees(t *testing.T) {
 		{"such an item in another bundle", "+" + own + " -tools/acme/pack/in/b.sh tools/acme/pack/in/", pack, "integrity"},
 		{"another bundle below", "+" + own + " tools/acme/pack/in/DATA.txt=x tools/acme/pack/in/run.sh tools/acme/pack/in/", pack, "tools/acme/pack/in/DATA.txt tools/acme/pack/in/run.sh*"},
 		{"another bundle, changed", "+" + own + " tools/acme/pack/in/b.txt=x tools/acme/pack/in/ tools/acme/pack/in/b.txt=y", pack, "integrity"},
+		{"a part that the text names", "+" + own + "=.lib.sh; +tools/acme/pack/lib.sh=x", chain.Deps{}, "tools/acme/pack/lib.sh"},
+		{"a part that a part names", "+" + own + "=.lib.sh; +tools/acme/pack/lib.sh=.more.sh; +tools/acme/pack/more.sh=x", chain.Deps{}, "tools/acme/pack/lib.sh tools/acme/pack/more.sh"},
+		{"a part below", "+" + own + "=.in/lib.sh; +tools/acme/pack/in/lib.sh=x +tools/acme/pack/in/rest.sh=x", chain.Deps{}, "tools/acme/pack/in/lib.sh"},
+		{"files that no text names, unsigned", "+" + own + "=echo; tools/acme/pack/lib.sh=x tools/acme/pack/in/lib.sh=x", chain.Deps{}, ""},
+		{"a longer name", "+" + own + "=.mylib.sh_lib.sh2; tools/acme/pack/lib.sh=x", chain.Deps{}, ""},
+		{"a part above", "+" + own + "=../lib.sh; tools/acme/lib.sh=x", chain.Deps{}, ""},
+		{"an unsigned part", "+" + own + "=.lib.sh; tools/acme/pack/lib.sh=x", chain.Deps{}, "untrusted"},
+		{"a part and a rule that covers it", "+" + own + "=.lib.sh; +tools/acme/pack/lib.sh=x", pack, "tools/acme/pack/lib.sh"},
+		{"a type that cannot be signed", "+" + own + "=.data.json; tools/acme/pack/data.json={}", chain.Deps{}, ""},
 		{"a bundle and what is beside it", own + " tools/acme/pack/ +tools/acme/a.sh", parent, "tools/acme/a.sh*"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -111,7 +125,12 @@ func TestAroundInBothTrees(t *testing.T) {
 			s := w.stack()
 			check := func(where string, tree chain.Tree) {
 				t.Helper()
-				if got := told(chain.Around(t.Context(), tree, own, c.deps)); got != c.want {
+				tool, err := tree.Item(t.Context(), own)
+				var found []chain.Source
+				if err == nil {
+					found, err = chain.Around(t.Context(), tree, tool, c.deps)
+				}
+				if got := told(found, err); got != c.want {
 					t.Errorf("%s: Around = %q, want %q", where, got, c.want)
 				}
 			}

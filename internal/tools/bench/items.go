@@ -233,7 +233,7 @@ func verifyBare(b *bench, n int) (side, side, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		all[i] = signed{objects.SignedMessage(it.Ref, objects.Ext(path), it.Meta.Version, "", *it.Signature), it.Signature.Sig[:]}
+		all[i] = signed{objects.SignedMessage(it.Ref, it.Bound(""), *it.Signature), it.Signature.Sig[:]}
 	}
 	theirs := inside(func() error {
 		for _, s := range all {

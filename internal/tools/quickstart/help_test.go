@@ -21,6 +21,10 @@ for name in bob carol acme; do
   XDG_CONFIG_HOME=$HOME/$name RYE_USER=$HOME/$name rye key new $name
   XDG_CONFIG_HOME=$HOME/$name RYE_USER=$HOME/$name rye key show $name --ssh > $name.pub
 done
+mkdir $HOME/.ssh
+ssh-keygen -q -t ed25519 -N '' -f $HOME/.ssh/laptop
+cp $HOME/.ssh/laptop.pub laptop.pub
+rye key export work --for laptop.pub -o $HOME/rye-key.age --yes
 mkdir -p scripts .ai/tools/acme .ai/directives/acme ../site ../notes ../website ../shop ./project ./site ./shop ../old
 tool() { printf '#!/usr/bin/env bash\n# version: 1.0.0\n# tool_type: bash\n# executor_id: rye/core/runtimes/bash_runtime\n# description: %s\n# needs: {read: [], write: [], net: []}\n%s\n' "$1" "$2"; }
 tool 'Says hello' 'echo "$1"' > .ai/tools/acme/hello.sh

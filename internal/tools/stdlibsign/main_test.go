@@ -79,7 +79,7 @@ func TestSignAppends(t *testing.T) {
 
 func TestRefusesWhatIsNoItem(t *testing.T) {
 	for name, text := range map[string]string{
-		"tools/rye/broken.py":            "def nothing(): pass\n",       // no metadata
+		"tools/rye/broken.py":            "__category__ = \"other\"\n",  // not its folder
 		"tools/rye/README":               "read me\n",                   // no extension
 		"knowledge/rye/Upper.md":         "---\nid: Upper\n---\n",       // no id
 		"directives/rye/empty.md":        "# Nothing\n",                 // no XML

@@ -94,8 +94,9 @@ func Offer(ctx context.Context, s *custody.Desk, ref objects.Ref, refused error)
 	if err != nil {
 		return false, nil
 	}
+	g.needs = func(objects.Ref) objects.Needs { return objects.OwnNeeds }
 	d := g.item(ctx, ref)
-	if !d.changed {
+	if !d.changed || d.Part { // a part would not run either
 		return false, nil
 	}
 	lines, err := g.changeOf(ctx, d)

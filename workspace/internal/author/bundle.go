@@ -98,7 +98,7 @@ func newExecutable(old *objects.Manifest, files []store.Change, dir string) stri
 // isTool reports whether a file of a bundle is a tool that can be asked for.
 func isTool(c store.Change) bool {
 	it, err := objects.Parse(c.Path, c.Data)
-	return err == nil && it.Ref.Kind == objects.Tool && len(it.Validate()) == 0
+	return err == nil && it.Ref.Kind == objects.Tool && !it.Meta.Part && len(it.Validate()) == 0
 }
 
 // notBefore returns now, or the time of the replaced manifest when a clock was set back since

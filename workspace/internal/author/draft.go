@@ -85,7 +85,16 @@ func (g *signing) signItem(ctx context.Context, d *draft, it *objects.Item) (sta
 		d.unsigned(it.Raw)
 		return stands, nil
 	}
-	raw, err := trust.SignItem(ctx, g.key, it, g.scope, g.now)
+	now := it
+	if g.needs != nil {
+		if now, err = objects.WithNeeds(it, g.needs(it.Ref)); err != nil {
+			return stands, err
+		}
+	}
+	raw, err := trust.SignItem(ctx, g.key, now, g.scope, g.now)
+	if err == nil && now != it {
+		d.Needs = now.Meta.Needs.String()
+	}
 	if err == nil {
 		it, err = objects.Parse(it.Path, raw)
 	}

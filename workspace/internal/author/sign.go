@@ -39,6 +39,7 @@ func Sign(ctx context.Context, s *custody.Desk, c rye.Caller, q rye.SignRequest)
 	if err != nil {
 		return nil, err
 	}
+	g.needs = func(ref objects.Ref) objects.Needs { return needsOf(ctx, c, l, ref) }
 	items, err := g.items(ctx, refs)
 	if err != nil {
 		return nil, err
@@ -97,6 +98,21 @@ type signing struct {
 	key   trust.Signer        // nil for a check
 	now   time.Time           // the same for all of them
 	named map[rye.Target]bool // targets that were named, not matched by a pattern
+
+	// needs returns what signing writes into a tool that states none; nil writes nothing.
+	needs func(objects.Ref) objects.Needs
+}
+
+// needsOf returns the needs of a tool that states none. A new text of a model gets nothing: it has
+// to say what it needs.
+func needsOf(ctx context.Context, c rye.Caller, l *space.Layer, ref objects.Ref) objects.Needs {
+	if c.IsPerson() {
+		return objects.OwnNeeds
+	}
+	if p, _, err := l.LastRecorded(ctx, ref); err != nil || p == "" {
+		return objects.NoNeeds
+	}
+	return objects.OwnNeeds
 }
 
 // everything reports whether a request is for all items.
@@ -107,7 +123,7 @@ func newSigning(ctx context.Context, s *custody.Desk, l *space.Layer, q rye.Sign
 	if err != nil {
 		return nil, err
 	}
-	return &signing{s, q, l, s.Stack.Scope(l), key, s.Now(), namesOf(ctx, s, l, q.Targets)}, nil
+	return &signing{Desk: s, q: q, layer: l, scope: s.Stack.Scope(l), key: key, now: s.Now(), named: namesOf(ctx, s, l, q.Targets)}, nil
 }
 
 // namesOf returns the refs and the bundle directories that are spelled out.
@@ -175,7 +191,7 @@ func (d *draft) signed(it *objects.Item, q rye.SignRequest) {
 // describe notes the outcome, and the facts of the item's signature.
 func (d *draft) describe(status string, it *objects.Item) {
 	d.Status, d.data, d.SHA256, d.Key = status, it.Raw, it.Sum.String(), it.Signature.Key.String()
-	d.Digest = it.Digest.String()
+	d.Digest, d.Part = it.Digest.String(), it.Meta.Part
 	d.SignedAt = it.Signature.SignedAt.UTC().Format(time.RFC3339)
 }
 

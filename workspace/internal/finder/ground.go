@@ -110,6 +110,7 @@ func (t *text) doc() *search.Doc {
 		case "runtime", "primitive", "extractor", "provider", "loop":
 			d.Runs = true
 		}
+		d.Runs = d.Runs || t.item.Meta.Part
 	}
 	return d
 }

@@ -113,7 +113,7 @@ func (p pinned) Around(ctx context.Context, tool chain.Link, d chain.Deps) ([]ch
 	}
 	var then []chain.Source
 	err = p.s.Stack.Snapshots(ctx, p.s.Stack.Project, pin.Path, blob, func(sn *space.Snapshot) error {
-		files, err := chain.Around(ctx, sn, pin.Path, d)
+		files, err := chain.Around(ctx, sn, tool.Verified, d)
 		if err != nil || chain.AroundDigest(files) != pin.Around {
 			return nil // files that do not verify, or differ, are not the locked ones
 		}

@@ -37,7 +37,7 @@ func (u inUse) Around(ctx context.Context, tool chain.Link, d chain.Deps) ([]cha
 	if err != nil {
 		return nil, err
 	}
-	return chain.Around(ctx, tree, tool.Verified.Item().Path, d)
+	return chain.Around(ctx, tree, tool.Verified, d)
 }
 
 // aroundLocked is Around for a published tool: one file, or a member of a bundle.
@@ -46,7 +46,7 @@ func (u inUse) aroundLocked(ctx context.Context, tool chain.Link, d chain.Deps) 
 	if p == nil {
 		return nil, nil
 	}
-	return chain.Around(ctx, p.Tree(u.s.Stack), tool.Verified.Item().Path, d)
+	return chain.Around(ctx, p.Tree(u.s.Stack), tool.Verified, d)
 }
 
 // treeOf returns the files of a space as they are now.

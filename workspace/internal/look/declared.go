@@ -13,6 +13,7 @@ import (
 // Declared adds to i an item's declarations about its use, and its limits.
 func Declared(i *rye.ItemInfo, it *objects.Item) {
 	m := &it.Meta
+	i.Part = m.Part
 	i.Executor, i.Needs, i.Limits, i.Params = string(m.Executor), m.Needs.String(), m.Limits.String(), Parameters(it)
 	if it.Ref.Kind != objects.Directive {
 		return

@@ -33,8 +33,12 @@ func powersOf(it *objects.Item) [][2]string {
 	switch it.Ref.Kind {
 	case objects.Tool:
 		tier, _ := m.Fields["tier"].(string)
+		by := cmp.Or(string(m.Executor), "itself")
+		if m.Part {
+			by = "nothing; other tools load it"
+		}
 		return [][2]string{
-			{"runs by  ", cmp.Or(string(m.Executor), "itself")},
+			{"runs by  ", by},
 			{"needs    ", cmp.Or(m.Needs.String(), "not stated")},
 			{"limits   ", cmp.Or(m.Limits.String(), "none")},
 			{"tier     ", cmp.Or(tier, "not stated")},

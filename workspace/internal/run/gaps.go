@@ -9,10 +9,10 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// acceptGaps asks about a tool that declares to write the whole project, if no part can be
-// excluded from that. Without namespaces the kernel's rules have no exceptions. A tool without
-// declarations gets only the present entries of the project, and needs no question; a function
-// of rye's own excludes those parts itself.
+// acceptGaps asks about a registry's tool that declares to write the whole project, if no part can
+// be excluded from that. Without namespaces the kernel's rules have no exceptions. A tool of the
+// user's own, and one without declarations, gets only the present entries of the project, and needs
+// no question; a function of rye's own excludes those parts itself.
 func (j *job) acceptGaps(ctx context.Context, s *custody.Desk) error {
 	least, err := tier(s, j.plan)
 	if err != nil || least != primitive.S2 || !j.plan.WritesAll() || j.plan.Function() != "" {
@@ -22,7 +22,8 @@ func (j *job) acceptGaps(ctx context.Context, s *custody.Desk) error {
 	if err != nil {
 		return err
 	}
-	if j.open = true; rules.Unprotected {
+	foreign := j.plan.Links[0].Verified.Scope().Registry != ""
+	if j.open = foreign || rules.Unprotected; !foreign || rules.Unprotected {
 		return nil
 	}
 	return j.ask(ctx, s, rye.Question{

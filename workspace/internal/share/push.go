@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain"
@@ -46,9 +47,15 @@ func push(ctx context.Context, s *custody.Desk, q rye.PushRequest) (*rye.PushRep
 	if err != nil {
 		return nil, err
 	}
-	items, err := publishable(ctx, s, what.refs)
-	if err != nil {
+	items, several, err := publishable(ctx, s, what.refs)
+	switch {
+	case err != nil:
 		return nil, err
+	case len(several) > 0 && !q.All:
+		return nil, severalFiles(several[0])
+	}
+	for _, t := range several {
+		what.passed = append(what.passed, t.ref.String())
 	}
 	packages, err := publishablePackages(ctx, s, what.packages)
 	if err != nil {
@@ -115,27 +122,57 @@ func pushTargets(ctx context.Context, s *custody.Desk, q rye.PushRequest) (what 
 	return what, ns, nil
 }
 
+// several is an item that one file is not enough for: a tool that loads a part, or a part.
+type several struct {
+	ref  objects.Ref
+	part string // the path of the part, below .ai
+}
+
+func severalFiles(t several) error {
+	return fault.New(fault.Usage, "push %s: readers would get one file, and tools load .ai/%s by name", t.ref, t.part).
+		Advise("publish a bundle of the tool and its parts: rye help bundles")
+}
+
 // publishable verifies the project's own items, and keeps their metadata without their bytes:
-// there may be many. Items that need a question come last, one by one.
-func publishable(ctx context.Context, s *custody.Desk, refs []objects.Ref) ([]*registry.Item, error) {
+// there may be many. Items that need a question come last, one by one. Items of several files are
+// returned apart.
+func publishable(ctx context.Context, s *custody.Desk, refs []objects.Ref) (items []*registry.Item, apart []several, err error) {
 	l := s.Stack.Project
+	beside := chain.NewBeside(space.Working(s.Stack, l))
+	parts := make([]string, len(refs))
 	items, errs, past := make([]*registry.Item, len(refs)), make([]error, len(refs)), make([]*space.Finding, len(refs))
-	err := s.Stack.OwnAll(ctx, l, refs, func(i int, f space.Finding) {
+	take := func(i int, f space.Finding) {
+		if it := f.Item; f.Err == nil && it != nil && it.Ref.Kind == objects.Tool {
+			if parts[i], errs[i] = beside.Part(ctx, it); it.Meta.Part {
+				parts[i] = it.Path
+			}
+			if parts[i] != "" || errs[i] != nil {
+				return
+			}
+		}
+		items[i], errs[i] = toPublish(l, f, refs[i])
+	}
+	err = s.Stack.OwnAll(ctx, l, refs, func(i int, f space.Finding) {
 		if f.Past != nil {
 			past[i] = &f
 			return
 		}
-		items[i], errs[i] = toPublish(l, f, refs[i])
+		take(i, f)
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for i, f := range past {
 		if f != nil {
-			items[i], errs[i] = toPublish(l, space.Admit(ctx, s.Stack, *f), refs[i])
+			take(i, space.Admit(ctx, s.Stack, *f))
 		}
 	}
-	return items, errors.Join(errs...)
+	for i, part := range parts {
+		if part != "" {
+			apart = append(apart, several{refs[i], part})
+		}
+	}
+	return slices.DeleteFunc(items, func(it *registry.Item) bool { return it == nil }), apart, errors.Join(errs...)
 }
 
 // toPublish converts a verified item of the project for publication.
