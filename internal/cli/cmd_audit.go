@@ -81,6 +81,7 @@ func where(f rye.AuditFinding) prose {
 }
 
 func (p *printer) printAudit(rep *rye.AuditReport) {
+	end := p.list()
 	for _, f := range rep.Findings {
 		mark := faint(f.Severity)
 		switch f.Severity {
@@ -95,6 +96,7 @@ func (p *printer) printAudit(rep *rye.AuditReport) {
 		}
 		p.hint(f.Mend)
 	}
+	end()
 	for _, f := range rep.Accepted {
 		p.printf("%s  %s  %s: %s\n", faint("accepted"), f.Rule, where(f), prose(f.Reason))
 	}

@@ -53,6 +53,7 @@ nothing is signed.`,
 }
 
 func (p *printer) printReview(rep *rye.ReviewReport, dry bool) {
+	end := p.list()
 	for _, it := range rep.Items {
 		if dry && it.Error == "" || it.Status == "asked" {
 			for _, l := range it.Lines {
@@ -70,6 +71,7 @@ func (p *printer) printReview(rep *rye.ReviewReport, dry bool) {
 		}
 		p.resultf(dry, "%s  %s\n", style, it.Ref)
 	}
+	end()
 	switch {
 	case len(rep.Items) == 0:
 		p.infof("rye: every item in your namespaces is signed by an owner")

@@ -61,6 +61,7 @@ Sign before you commit, and rye need not ask.`,
 func (p *printer) printSign(rep *rye.SignReport, q rye.SignRequest) {
 	var patched, needs []rye.SignResult
 	var past []string // not signed, because they are older than the record
+	end := p.list()
 	for _, r := range rep.Results {
 		if r.Status == "passed over" && r.Error == "" {
 			p.resultf(false, "%s  %s: %s\n", "skipped", r.Ref, prose(cmp.Or(r.Why, "signed by "+r.SignedBy)))
@@ -103,6 +104,7 @@ func (p *printer) printSign(rep *rye.SignReport, q rye.SignRequest) {
 	if len(patched) > 0 {
 		p.hint(patched[0].Hint) // the same for all
 	}
+	end()
 	p.printNeeds(needs)
 	if len(past) > 0 {
 		p.infof("rye: older than the record, left unchanged: %s; to make one the newest: rye sign %s", words.Plural(len(past), "item"), past[0])

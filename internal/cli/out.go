@@ -29,6 +29,8 @@ type printer struct {
 	color bool
 	dir   string // from -C: the user types a hint in another directory
 
+	hints hints
+
 	columns, errColumns int // the width for line breaks; 0 for none
 }
 
@@ -356,7 +358,9 @@ func verdicts[T any](p *printer, list []T, human func(*printer, T), verdict func
 			}
 		}
 	}
-	if err := each(p, list, human); err != nil || failed == 0 {
+	end := p.list()
+	err := each(p, list, human)
+	if end(); err != nil || failed == 0 {
 		return err
 	}
 	return someFailed(first, failed, len(list), what)
@@ -373,13 +377,6 @@ func (p *printer) fields(width int, pairs ...any) {
 
 func (p *printer) field(width int, name string, value any) {
 	p.printf("  %s  %s\n", faint(prose(fmt.Sprintf("%-*s", width, words.Quote(name)))), value)
-}
-
-// hint shows the remedy for a problem in a result.
-func (p *printer) hint(h fault.Hint) {
-	if !h.IsZero() {
-		p.infof(fault.HintLine, h)
-	}
 }
 
 // next shows the next command.

@@ -135,3 +135,38 @@ func TestParameters(t *testing.T) {
 		}
 	}
 }
+
+// TestHintsOnce: a list shows each hint once, and a command for one item of many.
+func TestHintsOnce(t *testing.T) {
+	sign := func(ref string) fault.Hint { return fault.Command("rye sign %s", ref) }
+	for _, c := range []struct {
+		name string
+		all  []fault.Hint
+		want string
+	}{
+		{"one", []fault.Hint{sign("a/b")}, "rye sign a/b"},
+		{"the same", []fault.Hint{sign("a/b"), fault.Advice("edit it"), sign("a/b"), fault.Advice("edit it")}, "rye sign a/b|edit it"},
+		{"other items", []fault.Hint{sign("a/b"), fault.Command("rye trust"), sign("a/c"), sign("a/d"), sign("a/c")}, "rye sign a/b|rye trust|2 more items with the same command as above"},
+		{"other flags", []fault.Hint{fault.Command("rye sign --upgrade a/b"), sign("a/c"), fault.Command("rye sign --upgrade a/d")}, "rye sign --upgrade a/b|rye sign a/c|1 more item with the same command as above"},
+		{"other words", []fault.Hint{fault.Advice("edit a"), fault.Advice("edit b"), fault.Command("rye trust"), fault.Command("rye fetch")}, "edit a|edit b|rye trust|rye fetch"},
+	} {
+		var out, errs bytes.Buffer
+		p := &printer{out: bufio.NewWriter(&out), err: &errs}
+		end := p.list()
+		for _, h := range c.all {
+			inner := p.list() // as of a part of the list
+			p.hint(h)
+			inner()
+		}
+		end()
+		got := strings.NewReplacer("rye: hint: ", "", "rye: ", "", "\n", "|").Replace(strings.TrimSuffix(errs.String(), "\n"))
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+		errs.Reset()
+		p.hint(c.all[0])
+		if errs.Len() == 0 {
+			t.Errorf("%s: after the list its hint is not shown any more", c.name)
+		}
+	}
+}
