@@ -139,12 +139,16 @@ func (p realClient) introduces(t *testing.T, h *home, modules string) bool {
 	said := filepath.Join(filepath.Dir(h.dir), "said")
 	note := filepath.Join(filepath.Dir(h.dir), "note", "rye")
 	testkit.WriteFile(t, note, "#!/bin/sh\ntee -a "+said+" | "+program("rye")+" \"$@\"\n", 0o755)
-	for _, path := range c.Paths(clients.User, clients.Machine{OS: "linux", Home: h.variable("HOME"), Getenv: h.variable}) {
-		if raw, err := os.ReadFile(path); err == nil {
-			testkit.WriteFile(t, path, strings.ReplaceAll(string(raw), program("rye"), note), 0o600)
+	start := func(old, now string) {
+		for _, path := range c.Paths(clients.User, clients.Machine{OS: "linux", Home: h.variable("HOME"), Getenv: h.variable}) {
+			if raw, err := os.ReadFile(path); err == nil {
+				testkit.WriteFile(t, path, strings.ReplaceAll(string(raw), old, now), 0o600)
+			}
 		}
 	}
+	start(program("rye"), note)
 	p.list(t, h, modules)
+	start(note, program("rye")) // rye removes only an entry that starts rye
 	raw, _ := os.ReadFile(said)
 	if !strings.Contains(string(raw), `lientInfo":{"name":"`+c.Calls+`"`) {
 		t.Errorf("%s does not call itself %q: %s", p.name, c.Calls, raw)
