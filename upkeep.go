@@ -156,7 +156,7 @@ const (
 
 // UninstallPart is one thing that rye left on the machine.
 type UninstallPart struct {
-	What   string     `json:"what"` // client, merge driver, cache, keys, records, or project
+	What   string     `json:"what"` // client, merge driver, cache, keys, records, project, or file
 	Name   string     `json:"name,omitempty"`
 	Path   string     `json:"path"`
 	Status string     `json:"status"`

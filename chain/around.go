@@ -21,8 +21,8 @@ type Tree interface {
 	// Below lists the files below dir. items are the paths of items; others maps each other path
 	// to the reason why it cannot be an item.
 	Below(ctx context.Context, dir string) (items []string, others map[string]error, err error)
-	// Names lists the entries of dir, sorted, without ignored names and links; those of
-	// directories end in "/".
+	// Names lists the files and directories in dir. A directory's name ends in "/". Links and
+	// ignored names are left out.
 	Names(ctx context.Context, dir string) ([]string, error)
 	// Item returns the verified item at p, a file outside of bundles. It returns zero when the
 	// file no longer exists.
@@ -34,12 +34,12 @@ type Tree interface {
 	CheckLine(ctx context.Context, p string, data []byte) error
 }
 
-// maxBundle is the most bytes that a bundle may bring into one run.
+// maxBundle is the most bytes that a bundle, or the parts of a tool, may bring into one run.
 const maxBundle = 256 << 20
 
-// Around returns the files of a tree that a tool can load beside its own file: the whole bundle of
-// the tool, the files that d covers, and, outside of bundles, those of its directory that it names.
-// Each is verified. Around fails at the first file that does not verify, and when a bundle has a
+// Around returns the files of a tree that a tool can load beside its own file. These are the whole
+// bundle of the tool and the files that d covers. A tool outside of bundles also loads the files of
+// its directory that it names. Each is verified. Around fails at the first file that does not verify, and when a bundle has a
 // missing or an extra file.
 func Around(ctx context.Context, t Tree, tool trust.Verified, d Deps) (all []Source, err error) {
 	own := tool.Item().Path

@@ -37,17 +37,23 @@ func (b *Beside) Part(ctx context.Context, tool *objects.Item) (string, error) {
 		return "", nil
 	}
 	names, err := b.in(ctx, dir)
+	if err != nil {
+		return "", err
+	}
 	for _, name := range mentioned(tool.Path, tool.Body, names) {
 		file := dir + "/" + name
 		if file == tool.Path || !objects.CarriesLine(file) {
 			continue
 		}
-		raw, rerr := b.t.Read(file)
-		if it, perr := objects.Parse(file, raw); rerr == nil && perr == nil && it.Meta.Part {
-			return file, err
+		raw, err := b.t.Read(file)
+		if err != nil {
+			return "", err
+		}
+		if it, err := objects.Parse(file, raw); err == nil && it.Meta.Part {
+			return file, nil
 		}
 	}
-	return "", err
+	return "", nil
 }
 
 func (b *Beside) in(ctx context.Context, dir string) (map[string]bool, error) {
@@ -57,12 +63,15 @@ func (b *Beside) in(ctx context.Context, dir string) (map[string]bool, error) {
 		return names, nil
 	}
 	list, err := b.t.Names(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
 	names := make(map[string]bool, len(list))
 	for _, n := range list {
 		names[n] = true
 	}
 	b.dirs[dir] = names
-	return names, err
+	return names, nil
 }
 
 // parts finds the files that a tool loads from its own directory because its text names them, or
@@ -72,10 +81,11 @@ type parts struct {
 	*Beside
 	tool trust.Verified
 	seen map[string]bool // paths that were judged
+	size int             // bytes of all
 	all  []Source
 }
 
-// partsOf returns the files that the tool loads by name, without those of have. Each is verified,
+// partsOf returns the files that the tool loads by name, except the files in have. Each is verified,
 // and has the tool's signer.
 func partsOf(ctx context.Context, t Tree, tool trust.Verified, have []Source) ([]Source, error) {
 	own := tool.Item().Path
@@ -123,6 +133,7 @@ func (p *parts) named(ctx context.Context, dir, from string, text []byte, depth 
 				found = append(found, n)
 			}
 		}
+		slices.Sort(found)
 	}
 	for _, name := range found {
 		sub, isDir := strings.CutSuffix(name, "/")
@@ -163,6 +174,9 @@ func (p *parts) add(ctx context.Context, file string) error {
 	if a, b := p.tool.Key(), v.Key(); a != b && p.tool.Patched() == trust.NoPatch && v.Patched() == trust.NoPatch {
 		return fault.New(fault.Untrusted, "resolve %s: signed by %s, and it names .ai/%s, signed by %s", tool, a, file, b).
 			Mend("rye sign %s %s", tool, it.Ref)
+	}
+	if p.size += len(it.Raw); p.size > maxBundle {
+		return fault.New(fault.Limit, "resolve %s: the files that it names have more than %d bytes", tool, maxBundle)
 	}
 	p.all = append(p.all, Source{Path: file, Data: it.Raw, Exec: it.Executable(), Sum: it.Sum, Patch: v.Patched()})
 	return nil

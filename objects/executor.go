@@ -2,6 +2,7 @@ package objects
 
 import (
 	"bytes"
+	"cmp"
 	"path"
 	"slices"
 	"strconv"
@@ -39,7 +40,7 @@ const (
 // ExecutorOf returns the runtime of a program that names none, by its extension and the #! line of
 // its text. Otherwise why is the reason, and mend says what to write.
 func ExecutorOf(ext string, text []byte) (runtime ID, why, mend string) {
-	program, options := interpreter(text)
+	program, options := Interpreter(text)
 	known := false
 	for _, e := range executors {
 		if !slices.Contains(strings.Fields(e.exts), ext) {
@@ -61,29 +62,31 @@ func ExecutorOf(ext string, text []byte) (runtime ID, why, mend string) {
 	return runtime, "", ""
 }
 
-// interpreter returns the program that the #! line of a body names, without its directory and
-// version, and whether options follow it.
-func interpreter(body []byte) (program string, options bool) {
-	line, ok := bytes.CutPrefix(body[:lineEnd(body, 0)], []byte("#!"))
+// Interpreter returns the program that the #! line of a text names, without its directory: "" without
+// such a line, and "?" if the line names none. A version behind the name is left out, but python2 is
+// another program. options reports whether the line gives options or variables.
+func Interpreter(text []byte) (program string, options bool) {
+	line, ok := bytes.CutPrefix(text[:lineEnd(text, 0)], []byte("#!"))
 	if !ok {
 		return "", false
 	}
-	fields := strings.Fields(string(line))
-	if len(fields) > 1 && path.Base(fields[0]) == "env" {
-		fields = fields[1:]
-		if fields[0] == "-S" && len(fields) > 1 {
-			fields = fields[1:]
+	fields := strings.Fields(string(line[:min(len(line), maxInterpreter)]))
+	if len(fields) > 0 && path.Base(fields[0]) == "env" {
+		for fields = fields[1:]; len(fields) > 0 && (fields[0][0] == '-' || strings.Contains(fields[0], "=")); fields = fields[1:] {
+			options = options || fields[0] != "-S"
 		}
 	}
 	if len(fields) == 0 {
-		return "nothing", false
+		return "?", options
 	}
-	program = path.Base(fields[0])
-	if v, ok := strings.CutPrefix(program, "python"); ok && strings.Trim(v, "0123456789.") == "" {
-		program = "python"
+	if program = path.Base(fields[0]); !strings.HasPrefix(program, "python2") {
+		program = cmp.Or(strings.TrimRight(program, "0123456789."), "?")
 	}
-	return program, len(fields) > 1
+	return program, options || len(fields) > 1
 }
+
+// maxInterpreter bounds a #! line, in bytes; Linux reads 256.
+const maxInterpreter = 256
 
 // infer fills in the executor of a program that states none. An executor that is stated as null
 // says that nothing runs the file.

@@ -77,7 +77,7 @@ func parseSignature(line string) (s Signature, why string) {
 // the project's genesis id ("" in user space); elsewhere it is not part of the message.
 // s.Sig is not part of the message.
 func SignedMessage(ref Ref, b Bound, s Signature) []byte {
-	return PAE(PayloadType, signedObject(ref, &b, b.Version, b.Project, s))
+	return PAE(PayloadType, signedObject(ref, b, false, s))
 }
 
 // Bound is what a signature binds of a file beside its bytes and its name.
@@ -101,21 +101,22 @@ func (it *Item) Bound(project string) Bound {
 // a signature has no effect. rye only distinguishes it from a forged one, to advise the user
 // to sign again.
 func FormerMessage(ref Ref, version, project string, s Signature) []byte {
-	return PAE(formerType, signedObject(ref, nil, version, project, s))
+	return PAE(formerType, signedObject(ref, Bound{Version: version, Project: project}, true, s))
 }
 
 // Ext returns the extension of a path without its dot, as signatures bind it.
 func Ext(p string) string { return strings.TrimPrefix(path.Ext(p), ".") }
 
-func signedObject(ref Ref, b *Bound, version, project string, s Signature) []byte {
+// signedObject is the payload of a message. The former one has no extension and no executor.
+func signedObject(ref Ref, b Bound, former bool, s Signature) []byte {
 	p := make([]byte, 0, 384)
 	p = append(p, `{"digest":`...)
 	p = appendJSONString(p, s.Digest.String())
-	if b != nil && b.Executor != "" {
+	if b.Executor != "" {
 		p = append(p, `,"executor":`...)
 		p = appendJSONString(p, string(b.Executor))
 	}
-	if b != nil {
+	if !former {
 		p = append(p, `,"ext":`...)
 		p = appendJSONString(p, b.Ext)
 	}
@@ -127,12 +128,12 @@ func signedObject(ref Ref, b *Bound, version, project string, s Signature) []byt
 	p = appendJSONString(p, string(ref.Kind))
 	if ref.ID.Namespace() == LocalNamespace {
 		p = append(p, `,"project":`...)
-		p = appendJSONString(p, project)
+		p = appendJSONString(p, b.Project)
 	}
 	p = append(p, `,"signed_at":`...)
 	p = appendJSONString(p, s.SignedAt.UTC().Format(stampLayout))
 	p = append(p, `,"v":2,"version":`...)
-	p = appendJSONString(p, version)
+	p = appendJSONString(p, b.Version)
 	return append(p, '}')
 }
 

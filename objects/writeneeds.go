@@ -21,7 +21,7 @@ const httpRuntime ID = "rye/core/runtimes/http_runtime"
 
 // WithNeeds returns the item with a line of needs. It returns the item itself if the tool states
 // needs, if nothing runs it, if it runs other tools, or if its text has no place for the line.
-func WithNeeds(it *Item, n Needs) (*Item, error) {
+func (it *Item) WithNeeds(n Needs) (*Item, error) {
 	m := &it.Meta
 	if _, stated := m.Fields["needs"]; stated || it.Ref.Kind != Tool || m.Executor == "" || it.Legacy != nil || strings.HasPrefix(string(m.Executor), "rye/core/primitives/") {
 		return it, nil

@@ -39,7 +39,7 @@ func TestWithNeeds(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		now, err := objects.WithNeeds(it, objects.OwnNeeds)
+		now, err := it.WithNeeds(objects.OwnNeeds)
 		switch {
 		case err != nil:
 			t.Errorf("%s: %v", c.name, err)
@@ -51,7 +51,7 @@ func TestWithNeeds(t *testing.T) {
 		if c.want == "" || err != nil {
 			continue
 		}
-		if again, err := objects.WithNeeds(now, objects.OwnNeeds); err != nil || again != now {
+		if again, err := now.WithNeeds(objects.OwnNeeds); err != nil || again != now {
 			t.Errorf("%s: a second line was written: %v", c.name, err)
 		}
 		// The same file with a signature: the line does not go above or into it.
@@ -63,13 +63,13 @@ func TestWithNeeds(t *testing.T) {
 		if it, err = objects.Parse(p, raw); err != nil {
 			t.Fatal(err)
 		}
-		now, err = objects.WithNeeds(it, objects.OwnNeeds)
+		now, err = it.WithNeeds(objects.OwnNeeds)
 		if err != nil || string(now.Body) != c.want || now.Signature == nil || now.Signature.SignedAt != noon {
 			t.Errorf("%s, signed before: %v\n%q, want\n%q", c.name, err, now.Body, c.want)
 		}
 	}
 	it, _ := objects.Parse("tools/acme/t.sh", []byte("#!/bin/sh\n"))
-	if now, err := objects.WithNeeds(it, objects.NoNeeds); err != nil || !strings.Contains(string(now.Body), "# needs: {read: [], write: [], net: []}\n") {
+	if now, err := it.WithNeeds(objects.NoNeeds); err != nil || !strings.Contains(string(now.Body), "# needs: {read: [], write: [], net: []}\n") {
 		t.Errorf("for foreign text: %v", err)
 	}
 }

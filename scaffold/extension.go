@@ -32,9 +32,7 @@ func Path(ref objects.Ref, there, ext, text string) (string, error) {
 }
 
 // interpreters maps programs in a #! line to extensions.
-var interpreters = []struct{ program, ext string }{
-	{"bash", ".sh"}, {"zsh", ".sh"}, {"sh", ".sh"}, {"python", ".py"}, {"node", ".js"}, {"deno", ".ts"},
-}
+var interpreters = map[string]string{"bash": ".sh", "zsh": ".sh", "sh": ".sh", "python": ".py", "node": ".js", "deno": ".ts"}
 
 // extensionOf returns the extension of an item by its kind, or of a tool by its text; "" if
 // unknown.
@@ -45,17 +43,8 @@ func extensionOf(ref objects.Ref, text string) string {
 	case objects.Config:
 		return ".yaml"
 	}
-	first, _, _ := strings.Cut(text, "\n")
-	if line, ok := strings.CutPrefix(first, "#!"); ok {
-		for _, word := range strings.Fields(line) {
-			name := path.Base(word)
-			for _, in := range interpreters {
-				if name == in.program || in.program == "python" && strings.HasPrefix(name, "python") {
-					return in.ext
-				}
-			}
-		}
-		return ""
+	if program, _ := objects.Interpreter([]byte(text)); program != "" {
+		return interpreters[program]
 	}
 	if it, err := objects.Parse(ref.Path(".yaml"), []byte(text)); err == nil && len(it.Meta.Fields) > 0 {
 		return ".yaml"

@@ -76,7 +76,7 @@ func returnTool(d *Description) provider.Tool {
 type act struct {
 	verb    string // execute, load, search, sign or return
 	ref     rye.Ref
-	name    string // of the item, where only its items tell what it means
+	name    string // a short name of the item; the project's items decide its meaning
 	params  json.RawMessage
 	search  rye.SearchRequest
 	returns map[string]string

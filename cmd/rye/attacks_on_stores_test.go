@@ -134,18 +134,9 @@ func TestAttack84Kill(t *testing.T) {
 	killed := 0
 	kill := func(h *home, args ...string) {
 		t.Helper()
-		begun := time.Now()
-		h.rye("status")
-		span := 4*time.Since(begun) + 40*time.Millisecond
-		cmd := h.command(args...)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		timer := time.AfterFunc(time.Duration(rand.Int64N(int64(span))), func() { cmd.Process.Kill() })
-		if cmd.Wait() != nil {
+		if h.killWithin(4, args...) {
 			killed++
 		}
-		timer.Stop()
 	}
 	for i := range kills {
 		kill(bob, "add", "acme/knowledge/a", "--yes")
@@ -198,18 +189,9 @@ func TestMoveKilled(t *testing.T) {
 	killed := 0
 	from, to := "acme", "two"
 	for range kills {
-		begun := time.Now()
-		h.rye("status")
-		span := 2*time.Since(begun) + 40*time.Millisecond
-		cmd := h.command("mv", "--namespace", from, to, "--yes")
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		timer := time.AfterFunc(time.Duration(rand.Int64N(int64(span))), func() { cmd.Process.Kill() })
-		if cmd.Wait() != nil {
+		if h.killWithin(2, "mv", "--namespace", from, to, "--yes") {
 			killed++
 		}
-		timer.Stop()
 		again := h.command("mv", "--namespace", from, to, "--yes")
 		if out, err := again.CombinedOutput(); err != nil && again.ProcessState.ExitCode() != 3 { // 3: all of it has moved
 			t.Fatalf("again: %v\n%s", err, out)
@@ -327,4 +309,20 @@ func TestAttack86EditedFile(t *testing.T) {
 	if len(reports) != 1 {
 		t.Errorf("once more: %v", reports)
 	}
+}
+
+// killWithin starts a command and kills it at a random time, within a few times the duration of a
+// status. It reports whether the command did not end well.
+func (h *home) killWithin(times time.Duration, args ...string) bool {
+	h.t.Helper()
+	begun := time.Now()
+	h.rye("status")
+	span := times*time.Since(begun) + 40*time.Millisecond
+	cmd := h.command(args...)
+	if err := cmd.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	timer := time.AfterFunc(time.Duration(rand.Int64N(int64(span))), func() { cmd.Process.Kill() })
+	defer timer.Stop()
+	return cmd.Wait() != nil
 }

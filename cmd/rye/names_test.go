@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -10,9 +9,7 @@ import (
 // The answers have to be the same.
 func TestNamesInEveryCommand(t *testing.T) {
 	t.Parallel()
-	if runtime.GOOS == "windows" {
-		t.Skip("the tool is for bash")
-	}
+	needBash(t)
 	h := newHome(t)
 	h.write(".ai/tools/acme/hello.sh", "#!/usr/bin/env bash\n# version: 1.0.0\n# executor_id: rye/core/runtimes/bash_runtime\n# description: Says hello.\necho hello\n")
 	h.rye("sign", "--all")

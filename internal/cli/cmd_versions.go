@@ -46,8 +46,8 @@ func moveCommand() *spec {
 		short: "Rename an item, a bundle or a namespace",
 		long: `Moves the file, or all files of a bundle, and writes the new id where the metadata states the
 old one. rye signs again what your own signature covers, and the entry in the lock follows.
-Anything else moves unsigned: a text that nobody signed, that git merged, that someone else
-signed, or that changed since. rye sign asks about it as before. The old files are recorded
+All other files move unsigned: unsigned, merged and changed texts, and texts with another
+signature. rye sign asks about them as before. The old files are recorded
 first, for rye log and rye restore.
 
 With --namespace, all of your items and bundles of a namespace move, and name each other by

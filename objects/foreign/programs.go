@@ -32,7 +32,7 @@ const pythonScript = "rye/core/runtimes/python_script_runtime"
 // without a runtime gives false for any name.
 func languageOf(f File) (language, bool) {
 	ext := path.Ext(f.Path)
-	if name := interpreter(f.Data); name != "" {
+	if name, _ := objects.Interpreter(f.Data); name != "" {
 		l, ok := languages[name]
 		if by, known := languages[ext]; known && l.runtime != "" {
 			l.ext = by.ext
@@ -41,23 +41,6 @@ func languageOf(f File) (language, bool) {
 	}
 	l, ok := languages[ext]
 	return l, ok && ext != ""
-}
-
-// interpreter returns the program that "#!" names, without its path and version.
-func interpreter(data []byte) string {
-	first, _, _ := bytes.Cut(data, []byte("\n"))
-	line, ok := strings.CutPrefix(string(first), "#!")
-	if !ok || len(line) > 256 {
-		return ""
-	}
-	for _, word := range strings.Fields(line) {
-		name := path.Base(word)
-		if name == "env" || strings.HasPrefix(word, "-") || strings.Contains(word, "=") {
-			continue
-		}
-		return strings.TrimRight(name, "0123456789.")
-	}
-	return "?"
 }
 
 // programs takes a folder with an entry as one bundle. Otherwise it takes each script at the

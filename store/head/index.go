@@ -196,9 +196,8 @@ func addStage(list []Unmerged, p string, stage int, s Stage) ([]Unmerged, error)
 	return list, nil
 }
 
-// uvarint reads git's numbers of variable length, which have no second form for a value.
-// cachedTree returns the tree that the index would become, where git has it in the extension TREE: git
-// drops it there with every change. It looks at no name, which costs a tenth of entries.
+// cachedTree returns the tree that the index would become, if git keeps it in the extension TREE. A
+// change of the index takes it out there. It reads no names, which costs a tenth of entries.
 func cachedTree(raw []byte, size int) (id store.OID, ok bool) {
 	if len(raw) < 12+size {
 		return id, false
@@ -251,6 +250,7 @@ func cachedTree(raw []byte, size int) (id store.OID, ok bool) {
 	return id, false
 }
 
+// uvarint reads git's numbers of variable length, which have no second form for a value.
 func uvarint(b []byte) (v uint64, n int) {
 	for n < len(b) && n < 9 {
 		c := b[n]

@@ -18,7 +18,7 @@ import (
 // takes over no short name that is in use. Where nothing else fits, an item that is recorded and
 // has no file counts. A name that fits two items is refused. may, unless it is nil, reports whether an
 // item counts at all.
-func Named(ctx context.Context, s *Stack, locked []objects.Ref, name string, may func(objects.Ref) bool) (objects.Ref, error) {
+func (s *Stack) Named(ctx context.Context, locked []objects.Ref, name string, may func(objects.Ref) bool) (objects.Ref, error) {
 	m := &meant{may: may, name: name, suffix: "/" + name, refs: map[objects.Ref]bool{}, left: maxNearest}
 	for _, l := range s.Layers() {
 		if _, err := l.Files(ctx, m.see); errors.Is(err, errEnough) {
@@ -71,7 +71,7 @@ func NamedAmong(all []objects.Ref, name string) (objects.Ref, error) {
 
 // Published returns the only item that a published name can stand for: ref, or an item whose id
 // is the name. Without any such item it is ref. may is as for Named.
-func Published(s *Stack, locked []objects.Ref, ref objects.Ref, name string, may func(objects.Ref) bool) (objects.Ref, error) {
+func (s *Stack) Published(locked []objects.Ref, ref objects.Ref, name string, may func(objects.Ref) bool) (objects.Ref, error) {
 	return published(ref, name, func(ref objects.Ref) bool {
 		if may != nil && !may(ref) {
 			return false

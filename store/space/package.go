@@ -234,7 +234,7 @@ func (p *Package) verified(s *Stack, rel string, raw []byte) (*objects.Item, tru
 		return nil, v, err
 	}
 	it := v.Item()
-	if why := ownItem(it); why != nil {
+	if why := ownItem(it); why != nil && (it.Signature == nil || !it.Meta.Part) {
 		return it, trust.Verified{}, fault.New(fault.Malformed, "%s: a file of bundle %s, not an item: %w", it.Ref, p.Ref, why)
 	}
 	if it.Signature == nil && it.Legacy == nil {

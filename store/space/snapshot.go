@@ -73,7 +73,7 @@ func (sn *Snapshot) Below(ctx context.Context, dir string) (items []string, othe
 	return items, others, err
 }
 
-// Names lists the entries of dir; those of folders end in "/".
+// Names lists the files and folders in dir. A folder's name ends in "/".
 func (sn *Snapshot) Names(_ context.Context, dir string) (names []string, err error) {
 	top, err := sn.l.repo.Lookup(sn.tree, dir)
 	if errors.Is(err, store.ErrNotExist) {
@@ -92,7 +92,6 @@ func (sn *Snapshot) Names(_ context.Context, dir string) (names []string, err er
 			names = append(names, e.Name)
 		}
 	}
-	slices.Sort(names)
 	return names, err
 }
 

@@ -45,7 +45,7 @@ func (t *WorkingTree) Below(ctx context.Context, dir string) (items []string, ot
 	return items, w.foreign, err
 }
 
-// Names lists the entries of dir; those of folders end in "/".
+// Names lists the files and folders in dir. A folder's name ends in "/".
 func (t *WorkingTree) Names(_ context.Context, dir string) (names []string, err error) {
 	if err := t.l.load(); err != nil || t.l.root == nil {
 		return nil, err

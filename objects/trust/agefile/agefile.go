@@ -27,8 +27,8 @@ func Seal(text, recipient []byte) ([]byte, error) {
 		return nil, err
 	}
 	to, err := parseRecipient(line)
-	if err != nil {
-		return nil, fault.New(fault.Malformed, "not a public key to encrypt to: %w", err).
+	if err != nil { // which quotes the text, and that can be a private key
+		return nil, fault.New(fault.Malformed, "not a public key to encrypt to").
 			Advise("name the .pub file of an SSH key (Ed25519 or RSA), or a file with an age recipient")
 	}
 	var out bytes.Buffer
@@ -96,7 +96,7 @@ func Open(file, identity []byte, ask func() ([]byte, error)) ([]byte, error) {
 	case errors.As(err, &none):
 		return nil, fault.New(fault.Auth, "the file is encrypted to another key").Advise("name the private key that belongs to the .pub file of the export: --identity <file>")
 	case err != nil:
-		return nil, fault.New(fault.Malformed, "the encrypted file: %w", err)
+		return nil, fault.New(fault.Malformed, "the encrypted file is damaged: %w", err).Advise("copy it again, or export the key again")
 	case len(text) > MaxFile:
 		return nil, fault.New(fault.Limit, "more than %d bytes in an encrypted file", MaxFile)
 	}

@@ -126,6 +126,13 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := agefile.Seal(secret, []byte(id.String())); !fault.Is(err, fault.Malformed) || strings.Contains(err.Error(), "SECRET") {
+		t.Errorf("a private key of age: %v", err)
+	}
 	file, err := agefile.Seal(secret, public)
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -73,6 +74,20 @@ func (b batch) ask(ctx context.Context, would []rye.AddReport) error {
 		Text: b.text, Mend: fault.CommandOf(append(slices.Clip(b.again), "--yes")...)})
 }
 
+// again returns the command of a batch once more, for a hint.
+func again(verb string, targets []rye.Target, flags ...string) []string {
+	line := []string{"rye", verb}
+	for _, t := range targets {
+		line = append(line, string(t))
+	}
+	for i := 0; i < len(flags); i += 2 { // a name and a value
+		if flags[i+1] != "" {
+			line = append(line, flags[i], flags[i+1])
+		}
+	}
+	return line
+}
+
 // few bounds a list for a question.
 func few(lines []string) []string {
 	if more := len(lines) - maxListed; more > 0 {
@@ -129,10 +144,24 @@ func (a *absences) inBundle(p string) string {
 	return ""
 }
 
-// find returns the wanted items and bundles that are gone. skipped reports the wanted ones that are
-// here and differ from the record: a batch replaces no file.
-func (a *absences) find(ctx context.Context, l *space.Layer, want func(objects.Ref) bool) (gone []rye.Target, skipped []rye.AddReport, err error) {
-	dirs := map[string]bool{}
+// found is what a batch of restorations works on.
+type found struct {
+	gone    []rye.Target
+	skipped []rye.AddReport // here, and unlike the record: a batch replaces no file
+}
+
+// find returns the wanted items and bundles that are gone, or differ from the record.
+func (a *absences) find(ctx context.Context, l *space.Layer, want func(objects.Ref) bool) (f found, err error) {
+	dirs, err := a.single(l, want, &f)
+	if err == nil {
+		err = wholeFolders(ctx, l, dirs, &f)
+	}
+	return f, err
+}
+
+// single adds the wanted items outside of bundles, and returns the directories of the wanted bundles.
+func (a *absences) single(l *space.Layer, want func(objects.Ref) bool, f *found) (dirs map[string]bool, err error) {
+	dirs = map[string]bool{}
 	for dir := range a.bundles {
 		if id, err := objects.BundleID(dir); err == nil && want(objects.BundleRef(id)) {
 			dirs[dir] = true
@@ -152,41 +181,46 @@ func (a *absences) find(ctx context.Context, l *space.Layer, want func(objects.R
 		switch {
 		case err != nil: // two files for it: nothing is gone
 		case p == "":
-			gone = append(gone, rye.Target(ref.String()))
+			f.gone = append(f.gone, rye.Target(ref.String()))
 		default:
 			raw, err := l.Read(p)
 			if err != nil {
 				continue
 			}
 			if same, err := l.Holds(p, raw); err != nil {
-				return nil, nil, err
+				return nil, err
 			} else if !same {
-				skipped = append(skipped, rye.AddReport{Path: session.Shown(l, p), Why: "it is here, and differs from its record; rye restore " + ref.String() + " brings that back"})
+				f.skipped = append(f.skipped, rye.AddReport{Path: session.Shown(l, p), Why: "it is here, and differs from its record; rye restore " + ref.String() + " brings that back"})
 			}
 		}
 	}
-	for _, dir := range sortedKeys(dirs) {
+	return dirs, nil
+}
+
+// wholeFolders adds bundles: as gone if nothing of them is here.
+func wholeFolders(ctx context.Context, l *space.Layer, dirs map[string]bool, f *found) error {
+	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
 		id, err := objects.BundleID(dir)
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
 		here, err := l.Contents(ctx, dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, err
+			return err
 		}
 		if len(here) == 0 {
-			gone = append(gone, rye.Target(look.BundleRef(id)))
+			f.gone = append(f.gone, rye.Target(look.BundleRef(id)))
 			continue
 		}
 		whole, err := asRecorded(ctx, l, dir, here)
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
 		if !whole {
-			skipped = append(skipped, rye.AddReport{Path: session.Shown(l, dir), Why: "a part of it is here; rye restore " + look.BundleRef(id) + " brings its record back"})
+			f.skipped = append(f.skipped, rye.AddReport{Path: session.Shown(l, dir), Why: "a part of it is here; rye restore " + look.BundleRef(id) + " brings its record back"})
 		}
 	}
-	return gone, skipped, nil
+	return nil
 }
 
 // asRecorded reports whether a directory has the recorded files and no other.
@@ -198,15 +232,6 @@ func asRecorded(ctx context.Context, l *space.Layer, dir string, here []store.Ch
 	}
 	lacks, err := removals(ctx, l, dir, here)
 	return len(lacks) == 0, err
-}
-
-func sortedKeys(m map[string]bool) []string {
-	all := make([]string, 0, len(m))
-	for k := range m {
-		all = append(all, k)
-	}
-	slices.Sort(all)
-	return all
 }
 
 // Knows reports whether a space has the item or the bundle that a user named; with ever, whether it

@@ -1,7 +1,6 @@
 package author
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"path"
@@ -87,7 +86,7 @@ func (g *signing) signItem(ctx context.Context, d *draft, it *objects.Item) (sta
 	}
 	now := it
 	if g.needs != nil {
-		if now, err = objects.WithNeeds(it, g.needs(it.Ref)); err != nil {
+		if now, err = it.WithNeeds(g.needs(it.Ref)); err != nil {
 			return stands, err
 		}
 	}
@@ -114,10 +113,14 @@ func (g *signing) signItem(ctx context.Context, d *draft, it *objects.Item) (sta
 // It is in no language of a runtime, and has no signature line and no metadata.
 func saysNothing(it *objects.Item) bool {
 	return it.Ref.Kind == objects.Tool && it.Signature == nil && it.Legacy == nil && len(it.Meta.Fields) == 0 &&
-		!bytes.HasPrefix(it.Raw, []byte("#!")) && !slices.Contains(programs, path.Ext(it.Path))
+		!it.Executable() && !isLanguage(path.Ext(it.Path))
 }
 
-var programs = []string{".py", ".sh", ".bash", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".yaml", ".yml"}
+// isLanguage reports whether files with an extension can be tools by themselves.
+func isLanguage(ext string) bool {
+	runtime, _, _ := objects.ExecutorOf(ext, nil)
+	return runtime != "" || ext == ".yaml" || ext == ".yml"
+}
 
 // denied refuses content that the user denied or its signer took back. A new signature would
 // make a different file of it, outside the denial. unverified is the error from Verify.
@@ -172,24 +175,17 @@ func (g *signing) validate(ctx context.Context, d *draft, it *objects.Item) erro
 	return fault.New(fault.Malformed, "sign %s: %s", it.Ref, d.Issues[0]).Advise("%s", problems[0].Mend)
 }
 
-// blockToPaste returns metadata that a file without any could begin with, in comments of its
+// blockToPaste returns metadata that a program without any could begin with, in comments of its
 // language; "" where metadata has another form.
 func blockToPaste(it *objects.Item) string {
-	runtime := "<id of a runtime>"
 	switch path.Ext(it.Path) {
 	case ".py", ".yaml", ".yml", ".md":
 		return ""
-	case ".sh", ".bash":
-		runtime = "rye/core/runtimes/bash_runtime"
-	case ".js", ".mjs", ".cjs":
-		runtime = "rye/core/runtimes/node_runtime"
-	case ".ts", ".mts", ".cts":
-		runtime = "rye/core/runtimes/typescript_runtime"
 	}
 	if it.Ref.Kind != objects.Tool || len(it.Meta.Fields) > 0 {
 		return ""
 	}
-	text, _ := objects.CommentBlock(it.Path, "version: 0.1.0\nexecutor_id: "+runtime+"\ndescription: Say in one sentence what this does.")
+	text, _ := objects.CommentBlock(it.Path, "version: 0.1.0\nexecutor_id: <id of a runtime>\ndescription: Say in one sentence what this does.")
 	return text
 }
 

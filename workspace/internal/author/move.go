@@ -2,6 +2,7 @@ package author
 
 import (
 	"context"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -216,13 +217,53 @@ func (m *mover) planNamespace(ctx context.Context, old, now string) error {
 	if err != nil {
 		return err
 	}
-	dirs := map[string]bool{}
-	all, err := m.layer.Bundles(ctx)
+	dirs, err := m.bundlesIn(ctx, old, at)
 	if err != nil {
 		return err
 	}
+	var single []string
+	for _, p := range slices.Sorted(maps.Keys(at)) {
+		if !look.InAny(dirs, p) {
+			single = append(single, p)
+		}
+	}
+	// All names first: items name each other.
+	if err := m.renameAll(ctx, old, now, dirs, single, at); err != nil {
+		return err
+	}
+	for _, p := range single {
+		if err := m.unlocked(at[p], string(m.renames[at[p]].ID)); err != nil {
+			return err
+		}
+		if err := m.item(ctx, at[p], p, inNamespace(p, now)); err != nil {
+			return err
+		}
+	}
+	for _, dir := range dirs {
+		if err := m.bundle(ctx, dir, inNamespace(dir, now)); err != nil {
+			return err
+		}
+	}
+	if err := m.along(foreign, dirs, old, now); err != nil {
+		return err
+	}
+	for _, kind := range objects.Kinds {
+		m.folders = append(m.folders, kind.Dir()+"/"+old)
+	}
+	m.folders = append(m.folders, objects.BundlesDir+"/"+old)
+	return m.ownOnly(old, now)
+}
+
+// bundlesIn returns the directories of a namespace's bundles, sorted: those with a manifest, and
+// those of the items that lie below bundles/.
+func (m *mover) bundlesIn(ctx context.Context, ns string, at map[string]objects.Ref) ([]string, error) {
+	dirs := map[string]bool{}
+	all, err := m.layer.Bundles(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for _, dir := range all {
-		if _, err := objects.BundleID(dir); err == nil && namespaceAt(dir) == old {
+		if _, err := objects.BundleID(dir); err == nil && namespaceAt(dir) == ns {
 			dirs[dir] = true
 		}
 	}
@@ -231,8 +272,14 @@ func (m *mover) planNamespace(ctx context.Context, old, now string) error {
 			dirs[dir] = true
 		}
 	}
+	return slices.Sorted(maps.Keys(dirs)), nil
+}
+
+// renameAll notes the new names of a namespace, of its bundles with their members, and of the items
+// outside of bundles.
+func (m *mover) renameAll(ctx context.Context, old, now string, dirs, single []string, at map[string]objects.Ref) error {
 	m.renames = objects.Renames{{ID: objects.ID(old)}: {ID: objects.ID(now)}}
-	for _, dir := range sortedKeys(dirs) {
+	for _, dir := range dirs {
 		if err := m.renameMembers(ctx, dir, inNamespace(dir, now)); err != nil {
 			return err
 		}
@@ -246,38 +293,14 @@ func (m *mover) planNamespace(ctx context.Context, old, now string) error {
 		}
 		m.renames[objects.BundleRef(was)] = objects.BundleRef(id)
 	}
-	var single []string
-	for p, ref := range at {
-		if !look.InAny(sortedKeys(dirs), p) {
-			to, _, err := objects.RefOfPath(inNamespace(p, now))
-			if err != nil {
-				return err
-			}
-			m.renames[ref], single = to, append(single, p)
-		}
-	}
-	slices.Sort(single)
 	for _, p := range single {
-		if err := m.unlocked(at[p], string(m.renames[at[p]].ID)); err != nil {
+		to, _, err := objects.RefOfPath(inNamespace(p, now))
+		if err != nil {
 			return err
 		}
-		if err := m.item(ctx, at[p], p, inNamespace(p, now)); err != nil {
-			return err
-		}
+		m.renames[at[p]] = to
 	}
-	for _, dir := range sortedKeys(dirs) {
-		if err := m.bundle(ctx, dir, inNamespace(dir, now)); err != nil {
-			return err
-		}
-	}
-	if err := m.along(foreign, sortedKeys(dirs), old, now); err != nil {
-		return err
-	}
-	for _, kind := range objects.Kinds {
-		m.folders = append(m.folders, kind.Dir()+"/"+old)
-	}
-	m.folders = append(m.folders, objects.BundlesDir+"/"+old)
-	return m.ownOnly(old, now)
+	return nil
 }
 
 // along moves the files of a namespace that are no items, as they are.

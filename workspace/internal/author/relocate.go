@@ -40,7 +40,6 @@ type mover struct {
 
 	moves   []rye.MoveReport
 	moved   []Moved
-	refs    []objects.Ref
 	files   []store.Change // of the working tree and the record
 	record  []store.Change // of the record only
 	keeps   []func(context.Context) error
@@ -75,8 +74,7 @@ func (m *mover) unsure(v trust.Verified, state objects.State, err error) string 
 	return ""
 }
 
-// item plans the move of one working file, which is no part of a bundle. When dest is "", the file
-// keeps its stem and only its folder changes.
+// item plans the move of one working file, which is no part of a bundle.
 func (m *mover) item(ctx context.Context, ref objects.Ref, p, dest string) error {
 	raw, err := m.layer.Read(p)
 	if err != nil {
@@ -91,7 +89,7 @@ func (m *mover) item(ctx context.Context, ref objects.Ref, p, dest string) error
 	}
 	rep := rye.MoveReport{From: ref.String(), Ref: to.String(), Path: session.Shown(m.layer, dest), DryRun: m.dry}
 	m.keeps = append(m.keeps, func(ctx context.Context) error { return keepFile(ctx, m.Desk, m.layer, ref, p, nil) })
-	m.files, m.refs = append(m.files, store.Change{Path: p, Delete: true}), append(m.refs, to)
+	m.files = append(m.files, store.Change{Path: p, Delete: true})
 	it, err := objects.Parse(p, raw)
 	if err != nil { // it moves as it is
 		rep.Why = err.Error()
@@ -211,42 +209,15 @@ func (m *mover) bundle(ctx context.Context, dir, dest string) error {
 	if err != nil {
 		return err
 	}
-	now := &objects.Manifest{ID: id, Version: "0.1.0"}
-	if old != nil {
-		rep.Others = m.byOthers(old.Item())
-		now.Version, now.Deps = old.Version, m.renames.Deps(old.Deps)
-	}
-	for _, c := range members {
-		f := objects.File{Path: strings.TrimPrefix(c.Path, dest+"/"), Size: int64(len(c.Data)), Sum: objects.DigestOf(c.Data), Executable: bytes.HasPrefix(c.Data, []byte("#!")) && len(c.Data) > 2}
-		if w, listed := old.File(f.Path); listed && w.Executable != f.Executable {
-			return fault.New(fault.Conflict, "move .ai/%s: the mode of %s would change, because rye writes only scripts as executable files", dir, f.Path).
-				Advise("move the directory yourself, then run rye sign .ai/%s", dest)
-		}
-		now.Files = append(now.Files, f)
-	}
-	slices.SortFunc(now.Files, func(a, b objects.File) int { return strings.Compare(a.Path, b.Path) })
 	moved := Moved{From: objects.BundleRef(was), To: objects.BundleRef(id)}
 	if old != nil {
-		raw, err := now.Encode()
+		rep.Others = rep.Others || m.byOthers(old.Item())
+		raw, err := m.manifest(ctx, old, id, dest, members, &rep)
 		if err != nil {
 			return err
 		}
-		if rep.Signed = rep.Why == ""; rep.Signed {
+		if rep.Signed {
 			moved.Was = old.Item().Sum
-		}
-		if rep.Signed && !m.dry {
-			g, err := m.signer(ctx)
-			if err == nil {
-				raw, err = g.manifest(ctx, dest, raw, notBefore(g.now, old))
-			}
-			if err != nil {
-				return fault.Wrap(err, "move %s", rep.From)
-			}
-			b, err := trust.OpenBundle(raw, m.layer.Folder(dest), g.scope, g.Trust)
-			if err != nil {
-				return err
-			}
-			rep.Patched = b.Patched() != trust.NoPatch
 		}
 		members = append(members, store.Change{Path: manifestIn(dest), Data: raw})
 	}
@@ -257,10 +228,38 @@ func (m *mover) bundle(ctx context.Context, dir, dest string) error {
 		_, err := keepBundle(ctx, m.Desk, m.layer, dir, was)
 		return err
 	})
-	m.moves, m.moved, m.refs = append(m.moves, rep), append(m.moved, moved), append(m.refs, objects.BundleRef(id))
+	m.moves, m.moved = append(m.moves, rep), append(m.moved, moved)
 	m.files = append(append(m.files, removalsOf(here)...), members...)
 	m.record, m.folders = append(m.record, gone...), append(m.folders, dir)
 	return nil
+}
+
+// manifest returns the manifest of a moved bundle: signed if the user's signature covers the bundle.
+func (m *mover) manifest(ctx context.Context, old *objects.Manifest, id objects.ID, dest string, members []store.Change, rep *rye.MoveReport) ([]byte, error) {
+	now := &objects.Manifest{ID: id, Version: old.Version, Deps: m.renames.Deps(old.Deps)}
+	for _, c := range members {
+		f := objects.File{Path: strings.TrimPrefix(c.Path, dest+"/"), Size: int64(len(c.Data)), Sum: objects.DigestOf(c.Data), Executable: bytes.HasPrefix(c.Data, []byte("#!")) && len(c.Data) > 2}
+		if w, listed := old.File(f.Path); listed && w.Executable != f.Executable {
+			return nil, fault.New(fault.Conflict, "move %s: the mode of %s would change, because rye writes only scripts as executable files", rep.From, f.Path).
+				Advise("move the directory yourself, then run rye sign .ai/%s", dest)
+		}
+		now.Files = append(now.Files, f)
+	}
+	slices.SortFunc(now.Files, func(a, b objects.File) int { return strings.Compare(a.Path, b.Path) })
+	raw, err := now.Encode()
+	if rep.Signed = rep.Why == ""; err != nil || !rep.Signed || m.dry {
+		return raw, err
+	}
+	g, err := m.signer(ctx)
+	if err == nil {
+		raw, err = g.manifest(ctx, dest, raw, notBefore(g.now, old))
+	}
+	if err != nil {
+		return nil, fault.Wrap(err, "move %s", rep.From)
+	}
+	b, err := trust.OpenBundle(raw, m.layer.Folder(dest), g.scope, g.Trust)
+	rep.Patched = err == nil && b.Patched() != trust.NoPatch
+	return raw, err
 }
 
 // vacantFolder refuses a directory for a bundle that holds something, or that the lock has.

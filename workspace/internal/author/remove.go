@@ -27,20 +27,9 @@ func Remove(ctx context.Context, s *custody.Desk, q rye.RemoveRequest) ([]rye.Ad
 	if err != nil {
 		return nil, err
 	}
-	b := batch{Desk: s, verb: "remove", text: "Remove them? Their history stays", again: removeAgain(q), dry: q.DryRun,
+	b := batch{Desk: s, verb: "remove", text: "Remove them? Their history stays", again: again("remove", q.Targets, "--space", q.Space), dry: q.DryRun,
 		one: func(t rye.Target, dry bool) (*rye.AddReport, error) { return removeOne(ctx, s, l, t, dry) }}
 	return b.run(ctx, targets)
-}
-
-func removeAgain(q rye.RemoveRequest) []string {
-	again := []string{"rye", "remove"}
-	for _, t := range q.Targets {
-		again = append(again, string(t))
-	}
-	if q.Space != "" {
-		again = append(again, "--space", q.Space)
-	}
-	return again
 }
 
 // toRemove replaces each pattern by the items, bundles and dependencies that it matches.

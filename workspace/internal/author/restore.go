@@ -27,27 +27,14 @@ func Restore(ctx context.Context, s *custody.Desk, q rye.RestoreRequest) ([]rye.
 	if err != nil {
 		return nil, err
 	}
-	b := batch{Desk: s, verb: "restore", text: "Restore them?", again: restoreAgain(q), dry: q.DryRun,
+	line := again("restore", q.Targets, "--at", q.At, "--space", q.Space)
+	if q.All {
+		line = append(line, "--all")
+	}
+	b := batch{Desk: s, verb: "restore", text: "Restore them?", again: line, dry: q.DryRun,
 		one: func(t rye.Target, dry bool) (*rye.AddReport, error) { return restoreOne(ctx, s, l, t, q.At, dry) }}
 	all, err := b.run(ctx, targets)
 	return append(all, skipped...), err
-}
-
-func restoreAgain(q rye.RestoreRequest) []string {
-	again := []string{"rye", "restore"}
-	for _, t := range q.Targets {
-		again = append(again, string(t))
-	}
-	if q.All {
-		again = append(again, "--all")
-	}
-	if q.At != "" {
-		again = append(again, "--at", q.At)
-	}
-	if q.Space != "" {
-		again = append(again, "--space", q.Space)
-	}
-	return again
 }
 
 // toRestore replaces patterns, and the request for all, by the items and bundles that are gone.
@@ -67,25 +54,26 @@ func toRestore(ctx context.Context, l *space.Layer, q rye.RestoreRequest) (all [
 				return nil, nil, err
 			}
 		}
-		some, others, err := gone.find(ctx, l, func(ref objects.Ref) bool { return look.Matches(t, ref) })
+		f, err := gone.find(ctx, l, func(ref objects.Ref) bool { return look.Matches(t, ref) })
 		if err != nil {
 			return nil, nil, err
 		}
-		if len(some)+len(others) == 0 {
+		if len(f.gone)+len(f.skipped) == 0 {
 			return nil, nil, fault.New(fault.NotFound, "%q matches no item that the %s space had and lacks now", t, l.Space).Advise("%s", "rye log"+session.SpaceFlag(l))
 		}
-		all, skipped = append(all, some...), append(skipped, others...)
+		all, skipped = append(all, f.gone...), append(skipped, f.skipped...)
 	}
 	if !q.All {
 		return all, skipped, nil
 	}
-	if gone, err = recordedNow(ctx, l); err == nil {
-		all, skipped, err = gone.find(ctx, l, func(objects.Ref) bool { return true })
+	if gone, err = recordedNow(ctx, l); err != nil {
+		return nil, nil, err
 	}
-	if err == nil && len(all)+len(skipped) == 0 {
+	f, err := gone.find(ctx, l, func(objects.Ref) bool { return true })
+	if err == nil && len(f.gone)+len(f.skipped) == 0 {
 		err = fault.New(fault.NotFound, "restore: every item of the record of the %s space is here", l.Space).Advise("%s", "rye log"+session.SpaceFlag(l)+" shows what was removed")
 	}
-	return all, skipped, err
+	return f.gone, f.skipped, err
 }
 
 // restoreOne is Restore for one target that is no pattern.

@@ -16,12 +16,16 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// configured are the files that rye writes into the configuration directory. They go with the
-// records. Everything else there is a key, or a secret of the user.
-var configured = []string{"trust.yaml", session.PolicyFile, "consent.yaml", "sharing.yaml", "mcp-tokens.json"}
+// What rye and its user put into the configuration directory: what goes with the records, and keys
+// and secrets. Anything else there is not rye's.
+var (
+	configured = []string{"trust.yaml", "logged", session.PolicyFile, "consent.yaml", "sharing.yaml", "mcp-tokens.json"}
+	secret     = []string{"keys", "threads.key", "secrets.yaml"}
+)
 
-func isConfigured(name string) bool {
-	return slices.ContainsFunc(configured, func(c string) bool { return name == c || strings.HasPrefix(name, c+".") })
+// isOne reports whether a name is one of all, or a lock or a copy of one.
+func isOne(all []string, name string) bool {
+	return slices.ContainsFunc(all, func(c string) bool { return name == c || strings.HasPrefix(name, c+".") })
 }
 
 // directories adds the directories of the user: the cache, and, as q names them, the others.
@@ -53,12 +57,14 @@ func (p *plan) directories(h *session.Host, q rye.UninstallRequest) {
 	}
 	for _, last := range []bool{false, true} { // keys last: nothing brings them back
 		for _, e := range entries {
-			what, goes, flag := keysPart, q.Keys, "--keys"
-			if isConfigured(e.Name()) {
-				what, goes, flag = recordsPart, q.Records, "--records"
-			}
-			if (what == keysPart) == last {
-				add(what, filepath.Join(h.ConfigDir, e.Name()), goes, flag)
+			path := filepath.Join(h.ConfigDir, e.Name())
+			switch {
+			case last && isOne(secret, e.Name()):
+				add(keysPart, path, q.Keys, "--keys")
+			case !last && isOne(configured, e.Name()):
+				add(recordsPart, path, q.Records, "--records")
+			case !last && !isOne(secret, e.Name()):
+				p.kept = append(p.kept, stays(rye.UninstallPart{What: filePart, Path: path, Status: rye.PartLeft, Text: "rye does not know it"}))
 			}
 		}
 	}

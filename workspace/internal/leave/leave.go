@@ -176,6 +176,7 @@ const (
 	keysPart    = "keys"
 	recordsPart = "records"
 	projectPart = "project"
+	filePart    = "file"
 )
 
 func within(dir, path string) bool {

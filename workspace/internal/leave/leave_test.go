@@ -46,7 +46,7 @@ func newMachine(t *testing.T) *machine {
 	m.write(filepath.Join(project, ".ai", session.ProjectFile))
 	m.write(filepath.Join(m.CacheDir, "hosts", "x"))
 	m.write(filepath.Join(m.StateDir, "registries", "x"))
-	for _, name := range []string{"trust.yaml", "trust.yaml.lock", "keys/default", "secrets.yaml"} {
+	for _, name := range []string{"trust.yaml", "trust.yaml.lock", "logged/x", "keys/default", "secrets.yaml", "threads.key"} {
 		m.write(filepath.Join(m.ConfigDir, filepath.FromSlash(name)))
 	}
 	m.record, err = m.Records.At(nil, project, projectID)
@@ -81,14 +81,14 @@ func TestNamedParts(t *testing.T) {
 		rep := m.uninstall(q)
 		for path, goes := range map[string]bool{
 			m.CacheDir: true, m.StateDir: q.Records, m.Records.Dir(): q.Records, m.TrustPath(): q.Records, m.TrustPath() + ".lock": q.Records,
-			m.KeyDir(): q.Keys, m.UserFile("secrets.yaml"): q.Keys,
+			m.UserFile("logged"): q.Records, m.KeyDir(): q.Keys, m.UserFile("secrets.yaml"): q.Keys, m.UserFile("threads.key"): q.Keys,
 		} {
 			if want := map[bool]string{true: rye.PartRemoved, false: rye.PartKept}[goes]; state(rep, path) != want || exists(path) == goes {
 				t.Errorf("%+v: %s is %q, want %q", q, path, state(rep, path), want)
 			}
 		}
 		gone := slices.DeleteFunc(rep.Parts, func(p rye.UninstallPart) bool { return p.Status != rye.PartRemoved })
-		if i := slices.IndexFunc(gone, func(p rye.UninstallPart) bool { return p.What == keysPart }); i >= 0 && i != len(gone)-2 {
+		if i := slices.IndexFunc(gone, func(p rye.UninstallPart) bool { return p.What == keysPart }); i >= 0 && i != len(gone)-3 {
 			t.Errorf("%+v: the keys and secrets are not the last parts: %+v", q, gone)
 		}
 		if exists(m.ConfigDir) == (q.Keys && q.Records) || !exists(filepath.Join(m.record.Path, ".ai", session.ProjectFile)) {
@@ -97,6 +97,17 @@ func TestNamedParts(t *testing.T) {
 		if again := m.uninstall(q); again.Removes() != 0 || len(m.asked) != 1 {
 			t.Errorf("%+v: a second time %+v, asked %d times", q, again.Parts, len(m.asked))
 		}
+	}
+}
+
+// TestStrangeFile: a file that is not rye's stays, and so does its directory.
+func TestStrangeFile(t *testing.T) {
+	m := newMachine(t)
+	strange := m.UserFile("letter.txt")
+	m.write(strange)
+	rep := m.uninstall(rye.UninstallRequest{Records: true, Keys: true})
+	if state(rep, strange) != rye.PartLeft || !exists(strange) || exists(m.KeyDir()) {
+		t.Errorf("%+v", rep.Parts)
 	}
 }
 

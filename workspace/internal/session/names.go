@@ -81,14 +81,14 @@ func refOf(ctx context.Context, s *Session, arg string, may func(objects.Ref) bo
 	case full:
 		return ref, nil
 	case err == nil:
-		return space.Published(s.Stack, LockedRefs(s), ref, arg, may)
+		return s.Stack.Published(LockedRefs(s), ref, arg, may)
 	case !isShort(arg):
 		return ref, err
 	}
 	locked := slices.DeleteFunc(LockedRefs(s), func(ref objects.Ref) bool { // a bundle goes by its entry's name
 		return ref.Kind == objects.Bundle
 	})
-	return space.Named(ctx, s.Stack, locked, arg, may)
+	return s.Stack.Named(ctx, locked, arg, may)
 }
 
 // RecordedRef is RefOf for an item that the record of a layer holds or ever held. Its file may be

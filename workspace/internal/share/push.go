@@ -47,21 +47,10 @@ func push(ctx context.Context, s *custody.Desk, q rye.PushRequest) (*rye.PushRep
 	if err != nil {
 		return nil, err
 	}
-	items, several, err := publishable(ctx, s, what.refs)
-	switch {
-	case err != nil:
-		return nil, err
-	case len(several) > 0 && !q.All:
-		return nil, severalFiles(several[0])
-	}
-	for _, t := range several {
-		what.passed = append(what.passed, t.ref.String())
-	}
-	packages, err := publishablePackages(ctx, s, what.packages)
+	items, err := toPush(ctx, s, q, &what)
 	if err != nil {
 		return nil, err
 	}
-	items = append(items, packages...)
 	name, err := pushRegistry(s, ns, q)
 	if err != nil {
 		return nil, err
@@ -98,6 +87,23 @@ func push(ctx context.Context, s *custody.Desk, q rye.PushRequest) (*rye.PushRep
 		rep.Warning = "published, but your own trust in " + ns + "/ could not be updated: " + err.Error()
 	}
 	return rep, nil
+}
+
+// toPush returns the items and bundles of a request. It refuses an item of several files, and passes
+// it over if the request is for all.
+func toPush(ctx context.Context, s *custody.Desk, q rye.PushRequest, what *pushed) ([]*registry.Item, error) {
+	items, apart, err := publishable(ctx, s, what.refs)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(apart) > 0 && !q.All:
+		return nil, severalFiles(apart[0])
+	}
+	for _, t := range apart {
+		what.passed = append(what.passed, t.ref.String())
+	}
+	packages, err := publishablePackages(ctx, s, what.packages)
+	return append(items, packages...), err
 }
 
 // pushTargets returns the items to push, and their one namespace.
