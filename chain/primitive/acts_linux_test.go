@@ -138,6 +138,7 @@ func TestActs(t *testing.T) {
 	}
 	var theirs survey
 	var wait sync.WaitGroup
+	defer wait.Wait() // also where the rest fails
 	if os.Getuid() == 0 {
 		dir := forNobody(t)
 		wait.Go(func() { theirs = surveyOfNobody(t, dir) })

@@ -416,7 +416,7 @@ func TestKilledParentTakesTheProgramAlong(t *testing.T) {
 	}
 	self, _ := os.Executable()
 	cmd := exec.Command(self, "-test.run", "^TestKilledParentTakesTheProgramAlong$")
-	cmd.Env = append(os.Environ(), "RYE_TEST_PARENT=1")
+	cmd.Env = append(os.Environ(), "RYE_TEST_PARENT=1", "TMPDIR="+temp(t)) // it is killed before it could remove its files
 	out, _ := cmd.StdoutPipe()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -75,10 +75,12 @@ func startCaged(c *Call, env []string, files []*os.File) (process, []string, err
 	if err == nil {
 		go cp.listen()
 	}
+	if errors.Is(err, errSilent) {
+		err = fault.New(fault.Failed, "run %s: rye-cage ended without a report (%s)", c.Argv[0], cp.fate()).Advise("rye doctor")
+	} else if err != nil && cp != nil {
+		cp.end()
+	}
 	if err != nil {
-		if cp != nil {
-			cp.end()
-		}
 		return nil, nil, err
 	}
 	cp.confined, cp.kept = time.Since(begun), keptIn(o)
@@ -198,11 +200,27 @@ func (cp *cagedProcess) tell(files []*os.File) error {
 }
 
 // end ends a rye-cage without a program.
-func (cp *cagedProcess) end() {
+func (cp *cagedProcess) end() (exit int, sig string) {
 	cp.signal(true)
 	<-cp.done
 	cp.sweep()
-	cp.reap()
+	exit, sig, _ = cp.reap()
+	return exit, sig
+}
+
+// errSilent means that a rye-cage ended and wrote nothing.
+var errSilent = errors.New("rye-cage is silent")
+
+// fate reaps a silent rye-cage, and says how it ended.
+func (cp *cagedProcess) fate() string {
+	select {
+	case <-cp.done:
+	case <-time.After(time.Second):
+		cp.end()
+		return "it closed its socket and went on"
+	}
+	exit, sig := cp.end()
+	return cmp.Or(sig, fmt.Sprintf("exit %d", exit))
 }
 
 // ready waits until the program has started, or returns the reason why it cannot.
@@ -216,7 +234,7 @@ func (cp *cagedProcess) ready(c *Call) error {
 	case word == cage.Refused:
 		return fault.New(fault.Denied, "run %s in namespaces: %s", c.Argv[0], why).Advise("rye doctor")
 	case err != nil && line == "":
-		return fault.New(fault.Failed, "run %s: rye-cage ended without a report", c.Argv[0]).Advise("rye doctor")
+		return errSilent
 	}
 	return fault.New(fault.Failed, "run %s: rye-cage reported %q", c.Argv[0], line)
 }

@@ -3,6 +3,8 @@ package cage
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
+	"slices"
 	"syscall"
 	"unsafe"
 
@@ -75,6 +77,20 @@ func (c *calls) texts(all ...string) uintptr {
 		v[i] = c.text(s)
 	}
 	return at(c, &v[0])
+}
+
+// keepOnly closes all descriptors of the process but these. It is called before the process waits
+// for this one: a copy of another waiting process's socket would keep that one from noticing that
+// this process ended, and a copy of the standard output its reader.
+func (c *calls) keepOnly(fds ...int) {
+	slices.Sort(fds)
+	next := 0
+	for _, fd := range append(fds, math.MaxInt32) {
+		if next < fd {
+			c.add("close descriptors", unix.SYS_CLOSE_RANGE, uintptr(next), uintptr(fd-1), 0)
+		}
+		next = fd + 1
+	}
 }
 
 // start makes the process. On a failure the process writes it to news. c must be kept until the

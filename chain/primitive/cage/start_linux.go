@@ -48,7 +48,7 @@ func Start(program, build string, uid, gid int, talk *os.File) (pid int, err err
 	if uid != os.Getuid() || hidden { // else another user's process shares the superuser's memory briefly
 		flags &^= unix.CLONE_VM
 	}
-	c := becoming(build, uid, gid, news[0], given, hidden)
+	c := becoming(build, uid, gid, given, hidden)
 	defer runtime.KeepAlive(c)
 	pid, err = c.start(flags, given.news)
 	given.close()
@@ -126,15 +126,15 @@ func (h *handed) close() {
 //
 // A copy of a hidden process's memory is also hidden, until the new process changes that. For
 // less than a millisecond after that, other processes of the user could read the copy.
-func becoming(build string, uid, gid, ours int, h handed, hidden bool) *calls {
+func becoming(build string, uid, gid int, h handed, hidden bool) *calls {
 	c := newCalls()
+	c.keepOnly(h.news, h.program, h.talk, h.null)
 	if hidden {
 		c.add("allow its map of users", unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 1)
 		c.add("report it", unix.SYS_WRITE, uintptr(h.news), at(c, new(byte)), 1).least = 1
 	}
 	c.add("start a session", unix.SYS_SETSID)
 	// It waits until its users are mapped. If this process ends first, the read ends too.
-	c.add("close the other end", unix.SYS_CLOSE, uintptr(ours))
 	c.add("wait", unix.SYS_READ, uintptr(h.news), at(c, new(byte)), 1).least = 1
 	if uid != os.Getuid() {
 		c.add("drop groups", unix.SYS_SETGROUPS, 0, 0)
@@ -157,7 +157,7 @@ func becoming(build string, uid, gid, ours int, h handed, hidden bool) *calls {
 	}
 	c.add("change to the root", unix.SYS_CHDIR, c.text("/"))
 	for fd := range uintptr(fdTalk) {
-		c.add("close a descriptor", unix.SYS_DUP3, uintptr(h.null), fd)
+		c.add("open a standard descriptor", unix.SYS_DUP3, uintptr(h.null), fd)
 	}
 	c.add("listen", unix.SYS_DUP3, uintptr(h.talk), fdTalk)
 	c.add("start rye-cage", unix.SYS_EXECVEAT, uintptr(h.program), c.text(""), c.texts("rye-cage", insideVerb, build), c.texts(environ...), unix.AT_EMPTY_PATH)
