@@ -63,8 +63,22 @@ func (p *Past) verdict() error {
 
 // After returns now, or the first second after everything that p is behind: a signature with
 // that time is the newest.
-func (p *Past) After(now time.Time) time.Time {
-	if first := p.since().Truncate(time.Second).Add(time.Second); first.After(now) && first.Sub(now) < maxAhead {
+func (p *Past) After(now time.Time) time.Time { return secondAfter(p.since(), now) }
+
+// After returns now, or the first second after the newest commit of the record: a signature with
+// that time is newer than every removal. Otherwise a name that was removed and signed again within
+// one second would count as returned until it is recorded.
+func (l *Layer) After(now time.Time) (time.Time, error) {
+	c, err := l.tip()
+	if c == nil || err != nil {
+		return now, err
+	}
+	return secondAfter(c.Committer.Time(), now), nil
+}
+
+// secondAfter returns now, or the first second after t.
+func secondAfter(t, now time.Time) time.Time {
+	if first := t.Truncate(time.Second).Add(time.Second); first.After(now) && first.Sub(now) < maxAhead {
 		return first
 	}
 	return now
