@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"unicode/utf8"
 
@@ -150,12 +149,12 @@ func (r *reader) files(program string) []string {
 	case "npm":
 		return r.either("npm_config_userconfig", r.home(".npmrc"))
 	case "go":
-		if runtime.GOOS == "darwin" {
+		if r.system == "darwin" {
 			return r.either("GOENV", r.home("Library/Application Support/go/env"))
 		}
 		return r.either("GOENV", r.settings("go/env"))
 	case "git":
-		if runtime.GOOS == "windows" {
+		if r.system == "windows" {
 			return r.either("GIT_CONFIG_GLOBAL", r.home(".config/git/config"), r.home(".gitconfig"))
 		}
 		return append([]string{filepath.Join(testOnlyEtc, "gitconfig")}, r.either("GIT_CONFIG_GLOBAL", r.settings("git/config"), r.home(".gitconfig"))...)
@@ -187,7 +186,7 @@ func (r *reader) pipFiles() (list []string) {
 		return append([]string{own}, r.systemPip()...)
 	}
 	list = r.systemPip()
-	switch runtime.GOOS {
+	switch r.system {
 	case "windows":
 		return append(list, r.home("pip/pip.ini"), r.settings("pip/pip.ini"))
 	case "darwin":
@@ -210,7 +209,7 @@ func under(dir, name string) string {
 func (r *reader) settings(name string) string { return under(r.configDir(), name) }
 
 func (r *reader) configDir() string {
-	if runtime.GOOS == "windows" {
+	if r.system == "windows" {
 		return r.variable("APPDATA")
 	}
 	if dir := r.variable("XDG_CONFIG_HOME"); dir != "" {
@@ -221,7 +220,7 @@ func (r *reader) configDir() string {
 
 // systemPip lists the files of pip for all users.
 func (r *reader) systemPip() []string {
-	switch runtime.GOOS {
+	switch r.system {
 	case "windows":
 		if dir := r.variable("PROGRAMDATA"); dir != "" {
 			return []string{filepath.Join(dir, "pip", "pip.ini")}

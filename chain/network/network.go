@@ -74,7 +74,7 @@ type Skipped struct {
 
 // Read finds the settings. It writes nothing, and reads files within bounds.
 func Read(src Source) Found {
-	r := &reader{Source: src, configs: map[string]map[string]entry{}, within: map[string]bool{}}
+	r := &reader{Source: src, system: runtime.GOOS, configs: map[string]map[string]entry{}, within: map[string]bool{}}
 	if src.Project != "" {
 		var err error
 		if r.project, err = os.Stat(src.Project); err != nil {
@@ -107,6 +107,7 @@ func Names(variable string) bool {
 // A reader reads the settings of one user.
 type reader struct {
 	Source
+	system  string // as runtime.GOOS
 	found   Found
 	configs map[string]map[string]entry // by program
 	project fs.FileInfo

@@ -168,6 +168,38 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestFilesOfOtherSystems: where the programs look on each system, as their manuals say. The paths
+// are data here; only a machine of that system has the files.
+func TestFilesOfOtherSystems(t *testing.T) {
+	windows := []string{`APPDATA=/h/AppData/Roaming`, `PROGRAMDATA=/ProgramData`}
+	for _, c := range []struct {
+		system, program string
+		env             []string
+		want            string
+	}{
+		{"linux", "pip", nil, "/etc/xdg/pip/pip.conf ETC/pip.conf /h/.pip/pip.conf /h/.config/pip/pip.conf"},
+		{"darwin", "pip", nil, "/Library/Application Support/pip/pip.conf /h/.pip/pip.conf /h/.config/pip/pip.conf /h/Library/Application Support/pip/pip.conf"},
+		{"windows", "pip", windows, "/ProgramData/pip/pip.ini /h/pip/pip.ini /h/AppData/Roaming/pip/pip.ini"},
+		{"windows", "pip", nil, "/h/pip/pip.ini "},
+		{"linux", "go", nil, "/h/.config/go/env"},
+		{"linux", "go", []string{"XDG_CONFIG_HOME=/x"}, "/x/go/env"},
+		{"darwin", "go", []string{"XDG_CONFIG_HOME=/x"}, "/h/Library/Application Support/go/env"},
+		{"windows", "go", windows, "/h/AppData/Roaming/go/env"},
+		{"linux", "git", nil, "ETC/gitconfig /h/.config/git/config /h/.gitconfig"},
+		{"darwin", "git", nil, "ETC/gitconfig /h/.config/git/config /h/.gitconfig"},
+		{"windows", "git", windows, "/h/.config/git/config /h/.gitconfig"},
+		{"linux", "npm", nil, "/h/.npmrc"},
+		{"darwin", "npm", nil, "/h/.npmrc"},
+		{"windows", "npm", windows, "/h/.npmrc"},
+	} {
+		r := &reader{Source: Source{Home: "/h", Env: c.env}, system: c.system}
+		got := strings.ReplaceAll(filepath.ToSlash(strings.Join(r.files(c.program), " ")), filepath.ToSlash(testOnlyEtc), "ETC")
+		if got != c.want {
+			t.Errorf("%s on %s with %q: %s, want %s", c.program, c.system, c.env, got, c.want)
+		}
+	}
+}
+
 // TestCurlFile: curl gets its proxy and nothing else of its file.
 func TestCurlFile(t *testing.T) {
 	u := newUser(t).home(".curlrc", "proxy bob:"+secret+"@proxy:3128\nnoproxy = .corp\nuser = bob:"+secret+"\noutput = /etc/x\n")

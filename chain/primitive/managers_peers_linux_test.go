@@ -1,6 +1,7 @@
 package primitive
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,7 +25,7 @@ func TestPeersInterpreters(t *testing.T) {
 		pyenv = pyenv[:2]
 	}
 	try := func(name string, spec Spec, in Search, script, want string) {
-		in.Home, in.Consented = home, true
+		in.Home, in.Consented = cmp.Or(in.Home, home), true
 		p, err := Interpreter(spec, in)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -72,9 +73,29 @@ func TestPeersInterpreters(t *testing.T) {
 	if project, ok := made("nodeenv", "nodeenv", "--node=system"); ok {
 		try("nodeenv", Spec{Type: "node_modules", SearchPaths: []string{".venv/bin"}}, Search{Project: project}, "'started'", "started")
 	}
-	for _, name := range []string{"uv", "conda", "fnm", "volta", "asdf", "mise"} {
+	if len(pyenv) > 0 {
+		if project, ok := mise(t, filepath.Dir(filepath.Dir(pyenv[0]))); ok {
+			try("mise", Spec{Type: "system_binary", Binary: "python3"}, Search{Home: project, Path: filepath.Join(project, ".local/share/mise/shims")}, imports, "started False")
+		}
+	}
+	for _, name := range []string{"uv", "conda", "fnm", "volta", "asdf"} {
 		if _, err := exec.LookPath(name); err != nil {
 			t.Logf("%s: absent: %v", name, err)
 		}
 	}
+}
+
+// mise makes a home whose mise has the Python at a prefix, and a shim of it.
+func mise(t *testing.T, prefix string) (home string, ok bool) {
+	home = temp(t)
+	version := "python@" + filepath.Base(prefix)
+	for _, args := range [][]string{{"link", version, prefix}, {"use", "--global", version}, {"reshim"}} {
+		cmd := exec.Command("mise", args...)
+		cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "MISE_OFFLINE=1", "MISE_YES=1"}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Logf("mise: absent: mise %s: %v, %.200q", strings.Join(args, " "), err, out)
+			return "", false
+		}
+	}
+	return home, true
 }

@@ -33,6 +33,14 @@ type home struct {
 
 func newHome(t testing.TB) *home {
 	t.Helper()
+	h := emptyHome(t)
+	h.rye("init", "--namespace", "acme")
+	return h
+}
+
+// emptyHome is the home of somebody who has not used rye yet, and a directory for a project.
+func emptyHome(t testing.TB) *home {
+	t.Helper()
 	top := t.TempDir()
 	h := &home{t: t, dir: filepath.Join(top, "project")}
 	user := filepath.Join(top, "home")
@@ -47,7 +55,6 @@ func newHome(t testing.TB) *home {
 		}
 	}
 	h.env = append(h.env, "HOME="+user, "USERPROFILE="+user, "APPDATA="+filepath.Join(user, "a"), "LOCALAPPDATA="+filepath.Join(user, "l"))
-	h.rye("init", "--namespace", "acme")
 	return h
 }
 

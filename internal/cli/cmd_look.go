@@ -120,7 +120,7 @@ func (t *task) survey(all bool) (*rye.Survey, error) {
 
 func (p *printer) printStatus(sum *rye.Survey, all bool) {
 	rows := statusRows(sum.Items, all)
-	if more := len(rows) - firstSight; more > 0 && !sum.Accepted && !all {
+	if len(rows) > firstSight && !sum.Accepted && !all {
 		rows = rows[:firstSight] // a clone decides how many reasons there are
 		defer p.infof("and more: rye status --all")
 	}
@@ -141,7 +141,7 @@ func (p *printer) printStatus(sum *rye.Survey, all bool) {
 	}
 }
 
-// firstSight is how many lines of items a status has in a directory that the user has not accepted.
+// firstSight is how many rows rye shows of the items of a directory that the user has not accepted.
 const firstSight = 8
 
 // fewAlike is how many items with one state for one reason have lines of their own.
@@ -229,11 +229,11 @@ func listCommand() *spec {
 	return &spec{
 		name: "list", slow: true, aliases: []string{"ls"}, args: "[kind]", group: "Look",
 		short:    "List the items of the project and of your user space",
-		long:     "The standard library is the system space. Its items are only counted; --all lists them\ntoo, also with --json.",
+		long:     "The standard library is the system space. Its items are only counted; --all lists them\ntoo, also with --json. In a new clone with many items, rye shows a summary and what to do\nfirst; --all lists the items.",
 		examples: "rye list\nrye list tool --all\nrye list bundle",
 		exits:    []fault.Code{fault.Usage, fault.Integrity, fault.Untrusted, fault.Malformed},
 		flags: []cli.Flag{kindFlag(&q.Kind), spaceFlag(&q.Space),
-			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &all, Usage: "also the items of the standard library"}},
+			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &all, Usage: "every item, those of the standard library too"}},
 		max: 1,
 		run: func(t *task) error {
 			if len(t.args) == 1 {
@@ -251,7 +251,8 @@ func listCommand() *spec {
 	}
 }
 
-// list prints items. Those of the library are counted, unless all is set.
+// list prints items. Unless all is set, it counts those of the library, and sums up a directory
+// that the user has not accepted.
 func (t *task) list(q rye.ListRequest, all bool) error {
 	items, err := t.w.List(t.ctx, t.env.Caller, q)
 	if err != nil {
@@ -261,6 +262,19 @@ func (t *task) list(q rye.ListRequest, all bool) error {
 	if !all {
 		items = slices.DeleteFunc(items, func(it rye.ItemInfo) bool { return it.Space == objects.System.String() })
 	}
+	count := words.Plural(len(items), "item")
+	if more := found - len(items); more > 0 {
+		count += fmt.Sprintf(", and %d of the library: rye list --all", more)
+	}
+	if sum, err := t.unaccepted(items, all); err != nil {
+		return err
+	} else if sum != nil {
+		rows := statusRows(items, false)
+		t.out.table(rows[:min(len(rows), firstSight)])
+		t.out.infof("%s", count)
+		t.out.next(sum.Next)
+		return nil
+	}
 	err = rows(t.out, items, func(it rye.ItemInfo) []any {
 		t.out.warn(it.Warning)
 		return itemRow(it)
@@ -268,12 +282,22 @@ func (t *task) list(q rye.ListRequest, all bool) error {
 	if err != nil {
 		return err
 	}
-	count := words.Plural(len(items), "item")
-	if more := found - len(items); more > 0 {
-		count += fmt.Sprintf(", and %d of the library: rye list --all", more)
-	}
 	t.out.infof("%s", count)
 	return nil
+}
+
+// unaccepted returns the survey of a directory that the user has not accepted, if items are so
+// many that only their sum is shown; otherwise nil.
+func (t *task) unaccepted(items []rye.ItemInfo, all bool) (*rye.Survey, error) {
+	untrusted := func(it rye.ItemInfo) bool { return it.State == objects.Untrusted }
+	if all || t.out.json || len(items) <= firstSight || !slices.ContainsFunc(items, untrusted) {
+		return nil, nil
+	}
+	sum, err := t.survey(false)
+	if err != nil || sum.Accepted {
+		return nil, err
+	}
+	return sum, nil
 }
 
 func itemRow(it rye.ItemInfo) []any {

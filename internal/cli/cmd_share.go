@@ -209,7 +209,7 @@ func printRegistry(p *printer, info *rye.RegistryInfo) {
 		p.printf("  root    %s\n", k)
 	}
 	if len(info.Scopes) > 0 {
-		p.printf("  scopes  %s\n", listed(info.Scopes))
+		p.printf("  for     %s\n", listed(info.Scopes))
 	}
 	for _, ns := range sortedKeys(info.Seen) {
 		p.printf("  seen    %s at %d\n", ns, info.Seen[ns])

@@ -36,11 +36,15 @@ func printStatement(p *printer, rep *rye.TrustStatement, ok bool) {
 	}
 	switch {
 	case rep.DryRun:
-		p.infof("nothing was granted: --dry-run")
+		p.infof("nothing was accepted: --dry-run")
 	case rep.Granted > 0:
-		p.infof("%s granted, %s recorded", words.Plural(rep.Granted, "part"), words.Plural(rep.Recorded, "item"))
+		recorded := ""
+		if rep.Recorded > 0 {
+			recorded = ", " + words.Plural(rep.Recorded, "item") + " recorded"
+		}
+		p.infof("%s accepted%s", words.Plural(rep.Granted, "part"), recorded)
 	case ok:
-		p.infof("nothing new to grant")
+		p.infof("nothing new to accept")
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/app"
 	"github.com/rye-os/rye/internal/words"
 )
 
@@ -79,6 +80,7 @@ func TestLinesAreThePrinters(t *testing.T) {
 			p.errorf("warning: %s", fmt.Errorf("read %s: %w", text, errors.Join(errors.New("c "+text), errors.New("d "+text))))
 			p.hint(fault.Command("rye sign %s", text))
 			p.report(errors.Join(fault.New(fault.Failed, "e %s", text), errors.New("f "+text)))
+			p.report(fault.New(fault.Denied, "%w", &app.Unasked{Question: rye.Question{Topic: "g", Text: text, Lines: []string{text, text}}}))
 			p.flush()
 			all := out.String() + errs.String()
 			if i := strings.IndexFunc(all, words.Hidden); i >= 0 {
@@ -89,7 +91,7 @@ func TestLinesAreThePrinters(t *testing.T) {
 					t.Errorf("%q at %d columns makes the line %q", text, columns, line)
 				}
 			}
-			if n, want := strings.Count(errs.String(), "\n"), 5; columns == 0 && n != want {
+			if n, want := strings.Count(errs.String(), "\n"), 5+4; columns == 0 && n != want {
 				t.Errorf("%q makes %d lines of %d messages:\n%s", text, n, want, errs.String())
 			}
 		}

@@ -46,20 +46,29 @@ var attributes = []string{
 	"**/.ai/rye.lock merge=rye",
 }
 
-// Line returns the driver line for the program at an absolute path. It refuses paths that git's
-// configuration, git's placeholders or sh would read as more than a path.
+// Line returns the driver line for the program at an absolute path of this system or another one:
+// a repository may be used from two, such as Windows and its Linux subsystem. It refuses paths that
+// git's configuration, git's placeholders or sh would read as more than a path.
 func Line(program string) (string, error) {
-	p := filepath.ToSlash(program)
+	p, absolute := slashed(program)
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._+@:- ", r)
 	}
-	if !filepath.IsAbs(program) || strings.ContainsFunc(p, func(r rune) bool { return !plain(r) }) {
+	if !absolute || strings.ContainsFunc(p, func(r rune) bool { return !plain(r) }) {
 		return "", fault.New(fault.Usage, "%s: the path has characters that cannot stand in git's configuration", words.Quote(program)).
 			Advise("install rye in a directory with a plain name")
 	}
 	return "r=; if [ -f '" + p + "' ] && [ -x '" + p + "' ]; then r=$('" + p + "' merge-driver -- %O %A %B %L %P); fi; " +
 		"case $r in merged) exit 0;; conflict) exit 1;; esac; " +
 		"git merge-file --marker-size=%L -L ours -L base -L theirs -- %A %O %B || exit 1", nil
+}
+
+// slashed returns a path as sh writes it, also git's sh on Windows, and whether it is absolute.
+func slashed(program string) (p string, absolute bool) {
+	if len(program) > 2 && program[1] == ':' && (program[2] == '\\' || program[2] == '/') || strings.HasPrefix(program, `\\`) {
+		return strings.ReplaceAll(program, `\`, "/"), true
+	}
+	return program, strings.HasPrefix(program, "/")
 }
 
 // programOf is the inverse of Line.
@@ -69,7 +78,7 @@ func programOf(line string) (program string, ok bool) {
 		return "", false
 	}
 	program, _, _ = strings.Cut(rest, "'")
-	want, err := Line(filepath.FromSlash(program))
+	want, err := Line(program)
 	return program, err == nil && want == line
 }
 

@@ -12,16 +12,19 @@ import (
 
 // TestLine: only paths that git's configuration, its placeholders and sh all read as they are.
 func TestLine(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("paths of another system")
-	}
-	for _, p := range []string{"/usr/bin/rye", "/home/a b/.local/rye-1.0_x+y@z/rye", "/C:/rye"} {
+	for p, written := range map[string]string{
+		"/usr/bin/rye": "/usr/bin/rye", "/home/a b/.local/rye-1.0_x+y@z/rye": "/home/a b/.local/rye-1.0_x+y@z/rye", "/C:/rye": "/C:/rye",
+		"/Users/ann/Library/Application Support/rye/rye": "/Users/ann/Library/Application Support/rye/rye",
+		`C:\Program Files\rye\rye.exe`:                   "C:/Program Files/rye/rye.exe",
+		"d:/go/bin/rye.exe":                              "d:/go/bin/rye.exe",
+		`\\host\share\rye.exe`:                           "//host/share/rye.exe",
+	} {
 		line, err := Line(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, ok := programOf(line); !ok || got != p {
-			t.Errorf("%s: %q %v", p, got, ok)
+		if got, ok := programOf(line); !ok || got != written || strings.Count(line, "'"+written+"'") != 3 {
+			t.Errorf("%s: %q %v in %s", p, got, ok, line)
 		}
 		c, err := store.ParseRepoConfig(withSection("[core]\n\tbare = false", line))
 		if err != nil || c.MergeDriver != line {
@@ -31,7 +34,7 @@ func TestLine(t *testing.T) {
 			t.Error("another line counts as ours")
 		}
 	}
-	for _, p := range []string{"rye", "/a'b", `/a"b`, "/100%Prod/rye", "/a$(b)", "/a`b", "/a;b", "/a\nb", `/a\b`, "/é", "/a#b", ""} {
+	for _, p := range []string{"rye", "/a'b", `/a"b`, "/100%Prod/rye", "/a$(b)", "/a`b", "/a;b", "/a\nb", `/a\b`, `C:rye.exe`, `C:\a;b\rye.exe`, `C:\a'b\rye.exe`, `\rye.exe`, "C:", "/é", "/a#b", ""} {
 		if line, err := Line(p); err == nil {
 			t.Errorf("%q gives %s", p, line)
 		}

@@ -12,8 +12,8 @@ import (
 )
 
 // Baseline records the trusted working items, after the user granted their signers' requests:
-// history begins with these items. Without a record, or a key to sign its commit, it records
-// nothing and notes this in the report. Items verify and run without a record.
+// history begins with these items. A user without a key has no history yet. Otherwise the report
+// notes why nothing was recorded. Items verify and run without a record.
 func Baseline(ctx context.Context, s *custody.Desk, rep *rye.TrustStatement) error {
 	if s.Place.Dir == "" {
 		rep.Note = "nothing was recorded: no data directory"
@@ -31,7 +31,9 @@ func Baseline(ctx context.Context, s *custody.Desk, rep *rye.TrustStatement) err
 		if fault.Is(err, fault.Interrupt) || ctx.Err() != nil {
 			return err
 		}
-		rep.Note = "nothing was recorded: " + err.Error()
+		if !fault.Is(err, fault.NotFound) || len(s.Trust.Own()) > 0 {
+			rep.Note = "nothing was recorded: " + err.Error()
+		}
 		return nil
 	}
 	rep.Recorded = len(refs)

@@ -97,8 +97,8 @@ func SetUpDriver(h *session.Host) {
 		err = s.Write(program, plan)
 	}
 	if err != nil {
-		h.Tell(fmt.Sprintf("git does not merge items with rye: %v", err))
+		h.Tell(fmt.Sprintf("git does not merge the files of .ai with rye: %v", err))
 		return
 	}
-	h.Tell("git merges items with rye here (.git/config and .git/info/attributes)")
+	h.Tell("git merges the files of .ai with rye here (.git/config and .git/info/attributes)")
 }

@@ -503,7 +503,7 @@ func partLines(p rye.TrustPart) []string {
 			lines = append(lines, "           root key "+k)
 		}
 		for _, scope := range p.Scopes {
-			lines = append(lines, "           decides who owns "+scopeName(scope)+" is")
+			lines = append(lines, "           decides who owns "+scopeName(scope))
 		}
 		return lines
 	case trust.GrantOverride:
