@@ -70,8 +70,9 @@ func TestPeersInterpreters(t *testing.T) {
 			try("virtualenv of "+base, python, Search{Project: project}, imports, "started True")
 		}
 	}
+	// Its node is a script that starts the system's, and no interpreter is a script: rye starts the system's.
 	if project, ok := made("nodeenv", "nodeenv", "--node=system"); ok {
-		try("nodeenv", Spec{Type: "node_modules", SearchPaths: []string{".venv/bin"}}, Search{Project: project}, "'started'", "started")
+		try("nodeenv", Spec{Type: "node_modules", SearchPaths: []string{".venv/bin"}, Fallback: "node"}, Search{Project: project}, "'started'", "started")
 	}
 	if len(pyenv) > 0 {
 		if project, ok := mise(t, filepath.Dir(filepath.Dir(pyenv[0]))); ok {
