@@ -63,22 +63,8 @@ func (p *Past) verdict() error {
 
 // After returns now, or the first second after everything that p is behind: a signature with
 // that time is the newest.
-func (p *Past) After(now time.Time) time.Time { return secondAfter(p.since(), now) }
-
-// After returns now, or the first second after the newest commit of the record: a signature with
-// that time is newer than every removal. Otherwise a name that was removed and signed again within
-// one second would count as returned until it is recorded.
-func (l *Layer) After(now time.Time) (time.Time, error) {
-	c, err := l.tip()
-	if c == nil || err != nil {
-		return now, err
-	}
-	return secondAfter(c.Committer.Time(), now), nil
-}
-
-// secondAfter returns now, or the first second after t.
-func secondAfter(t, now time.Time) time.Time {
-	if first := t.Truncate(time.Second).Add(time.Second); first.After(now) && first.Sub(now) < maxAhead {
+func (p *Past) After(now time.Time) time.Time {
+	if first := p.since().Truncate(time.Second).Add(time.Second); first.After(now) && first.Sub(now) < maxAhead {
 		return first
 	}
 	return now
@@ -158,7 +144,8 @@ func (s *Stack) pastOf(ctx context.Context, l *Layer, sub subject) (*Past, error
 	if err := h.readAll(l); err != nil {
 		return nil, err
 	}
-	if !seen && h.before(sub) {
+	removed := h.removedAfter(sub, seen)
+	if !seen && !removed && h.before(sub) {
 		return nil, nil // newer than anything that claims to be signed, so no claim has to be verified
 	}
 	newest, err := h.newest(s, l, s.Scope(l), sub)
@@ -171,7 +158,7 @@ func (s *Stack) pastOf(ctx context.Context, l *Layer, sub subject) (*Past, error
 		p.Wider = widerThan(sub.item, newest.item)
 	}
 	switch {
-	case !h.removed.IsZero() && !sub.signedAfter(h.removed):
+	case removed:
 		p.Removed = h.removed
 		return p, nil
 	case seen || newest != nil && newest.aheadOf(sub.item):
@@ -266,10 +253,18 @@ func (l *Layer) heldAs(ctx context.Context, from store.OID, sub subject, visit f
 	})
 }
 
-// before reports whether sub was signed after the removal, and not before the time that any
-// version claims.
+// removedAfter reports whether the name was removed after sub was signed. Times are whole seconds.
+// Within one, bytes that the record held came before the removal, and others after it.
+func (h *versions) removedAfter(sub subject, held bool) bool {
+	if h.removed.IsZero() || sub.signedAfter(h.removed) {
+		return false
+	}
+	return held || sub.item.Signature == nil || !sub.item.Signature.SignedAt.Equal(h.removed)
+}
+
+// before reports whether sub was signed, and not before the time that any version claims.
 func (h *versions) before(sub subject) bool {
-	if sub.item.Signature == nil || !h.removed.IsZero() && !sub.signedAfter(h.removed) {
+	if sub.item.Signature == nil {
 		return false
 	}
 	return !slices.ContainsFunc(h.versions, func(v version) bool { return v.signedAt.After(sub.item.Signature.SignedAt) })

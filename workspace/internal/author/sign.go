@@ -123,11 +123,7 @@ func newSigning(ctx context.Context, s *custody.Desk, l *space.Layer, q rye.Sign
 	if err != nil {
 		return nil, err
 	}
-	now, err := l.After(s.Now())
-	if err != nil {
-		return nil, err
-	}
-	return &signing{Desk: s, q: q, layer: l, scope: s.Stack.Scope(l), key: key, now: now, named: namesOf(ctx, s, l, q.Targets)}, nil
+	return &signing{Desk: s, q: q, layer: l, scope: s.Stack.Scope(l), key: key, now: s.Now(), named: namesOf(ctx, s, l, q.Targets)}, nil
 }
 
 // namesOf returns the refs and the bundle directories that are spelled out.
