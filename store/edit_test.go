@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -257,6 +258,43 @@ func TestDiffAgrees(t *testing.T) {
 		}
 		want := strings.Fields(git(t, r.Dir(), "diff-tree", "-r", "--no-renames", "--name-only", ta.String(), tb.String()))
 		if !slices.Equal(got, want) {
+			t.Errorf("step %d: %v, git says %v", i, got, want)
+		}
+		prev = next
+	}
+}
+
+// TestDiffAgreesAtRandom: the same for random edits of files and directories whose names sort apart.
+func TestDiffAgreesAtRandom(t *testing.T) {
+	needGit(t)
+	r, rnd := newRepo(t), rand.New(rand.NewPCG(1, 2))
+	names := []string{"a", "a-b", "a.c", "a0", "b", "b/a", "b/a-", "b/a/x", "b/a/y", "b0", "c/d/e", "c/d/f", "c/d-", "c.d"}
+	prev, now := mustEdit(t, r, "0", put("a", "0")), map[string]bool{"a": true}
+	for i := range 60 {
+		var cs []Change
+		for _, name := range names {
+			clash := slices.ContainsFunc(names, func(n string) bool {
+				return now[n] && (strings.HasPrefix(n, name+"/") || strings.HasPrefix(name, n+"/"))
+			})
+			switch k := rnd.IntN(4); {
+			case k == 0 && !clash:
+				cs, now[name] = append(cs, put(name, fmt.Sprint(i, rnd.IntN(3)))), true
+			case k == 1 && now[name] && len(now) > 1:
+				cs = append(cs, del(name))
+				delete(now, name)
+			}
+		}
+		if len(cs) == 0 {
+			continue
+		}
+		next := mustEdit(t, r, fmt.Sprint("random ", i), cs...)
+		ta, _ := r.treeOf(prev)
+		tb, _ := r.treeOf(next)
+		var got []string
+		if err := r.Diff(t.Context(), ta, tb, func(path string, _, _ Entry) error { got = append(got, path); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if want := strings.Fields(git(t, r.Dir(), "diff-tree", "-r", "--no-renames", "--name-only", ta.String(), tb.String())); !slices.Equal(got, want) {
 			t.Errorf("step %d: %v, git says %v", i, got, want)
 		}
 		prev = next

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -120,7 +122,8 @@ func (r *Reader) entryOrNone(tree OID, path string) (Entry, error) {
 
 // Diff calls visit for every file that differs between trees a and b (zero: the empty tree),
 // in git's order. old or new is the zero Entry for a missing file. Equal subtrees are not
-// read. SkipAll ends it without an error. Its bounds are the bounds of Walk.
+// read, and equal entries not checked. SkipAll ends it without an error. Its bounds are the
+// bounds of Walk.
 func (r *Reader) Diff(ctx context.Context, a, b OID, visit func(path string, old, new Entry) error) error {
 	w := diffWalk{r: r, ctx: ctx, visit: visit}
 	return unlessSkipped(w.trees(a, b, "", 0))
@@ -141,29 +144,101 @@ func (w *diffWalk) trees(a, b OID, prefix string, depth int) error {
 	if depth == maxTreeDepth {
 		return fault.New(fault.Limit, "tree deeper than %d directories", maxTreeDepth)
 	}
-	olds, err := w.r.treeOrNone(a)
+	olds, err := w.open(a)
 	if err != nil {
 		return err
 	}
-	news, err := w.r.treeOrNone(b)
+	news, err := w.open(b)
 	if err != nil {
 		return err
 	}
-	for len(olds) > 0 || len(news) > 0 {
-		var o, n Entry
-		switch {
-		case len(news) == 0 || len(olds) > 0 && less(olds[0], news[0]):
-			o, olds = olds[0], olds[1:]
-		case len(olds) == 0 || less(news[0], olds[0]):
-			n, news = news[0], news[1:]
-		default: // one name, both directories or both not
-			o, olds, n, news = olds[0], olds[1:], news[0], news[1:]
+	for olds.more() || news.more() {
+		// Most entries are the same: their bytes are compared, and only other ones become entries.
+		if olds.more() && bytes.Equal(olds.raw, news.raw) {
+			err = w.step(w.ctx, len(prefix)+olds.name)
+			err = cmp.Or(err, olds.next(), news.next())
+		} else {
+			err = w.unequal(olds, news, prefix, depth)
 		}
-		if err := w.compare(o, n, prefix, depth); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// unequal compares the next entries of two trees, of which one may be at its end.
+func (w *diffWalk) unequal(olds, news *entries, prefix string, depth int) error {
+	o, err := olds.entry()
+	if err != nil {
+		return err
+	}
+	n, err := news.entry()
+	if err != nil {
+		return err
+	}
+	switch {
+	case !news.more() || olds.more() && less(o, n):
+		n, err = Entry{}, olds.next()
+	case !olds.more() || less(n, o):
+		o, err = Entry{}, news.next()
+	default: // one name, both directories or both not
+		err = cmp.Or(olds.next(), news.next())
+	}
+	if err != nil {
+		return err
+	}
+	return w.compare(o, n, prefix, depth)
+}
+
+// entries are the entries of a tree, one after the other.
+type entries struct {
+	of   OID
+	f    Format
+	raw  []byte // of the next entry; empty at the end
+	name int    // bytes of its name
+	rest []byte // after it
+	is   Entry  // the next entry, once it is parsed
+}
+
+func (w *diffWalk) open(id OID) (*entries, error) {
+	e := &entries{of: id, f: w.r.format}
+	if id.IsZero() {
+		return e, nil
+	}
+	var err error
+	if e.rest, err = w.r.rawTree(id); err != nil {
+		return nil, err
+	}
+	return e, e.next()
+}
+
+func (e *entries) more() bool { return len(e.raw) > 0 }
+
+// next goes on to the next entry.
+func (e *entries) next() error {
+	if e.raw, e.is = nil, (Entry{}); len(e.rest) == 0 {
+		return nil
+	}
+	_, name, _, rest, ok := splitEntry(e.f, e.rest)
+	if !ok {
+		return fault.New(fault.Malformed, "tree %s: parse tree: entry cut off, or without mode or name", e.of)
+	}
+	e.raw, e.name, e.rest = e.rest[:len(e.rest)-len(rest)], len(name), rest
+	return nil
+}
+
+// entry parses the next entry; at the end it is the zero Entry.
+func (e *entries) entry() (Entry, error) {
+	if !e.more() || e.is.Name != "" {
+		return e.is, nil
+	}
+	is, _, err := nextEntry(e.f, e.raw, string(e.raw))
+	if err != nil {
+		return Entry{}, fault.Wrap(err, "tree %s", e.of)
+	}
+	e.is = is
+	return is, nil
 }
 
 // compare compares two entries of one name; either may be the zero Entry. A file that became a
@@ -181,11 +256,4 @@ func (w *diffWalk) compare(o, n Entry, prefix string, depth int) error {
 		return w.trees(o.ID, n.ID, name+"/", depth+1)
 	}
 	return w.visit(name, o, n)
-}
-
-func (r *Reader) treeOrNone(id OID) ([]Entry, error) {
-	if id.IsZero() {
-		return nil, nil
-	}
-	return r.Tree(id)
 }

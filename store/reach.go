@@ -449,3 +449,10 @@ func (q *markQueue) Pop() any {
 	*q = old[:len(old)-1]
 	return m
 }
+
+func (r *Reader) treeOrNone(id OID) ([]Entry, error) {
+	if id.IsZero() {
+		return nil, nil
+	}
+	return r.Tree(id)
+}
