@@ -38,6 +38,7 @@ var house = []room{
 	{0, "internal/headroom", "", ""},
 	{0, "internal/rlimit", "", xsys},
 	{0, "internal/testkit", "fault", xsys},
+	{0, "internal/fieldcorpus", "", ""},
 	{0, "internal/strict", "fault internal/words", gojson},
 	{0, "internal/sse", "", ""},
 	{0, "internal/table", "", ""},
@@ -217,7 +218,7 @@ var never = []struct{ who, whom, because string }{
 
 // forTests are rooms for test files alone: each stands in for something that rye meets outside. No
 // installed program and no other package links one.
-var forTests = []string{"internal/githost", "internal/modelhost", "internal/testkit", "registry/registrytest"}
+var forTests = []string{"internal/fieldcorpus", "internal/githost", "internal/modelhost", "internal/testkit", "registry/registrytest"}
 
 // pure rooms are functions of their arguments: no files, network, processes,
 // randomness or clock.
