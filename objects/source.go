@@ -28,12 +28,6 @@ const (
 // SiteIndex is the path of a site's index of skills.
 const SiteIndex = "/.well-known/agent-skills/index.json"
 
-const (
-	maxSource     = 2048 // bytes of a source
-	maxSourcePath = 1024 // bytes of its path
-	maxSourceRef  = 255  // bytes of its ref
-)
-
 // Source is a parsed source of foreign content: <address>[#ref][//path].
 type Source struct {
 	Kind    SourceKind
@@ -205,7 +199,7 @@ func badRef(name string) string {
 
 // CommitID reports whether s is the whole id of a git object, by SHA-1 or SHA-256, in lower case.
 func CommitID(s string) bool {
-	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
+	return hexDigits(s, 40) || hexDigits(s, 64)
 }
 
 // checkSourcePath accepts a path to a folder that no system reads in another way.

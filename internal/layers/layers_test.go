@@ -67,7 +67,7 @@ var house = []room{
 	{1, "store/memory", "fault internal/place objects store/records", ""},
 	{1, "store/head", "fault internal/place internal/words store", ""},
 	{1, "store/driver", "fault internal/place internal/words store store/head", ""},
-	{1, "store/transport", "fault internal/place internal/words store", ""},
+	{1, "store/transport", "fault internal/hosts internal/place internal/words store", ""},
 	{1, "internal/githost", "fault store store/transport", ""},
 	{1, "chain/consent", "fault objects", ""},
 	{1, "chain/command", "fault internal/secrets internal/words objects", mvdansh},

@@ -28,9 +28,13 @@ import (
 
 // File is one file of a folder, an archive or a repository.
 type File struct {
-	Path string // slash path below it, clean
-	Data []byte
+	Path       string // slash path below it, clean
+	Data       []byte
+	Executable bool // by the mode of the git tree, the archive or the disk
 }
+
+// Link is a symbolic link of a tree, as it came. Nothing follows it unchecked.
+type Link struct{ Path, Target string }
 
 // Passed is a file that is skipped, and why.
 type Passed struct{ Path, Why string }
@@ -39,7 +43,15 @@ type Passed struct{ Path, Why string }
 type Tree struct {
 	Name   string // of the folder or archive: the name for a bundle without its own
 	Files  []File
-	Passed []Passed // links, devices, names that no item can have
+	Links  []Link
+	Passed []Passed // devices, names that no item can have
+
+	// Origin is where the root came from: its source, ref, commit and path. Its digests are zero.
+	Origin objects.Origin
+	// Sums has the digests of every folder, by its path below the root ("." for the root), where the
+	// source knows more than the files here: a repository has files that rye does not take.
+	// nil computes them from Files and Links.
+	Sums map[string]Sum
 }
 
 // Found is one thing that rye can add: an item of one file, or a bundle.
@@ -50,6 +62,8 @@ type Found struct {
 	Dir   string      // of a bundle, below .ai; "" for an item
 	Files []File      // paths below .ai
 	Lost  []string    // features that rye cannot keep
+
+	Origin *objects.Origin // nil where the tree has none
 }
 
 // Wish holds the user's choices for names and kinds.
@@ -92,7 +106,42 @@ func Read(t Tree, w Wish) ([]Found, []Passed, error) {
 	}
 	slices.SortFunc(r.found, func(a, b Found) int { return cmp.Compare(a.Ref.String(), b.Ref.String()) })
 	slices.SortFunc(r.pass, func(a, b Passed) int { return cmp.Compare(a.Path, b.Path) })
+	if err := r.origins(); err != nil {
+		return nil, nil, err
+	}
 	return r.found, r.pass, twice(r.found)
+}
+
+// origins tells each bundle where its folder came from.
+func (r *reading) origins() error {
+	if r.tree.Origin.Source == "" {
+		return nil
+	}
+	sums := r.tree.Sums
+	if sums == nil {
+		sums = SumsOf(r.tree)
+	}
+	for i := range r.found {
+		f := &r.found[i]
+		if f.Dir == "" {
+			continue
+		}
+		from := f.From
+		if _, folder := sums[from]; !folder {
+			from = path.Dir(from)
+		}
+		s, ok := sums[from]
+		if !ok {
+			return fault.New(fault.Failed, "add %s: its folder %q has no digest", f.Ref, words.Brief(from))
+		}
+		o := r.tree.Origin
+		if from != "." {
+			o.Path = path.Join(o.Path, from)
+		}
+		o.Tree, o.Sum = s.Tree, s.Sum
+		f.Origin = &o
+	}
+	return nil
 }
 
 // leftover returns why a file is not an item, for a user who expected one.
@@ -209,7 +258,7 @@ func (r *reading) pack(from, dir string) []File {
 			r.refuse(f.Path, err)
 			continue
 		}
-		files = append(files, File{Path: dir + "/" + rel, Data: f.Data})
+		files = append(files, File{Path: dir + "/" + rel, Data: f.Data, Executable: f.Executable})
 	}
 	return files
 }

@@ -170,7 +170,7 @@ func (r *reading) script(f File) error {
 func described(p string, data []byte, l language, known bool) (File, []string, error) {
 	it, err := objects.Parse(p, data)
 	if err == nil && len(it.Meta.Fields) > 0 && !it.Meta.Part {
-		return File{p, data}, nil, nil // signing reports missing metadata
+		return File{Path: p, Data: data}, nil, nil // signing reports missing metadata
 	}
 	if err != nil {
 		return File{}, nil, err
@@ -200,7 +200,7 @@ func described(p string, data []byte, l language, known bool) (File, []string, e
 			err = invalid(ps[0])
 		}
 	}
-	return File{p, out}, lost, err
+	return File{Path: p, Data: out}, lost, err
 }
 
 // insert writes the metadata into a script: after a "#!" line, or at the top without one. In
