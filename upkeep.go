@@ -182,7 +182,24 @@ type SetRequest struct {
 // OutdatedReport compares the project's dependencies with their registries.
 type OutdatedReport struct {
 	Dependencies []Dependency `json:"dependencies"`
+	Origins      []OriginInfo `json:"origins,omitempty"`
 	Warnings     []string     `json:"warnings,omitempty"`
+}
+
+// OriginInfo is a bundle that came from another place than a registry, beside its source.
+type OriginInfo struct {
+	Name     string     `json:"name"`   // acme/bundle/pdf
+	Source   string     `json:"source"` // an address
+	Ref      string     `json:"ref,omitempty"`
+	Path     string     `json:"path,omitempty"`
+	Commit   string     `json:"commit,omitempty"`
+	Now      string     `json:"now,omitempty"`     // the commit that the ref names there
+	State    string     `json:"state"`             // ok, outdated, pinned, moved, rewritten, signer, removed, renamed, gone, unknown, not asked
+	Renamed  string     `json:"renamed,omitempty"` // its path there now
+	Reason   string     `json:"reason,omitempty"`
+	Outdated bool       `json:"outdated,omitempty"` // rye update has something to decide
+	Instead  fault.Hint `json:"instead,omitzero"`
+	Known    string     `json:"known,omitempty"` // when the source was last asked, RFC 3339; "" for never
 }
 
 // Dependency is an item that the project asks a registry for, or that its lock pins from one.

@@ -460,7 +460,7 @@ func localSource(s string) (Source, error) {
 		return Source{Kind: SourceLock, Address: s}, nil
 	case archiveName(base):
 		return Source{Kind: SourceArchive, Address: s}, nil
-	case strings.HasSuffix(strings.TrimRight(s, "/"), ".git") && base != ".git":
+	case strings.HasSuffix(strings.TrimRight(s, "/"), ".git"):
 		return Source{Kind: SourceGit, Address: strings.TrimRight(s, "/")}, nil
 	}
 	return Source{Kind: SourceFolder, Address: s}, nil

@@ -34,6 +34,7 @@ func TestParseSource(t *testing.T) {
 		"a/b/c":                                               {SourceFolder, "a/b/c", "", "", false},
 		`C:\skills`:                                           {SourceFolder, `C:\skills`, "", "", false},
 		"C:/skills.git#v1":                                    {SourceGit, "C:/skills.git", "v1", "", false},
+		"theirs/.git":                                         {SourceGit, "theirs/.git", "", "", false},
 		"./skills.git/":                                       {SourceGit, "./skills.git", "", "", false},
 		"up/skills.git#v1//pdf":                               {SourceGit, "up/skills.git", "v1", "pdf", false},
 		"file:///srv/skills.git#v1//pdf":                      {SourceGit, "file:///srv/skills.git", "v1", "pdf", false},

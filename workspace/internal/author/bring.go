@@ -68,10 +68,22 @@ func Add(ctx context.Context, s *custody.Desk, q rye.AddRequest) ([]rye.AddRepor
 
 func agreed([]rye.AddReport) error { return nil }
 
-// Fetched takes in the tree of a repository at a commit. It shows the user the new items, and
-// writes nothing before they agreed.
-func Fetched(ctx context.Context, s *custody.Desk, q rye.AddRequest, commit store.OID, t foreign.Tree) ([]rye.AddReport, error) {
-	return all(ctx, s, q, t, func(come []rye.AddReport) error { return s.Ask(ctx, question(q.URL, commit, come)) })
+// Fetched takes in the tree of a source. It shows the user the facts about the source and the new
+// items, and writes nothing before they agreed. It returns the bundles that came in, with their
+// origins, beside the reports.
+func Fetched(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.Tree, facts []string) ([]rye.AddReport, []Package, error) {
+	return every(ctx, s, q, t, func(come []rye.AddReport) error { return s.Ask(ctx, question(q.URL, facts, come)) })
+}
+
+// Bundles returns the bundles that an import of a tree would make, and what it would skip. Nothing
+// is written or asked.
+func Bundles(s *custody.Desk, q rye.AddRequest, t foreign.Tree) ([]Package, []foreign.Passed, error) {
+	found, passed, err := foreign.Read(t, wish(s, q))
+	if err != nil {
+		return nil, nil, err
+	}
+	_, packages, err := packagesOf(found)
+	return packages, passed, err
 }
 
 func wish(s *custody.Desk, q rye.AddRequest) foreign.Wish {
@@ -110,14 +122,20 @@ func known(p string) string {
 
 // all takes in the items of a tree.
 func all(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.Tree, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
+	reports, _, err := every(ctx, s, q, t, agree)
+	return reports, err
+}
+
+// every is all, with the bundles among the items.
+func every(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.Tree, agree func([]rye.AddReport) error) ([]rye.AddReport, []Package, error) {
 	found, passed, err := foreign.Read(t, wish(s, q))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(found) == 0 {
-		return nil, nothing(q, passed)
+		return nil, nil, nothing(q, passed)
 	}
-	return take(ctx, s, q, found, passed, agree)
+	return takeAll(ctx, s, q, found, passed, agree)
 }
 
 // nothing explains why a path has no items to take in.
@@ -144,35 +162,56 @@ func nothing(q rye.AddRequest, passed []foreign.Passed) error {
 
 // take passes on the interpreted files, and reports the skipped ones.
 func take(ctx context.Context, s *custody.Desk, q rye.AddRequest, found []foreign.Found, passed []foreign.Passed, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
-	var items []*objects.Item
-	var packages []Package
+	reports, _, err := takeAll(ctx, s, q, found, passed, agree)
+	return reports, err
+}
+
+func takeAll(ctx context.Context, s *custody.Desk, q rye.AddRequest, found []foreign.Found, passed []foreign.Passed, agree func([]rye.AddReport) error) ([]rye.AddReport, []Package, error) {
 	of := map[string]foreign.Found{}
 	for _, f := range found {
 		of[f.Ref.String()] = f
+	}
+	items, packages, err := packagesOf(found)
+	if err != nil {
+		return nil, nil, err
+	}
+	come, err := TakeIn(ctx, s, q, items, packages, func(come []rye.AddReport) error { return agree(reports(come, of, passed)) })
+	if err != nil {
+		return nil, nil, err
+	}
+	return reports(come, of, passed), packages, nil
+}
+
+// packagesOf separates single items and bundles.
+func packagesOf(found []foreign.Found) (items []*objects.Item, packages []Package, err error) {
+	for _, f := range found {
 		if f.Dir == "" {
 			it, err := objects.Parse(f.Files[0].Path, f.Files[0].Data)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			items = append(items, it)
 			continue
 		}
-		p := Package{Ref: f.Ref, Dir: f.Dir}
+		p := Package{Ref: f.Ref, Dir: f.Dir, Origin: f.Origin}
 		for _, file := range f.Files {
-			p.Files = append(p.Files, store.Change{Path: file.Path, Data: file.Data})
+			mode := store.ModeFile
+			if file.Executable || !keepsModes(f) && bytes.HasPrefix(file.Data, []byte("#!")) {
+				mode = store.ModeExec
+			}
+			p.Files = append(p.Files, store.Change{Path: file.Path, Data: file.Data, Mode: mode})
 		}
-		var err error
 		if p.Manifest, err = manifestOf(p); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		packages = append(packages, p)
 	}
-	come, err := TakeIn(ctx, s, q, items, packages, func(come []rye.AddReport) error { return agree(reports(come, of, passed)) })
-	if err != nil {
-		return nil, err
-	}
-	return reports(come, of, passed), nil
+	return items, packages, nil
 }
+
+// keepsModes reports whether the modes of the files are those of a git tree. Elsewhere a file that
+// begins with "#!" runs.
+func keepsModes(f foreign.Found) bool { return f.Origin != nil && f.Origin.Commit != "" }
 
 // reports adds the lost parts to the reports of taken items, and reports the skipped files.
 func reports(come []rye.AddReport, of map[string]foreign.Found, passed []foreign.Passed) []rye.AddReport {
@@ -188,7 +227,7 @@ func reports(come []rye.AddReport, of map[string]foreign.Found, passed []foreign
 	return out
 }
 
-func question(url string, commit store.OID, come []rye.AddReport) rye.Question {
+func question(url string, facts []string, come []rye.AddReport) rye.Question {
 	n := 0
 	for _, rep := range come {
 		if rep.Why == "" {
@@ -196,7 +235,7 @@ func question(url string, commit store.OID, come []rye.AddReport) rye.Question {
 		}
 	}
 	q := rye.Question{Topic: "add from " + url, Text: "Add " + words.Plural(n, "item") + "?",
-		Lines: []string{"commit   " + commit.String()}, Mend: fault.Command("rye add %s --yes", url)}
+		Lines: slices.Clone(facts), Mend: fault.Command("rye add %s --yes", url)}
 	for i, rep := range come {
 		if i == maxShown {
 			q.Lines = append(q.Lines, "... and "+words.Plural(len(come)-i, "more line"))
@@ -220,9 +259,9 @@ func manifestOf(p Package) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &objects.Manifest{ID: id, Version: "0.1.0"}
+	m := &objects.Manifest{ID: id, Version: "0.1.0", Origin: p.Origin}
 	for _, c := range p.Files {
-		m.Files = append(m.Files, objects.File{Path: c.Path[len(p.Dir)+1:], Executable: bytes.HasPrefix(c.Data, []byte("#!")),
+		m.Files = append(m.Files, objects.File{Path: c.Path[len(p.Dir)+1:], Executable: c.Mode == store.ModeExec,
 			Size: int64(len(c.Data)), Sum: objects.DigestOf(c.Data)})
 		if ref, _, err := objects.RefOfPath(c.Path); err != nil || ref != p.Ref {
 			continue
