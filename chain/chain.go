@@ -213,7 +213,7 @@ func (p *Plan) gather(ctx context.Context, f Finder) error {
 		return err
 	}
 	for _, s := range around {
-		if err := objects.CheckPath(s.Path); err != nil {
+		if err := objects.CheckMember(s.Path); err != nil {
 			return err
 		}
 		if s.Sum != objects.DigestOf(s.Data) {

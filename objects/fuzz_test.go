@@ -200,6 +200,9 @@ func FuzzYAML(f *testing.F) {
 }
 
 func FuzzManifest(f *testing.F) {
+	if came, err := imported(f).Encode(); err == nil {
+		f.Add(came)
+	}
 	body, err := manifest(f).Encode()
 	if err != nil {
 		f.Fatal(err)

@@ -34,6 +34,8 @@ const (
 type Manifest struct {
 	ID      ID                // <namespace>/bundle/<name>
 	Version string            // semantic
+	Origin  *Origin           // where the content came from; nil for content that was written here
+	Needs   Needs             // of its programs: files that run and have no metadata of their own
 	Deps    map[string]string // dependencies that no member can declare: published item to range
 	Files   []File            // sorted by Path, unique also when case is ignored
 
@@ -62,11 +64,31 @@ func (m *Manifest) File(path string) (File, bool) {
 	if m == nil {
 		return File{}, false
 	}
-	i, ok := slices.BinarySearchFunc(m.Files, path, func(f File, p string) int { return strings.Compare(f.Path, p) })
-	if !ok {
+	i := m.search(path)
+	if i == len(m.Files) || m.Files[i].Path != path {
 		return File{}, false
 	}
 	return m.Files[i], true
+}
+
+// search returns the index of the first file whose path is not before path.
+func (m *Manifest) search(path string) int {
+	i, _ := slices.BinarySearchFunc(m.Files, path, func(f File, p string) int { return strings.Compare(f.Path, p) })
+	return i
+}
+
+// Format returns the format that the manifest is written in. Format 2 is for what format 1 cannot
+// hold: an origin, needs, and names of other programs. So every content has one text.
+func (m *Manifest) Format() int {
+	if m.Origin != nil || m.Needs.Declared {
+		return 2
+	}
+	for _, f := range m.Files {
+		if CheckPath(f.Path) != nil {
+			return 2
+		}
+	}
+	return 1
 }
 
 // Encode returns the manifest without a signature line. It refuses a manifest
@@ -80,14 +102,20 @@ func (m *Manifest) Encode() ([]byte, error) {
 
 func (m *Manifest) encode() []byte {
 	b := make([]byte, 0, 64+len(m.Files)*160)
-	b = fmt.Appendf(b, "format: 1\nbundle:\n  id: %s\n  version: %s\n", m.ID, m.Version)
+	b = fmt.Appendf(b, "format: %d\nbundle:\n  id: %s\n  version: %s\n", m.Format(), m.ID, m.Version)
+	if m.Origin != nil {
+		b = m.Origin.append(b)
+	}
+	if m.Needs.Declared {
+		b = m.Needs.append(b)
+	}
 	b = append(m.appendDeps(b), "files:\n"...)
 	for _, f := range m.Files {
 		mode := "0644"
 		if f.Executable {
 			mode = "0755"
 		}
-		b = fmt.Appendf(b, "  - {path: \"%s\", mode: \"%s\", size: %d, sha256: \"%s\"}\n", f.Path, mode, f.Size, f.Sum.Hex())
+		b = fmt.Appendf(b, "  - {path: %s, mode: \"%s\", size: %d, sha256: \"%s\"}\n", quoteMember(f.Path), mode, f.Size, f.Sum.Hex())
 	}
 	return b
 }
@@ -114,15 +142,16 @@ func ParseManifest(raw []byte) (*Manifest, error) {
 	m.item = &Item{
 		Ref: m.Ref(), Path: ManifestName, Raw: raw, Body: body, Signature: sig,
 		Sum: DigestOf(raw), Digest: DigestOf(body),
-		Meta: Meta{Name: m.ID.Name(), Version: m.Version, Deps: m.Deps},
+		Meta: Meta{Name: m.ID.Name(), Version: m.Version, Needs: m.Needs, Deps: m.Deps},
 	}
 	return m, nil
 }
 
 // manifestReader reads a manifest line by line.
 type manifestReader struct {
-	body []byte
-	line int // number of the last line read, in the file
+	body   []byte
+	line   int // number of the last line read, in the file
+	format int
 }
 
 func (r *manifestReader) next() (string, bool) {
@@ -150,6 +179,24 @@ func (r *manifestReader) want(prefix string) (string, error) {
 	return rest, nil
 }
 
+// take reads a line with a prefix and returns the text after it. It leaves any other line.
+func (r *manifestReader) take(prefix string) (string, bool) {
+	if !bytes.HasPrefix(r.body, []byte(prefix)) {
+		return "", false
+	}
+	rest, err := r.want(prefix)
+	return rest, err == nil
+}
+
+// takeLine reads exactly this line, or nothing.
+func (r *manifestReader) takeLine(line string) bool {
+	if !bytes.HasPrefix(r.body, []byte(line+"\n")) {
+		return false
+	}
+	r.next()
+	return true
+}
+
 func (r *manifestReader) read() (*Manifest, error) {
 	m := &Manifest{}
 	for _, l := range []struct {
@@ -157,9 +204,10 @@ func (r *manifestReader) read() (*Manifest, error) {
 		into func(string) error
 	}{
 		{"format: ", func(s string) error {
-			if s != "1" {
-				return r.bad("format %q: this rye reads format 1", words.Brief(s))
+			if s != "1" && s != "2" {
+				return r.bad("format %q: this rye reads formats 1 and 2", words.Brief(s))
 			}
+			r.format = int(s[0] - '0')
 			return nil
 		}},
 		{"bundle:", r.empty},
@@ -192,11 +240,27 @@ func (r *manifestReader) read() (*Manifest, error) {
 		}
 		m.Files = append(m.Files, f)
 	}
-	return m, m.check()
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	if m.Format() != r.format {
+		return nil, malformed(ManifestName, 0, 0, "format %d: its content is written in format %d", r.format, m.Format())
+	}
+	return m, nil
 }
 
 // sections reads the lines between the head and the first file.
 func (r *manifestReader) sections(m *Manifest) (err error) {
+	if r.takeLine("origin:") {
+		if m.Origin, err = r.origin(); err != nil {
+			return err
+		}
+	}
+	if r.takeLine("needs:") {
+		if m.Needs, err = r.needs(); err != nil {
+			return err
+		}
+	}
 	line, ok := r.next()
 	if ok && line == "deps:" {
 		m.Deps, err = r.deps()
@@ -217,15 +281,16 @@ func (r *manifestReader) empty(s string) error {
 
 // file reads one entry.
 func (r *manifestReader) file() (f File, err error) {
-	rest, err := r.want(`  - {path: "`)
+	rest, err := r.want(`  - {path: `)
 	if err != nil {
 		return f, err
 	}
-	path, rest, ok1 := strings.Cut(rest, `", mode: "`)
+	path, rest, ok0 := unquoteMember(rest)
+	rest, ok1 := strings.CutPrefix(rest, `, mode: "`)
 	mode, rest, ok2 := strings.Cut(rest, `", size: `)
 	size, sum, ok3 := strings.Cut(rest, `, sha256: "`)
 	sum, ok4 := strings.CutSuffix(sum, `"}`)
-	if !ok1 || !ok2 || !ok3 || !ok4 {
+	if !ok0 || !ok1 || !ok2 || !ok3 || !ok4 {
 		return f, r.bad(`entry: want {path: "…", mode: "0644", size: 1, sha256: "…"}`)
 	}
 	if mode != "0644" && mode != "0755" {
@@ -257,13 +322,23 @@ func (m *Manifest) check() error {
 	if err := m.checkDeps(); err != nil {
 		return err
 	}
+	if m.Origin != nil {
+		if err := m.Origin.Check(); err != nil {
+			return bad("%v", err)
+		}
+	}
+	if m.Needs.Declared {
+		if err := m.Needs.check(); err != nil {
+			return err
+		}
+	}
 	if len(m.Files) > MaxBundleFiles {
 		return fault.New(fault.Limit, "%s: %d files, at most %d are allowed", ManifestName, len(m.Files), MaxBundleFiles)
 	}
 	folded := make(map[string]string, len(m.Files))
 	total := int64(0)
 	for i, f := range m.Files {
-		if err := CheckPath(f.Path); err != nil {
+		if err := CheckMember(f.Path); err != nil {
 			return bad("%v", err)
 		}
 		if f.Path == ManifestName {
@@ -293,7 +368,7 @@ func collide(folded map[string]string, path string) error {
 		if end < len(path) {
 			what += "/" // a directory
 		}
-		key := strings.ToLower(name)
+		key := fold(name)
 		old, seen := folded[key]
 		if seen && (old != what || end == len(path)) {
 			return fmt.Errorf("%q and %q are one name on some systems", strings.TrimSuffix(old, "/"), path)
@@ -375,7 +450,7 @@ func (e *BundleError) Error() string {
 
 // Check compares every file of fsys, whose root is the manifest's directory, with
 // the manifest. It refuses missing, changed and extra files, and anything except
-// regular files and directories. It skips the manifest itself. It does not compare
+// regular files and directories. It skips the manifest itself, and litter. It does not compare
 // modes, because not every disk keeps them. The error wraps a BundleError, or the
 // error of fsys.
 func (m *Manifest) Check(fsys fs.FS) error {
@@ -388,7 +463,7 @@ func (m *Manifest) Check(fsys fs.FS) error {
 func (m *Manifest) Read(fsys fs.FS, visit func(File, []byte) error) error {
 	e := &BundleError{ID: m.ID}
 	seen := make(map[string]bool, len(m.Files))
-	err := walkFiles(fsys, func(path string, d fs.DirEntry) error {
+	err := m.walkFiles(fsys, func(path string, d fs.DirEntry) error {
 		f, listed := m.File(path)
 		if !listed {
 			e.Extra = append(e.Extra, path)
@@ -428,9 +503,9 @@ func (m *Manifest) Read(fsys fs.FS, visit func(File, []byte) error) error {
 	return fault.New(fault.Integrity, "%w", e).Advise("rye diff %s; then rye sign %[1]s, if the change is yours", m.Ref())
 }
 
-// walkFiles calls visit for everything below fsys except directories and the manifest. A tree
-// with too many names or levels for any manifest is fault.Limit.
-func walkFiles(fsys fs.FS, visit func(path string, d fs.DirEntry) error) error {
+// walkFiles calls visit for everything below fsys except directories, the manifest and litter. A
+// tree with too many names or levels for any manifest is fault.Limit.
+func (m *Manifest) walkFiles(fsys fs.FS, visit func(path string, d fs.DirEntry) error) error {
 	names := 0
 	return fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {
 		names++
@@ -439,7 +514,11 @@ func walkFiles(fsys fs.FS, visit func(path string, d fs.DirEntry) error) error {
 			return err
 		case names > 4*MaxBundleFiles, strings.Count(path, "/") > 4*maxPathDepth:
 			return fault.New(fault.Limit, "%q: the directory holds more names or levels than a bundle may", words.Brief(path))
-		case d.IsDir(), path == ManifestName:
+		case path == ".", path == ManifestName:
+			return nil
+		case m.Litter(path) && d.IsDir():
+			return fs.SkipDir
+		case d.IsDir(), m.Litter(path):
 			return nil
 		}
 		return visit(path, d)
@@ -467,15 +546,31 @@ func (f File) Matches(data []byte) bool {
 	return int64(len(data)) == f.Size && DigestOf(data) == f.Sum
 }
 
-// ManifestOf lists the files of fsys, whose root becomes the manifest's
-// directory. A file is executable when its bytes begin with "#!".
+// ManifestOf lists the files of fsys, whose root becomes the manifest's directory. A file is
+// executable when its bytes begin with "#!".
 func ManifestOf(fsys fs.FS, id ID, version string) (*Manifest, error) {
-	m := &Manifest{ID: id, Version: version}
-	err := walkFiles(fsys, func(path string, d fs.DirEntry) error {
+	var none *Manifest
+	return none.Renewed(fsys, id, version, false)
+}
+
+// Renewed returns the manifest of the current files. It keeps origin, needs and deps of m, the
+// previous manifest, and its version when version is "". m is nil when there was no manifest; then
+// the default version is 0.1.0.
+//
+// A file is executable when its mode on disk says so, which modes makes evidence; else as m lists
+// it; else, for a new file, when it begins with "#!". So a mode that a file system or git lost
+// takes nothing away.
+func (m *Manifest) Renewed(fsys fs.FS, id ID, version string, modes bool) (*Manifest, error) {
+	was := Manifest{Version: "0.1.0"}
+	if m != nil {
+		was = *m
+	}
+	now := &Manifest{ID: id, Version: cmp.Or(version, was.Version), Origin: was.Origin, Needs: was.Needs, Deps: was.Deps}
+	err := m.walkFiles(fsys, func(path string, d fs.DirEntry) error {
 		if !d.Type().IsRegular() {
 			return fault.New(fault.Malformed, "bundle %s: %q is not a regular file", id, words.Brief(path))
 		}
-		if err := CheckPath(path); err != nil {
+		if err := CheckMember(path); err != nil {
 			return err
 		}
 		b, err := readUpTo(fsys, path, MaxBundleFile+1)
@@ -485,29 +580,23 @@ func ManifestOf(fsys fs.FS, id ID, version string) (*Manifest, error) {
 		if err != nil {
 			return err
 		}
-		m.Files = append(m.Files, File{
-			Path: path, Executable: bytes.HasPrefix(b, []byte("#!")), Size: int64(len(b)), Sum: DigestOf(b),
-		})
+		f := File{Path: path, Executable: bytes.HasPrefix(b, []byte("#!")), Size: int64(len(b)), Sum: DigestOf(b)}
+		if old, listed := m.File(path); listed {
+			f.Executable = old.Executable
+		}
+		if modes && !f.Executable {
+			st, err := d.Info()
+			if err != nil {
+				return err
+			}
+			f.Executable = st.Mode()&0o111 != 0
+		}
+		now.Files = append(now.Files, f)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(m.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
-	return m, m.check()
-}
-
-// Renewed returns the manifest of the current files. It keeps the deps of m, the previous
-// manifest, and its version when version is "". m is nil when there was no manifest; then the
-// default version is 0.1.0.
-func (m *Manifest) Renewed(fsys fs.FS, id ID, version string) (*Manifest, error) {
-	was := Manifest{Version: "0.1.0"}
-	if m != nil {
-		was = *m
-	}
-	now, err := ManifestOf(fsys, id, cmp.Or(version, was.Version))
-	if err == nil {
-		now.Deps = was.Deps
-	}
-	return now, err
+	slices.SortFunc(now.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return now, now.check()
 }

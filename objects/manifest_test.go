@@ -97,7 +97,9 @@ func TestManifestCheck(t *testing.T) {
 		{"longer", func(f fstest.MapFS) { f["data.json"] = &fstest.MapFile{Data: []byte("{}\n\n")} }, lists{changed: []string{"data.json"}}},
 		{"missing", func(f fstest.MapFS) { delete(f, "data.json") }, lists{missing: []string{"data.json"}}},
 		{"extra", func(f fstest.MapFS) { f["lib/evil.py"] = &fstest.MapFile{} }, lists{extra: []string{"lib/evil.py"}}},
-		{"hidden", func(f fstest.MapFS) { f[".hidden"] = &fstest.MapFile{} }, lists{extra: []string{".hidden"}}},
+		{"litter", func(f fstest.MapFS) {
+			f[".hidden"], f["lib/x~"], f["lib/__pycache__/x.pyc"] = &fstest.MapFile{}, &fstest.MapFile{}, &fstest.MapFile{}
+		}, lists{}},
 		{"second manifest", func(f fstest.MapFS) { f["lib/"+objects.ManifestName] = &fstest.MapFile{} }, lists{extra: []string{"lib/" + objects.ManifestName}}},
 		{"link", func(f fstest.MapFS) {
 			f["data.json"] = &fstest.MapFile{Data: []byte("{}\n"), Mode: fs.ModeSymlink}
@@ -224,12 +226,12 @@ func TestParseManifestRefuses(t *testing.T) {
 
 func TestManifestOfRefuses(t *testing.T) {
 	for name, f := range map[string]fstest.MapFS{
-		"name":       {"a b": {}},
-		"hidden":     {".env": {}},
+		"name":       {"a\tb": {}},
 		"link":       {"a": {Mode: fs.ModeSymlink}},
 		"two cases":  {"a/X": {}, "a/x": {}},
 		"two dirs":   {"a/x": {}, "A/y": {}},
-		"device":     {"aux": {}},
+		"alike":      {"Straße.md": {}, "STRAẞE.md": {}},
+		"git's own":  {"lib/git~1/x": {}},
 		"named pipe": {"a": {Mode: fs.ModeNamedPipe}},
 	} {
 		if m, err := objects.ManifestOf(f, "acme/bundle/x", "1.0.0"); err == nil {

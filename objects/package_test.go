@@ -90,15 +90,15 @@ func TestPackageUses(t *testing.T) {
 // TestRenewed: what was written into a manifest by hand stays when its files are listed anew.
 func TestRenewed(t *testing.T) {
 	var none *objects.Manifest
-	m, err := none.Renewed(bundle, "acme/bundle/reports", "")
+	m, err := none.Renewed(bundle, "acme/bundle/reports", "", false)
 	if err != nil || m.Version != "0.1.0" || m.Deps != nil {
 		t.Fatalf("the first manifest: %+v, %v", m, err)
 	}
 	m.Version, m.Deps = "2.0.0", map[string]string{"b/tool/x": "^1"}
-	if m, err = m.Renewed(bundle, m.ID, ""); err != nil || m.Version != "2.0.0" || m.Deps["b/tool/x"] != "^1" {
+	if m, err = m.Renewed(bundle, m.ID, "", false); err != nil || m.Version != "2.0.0" || m.Deps["b/tool/x"] != "^1" {
 		t.Errorf("renewed: %+v, %v", m, err)
 	}
-	if m, err = m.Renewed(bundle, m.ID, "2.1.0"); err != nil || m.Version != "2.1.0" || m.Deps["b/tool/x"] != "^1" {
+	if m, err = m.Renewed(bundle, m.ID, "2.1.0", false); err != nil || m.Version != "2.1.0" || m.Deps["b/tool/x"] != "^1" {
 		t.Errorf("renewed by its entry's version: %+v, %v", m, err)
 	}
 }

@@ -3,6 +3,7 @@ package objects
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/rye-os/rye/internal/words"
@@ -130,14 +131,22 @@ func (p *parser) callsBack(v any) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if why := callsBackFault(all); why != "" {
+		return nil, p.badField("needs", "%s", why)
+	}
+	return all, nil
+}
+
+// callsBackFault says what is wrong with capabilities for needs.rye; "" for nothing.
+func callsBackFault(all []string) string {
 	if len(all) > maxCallsBack {
-		return nil, p.badField("needs", "rye: %d capabilities, at most %d are allowed", len(all), maxCallsBack)
+		return fmt.Sprintf("rye: %d capabilities, at most %d are allowed", len(all), maxCallsBack)
 	}
 	for _, c := range all {
 		verb, _, _ := strings.Cut(strings.TrimPrefix(c, "rye."), ".")
 		if why := CheckCapability(c); why != "" || !verbs[verb] {
-			return nil, p.badField("needs", "rye: %q: %s", words.Brief(c), cmp.Or(why, "want the verb execute, search, load or sign, spelled out"))
+			return fmt.Sprintf("rye: %q: %s", words.Brief(c), cmp.Or(why, "want the verb execute, search, load or sign, spelled out"))
 		}
 	}
-	return all, nil
+	return ""
 }

@@ -42,7 +42,7 @@ var house = []room{
 	{0, "internal/strict", "fault internal/words", gojson},
 	{0, "internal/sse", "", ""},
 	{0, "internal/table", "", ""},
-	{0, "objects", "fault internal/strict internal/words", yaml},
+	{0, "objects", "fault internal/strict internal/words", yaml + " golang.org/x/text/unicode/norm"},
 	{0, "objects/expr", "fault internal/words", ""},
 	{0, "internal/fields", "internal/words objects objects/expr", ""},
 	{0, "objects/extract", "fault internal/words objects", ""},

@@ -3,6 +3,7 @@ package merging
 import (
 	"bytes"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/rye-os/rye/internal/diff"
@@ -27,6 +28,8 @@ func mergeManifest(base, ours, theirs []byte, marks diff.Marks) ([]byte, int) {
 	toOurs.ID, toTheirs.ID = pick(old.ID, a.ID, b.ID)
 	toOurs.Version, toTheirs.Version = pick(old.Version, a.Version, b.Version)
 	toOurs.Deps, toTheirs.Deps = pickAll(old.Deps, a.Deps, b.Deps)
+	toOurs.Origin, toTheirs.Origin = pickBy(reflect.DeepEqual, old.Origin, a.Origin, b.Origin)
+	toOurs.Needs, toTheirs.Needs = pickBy(reflect.DeepEqual, old.Needs, a.Needs, b.Needs)
 	filesA, filesB := pickAll(byPath(old), byPath(a), byPath(b))
 	toOurs.Files, toTheirs.Files = inOrder(filesA), inOrder(filesB)
 	textA, err1 := toOurs.Encode()
@@ -52,10 +55,15 @@ func unlessClean(base, ours, theirs []byte, marks diff.Marks) ([]byte, int) {
 
 // pick merges one value. Where both sides changed it, each keeps its own.
 func pick[T comparable](base, ours, theirs T) (T, T) {
-	switch base {
-	case ours:
+	return pickBy(func(a, b any) bool { return a == b }, base, ours, theirs)
+}
+
+// pickBy is pick for values that equal compares.
+func pickBy[T any](equal func(a, b any) bool, base, ours, theirs T) (T, T) {
+	switch {
+	case equal(base, ours):
 		return theirs, theirs
-	case theirs:
+	case equal(base, theirs):
 		return ours, ours
 	}
 	return ours, theirs

@@ -113,7 +113,7 @@ func (p *packageFiles) walk(tree store.OID, prefix string) error {
 	for _, en := range entries {
 		path := prefix + en.Name
 		if en.Mode == store.ModeDir {
-			if err := objects.CheckPath(path); err != nil { // no listed file can have such a path
+			if err := objects.CheckMember(path); err != nil { // no listed file can have such a path
 				return err
 			}
 			if err := p.walk(en.ID, path+"/"); err != nil {

@@ -12,7 +12,7 @@ import (
 // Beside lists differences between a bundle's directory on disk and its manifest that do not
 // reach a run and do not change content. Paths are slash paths below the bundle.
 type Beside struct {
-	Dirs    []string // directories whose names begin with a dot; their contents are not read
+	Dirs    []string // directories whose names begin with a dot, without a listed file; they are not read
 	Added   []string // executable on disk, but not in the manifest
 	Removed []string // executable in the manifest, but not on disk
 }
@@ -23,10 +23,7 @@ func (c *Cover) Beside(l *Layer) (b Beside, err error) {
 	if err := l.load(); err != nil || l.root == nil {
 		return b, err
 	}
-	listed := map[string]objects.File{}
-	for _, f := range c.Files() {
-		listed[f.Path] = f
-	}
+	m := &objects.Manifest{Files: c.Files()}
 	names := 0
 	err = fs.WalkDir(l.root.FS(), c.Dir, func(p string, d fs.DirEntry, err error) error {
 		if names++; err != nil || p == c.Dir {
@@ -36,11 +33,11 @@ func (c *Cover) Beside(l *Layer) (b Beside, err error) {
 			return fault.New(fault.Limit, "%s holds more than %d names", c.Dir, MaxFiles)
 		}
 		rel := c.rel(p)
-		switch f, ok := listed[rel]; {
-		case d.IsDir() && strings.HasPrefix(path.Base(p), "."):
-			b.Dirs = append(b.Dirs, rel)
-			return fs.SkipDir
-		case d.IsDir() && leftOut(d.Name()):
+		switch f, ok := m.File(rel); {
+		case d.IsDir() && m.Litter(rel):
+			if strings.HasPrefix(path.Base(p), ".") {
+				b.Dirs = append(b.Dirs, rel)
+			}
 			return fs.SkipDir
 		case ok && d.Type().IsRegular():
 			st, err := d.Info()

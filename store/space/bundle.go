@@ -425,26 +425,16 @@ func (l *Layer) Folder(dir string) fs.FS {
 	if err != nil {
 		return nothing{}
 	}
-	return WithoutLitter(sub)
+	return Bounded(sub)
 }
 
-// WithoutLitter hides names that editors and interpreters leave in directories: names that
-// begin with a dot, and __pycache__. No manifest can list names that begin with a dot.
-func WithoutLitter(f fs.FS) fs.FS { return tidy{f} }
+// Bounded returns f with directories of at most MaxFiles names; a larger one is fault.Limit.
+func Bounded(f fs.FS) fs.FS { return bounded{f} }
 
-type tidy struct{ fs.FS }
+type bounded struct{ fs.FS }
 
-// ReadDir lists a directory, sorted; one of more than MaxFiles names is fault.Limit.
-func (t tidy) ReadDir(name string) ([]fs.DirEntry, error) {
-	list, err := readDirOf(t.FS, name)
-	kept := list[:0]
-	for _, e := range list {
-		if !leftOut(e.Name()) {
-			kept = append(kept, e)
-		}
-	}
-	return kept, err
-}
+// ReadDir lists a directory, sorted.
+func (b bounded) ReadDir(name string) ([]fs.DirEntry, error) { return readDirOf(b.FS, name) }
 
 func readDirOf(fsys fs.FS, name string) ([]fs.DirEntry, error) {
 	f, err := fsys.Open(name)

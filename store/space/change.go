@@ -184,6 +184,7 @@ type work struct {
 	what   string
 	tip    store.OID // the commit before it; zero for none
 	files  []changing
+	modes  []changing // files whose modes alone change, after everything else
 	record []changing // paths of the record: their contents only
 	made   []string   // created folders, each after its parent
 	begun  bool       // files may have changed
@@ -194,6 +195,7 @@ type changing struct {
 	path          string
 	before, after content
 	mode          fs.FileMode // before
+	wanted        store.Mode  // after; zero follows the content
 	was, data     []byte      // the bytes before and after; nil if read from an intent
 	temp          string      // the staged file
 }
@@ -276,7 +278,7 @@ func recordedAt(l *Layer, paths []changing) (all []content, tip store.OID, err e
 func (l *Layer) plan(files, record []store.Change, what string) (*work, error) {
 	w := &work{l: l, what: what}
 	for _, c := range files {
-		f := changing{path: c.Path, after: vacant, data: c.Data}
+		f := changing{path: c.Path, after: vacant, data: c.Data, wanted: c.Mode}
 		if !c.Delete {
 			f.after = contentOf(l.BlobID(c.Data))
 			if err := l.Free(c.Path); err != nil {
@@ -293,8 +295,11 @@ func (l *Layer) plan(files, record []store.Change, what string) (*work, error) {
 		if c.Was != nil && f.before != contentOf(*c.Was) {
 			return nil, fault.New(fault.Conflict, ".ai/%s changed since rye read it, so nothing was written", c.Path).Advise("look at it again")
 		}
-		if f.before != f.after {
+		switch {
+		case f.before != f.after:
 			w.files = append(w.files, f)
+		case f.after != vacant && c.Mode != 0 && (f.mode&0o100 != 0) != (c.Mode == store.ModeExec):
+			w.modes = append(w.modes, f)
 		}
 	}
 	slices.SortStableFunc(w.files, func(a, b changing) int { return a.turn() - b.turn() })
@@ -350,9 +355,9 @@ func (w *work) stage(ctx context.Context) error {
 	return nil
 }
 
-// stageFile writes one file. It gets the mode of the file that it replaces. A new file gets
-// 0644, or 0755 if it begins with "#!". A file that becomes a script, or stops being one, gets
-// the mode of a new file.
+// stageFile writes one file. It gets the wanted mode, else that of the file that it replaces. A
+// new file gets 0644, or 0755 if it begins with "#!". A file that becomes a script, or stops being
+// one, gets the mode of a new file.
 func (w *work) stageFile(f *changing, wait Wait) (temp string, err error) {
 	dir := path.Dir(f.path)
 	for up := dir; up != "."; up = path.Dir(up) {
@@ -365,7 +370,10 @@ func (w *work) stageFile(f *changing, wait Wait) (temp string, err error) {
 		return "", err
 	}
 	mode := freshMode(f.data)
-	if f.before != vacant && f.before != notPlain && freshMode(f.was) == mode {
+	switch {
+	case f.wanted != 0:
+		mode = fs.FileMode(f.wanted) & fs.ModePerm
+	case f.before != vacant && f.before != notPlain && freshMode(f.was) == mode:
 		mode = f.mode
 	}
 	file, temp, err := createTemp(w.l.root, dir, mode)
@@ -404,7 +412,25 @@ func (w *work) apply() error {
 		}
 		f.temp = ""
 	}
+	for i := range w.modes {
+		if err := w.setMode(&w.modes[i]); err != nil {
+			return err
+		}
+	}
 	return w.syncNames()
+}
+
+// setMode gives a file the wanted mode, and nobody a right to read it who had none.
+func (w *work) setMode(f *changing) error {
+	st, err := w.l.root.Lstat(f.path)
+	if err != nil || !st.Mode().IsRegular() {
+		return err
+	}
+	mode := st.Mode().Perm() &^ 0o111
+	if f.wanted == store.ModeExec {
+		mode |= mode >> 2 & 0o111
+	}
+	return w.l.root.Chmod(f.path, mode)
 }
 
 func (w *work) syncNames() error {
@@ -447,10 +473,37 @@ func (w *work) putFile(f *changing, to content, raw []byte, back bool) (err erro
 			return w.l.damaged(err)
 		}
 	}
-	if err := w.l.Write(f.path, raw, WaitFile); err != nil || !back {
+	if err := w.l.Write(f.path, raw, WaitFile); err != nil {
 		return err
 	}
-	return w.l.root.Chmod(f.path, f.mode)
+	if back {
+		return w.l.root.Chmod(f.path, f.mode)
+	}
+	if f.wanted = w.recordedMode(f.path); f.wanted == 0 {
+		return nil
+	}
+	return w.setMode(f)
+}
+
+// recordedMode returns the mode that the record has for a path below bundles/; zero for any other
+// path, whose mode follows its content.
+func (w *work) recordedMode(p string) store.Mode {
+	if _, in := objects.InBundles(p); !in {
+		return 0
+	}
+	tip, err := w.l.repo.Ref(w.l.Ref())
+	if err != nil {
+		return 0
+	}
+	c, err := w.l.repo.Commit(tip)
+	if err != nil {
+		return 0
+	}
+	e, err := w.l.repo.Lookup(c.Tree, p)
+	if err != nil || !e.Mode.IsFile() {
+		return 0
+	}
+	return e.Mode
 }
 
 // committed reports whether the record holds the new content.

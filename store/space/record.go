@@ -383,7 +383,7 @@ func (l *Layer) LastFolder(ctx context.Context, dir, mark string) ([]store.Chang
 			return nil
 		}
 		raw, err := l.repo.Blob(e.ID, MaxItem)
-		all = append(all, store.Change{Path: dir + "/" + p, Data: raw})
+		all = append(all, store.Change{Path: dir + "/" + p, Data: raw, Mode: e.Mode})
 		return err
 	})
 	return all, err

@@ -104,7 +104,7 @@ func (sn *Snapshot) Bundle(_ context.Context, p string) (b trust.Bundle, dir str
 			continue
 		}
 		if err == nil {
-			b, err = trust.OpenBundle(raw, WithoutLitter(treeFS{sn.l.repo, sn.tree, dir + "/"}), sn.s.Scope(sn.l), sn.s.Trust)
+			b, err = trust.OpenBundle(raw, Bounded(treeFS{sn.l.repo, sn.tree, dir + "/"}), sn.s.Scope(sn.l), sn.s.Trust)
 		}
 		if err == nil {
 			b, err = b.In(dir)

@@ -163,17 +163,23 @@ func (l *Layer) There(it *objects.Item) (*objects.Item, error) {
 	return l.Draft(it.Ref)
 }
 
-// Contents reads every regular file below a directory of the working tree, as changes that
+// Contents reads every regular file of a bundle's directory in the working tree, as changes that
 // would record them. A missing directory is empty.
 func (l *Layer) Contents(ctx context.Context, dir string) ([]store.Change, error) {
 	var all []store.Change
-	room := newRoom(ctx, l.Space)
+	room, m := newRoom(ctx, l.Space), l.manifestIn(dir)
 	err := fs.WalkDir(l.Folder(dir), ".", func(p string, d fs.DirEntry, err error) error {
 		if p == "." && errors.Is(err, fs.ErrNotExist) {
 			return fs.SkipAll
 		}
 		if err == nil && !room.take(0) {
 			err = room.full()
+		}
+		if err == nil && p != "." && m.Litter(p) {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
 		}
 		if err != nil || !d.Type().IsRegular() {
 			return err
@@ -182,10 +188,36 @@ func (l *Layer) Contents(ctx context.Context, dir string) ([]store.Change, error
 		if err == nil && !room.take(int64(len(raw))) {
 			err = room.full()
 		}
-		all = append(all, store.Change{Path: dir + "/" + p, Data: raw})
+		c := store.Change{Path: dir + "/" + p, Data: raw}
+		if f, listed := m.File(p); listed {
+			c.Mode = ModeOf(f)
+		}
+		all = append(all, c)
 		return err
 	})
 	return all, err
+}
+
+// manifestIn returns the manifest in a directory of the working tree, unverified; nil where there
+// is none that can be read. It says which files count, and their modes.
+func (l *Layer) manifestIn(dir string) *objects.Manifest {
+	raw, err := l.Read(dir + "/" + objects.ManifestName)
+	if err != nil {
+		return nil
+	}
+	m, err := objects.ParseManifest(raw)
+	if err != nil {
+		return nil
+	}
+	return m
+}
+
+// ModeOf returns the mode with which git and the disk keep a file of a bundle.
+func ModeOf(f objects.File) store.Mode {
+	if f.Executable {
+		return store.ModeExec
+	}
+	return store.ModeFile
 }
 
 // Prune removes all empty directories below dir, and dir itself if it is empty.

@@ -16,16 +16,17 @@ import (
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/look"
+	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // makeManifest lists the files of a directory below .ai as they are now. The version is the
 // entry's own, else the previous one.
-func makeManifest(l *space.Layer, dir string, old *objects.Manifest) (*objects.Manifest, error) {
+func makeManifest(s *session.Session, l *space.Layer, dir string, old *objects.Manifest) (*objects.Manifest, error) {
 	id, err := objects.BundleID(dir)
 	if err != nil {
 		return nil, err
 	}
-	m, err := old.Renewed(l.Folder(dir), id, entryVersion(l, dir))
+	m, err := old.Renewed(l.Folder(dir), id, entryVersion(l, dir), look.KeepsModes(s, l))
 	if err == nil && len(m.Files) == 0 {
 		err = fault.New(fault.NotFound, "bundle %s: .ai/%s holds no files", id, dir).
 			Advise("put its files there; rye sign then writes rye.bundle.yaml")
@@ -121,7 +122,7 @@ func bundleFiles(s *custody.Desk, l *space.Layer, dir string, m *objects.Manifes
 			return fault.New(fault.Limit, "bundle %s: %s has %d bytes, and the record takes at most %d", m.ID, f.Path, len(data), space.MaxItem)
 		}
 		p := dir + "/" + f.Path
-		all = append(all, store.Change{Path: p, Data: data})
+		all = append(all, store.Change{Path: p, Data: data, Mode: space.ModeOf(f)})
 		if it := look.Lined(p, data); it != nil {
 			if _, err := trust.Verify(it, s.Stack.Scope(l), s.Trust); err != nil {
 				return err // the file's own signature must hold as well
@@ -189,7 +190,7 @@ func readBundle(ctx context.Context, l *space.Layer, dir string) (*workBundle, e
 	}
 	var files []store.Change
 	err = m.Read(l.Folder(dir), func(f objects.File, data []byte) error {
-		files = append(files, store.Change{Path: dir + "/" + f.Path, Data: data})
+		files = append(files, store.Change{Path: dir + "/" + f.Path, Data: data, Mode: space.ModeOf(f)})
 		return nil
 	})
 	if err != nil {

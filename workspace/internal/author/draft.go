@@ -215,7 +215,7 @@ func (g *signing) bundle(ctx context.Context, d *draft, dir string) error {
 		_, err := readBundle(ctx, g.layer, dir) // another person's manifest: only a request by name replaces it
 		return err
 	}
-	now, err := makeManifest(g.layer, dir, old)
+	now, err := makeManifest(g.Session, g.layer, dir, old)
 	if err != nil {
 		return err
 	}

@@ -236,13 +236,9 @@ func (m *mover) bundle(ctx context.Context, dir, dest string) error {
 
 // manifest returns the manifest of a moved bundle: signed if the user's signature covers the bundle.
 func (m *mover) manifest(ctx context.Context, old *objects.Manifest, id objects.ID, dest string, members []store.Change, rep *rye.MoveReport) ([]byte, error) {
-	now := &objects.Manifest{ID: id, Version: old.Version, Deps: m.renames.Deps(old.Deps)}
+	now := &objects.Manifest{ID: id, Version: old.Version, Origin: old.Origin, Needs: old.Needs, Deps: m.renames.Deps(old.Deps)}
 	for _, c := range members {
-		f := objects.File{Path: strings.TrimPrefix(c.Path, dest+"/"), Size: int64(len(c.Data)), Sum: objects.DigestOf(c.Data), Executable: bytes.HasPrefix(c.Data, []byte("#!")) && len(c.Data) > 2}
-		if w, listed := old.File(f.Path); listed && w.Executable != f.Executable {
-			return nil, fault.New(fault.Conflict, "move %s: the mode of %s would change, because rye writes only scripts as executable files", rep.From, f.Path).
-				Advise("move the directory yourself, then run rye sign .ai/%s", dest)
-		}
+		f := objects.File{Path: strings.TrimPrefix(c.Path, dest+"/"), Size: int64(len(c.Data)), Sum: objects.DigestOf(c.Data), Executable: c.Mode == store.ModeExec || c.Mode == 0 && bytes.HasPrefix(c.Data, []byte("#!"))}
 		now.Files = append(now.Files, f)
 	}
 	slices.SortFunc(now.Files, func(a, b objects.File) int { return strings.Compare(a.Path, b.Path) })
@@ -322,7 +318,7 @@ func (m *mover) members(ctx context.Context, dir, dest string, here []store.Chan
 		p := dest + strings.TrimPrefix(c.Path, dir)
 		it, err := objects.Parse(c.Path, c.Data)
 		if err != nil { // data, which has no id
-			all = append(all, store.Change{Path: p, Data: c.Data})
+			all = append(all, store.Change{Path: p, Data: c.Data, Mode: c.Mode})
 			continue
 		}
 		now, err := m.renames.Relocated(it, p)
@@ -351,7 +347,7 @@ func (m *mover) members(ctx context.Context, dir, dest string, here []store.Chan
 			was.Was = it.Sum
 		}
 		m.moved = append(m.moved, was)
-		all = append(all, store.Change{Path: p, Data: data})
+		all = append(all, store.Change{Path: p, Data: data, Mode: c.Mode})
 	}
 	return all, nil
 }

@@ -63,7 +63,7 @@ func (r *review) prepareBundle(ctx context.Context, d *reviewed) error {
 	if raw == nil {
 		return fault.New(fault.NotFound, "review %s: its manifest is missing", d.Ref).Mend("rye restore .ai/%s", b.dir)
 	}
-	m, err := makeManifest(r.layer, b.dir, old)
+	m, err := makeManifest(r.Session, r.layer, b.dir, old)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func beside(s *session.Session, f space.Finding) (string, error) {
 		}
 	}
 	add("not in the manifest, so runs cannot read it: ", b.Dirs)
-	if len(b.Added)+len(b.Removed) > 0 && keepsModes(s, l) {
+	if len(b.Added)+len(b.Removed) > 0 && KeepsModes(s, l) {
 		add("executable on disk only: ", b.Added)
 		add("executable in the manifest only: ", b.Removed)
 	}
@@ -43,9 +43,9 @@ func beside(s *session.Session, f space.Finding) (string, error) {
 	return "bundle " + string(f.Bundle) + ": " + strings.Join(parts, "; "), nil
 }
 
-// keepsModes reports whether modes in a working tree are meaningful: the file system keeps
+// KeepsModes reports whether modes in a working tree are meaningful: the file system keeps
 // them, and the user's git does not ignore them.
-func keepsModes(s *session.Session, l *space.Layer) bool {
+func KeepsModes(s *session.Session, l *space.Layer) bool {
 	dir, err := records.Canonical(filepath.Dir(l.Dir))
 	if err != nil || !place.KeepsModes(l.Dir) {
 		return false

@@ -86,7 +86,7 @@ func strayBundle(s *session.Session, dir string) (*rye.BundleInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := space.WithoutLitter(root.FS())
+	files := space.Bounded(root.FS())
 	info := DescribeManifest(raw, files)
 	info.Path = filepath.Join(dir, objects.ManifestName)
 	scope := trust.Scope{Space: objects.User, Place: s.Stack.Home}
