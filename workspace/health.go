@@ -27,6 +27,12 @@ func (g Upkeep) Outdated(ctx context.Context, c rye.Caller) (*rye.OutdatedReport
 	return rep, cmp.Or(err, oerr)
 }
 
+// UpdateOrigins brings the newest content of their sources into bundles that have an origin. It keeps
+// local edits, shows every change, and signs what was agreed to.
+func (g Upkeep) UpdateOrigins(ctx context.Context, c rye.Caller, q rye.OriginUpdateRequest) (*rye.OriginUpdateReport, error) {
+	return do(ctx, c, "add", g.working(g.project), origin.Update, q)
+}
+
 // Tree returns what the project or an item uses, or what uses it.
 func (g Upkeep) Tree(ctx context.Context, c rye.Caller, q rye.TreeRequest) (*rye.TreeReport, error) {
 	return do(ctx, c, "tree", g.project, health.Tree, q)

@@ -111,7 +111,7 @@ var house = []room{
 		" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
 	{4, "workspace/internal/share", ". internal/diff registry registry/oplog registry/resolve search store/transport " + session +
 		" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/author workspace/internal/locks", ""},
-	{4, "workspace/internal/origin", ". internal/diff internal/hosts objects/foreign store/transport " + session +
+	{4, "workspace/internal/origin", ". internal/diff internal/hosts objects/foreign objects/program store/transport " + session +
 		" workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/share", ""},
 	{4, "workspace/internal/install", ". internal/diff registry registry/oplog registry/resolve " + session + " workspace/internal/session workspace/internal/custody workspace/internal/locks workspace/internal/share", ""},
 	{4, "workspace/internal/govern", ". registry registry/oplog " + session + " workspace/internal/session workspace/internal/custody workspace/internal/share", ""},

@@ -136,7 +136,7 @@ func signedBy(c commit) string {
 	case c.signer != "":
 		return "signed by " + c.signer.String()
 	case c.other != "":
-		return "has a " + c.other + ", which rye does not verify"
+		return "signed by a " + strings.ToLower(c.other) + ", which rye does not verify"
 	}
 	return "not signed"
 }
@@ -182,9 +182,17 @@ func sourceName(src objects.Source) string {
 // remember records what came in, the grant to contact its source again, and its signer.
 func remember(ctx context.Context, d *custody.Desk, src objects.Source, as string, g *got, packages []author.Package) error {
 	came := map[string]pinned{}
+	if d.Place.Dir == "" {
+		d.Tell("the source is not remembered: " + d.Records.Err().Error())
+		return nil
+	}
 	for _, p := range packages {
 		name, ok := nameOf(p.Dir)
 		if !ok || p.Origin == nil {
+			continue
+		}
+		// The same files may be here already, from elsewhere; then their manifest stays.
+		if m, err := manifestAt(d.Session, p.Dir); err != nil || m == nil || m.Origin == nil || *m.Origin != *p.Origin {
 			continue
 		}
 		if err := keepBase(ctx, d, name, p.Origin, membersOf(p.Dir, p.Files)); err != nil {

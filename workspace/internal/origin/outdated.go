@@ -107,6 +107,11 @@ const (
 	stateGone      = "gone"      // the ref or the repository is not there any more
 	stateUnknown   = "unknown"   // the source could not be asked
 	stateNotAsked  = "not asked" // no grant for the source
+
+	// After an update.
+	stateUpdated  = "updated"
+	stateConflict = "conflict" // updated, with conflicts in the files
+	stateFailed   = "failed"
 )
 
 func report(d *custody.Desk, b bundle, a answer) rye.OriginInfo {
@@ -201,7 +206,8 @@ type view struct {
 	h *host
 	target
 	commit
-	reached map[string]bool // commits, by whether the history has them
+	reached  map[string]bool // commits, by whether the history has them
+	accepted bool            // a moved tag or a rewritten branch was
 }
 
 // view fetches the folders at a target.
@@ -210,7 +216,7 @@ func (h *host) view(ctx context.Context, t target) (*view, error) {
 		return nil, err
 	}
 	c, err := h.at(t)
-	return &view{h, t, c, map[string]bool{}}, err
+	return &view{h: h, target: t, commit: c, reached: map[string]bool{}}, err
 }
 
 // compare says how a bundle stands beside the commit.
@@ -246,11 +252,24 @@ type objection struct{ state, reason string }
 // forbids compares ref, history and signer of a commit with those that are remembered.
 func (v *view) forbids(ctx context.Context, b bundle) (objection, error) {
 	is := v.commit.id.String()
-	if strings.HasPrefix(v.ref, tags) && is != b.pin.Commit {
-		return objection{stateMoved, "the tag names another commit now"}, nil
-	}
 	if is == b.pin.Commit || b.pin.Commit == "" {
 		return objection{}, nil
+	}
+	if !v.accepted {
+		if why, err := v.moved(ctx, b); err != nil || why.state != "" {
+			return why, err
+		}
+	}
+	if b.signer != "" && b.signer != string(v.signer) {
+		return objection{stateSigner, "the commit is " + signedBy(v.commit)}, nil
+	}
+	return objection{}, nil
+}
+
+// moved reports a tag that names another commit, and a branch that lost the pinned one.
+func (v *view) moved(ctx context.Context, b bundle) (objection, error) {
+	if strings.HasPrefix(v.ref, tags) {
+		return objection{stateMoved, "the tag names another commit now"}, nil
 	}
 	reached, known := v.reached[b.pin.Commit]
 	if !known {
@@ -263,11 +282,8 @@ func (v *view) forbids(ctx context.Context, b bundle) (objection, error) {
 		}
 		v.reached[b.pin.Commit] = reached
 	}
-	switch {
-	case !reached:
+	if !reached {
 		return objection{stateRewritten, "the branch no longer has the commit"}, nil
-	case b.signer != "" && b.signer != string(v.signer):
-		return objection{stateSigner, signedBy(v.commit)}, nil
 	}
 	return objection{}, nil
 }
