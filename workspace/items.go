@@ -203,9 +203,9 @@ func (w *Workspace) Add(ctx context.Context, c rye.Caller, q rye.AddRequest) ([]
 		return nil, err
 	}
 	defer s.Close()
-	commit, files, err := share.FetchTree(ctx, w.desk(s), q.URL)
+	files, err := share.FetchTree(ctx, w.desk(s), q.URL)
 	if err != nil {
 		return nil, err
 	}
-	return author.Fetched(ctx, w.desk(s), q, commit, files)
+	return author.Fetched(ctx, w.desk(s), q, files, nil)
 }

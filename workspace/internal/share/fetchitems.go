@@ -2,6 +2,7 @@ package share
 
 import (
 	"context"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -22,26 +23,27 @@ var repositoryLimits = store.Limits{Objects: 50_000, Bytes: 64 << 20, Total: 256
 // Bounds of the files at its newest commit.
 const (
 	maxFiles  = 20_000
-	maxLevels = 16
+	maxLevels = 64
+	maxLink   = 4096 // bytes of a link's text
 	maxBytes  = 256 << 20
 )
 
 // FetchTree fetches the newest commit of any git repository and returns it with its files.
 // The address may end in # and the name of a branch or tag. The signatures of tags and
 // commits are not checked: an item is trusted by its own. Nothing stays on disk.
-func FetchTree(ctx context.Context, s *custody.Desk, address string) (store.OID, foreign.Tree, error) {
+func FetchTree(ctx context.Context, s *custody.Desk, address string) (foreign.Tree, error) {
 	if s.Offline {
-		return store.OID{}, foreign.Tree{}, fault.New(fault.Offline, "add %s: it must be fetched from the network", address).Advise("leave out --offline")
+		return foreign.Tree{}, fault.New(fault.Offline, "add %s: it must be fetched from the network", address).Advise("leave out --offline")
 	}
 	if err := s.NeedCache(); err != nil {
-		return store.OID{}, foreign.Tree{}, err
+		return foreign.Tree{}, err
 	}
 	if err := os.MkdirAll(s.CacheDir, 0o700); err != nil {
-		return store.OID{}, foreign.Tree{}, err
+		return foreign.Tree{}, err
 	}
 	dir, err := os.MkdirTemp(s.CacheDir, "rye-add-*")
 	if err != nil {
-		return store.OID{}, foreign.Tree{}, err
+		return foreign.Tree{}, err
 	}
 	defer os.RemoveAll(dir)
 	return fetchInto(ctx, s, address, filepath.Join(dir, "add.git"))
@@ -49,36 +51,45 @@ func FetchTree(ctx context.Context, s *custody.Desk, address string) (store.OID,
 
 // fetchInto fetches the newest commit of a repository into a new one at dir, and returns
 // its files.
-func fetchInto(ctx context.Context, s *custody.Desk, address, dir string) (store.OID, foreign.Tree, error) {
-	url, name, _ := strings.Cut(address, "#")
+func fetchInto(ctx context.Context, s *custody.Desk, address, dir string) (foreign.Tree, error) {
+	address, name, _ := strings.Cut(address, "#")
 	o := transportOf(s)
 	o.ReadOnly = true
-	remote, err := transport.Dial(url, o)
+	remote, err := transport.Dial(address, o)
 	if err != nil {
-		return store.OID{}, foreign.Tree{}, err
+		return foreign.Tree{}, err
 	}
 	defer remote.Close()
 	s.Say("fetching " + remote.String())
 	repo, err := store.Init(dir, "refs/heads/main")
 	if err != nil {
-		return store.OID{}, foreign.Tree{}, err
+		return foreign.Tree{}, err
 	}
 	defer repo.Close()
 	tip, err := tipOf(ctx, remote, name)
 	if err != nil {
-		return store.OID{}, foreign.Tree{}, err
+		return foreign.Tree{}, err
 	}
 	pack, _, err := remote.Fetch(ctx, repo, []store.OID{tip}, nil, transport.FetchOptions{Depth: 1, Limits: repositoryLimits})
 	if err != nil {
-		return store.OID{}, foreign.Tree{}, err
+		return foreign.Tree{}, err
 	}
 	defer pack.Discard()
 	commit, files, err := filesAt(ctx, pack, tip, name)
 	if err != nil {
-		return store.OID{}, foreign.Tree{}, fault.Wrap(err, "add %s", remote)
+		return foreign.Tree{}, fault.Wrap(err, "add %s", remote)
 	}
-	files.Name = strings.TrimSuffix(path.Base(strings.TrimRight(url, "/")), ".git")
-	return commit, files, nil
+	files.Name = strings.TrimSuffix(path.Base(strings.TrimRight(address, "/")), ".git")
+	files.Origin = objects.Origin{Source: sourceOf(address), Commit: commit.String()}
+	return files, nil
+}
+
+// sourceOf returns the address that an origin keeps; a directory of this machine gets file://.
+func sourceOf(address string) string {
+	if strings.Contains(address, ":") {
+		return address
+	}
+	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(address)}).String()
 }
 
 // tipOf finds the branch or tag with that name; "" is the target of HEAD.
@@ -149,49 +160,42 @@ func commitOf(rd *store.Reader, id store.OID, name string) (*store.Commit, error
 // files; a name that no honest tree has refuses the whole.
 func filesOf(ctx context.Context, rd *store.Reader, tree store.OID) (t foreign.Tree, err error) {
 	seen, total := 0, int64(0)
-	folded := map[string]string{}
 	err = rd.Walk(ctx, tree, func(p string, e store.Entry) error {
 		if seen++; seen > maxFiles || strings.Count(p, "/") >= maxLevels {
 			return fault.New(fault.Limit, "more than %d files and folders, or more than %d levels", maxFiles, maxLevels)
 		}
-		if err := honest(p, folded); err != nil || e.IsDir() {
+		if err := honest(p); err != nil || e.IsDir() {
 			return err
 		}
-		if !e.Mode.IsFile() {
-			t.Passed = append(t.Passed, foreign.Passed{Path: p, Why: "a link or another repository, which is not followed"})
+		if e.Mode == store.ModeGitlink {
+			t.Links = append(t.Links, foreign.Link{Path: p, Target: e.ID.String(), Module: true})
 			return nil
 		}
 		_, size, err := rd.Stat(e.ID)
 		if err != nil {
 			return err
 		}
-		if size > objects.MaxItemSize {
-			t.Passed = append(t.Passed, foreign.Passed{Path: p, Why: "larger than 8 MiB"})
-			return nil
-		}
 		if total += size; total > maxBytes {
 			return fault.New(fault.Limit, "its files have more than %d bytes", int64(maxBytes))
 		}
-		raw, err := rd.Blob(e.ID, objects.MaxItemSize)
-		t.Files = append(t.Files, foreign.File{Path: p, Data: raw})
+		if e.Mode == store.ModeSymlink {
+			raw, err := rd.Blob(e.ID, maxLink)
+			t.Links = append(t.Links, foreign.Link{Path: p, Target: string(raw)})
+			return err
+		}
+		raw, err := rd.Blob(e.ID, objects.MaxBundleFile)
+		t.Files = append(t.Files, foreign.File{Path: p, Data: raw, Executable: e.Mode == store.ModeExec})
 		return err
 	})
 	return t, err
 }
 
-// honest refuses a path that leads elsewhere or into git's own files, and one that equals
-// another path on some systems.
-func honest(p string, folded map[string]string) error {
+// honest refuses a path that leads elsewhere or into git's own files. A name that a bundle cannot
+// hold is named when it would come in.
+func honest(p string) error {
 	name := strings.ToLower(path.Base(p))
-	switch {
-	case name == "." || name == ".." || name == "/" || strings.HasPrefix(strings.TrimRight(name, " ."), ".git") && len(strings.TrimRight(name, " .")) == 4,
-		strings.ContainsAny(name, "\\\x00"):
+	if name == "." || name == ".." || name == "/" || strings.ContainsRune(name, 0) || strings.TrimRight(name, " .") == ".git" {
 		return fault.New(fault.Malformed, "tree entry %q: invalid name", words.Brief(p))
 	}
-	key := strings.ToLower(p)
-	if other, there := folded[key]; there {
-		return fault.New(fault.Malformed, "%q and %q are the same name on some systems", words.Brief(other), words.Brief(p))
-	}
-	folded[key] = p
 	return nil
 }
