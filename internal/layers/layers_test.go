@@ -47,6 +47,7 @@ var house = []room{
 	{0, "internal/fields", "internal/words objects objects/expr", ""},
 	{0, "objects/extract", "fault internal/words objects", ""},
 	{0, "internal/unpack", "fault internal/words", ""},
+	{0, "objects/program", "internal/words objects", ""},
 	{0, "objects/foreign", "fault internal/words objects", toml},
 	{0, "stdlib", "", ""},
 	{0, "scaffold", "fault objects", ""},
