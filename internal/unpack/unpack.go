@@ -245,7 +245,7 @@ func checkPath(name string) error {
 		return fault.New(fault.Malformed, "archive: path %q %s", words.Brief(name), why)
 	}
 	switch {
-	case name == "" || strings.ContainsAny(name, "\x00\\"):
+	case name == "" || strings.ContainsRune(name, 0):
 		return bad("is no path")
 	case strings.HasPrefix(name, "/") || len(name) > 1 && name[1] == ':':
 		return bad("is absolute")

@@ -106,7 +106,6 @@ func TestReadRefuses(t *testing.T) {
 		{"up, and down again", []entry{{"a/../x", "a", 0}}, fault.Malformed},
 		{"absolute", []entry{{"/etc/x", "a", 0}}, fault.Malformed},
 		{"a drive", []entry{{"C:/x", "a", 0}}, fault.Malformed},
-		{"backslashes", []entry{{`..\x`, "a", 0}}, fault.Malformed},
 		{"a link to nothing", []entry{{"x", "", fs.ModeSymlink}}, fault.Malformed},
 		{"a link that is too long", []entry{{"x", strings.Repeat("a", 5000), fs.ModeSymlink}}, fault.Malformed},
 		{"a link, then a file through it", []entry{{"x", "/tmp", fs.ModeSymlink}, {"x/y", "a", 0}}, fault.Malformed},

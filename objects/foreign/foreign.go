@@ -89,6 +89,7 @@ type Wish struct {
 	Kind      string   // of a lone file
 	Entry     string   // the file in a folder that rye executes
 	Skills    []string // the names of the skills and plugins to take; empty is all
+	Windows   bool     // names that Windows cannot hold are refused, and not only mentioned
 }
 
 // reading is the state of one Read.

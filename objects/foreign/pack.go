@@ -68,6 +68,10 @@ func (b *box) take(f File) {
 		}
 	}
 	err := packable(name, f.Data)
+	why := objects.OnWindows(name)
+	if err == nil && why != "" && b.r.wish.Windows {
+		err = fault.New(fault.Malformed, "Windows cannot hold it: %s", why)
+	}
 	if err == nil {
 		err = b.claim(name)
 	}
@@ -79,7 +83,7 @@ func (b *box) take(f File) {
 	if name != rel && f.Path != b.entry {
 		b.lost = append(b.lost, words.Quote(words.Brief(name))+" is spelled here in Unicode's form NFC")
 	}
-	if why := objects.OnWindows(name); why != "" {
+	if why != "" {
 		b.lost = append(b.lost, "Windows cannot hold it: "+why)
 	}
 	if pointer(f.Data) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,7 +79,7 @@ func Fetched(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.T
 }
 
 func wish(s *custody.Desk, q rye.AddRequest) foreign.Wish {
-	return foreign.Wish{Namespace: s.Project.Namespace, As: q.As, Kind: q.Kind, Entry: filepath.ToSlash(q.Entry), Skills: q.Skills}
+	return foreign.Wish{Namespace: s.Project.Namespace, As: q.As, Kind: q.Kind, Entry: filepath.ToSlash(q.Entry), Skills: q.Skills, Windows: runtime.GOOS == "windows"}
 }
 
 // lone takes in one file.
