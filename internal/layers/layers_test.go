@@ -119,7 +119,7 @@ var house = []room{
 	{4, "workspace/internal/health", ". chain/audit internal/parallel registry registry/memory registry/oplog " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/share", ""},
 	{4, "workspace/internal/threads", ". " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look", ""},
 	{4, "workspace/internal/leave", ". chain/primitive " + session + " workspace/internal/session workspace/internal/threads", ""},
-	{4, "workspace", ". fault search store store/records store/space store/transport workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/author workspace/internal/locks workspace/internal/run workspace/internal/share workspace/internal/install workspace/internal/govern workspace/internal/health workspace/internal/threads workspace/internal/leave", ""},
+	{4, "workspace", ". fault search store store/records store/space store/transport workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/author workspace/internal/export workspace/internal/locks workspace/internal/run workspace/internal/share workspace/internal/install workspace/internal/govern workspace/internal/health workspace/internal/threads workspace/internal/leave", ""},
 
 	{4, "agent/journal", "fault internal/place internal/strict internal/words", xsys},
 	{4, "agent/transcript", "fault internal/parallel internal/place internal/table internal/words search agent/journal", ""},
