@@ -164,7 +164,7 @@ func sourceOf(ref objects.Ref, dir string, b trust.Bundle) (source, error) {
 			if err != nil {
 				return err
 			}
-			src.skill = it.Meta.Title
+			src.skill = cmp.Or(it.Meta.Title, ref.ID.Name())
 			src.acts = append(src.acts, actsOf(f.Path, it.Meta.Fields, string(data))...)
 		}
 		if p, ok := partOf(f, data); ok {
