@@ -463,7 +463,7 @@ func (x *exporting) check() error {
 		return nil
 	}
 	return fault.New(fault.Drift, "export: %d of %s differ from the items", bad, copies(len(all))).
-		Advise("rye export writes them again; rye export --take brings edits into the items")
+		Advise("to write them again: rye export; to bring edits into the items: rye export --take")
 }
 
 // renew writes what is missing or behind, and removes what is left over.
@@ -502,7 +502,7 @@ func (x *exporting) renewOne(g *group) error {
 			return fault.Wrap(g.refused, "export %s", g.Path)
 		}
 		return fault.New(fault.Conflict, "export %s: %s was changed, and not by rye", g.Path, g.Changed[0]).
-			Advise("rye export --take brings the change into the item; or remove the file, and run rye export again")
+			Advise("to bring the change into the item: rye export --take; otherwise remove the file first")
 	}
 	dirty := len(g.Missing)+len(g.Behind)+len(g.Endings) > 0
 	for _, p := range g.stale {

@@ -54,7 +54,7 @@ func readMemory(record string) (*memory, error) {
 	}
 	m, err := parseMemory(raw)
 	if err != nil {
-		return nil, fault.Wrap(err, "read %s", filepath.Join(record, memoryName)).Advise("remove the file: rye export then asks again, and replaces only exact copies")
+		return nil, fault.Wrap(err, "read %s", filepath.Join(record, memoryName)).Advise("remove the file; without it rye asks again, and replaces only exact copies")
 	}
 	return m, nil
 }

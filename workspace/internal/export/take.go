@@ -68,7 +68,7 @@ func (x *exporting) editsOf(g *group, edits map[objects.Ref]map[string]store.Cha
 			return err
 		}
 		if is.none || is.link != "" {
-			return fault.New(fault.Malformed, "export --take: %s is a link or gone", p).Advise("rye export writes it again, once the link is removed")
+			return fault.New(fault.Malformed, "export --take: %s is a link or gone", p).Advise("remove the link, then write the copy again: rye export")
 		}
 		mode := store.ModeFile
 		if is.exec {
