@@ -48,7 +48,7 @@ type NewReport struct {
 type AddRequest struct {
 	Path   string // a file, a folder or an archive
 	Text   []byte // the content of a file that is not on disk, with Path as its name; nil reads Path
-	URL    string // a git repository instead of Path, with an optional #<branch or tag>; without it, its HEAD
+	URL    string // a source instead of Path, as objects.ParseSource reads it
 	Kind   string // for a file from outside .ai; "" derives it from the extension
 	As     string // the id for one thing from outside .ai, or the namespace for many; "" derives it from the project's namespace and the name
 	Entry  string // for a folder of programs: the file to execute, below the folder; "" is the one called main
@@ -59,6 +59,8 @@ type AddRequest struct {
 	// Skills are the names of the skills and plugins to take from a folder, an archive or a
 	// repository; empty is all. A name that nothing has is NotFound.
 	Skills []string
+	// For a URL.
+	AcceptUpstreamSigner bool // another key than before signed the commit or the tag there
 }
 
 // AddReport describes one item that was added, removed or restored.

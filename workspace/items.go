@@ -7,6 +7,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/locks"
 	"github.com/rye-os/rye/workspace/internal/look"
+	"github.com/rye-os/rye/workspace/internal/origin"
 	"github.com/rye-os/rye/workspace/internal/session"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
@@ -203,9 +204,5 @@ func (w *Workspace) Add(ctx context.Context, c rye.Caller, q rye.AddRequest) ([]
 		return nil, err
 	}
 	defer s.Close()
-	files, err := share.FetchTree(ctx, w.desk(s), q.URL)
-	if err != nil {
-		return nil, err
-	}
-	return author.Fetched(ctx, w.desk(s), q, files, nil)
+	return origin.Add(ctx, w.desk(s), q)
 }

@@ -50,6 +50,7 @@ listed with the command that adds it. Imported items are unsigned until you run 
 			&cli.StringFlag{Name: "entry", Destination: &q.Entry, Usage: "main `file` of a folder, which is executed"},
 			&cli.StringSliceFlag{Name: "skill", Destination: &skills, Usage: "take only the skill or plugin with this `name`; may be repeated"},
 			&cli.BoolFlag{Name: "list", Aliases: []string{"l"}, Destination: &list, Usage: "list what is there to choose from, and add nothing"},
+			acceptUpstreamSigner(&q.AcceptUpstreamSigner),
 			changedSpace(&q.Space),
 			dryRun(&q.DryRun),
 			&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Destination: &q.Force, Usage: "replace an existing item; its history keeps a copy"},
@@ -86,7 +87,7 @@ func (t *task) runAdd(q rye.AddRequest, from rye.InstallRequest, list bool) erro
 		requests = append(requests, q)
 	}
 	for _, url := range urls {
-		requests = append(requests, rye.AddRequest{URL: url, As: q.As, Entry: q.Entry, Skills: q.Skills, DryRun: q.DryRun, Force: q.Force})
+		requests = append(requests, rye.AddRequest{URL: url, As: q.As, Entry: q.Entry, Skills: q.Skills, DryRun: q.DryRun, Force: q.Force, AcceptUpstreamSigner: q.AcceptUpstreamSigner})
 	}
 	for _, q := range requests {
 		print := func(p *printer, rep rye.AddReport) { p.printAdded(added, q.DryRun, &rep) }
@@ -134,35 +135,38 @@ func (t *task) copyItem(q rye.AddRequest, name string) error {
 	return fault.New(fault.NotFound, "add %s: not here, so there is nothing to copy", ref).Advise("rye add %s, without --space and --as, gets it from its registry", ref)
 }
 
-// sortAdd separates files, names in registries and addresses of repositories. An
-// argument that parses as a name is one, unless it has the form of a path.
+// sortAdd separates files, names in registries and sources. An argument that parses as a name is
+// one, unless it has the form of a path.
 func (t *task) sortAdd(args []string) (paths, names, urls []string, err error) {
 	for _, arg := range args {
-		switch {
-		case isGitURL(arg):
-			dir, name, named := strings.Cut(arg, "#")
-			if !strings.Contains(dir, ":") { // a directory on this machine
-				if arg = t.path(dir); named {
-					arg += "#" + name
-				}
-			}
-			urls = append(urls, arg)
-		case isName(arg):
+		if isName(arg) {
 			names = append(names, arg)
-		default:
-			path := t.path(arg)
-			if _, err := os.Stat(path); err != nil {
-				return nil, nil, nil, fault.New(fault.NotFound, "add %q: no such file, and not a name like acme/tool/hello", words.Brief(arg))
+			continue
+		}
+		src, err := objects.ParseSource(arg)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		switch {
+		case src.Kind == objects.SourceGit && !src.Short && src.Local():
+			if !strings.HasPrefix(src.Address, "file:") {
+				src.Address = t.path(src.Address)
 			}
-			paths = append(paths, path)
+			urls = append(urls, src.String())
+		case !src.Local() && !(src.Short && t.isThere(arg)):
+			urls = append(urls, arg)
+		case !t.isThere(arg):
+			return nil, nil, nil, fault.New(fault.NotFound, "add %q: no such file, and not a name like acme/tool/hello", words.Brief(arg))
+		default:
+			paths = append(paths, t.path(arg))
 		}
 	}
 	return paths, names, urls, nil
 }
 
-func isGitURL(s string) bool {
-	s, _, _ = strings.Cut(s, "#")
-	return strings.Contains(s, "://") || strings.HasPrefix(s, "git@") || strings.HasSuffix(s, ".git")
+func (t *task) isThere(arg string) bool {
+	_, err := os.Stat(t.path(arg))
+	return err == nil
 }
 
 // isName reports whether s is acme/tool/hello or tool:acme/hello, with or without @range.
@@ -229,6 +233,10 @@ it for the shell. Before rye removes more than one item it lists them and asks.`
 			return answerBatch(t, t.w.Remove, q, func(p *printer, rep rye.AddReport) { p.printAdded(removed, q.DryRun, &rep) })
 		},
 	}
+}
+
+func acceptUpstreamSigner(into *bool) cli.Flag {
+	return &cli.BoolFlag{Name: "accept-upstream-signer", Destination: into, Usage: "also accept commits that another key signed than at first, or none"}
 }
 
 // answerBatch is answerEach for a verb that may return reports together with an error.

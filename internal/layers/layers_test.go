@@ -70,7 +70,7 @@ var house = []room{
 	{1, "store/memory", "fault internal/place objects store/records", ""},
 	{1, "store/head", "fault internal/place internal/words store", ""},
 	{1, "store/driver", "fault internal/place internal/words store store/head", ""},
-	{1, "store/transport", "fault internal/place internal/words store", ""},
+	{1, "store/transport", "fault internal/hosts internal/place internal/words store", ""},
 	{1, "internal/githost", "fault store store/transport", ""},
 	{1, "chain/consent", "fault objects", ""},
 	{1, "chain/command", "fault internal/secrets internal/words objects", mvdansh},
@@ -112,14 +112,16 @@ var house = []room{
 	{4, "workspace/internal/locks", ". internal/merging " + session + " workspace/internal/session workspace/internal/look", ""},
 	{4, "workspace/internal/run", ". objects/expr chain/callback chain/command chain/consent chain/denied chain/network chain/primitive chain/primitive/builtin chain/primitive/ward chain/primitive/web " + session +
 		" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
-	{4, "workspace/internal/share", ". internal/diff objects/foreign registry registry/oplog registry/resolve search store/transport " + session +
+	{4, "workspace/internal/share", ". internal/diff registry registry/oplog registry/resolve search store/transport " + session +
 		" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/author workspace/internal/locks", ""},
+	{4, "workspace/internal/origin", ". internal/diff internal/hosts objects/foreign objects/program store/transport " + session +
+		" workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/share", ""},
 	{4, "workspace/internal/install", ". internal/diff registry registry/oplog registry/resolve " + session + " workspace/internal/session workspace/internal/custody workspace/internal/locks workspace/internal/share", ""},
 	{4, "workspace/internal/govern", ". registry registry/oplog " + session + " workspace/internal/session workspace/internal/custody workspace/internal/share", ""},
 	{4, "workspace/internal/health", ". chain/audit internal/parallel registry registry/memory registry/oplog " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/share", ""},
 	{4, "workspace/internal/threads", ". " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look", ""},
 	{4, "workspace/internal/leave", ". chain/primitive " + session + " workspace/internal/session workspace/internal/threads", ""},
-	{4, "workspace", ". fault search store store/records store/space store/transport workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/author workspace/internal/export workspace/internal/locks workspace/internal/run workspace/internal/share workspace/internal/install workspace/internal/govern workspace/internal/health workspace/internal/threads workspace/internal/leave", ""},
+	{4, "workspace", ". fault search store store/records store/space store/transport workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/author workspace/internal/export workspace/internal/locks workspace/internal/run workspace/internal/share workspace/internal/origin workspace/internal/install workspace/internal/govern workspace/internal/health workspace/internal/threads workspace/internal/leave", ""},
 
 	{4, "agent/journal", "fault internal/place internal/strict internal/words", xsys},
 	{4, "agent/transcript", "fault internal/parallel internal/place internal/table internal/words search agent/journal", ""},

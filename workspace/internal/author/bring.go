@@ -69,13 +69,22 @@ func Add(ctx context.Context, s *custody.Desk, q rye.AddRequest) ([]rye.AddRepor
 
 func agreed([]rye.AddReport) error { return nil }
 
-// Fetched takes in a tree from elsewhere, whose Origin is set. It calls agree with the reports of
-// what would come in, and writes nothing before that agreed. A nil agree shows them to the user.
-func Fetched(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.Tree, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
-	if agree == nil {
-		agree = func(come []rye.AddReport) error { return s.Ask(ctx, question(q.URL, t.Origin, come)) }
+// Fetched takes in the tree of a source. It shows the user the facts about the source and the new
+// items, and writes nothing before they agreed. It returns the bundles that came in, with their
+// origins, beside the reports.
+func Fetched(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.Tree, facts []string) ([]rye.AddReport, []Package, error) {
+	return every(ctx, s, q, t, func(come []rye.AddReport) error { return s.Ask(ctx, question(q.URL, facts, come)) })
+}
+
+// Bundles returns the bundles that an import of a tree would make, and what it would skip. Nothing
+// is written or asked.
+func Bundles(s *custody.Desk, q rye.AddRequest, t foreign.Tree) ([]Package, []foreign.Passed, error) {
+	found, passed, err := foreign.Read(t, wish(s, q))
+	if err != nil {
+		return nil, nil, err
 	}
-	return all(ctx, s, q, t, agree)
+	_, packages, err := packagesOf(found)
+	return packages, passed, err
 }
 
 func wish(s *custody.Desk, q rye.AddRequest) foreign.Wish {
@@ -105,14 +114,20 @@ func lone(ctx context.Context, s *custody.Desk, q rye.AddRequest, data []byte) (
 // all takes in what a tree holds. A part that cannot come in is named and stops nothing else. The
 // error is then that of the first one.
 func all(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.Tree, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
+	reports, _, err := every(ctx, s, q, t, agree)
+	return reports, err
+}
+
+// every is all, with the bundles among the items.
+func every(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.Tree, agree func([]rye.AddReport) error) ([]rye.AddReport, []Package, error) {
 	found, passed, err := foreign.Read(t, wish(s, q))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(found) == 0 {
-		return skipped(passed), nothing(q, passed)
+		return skipped(passed), nil, nothing(q, passed)
 	}
-	return take(ctx, s, q, found, passed, agree)
+	return takeAll(ctx, s, q, found, passed, agree)
 }
 
 // source returns the words for where a request's files are.
@@ -149,28 +164,22 @@ func nothing(q rye.AddRequest, passed []foreign.Passed) error {
 
 // take passes on what was found, and reports the rest.
 func take(ctx context.Context, s *custody.Desk, q rye.AddRequest, found []foreign.Found, passed []foreign.Passed, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
-	var items []*objects.Item
-	var packages []Package
+	reports, _, err := takeAll(ctx, s, q, found, passed, agree)
+	return reports, err
+}
+
+func takeAll(ctx context.Context, s *custody.Desk, q rye.AddRequest, found []foreign.Found, passed []foreign.Passed, agree func([]rye.AddReport) error) ([]rye.AddReport, []Package, error) {
 	of := map[string]foreign.Found{}
 	for _, f := range found {
 		of[f.Ref.String()] = f
-		if f.Dir == "" {
-			it, err := objects.Parse(f.Files[0].Path, f.Files[0].Data)
-			if err != nil {
-				return nil, err
-			}
-			items = append(items, it)
-			continue
-		}
-		p, err := packageOf(f)
-		if err != nil {
-			return nil, err
-		}
-		packages = append(packages, p)
+	}
+	items, packages, err := packagesOf(found)
+	if err != nil {
+		return nil, nil, err
 	}
 	come, err := TakeIn(ctx, s, q, items, packages, func(come []rye.AddReport) error { return agree(reports(come, of, passed)) })
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	out := reports(come, of, passed)
 	if err = failures(source(q), out); err != nil {
@@ -180,12 +189,32 @@ func take(ctx context.Context, s *custody.Desk, q rye.AddRequest, found []foreig
 			}
 		}
 	}
-	return out, err
+	return out, packages, err
+}
+
+// packagesOf separates single items and bundles.
+func packagesOf(found []foreign.Found) (items []*objects.Item, packages []Package, err error) {
+	for _, f := range found {
+		if f.Dir == "" {
+			it, err := objects.Parse(f.Files[0].Path, f.Files[0].Data)
+			if err != nil {
+				return nil, nil, err
+			}
+			items = append(items, it)
+			continue
+		}
+		p, err := packageOf(f)
+		if err != nil {
+			return nil, nil, err
+		}
+		packages = append(packages, p)
+	}
+	return items, packages, nil
 }
 
 // packageOf returns a bundle as it is written.
 func packageOf(f foreign.Found) (Package, error) {
-	p := Package{Ref: f.Ref, Dir: f.Dir}
+	p := Package{Ref: f.Ref, Dir: f.Dir, Origin: f.Origin}
 	for _, file := range f.Files {
 		p.Files = append(p.Files, store.Change{Path: file.Path, Data: file.Data, Mode: space.ModeOf(objects.File{Executable: file.Executable})})
 	}
@@ -261,7 +290,7 @@ func skipped(passed []foreign.Passed) (out []rye.AddReport) {
 	return out
 }
 
-func question(url string, o objects.Origin, come []rye.AddReport) rye.Question {
+func question(url string, facts []string, come []rye.AddReport) rye.Question {
 	n := 0
 	for _, rep := range come {
 		if rep.Why == "" {
@@ -269,7 +298,7 @@ func question(url string, o objects.Origin, come []rye.AddReport) rye.Question {
 		}
 	}
 	q := rye.Question{Topic: "add from " + url, Text: "Add " + words.Plural(n, "item") + "?",
-		Lines: []string{"commit   " + o.Commit}, Mend: fault.Command("rye add %s --yes", url)}
+		Lines: slices.Clone(facts), Mend: fault.Command("rye add %s --yes", url)}
 	for i, rep := range come {
 		if i == maxShown {
 			q.Lines = append(q.Lines, "... and "+words.Plural(len(come)-i, "more line"))

@@ -15,9 +15,10 @@ import (
 // Package is a bundle for the project: the ref of its entry, its directory below .ai and its
 // files.
 type Package struct {
-	Ref   objects.Ref
-	Dir   string
-	Files []store.Change
+	Ref    objects.Ref
+	Dir    string
+	Files  []store.Change
+	Origin *objects.Origin // nil for none
 	// Manifest lists the files, and is unsigned.
 	Manifest []byte
 }

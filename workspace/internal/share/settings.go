@@ -244,7 +244,7 @@ func gitUser(s *custody.Desk) (user func() (name, email string), err error) {
 	if err != nil || s.Consent == nil || s.NoPerson || set[authorEmail] != "" || set[authorName] != "" || set[authorAsked] != "" {
 		return nil, err
 	}
-	user = sync.OnceValues(func() (string, string) { return transport.GitUser(transportOf(s)) })
+	user = sync.OnceValues(func() (string, string) { return transport.GitUser(TransportOf(s)) })
 	go user()
 	return user, nil
 }
