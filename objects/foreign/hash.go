@@ -49,6 +49,10 @@ func SumsOf(t Tree) map[string]Sum {
 		all = append(all, BlobOf(f.Path, mode, f.Data))
 	}
 	for _, l := range t.Links {
+		if l.Module {
+			all = append(all, moduleOf(l))
+			continue
+		}
 		all = append(all, BlobOf(l.Path, "120000", []byte(l.Target)))
 	}
 	return SumsOfBlobs(all)
@@ -71,6 +75,15 @@ func BlobOf(p, mode string, data []byte) Blob {
 }
 
 const commitMode = "160000"
+
+// moduleOf returns the entry of a submodule, which names a commit. An id of another length counts
+// as far as it goes: no tree of git by SHA-1 has it.
+func moduleOf(l Link) Blob {
+	b := Blob{Path: l.Path, Mode: commitMode}
+	id, _ := hex.DecodeString(l.Target)
+	copy(b.ID[:], id)
+	return b
+}
 
 // SumsOfBlobs computes the digests of every folder of the given entries. The rules are those of
 // git's trees: the entries of a folder are sorted as if the names of folders ended in a slash.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
-	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/foreign"
 	"github.com/rye-os/rye/store"
 )
@@ -51,7 +50,7 @@ func folderAt(rd *store.Reader, tree store.OID, p string) (store.OID, error) {
 // rye does not take; a name that no honest tree has refuses the whole. Attributes of git have no
 // effect: the bytes are those of the commit.
 func filesOf(ctx context.Context, rd *store.Reader, tree store.OID) (foreign.Tree, error) {
-	w := &walk{rd: rd, folded: map[string]string{}}
+	w := &walk{rd: rd}
 	if err := rd.Walk(ctx, tree, w.entry); err != nil {
 		return foreign.Tree{}, err
 	}
@@ -64,13 +63,12 @@ func filesOf(ctx context.Context, rd *store.Reader, tree store.OID) (foreign.Tre
 
 // walk is one walk through a tree from outside, with its counts against the limits.
 type walk struct {
-	rd     *store.Reader
-	tree   foreign.Tree
-	all    []foreign.Blob
-	whole  bool
-	seen   int
-	total  int64
-	folded map[string]string
+	rd    *store.Reader
+	tree  foreign.Tree
+	all   []foreign.Blob
+	whole bool
+	seen  int
+	total int64
 }
 
 func (w *walk) entry(p string, e store.Entry) error {
@@ -78,11 +76,11 @@ func (w *walk) entry(p string, e store.Entry) error {
 	if w.seen++; w.seen > maxFiles || strings.Count(p, "/") >= maxLevels {
 		return tooMany()
 	}
-	if err := honest(p, w.folded); err != nil || e.IsDir() {
+	if err := honest(p); err != nil || e.IsDir() {
 		return err
 	}
 	if e.Mode == store.ModeGitlink {
-		w.pass(p, "a submodule: another repository, which is not fetched")
+		w.tree.Links = append(w.tree.Links, foreign.Link{Path: p, Target: e.ID.String(), Module: true})
 		w.all = append(w.all, foreign.Blob{Path: p, Mode: modeText(e.Mode), ID: idOf(e.ID)})
 		return nil
 	}
@@ -103,8 +101,6 @@ func (w *walk) entry(p string, e store.Entry) error {
 		w.tree.Links = append(w.tree.Links, foreign.Link{Path: p, Target: string(raw)})
 	case !e.Mode.IsFile():
 		w.pass(p, "a link that is too long")
-	case size > objects.MaxItemSize:
-		w.pass(p, "larger than 8 MiB")
 	default:
 		w.tree.Files = append(w.tree.Files, foreign.File{Path: p, Data: raw, Executable: e.Mode == store.ModeExec})
 	}
@@ -122,20 +118,13 @@ func idOf(id store.OID) (raw [sha1.Size]byte) {
 	return raw
 }
 
-// honest refuses a path that leads elsewhere or into git's own files, and one that equals
-// another path on some systems.
-func honest(p string, folded map[string]string) error {
+// honest refuses a path that leads elsewhere or into git's own files. A name that a bundle cannot
+// hold is named when it would come in.
+func honest(p string) error {
 	name := strings.ToLower(path.Base(p))
-	switch {
-	case name == "." || name == ".." || name == "/" || strings.HasPrefix(strings.TrimRight(name, " ."), ".git") && len(strings.TrimRight(name, " .")) == 4,
-		strings.ContainsAny(name, "\\\x00"):
+	if name == "." || name == ".." || name == "/" || strings.ContainsRune(name, 0) || strings.TrimRight(name, " .") == ".git" {
 		return fault.New(fault.Malformed, "tree entry %q: invalid name", words.Brief(p))
 	}
-	key := strings.ToLower(p)
-	if other, there := folded[key]; there {
-		return fault.New(fault.Malformed, "%q and %q are the same name on some systems", words.Brief(other), words.Brief(p))
-	}
-	folded[key] = p
 	return nil
 }
 
