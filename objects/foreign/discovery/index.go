@@ -91,7 +91,7 @@ func Parse(raw []byte, at string) (*Index, error) {
 	if !ok {
 		return nil, fault.New(fault.Malformed, "an index of skills is an object")
 	}
-	read := first
+	read := reader(first)
 	ix := &Index{Version: "0.1.0"}
 	switch schema, there := top["$schema"]; {
 	case there && schema == Schema:
@@ -133,7 +133,7 @@ func unknownSchema(v any) error {
 }
 
 // entry reads one entry.
-func entry(item any, base *url.URL, read func(map[string]any, *url.URL, *Skill) string, count map[string]int) (s Skill, pass *Passed) {
+func entry(item any, base *url.URL, read reader, count map[string]int) (s Skill, pass *Passed) {
 	m, _ := item.(map[string]any)
 	s.Name, _ = m["name"].(string)
 	refuse := func(why string, code fault.Code) (Skill, *Passed) {
@@ -146,51 +146,55 @@ func entry(item any, base *url.URL, read func(map[string]any, *url.URL, *Skill) 
 		return refuse("the index has more than one skill of this name", fault.Conflict)
 	}
 	s.Description, _ = m["description"].(string)
-	if kind, ok := m["type"].(string); ok && base != nil && kind != TypeSkill && kind != TypeArchive && m["files"] == nil {
-		return refuse("its type "+words.Quote(words.Brief(kind))+" is unknown to this rye", "")
-	}
-	if why := read(m, base, &s); why != "" {
-		return refuse(why, fault.Malformed)
+	if why, code := read(m, base, &s); why != "" {
+		return refuse(why, code)
 	}
 	return s, nil
 }
 
+// reader reads the fields of an entry in one version of the format. It returns why the entry is
+// skipped, and a code unless it need not come in.
+type reader func(m map[string]any, base *url.URL, s *Skill) (why string, code fault.Code)
+
 // second reads the fields of an entry of 0.2.0.
-func second(m map[string]any, base *url.URL, s *Skill) string {
+func second(m map[string]any, base *url.URL, s *Skill) (string, fault.Code) {
 	s.Type, _ = m["type"].(string)
-	if s.Type != TypeSkill && s.Type != TypeArchive {
-		return "it has no type"
+	switch {
+	case s.Type == "":
+		return "it has no type", fault.Malformed
+	case s.Type != TypeSkill && s.Type != TypeArchive:
+		return "its type " + words.Quote(words.Brief(s.Type)) + " is unknown to this rye", ""
 	}
 	ref, _ := m["url"].(string)
 	digest, _ := m["digest"].(string)
 	sum, err := objects.ParseDigest(digest)
 	if err != nil {
-		return "its digest is not sha256:<64 hex digits>"
+		return "its digest is not sha256:<64 hex digits>", fault.Malformed
 	}
 	s.Digest = sum
 	var why string
 	s.URL, why = Resolve(base, ref)
-	return why
+	return why, fault.Malformed
 }
 
 // first reads the fields of an entry of 0.1.0.
-func first(m map[string]any, base *url.URL, s *Skill) string {
+func first(m map[string]any, base *url.URL, s *Skill) (string, fault.Code) {
 	files, ok := m["files"].([]any)
 	if !ok {
-		return "it has no list of files"
+		return "it has no list of files", fault.Malformed
 	}
 	if len(files) > MaxFiles {
-		return "it has too many files"
+		return "it has too many files", fault.Limit
 	}
 	s.Type = TypeFiles
 	seen := map[string]bool{}
 	for _, f := range files {
 		p, _ := f.(string)
 		if !plainPath(p) {
-			return "the path " + words.Quote(words.Brief(p)) + " cannot be fetched"
+			return "the path " + words.Quote(words.Brief(p)) + " cannot be fetched", fault.Malformed
 		}
 		if seen[strings.ToLower(p)] {
-			return "the path " + words.Quote(words.Brief(p)) + " occurs twice"
+			return "the path " + words.Quote(words.Brief(p)) + " occurs twice", fault.Malformed
 		}
 		seen[strings.ToLower(p)] = true
 		u := *base
@@ -199,9 +203,9 @@ func first(m map[string]any, base *url.URL, s *Skill) string {
 		s.Files = append(s.Files, FileURL{Path: p, URL: u.String()})
 	}
 	if !slices.ContainsFunc(s.Files, func(f FileURL) bool { return f.Path == objects.SkillFile }) {
-		return "its list of files lacks SKILL.md"
+		return "its list of files lacks SKILL.md", fault.Malformed
 	}
-	return ""
+	return "", ""
 }
 
 // plainPath reports whether a path of 0.1.0 is below its skill and means the same in a URL and on a
