@@ -1,7 +1,9 @@
 package origin
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"net/url"
 	"path"
 	"path/filepath"
@@ -28,7 +30,13 @@ func Add(ctx context.Context, d *custody.Desk, q rye.AddRequest) ([]rye.AddRepor
 	if err != nil {
 		return nil, err
 	}
-	if src.Kind != objects.SourceGit {
+	switch src.Kind {
+	case objects.SourceSite:
+		return addSite(ctx, d, q, src)
+	case objects.SourceLock:
+		return addLock(ctx, d, q, src)
+	case objects.SourceGit:
+	default:
 		return nil, fault.New(fault.Usage, "add %s: it is no git repository", words.Brief(q.URL))
 	}
 	if err := guess(ctx, d, src); err != nil {
@@ -58,10 +66,11 @@ func Add(ctx context.Context, d *custody.Desk, q rye.AddRequest) ([]rye.AddRepor
 		}
 	}
 	reports, packages, err := author.Fetched(ctx, d, q, g.files, facts(src, g))
-	if err != nil || q.DryRun {
+	if q.DryRun || len(packages) == 0 {
 		return reports, err
 	}
-	return reports, remember(ctx, d, src, q.As, g, packages)
+	// A part that could not come in does not make rye forget where the others came from.
+	return reports, cmp.Or(err, remember(ctx, d, src, q.As, g, packages))
 }
 
 // guess asks before rye contacts GitHub for a source that does not name it.
@@ -181,6 +190,13 @@ func sourceName(src objects.Source) string {
 
 // remember records what came in, the grant to contact its source again, and its signer.
 func remember(ctx context.Context, d *custody.Desk, src objects.Source, as string, g *got, packages []author.Package) error {
+	return noteCame(ctx, d, src, packages, sources{Typed: true, Signer: string(g.commit.signer)}, func(o *objects.Origin) pinned {
+		return pinned{Address: src.Address, Root: src.Path, As: as, Ref: g.ref, Commit: o.Commit, Path: o.Path, Tree: o.Tree, Tip: g.tip.String()}
+	})
+}
+
+// noteCame records what came in from a source. now is what is known about the source from today on.
+func noteCame(ctx context.Context, d *custody.Desk, src objects.Source, packages []author.Package, now sources, pin func(*objects.Origin) pinned) error {
 	came := map[string]pinned{}
 	if d.Place.Dir == "" {
 		d.Tell("the source is not remembered: " + d.Records.Err().Error())
@@ -198,7 +214,7 @@ func remember(ctx context.Context, d *custody.Desk, src objects.Source, as strin
 		if err := keepBase(ctx, d, name, p.Origin, membersOf(p.Dir, p.Files)); err != nil {
 			return err
 		}
-		came[name] = pinned{Address: src.Address, Root: src.Path, As: as, Ref: g.ref, Commit: p.Origin.Commit, Path: p.Origin.Path, Tree: p.Origin.Tree, Tip: g.tip.String()}
+		came[name] = pin(p.Origin)
 	}
 	if len(came) == 0 {
 		return nil
@@ -209,14 +225,10 @@ func remember(ctx context.Context, d *custody.Desk, src objects.Source, as strin
 		}
 	}
 	return update(ctx, d, func(st *state) error {
-		for name, p := range came {
-			st.Bundles[name] = p
-		}
+		maps.Copy(st.Bundles, came)
 		known := st.Sources[src.Address]
-		known.Typed = true
-		if g.commit.signer != "" {
-			known.Signer = string(g.commit.signer)
-		}
+		known.Typed = known.Typed || now.Typed
+		known.Signer = cmp.Or(now.Signer, known.Signer)
 		st.Sources[src.Address] = known
 		return nil
 	})
