@@ -41,6 +41,7 @@ own signatures protect what you import. Imported items are not updated automatic
 			&cli.StringFlag{Name: "kind", Destination: &q.Kind, Usage: "`kind` of the copied file"},
 			&cli.StringFlag{Name: "as", Destination: &q.As, Usage: "new `id` of the item, or a namespace for many"},
 			&cli.StringFlag{Name: "entry", Destination: &q.Entry, Usage: "main `file` of a folder, which is executed"},
+			&cli.BoolFlag{Name: "no-vendor", Destination: &q.NoVendor, Usage: "let git keep only the signed manifests of bundles; rye pull fetches their files"},
 			acceptUpstreamSigner(&q.AcceptUpstreamSigner),
 			changedSpace(&q.Space),
 			dryRun(&q.DryRun),
@@ -71,7 +72,7 @@ func (t *task) runAdd(q rye.AddRequest, from rye.InstallRequest) error {
 		requests = append(requests, q)
 	}
 	for _, url := range urls {
-		requests = append(requests, rye.AddRequest{URL: url, As: q.As, Entry: q.Entry, DryRun: q.DryRun, Force: q.Force, AcceptUpstreamSigner: q.AcceptUpstreamSigner})
+		requests = append(requests, rye.AddRequest{URL: url, As: q.As, Entry: q.Entry, DryRun: q.DryRun, Force: q.Force, NoVendor: q.NoVendor, AcceptUpstreamSigner: q.AcceptUpstreamSigner})
 	}
 	for _, q := range requests {
 		if err := answerEach(t, t.w.Add, q, func(p *printer, rep rye.AddReport) { p.printAdded(added, q.DryRun, &rep) }); err != nil {

@@ -57,7 +57,9 @@ func TestHashIsGits(t *testing.T) {
 	if _, _, err := Hash(tree, "pdf/run"); err == nil {
 		t.Error("a file has the digest of a folder")
 	}
-	line := func(mode, name, data string) string { return fmt.Sprintf("%s %s %x\n", mode, name, sha256.Sum256([]byte(data))) }
+	line := func(mode, name, data string) string {
+		return fmt.Sprintf("%s %s %x\n", mode, name, sha256.Sum256([]byte(data)))
+	}
 	want := sha256.Sum256([]byte(line("100644", "SKILL.md", "---\n") + line("120000", "link", "../a.md") + line("100755", "run", "#!/bin/sh\n")))
 	if _, got, err := Hash(tree, "pdf"); err != nil || got != want {
 		t.Errorf("tree_sha256 of pdf = %x, %v; want %x", got, err, want)

@@ -31,6 +31,9 @@ func Add(ctx context.Context, d *custody.Desk, q rye.AddRequest) ([]rye.AddRepor
 	if src.Kind != objects.SourceGit {
 		return nil, fault.New(fault.Usage, "add %s: it is no git repository", words.Brief(q.URL))
 	}
+	if q.NoVendor && src.Local() {
+		return nil, fault.New(fault.Usage, "add %s: --no-vendor is for a source that other machines reach", words.Brief(q.URL))
+	}
 	if err := guess(ctx, d, src); err != nil {
 		return nil, err
 	}
@@ -60,6 +63,15 @@ func Add(ctx context.Context, d *custody.Desk, q rye.AddRequest) ([]rye.AddRepor
 	reports, packages, err := author.Fetched(ctx, d, q, g.files, facts(src, g))
 	if err != nil || q.DryRun {
 		return reports, err
+	}
+	if q.NoVendor {
+		var dirs []string
+		for _, p := range packages {
+			dirs = append(dirs, p.Dir)
+		}
+		if err := notVendored(d, dirs); err != nil {
+			return reports, err
+		}
 	}
 	return reports, remember(ctx, d, src, q.As, g, packages)
 }

@@ -294,7 +294,7 @@ func (u *updating) bundle(ctx context.Context, h *host, b bundle, tip store.OID,
 	if out.Renamed = renamed; !ok {
 		out.State = stateRemoved
 		return u.add(b, out, u.named(fault.New(fault.NotFound, "update %s: the folder %s is not there any more", b.name, words.Quote(b.pin.Path)).
-			Mend("rye remove bundle:%s", b.name)))
+			Advise("the bundle stays as it is; rye remove bundle:%s takes it out", b.name)))
 	}
 	if p.Origin.Tree == b.pin.Tree && renamed == "" && !other {
 		out.State = stateOK
