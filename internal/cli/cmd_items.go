@@ -18,7 +18,7 @@ func addCommand() *spec {
 	var q rye.AddRequest
 	var from rye.InstallRequest
 	return &spec{
-		name: "add", args: "<file | folder | archive…> | <namespace>/<kind>/<name>[@range]… | <git-url>[#<branch or tag>]", group: "Begin",
+		name: "add", args: "<file | folder | archive…> | <namespace>/<kind>/<name>[@range]… | <git-url>[#<branch or tag>][//<folder>]", group: "Begin",
 		short: "Add skills, commands, rules, scripts and items to the project",
 		long: `A file below .ai/ is recorded in place; any other file is copied in, with the kind of
 --kind and the id of --as. A name like acme/tool/hello is fetched from its registry,
@@ -32,9 +32,9 @@ that it knows: Agent Skills (SKILL.md), the commands and agents of Claude Code a
 plugins, Cursor's rules, skills of Ryvos, and items below an .ai. If it finds none of
 these, it looks for scripts: a folder with one file called main, or with --entry, becomes
 one bundle. Skills keep every byte. Other files are skipped and listed; --dry-run shows
-ids, kinds and losses. Imported items are unsigned until you run rye sign. Only the items'
-own signatures protect what you import. Imported items are not updated automatically.`,
-		examples: "rye add .ai/tools/acme/hello.py\nrye add ./scripts/deploy.sh --kind tool --as acme/deploy\nrye add ./my-skills --as acme --dry-run\nrye add ./report --entry run.py\nrye add skills.zip\nrye add acme/tool/hello@^1.2\nrye add https://git.example.org/ada/tools.git#v2\nrye add tool:rye/bash/bash --as acme/bash",
+ids, kinds and losses. Imported items are unsigned until you run rye sign. The manifest of
+a bundle says where it came from; rye outdated and rye update follow the branch there.`,
+		examples: "rye add .ai/tools/acme/hello.py\nrye add ./scripts/deploy.sh --kind tool --as acme/deploy\nrye add ./my-skills --as acme --dry-run\nrye add ./report --entry run.py\nrye add skills.zip\nrye add acme/tool/hello@^1.2\nrye add https://git.example.org/ada/tools.git#v2//skills/pdf\nrye add tool:rye/bash/bash --as acme/bash",
 		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Network, fault.Auth, fault.Integrity, fault.Untrusted,
 			fault.Revoked, fault.Rollback, fault.Denied, fault.Offline, fault.Malformed, fault.Limit},
 		flags: append(accepting(&from),
