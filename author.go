@@ -56,6 +56,10 @@ type AddRequest struct {
 	DryRun bool
 	Force  bool // replace existing files, which the history keeps
 
+	// Skills are the names of the skills and plugins to take from a folder, an archive or a
+	// repository; empty is all. A name that nothing has is NotFound.
+	Skills []string
+
 	// For a URL.
 	NoVendor             bool // git keeps only the signed manifests; rye pull fetches the files
 	AcceptUpstreamSigner bool // another key than before signed the commit or the tag there
@@ -75,6 +79,14 @@ type AddReport struct {
 	What     string            `json:"what,omitempty"`   // the form before the import: "Agent Skill"
 	Lost     []string          `json:"lost,omitempty"`   // the parts that the import dropped
 	Why      string            `json:"why,omitempty"`    // why Path was skipped; Ref is then ""
+	Code     fault.Code        `json:"code,omitempty"`   // of something skipped that should have come in; the first of them is the error of the whole
+
+	// Of something that was imported:
+	Name   string   `json:"name,omitempty"`   // as its author calls it, which is a name for AddRequest.Skills
+	About  string   `json:"about,omitempty"`  // its author's description
+	Plugin string   `json:"plugin,omitempty"` // the plugin that it belongs to
+	From   string   `json:"from,omitempty"`   // its path in the source
+	Holds  []string `json:"holds,omitempty"`  // the refs of the items in a bundle
 }
 
 // RemoveRequest takes working items, bundles or dependencies out of the project. A target may be a

@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"path"
@@ -60,20 +61,12 @@ func Add(ctx context.Context, d *custody.Desk, q rye.AddRequest) ([]rye.AddRepor
 			d.Tell(words.Quote(f.Path) + " is a pointer of Git LFS: its content lies elsewhere, and is not fetched")
 		}
 	}
-	reports, packages, err := author.Fetched(ctx, d, q, g.files, facts(src, g))
-	if err != nil || q.DryRun {
+	reports, packages, err := author.FetchedFrom(ctx, d, q, g.files, facts(src, g))
+	if len(packages) == 0 || q.DryRun {
 		return reports, err
 	}
-	if q.NoVendor {
-		var dirs []string
-		for _, p := range packages {
-			dirs = append(dirs, p.Dir)
-		}
-		if err := notVendored(d, dirs); err != nil {
-			return reports, err
-		}
-	}
-	return reports, remember(ctx, d, src, q.As, g, packages)
+	// Some bundles may have been refused: the others came in all the same.
+	return reports, cmp.Or(err, remember(ctx, d, src, q, g, packages))
 }
 
 // guess asks before rye contacts GitHub for a source that does not name it.
@@ -192,8 +185,8 @@ func sourceName(src objects.Source) string {
 }
 
 // remember records what came in, the grant to contact its source again, and its signer.
-func remember(ctx context.Context, d *custody.Desk, src objects.Source, as string, g *got, packages []author.Package) error {
-	came := map[string]pinned{}
+func remember(ctx context.Context, d *custody.Desk, src objects.Source, q rye.AddRequest, g *got, packages []author.Package) error {
+	came, dirs := map[string]pinned{}, []string(nil)
 	if d.Place.Dir == "" {
 		d.Tell("the source is not remembered: " + d.Records.Err().Error())
 		return nil
@@ -210,10 +203,16 @@ func remember(ctx context.Context, d *custody.Desk, src objects.Source, as strin
 		if err := keepBase(ctx, d, name, p.Origin, membersOf(p.Dir, p.Files)); err != nil {
 			return err
 		}
-		came[name] = pinned{Address: src.Address, Root: src.Path, As: as, Ref: g.ref, Commit: p.Origin.Commit, Path: p.Origin.Path, Tree: p.Origin.Tree, Tip: g.tip.String()}
+		dirs = append(dirs, p.Dir)
+		came[name] = pinned{Address: src.Address, Root: src.Path, As: q.As, Ref: g.ref, Commit: p.Origin.Commit, Path: p.Origin.Path, Tree: p.Origin.Tree, Tip: g.tip.String()}
 	}
 	if len(came) == 0 {
 		return nil
+	}
+	if q.NoVendor {
+		if err := notVendored(d, dirs); err != nil {
+			return err
+		}
 	}
 	if !src.Local() {
 		if err := grant(d, src.Address); err != nil {

@@ -83,7 +83,7 @@ func (u *updating) pull(ctx context.Context, all []bundle, q rye.OriginPullReque
 		switch {
 		case !author.Signable(u.Desk, b.manifest):
 			first = cmp.Or(first, u.add(b, rye.OriginUpdate{}, fault.New(fault.Untrusted, "pull %s: its manifest is not signed by a key that you trust here", b.name).Mend("rye verify bundle:%s", b.name)))
-		case b.pin.Commit == "" || !b.pin.contactable():
+		case b.pin.Commit == "" || !b.contactable():
 			first = cmp.Or(first, u.add(b, rye.OriginUpdate{}, fault.New(fault.NotFound, "pull %s: it came from %s of another machine, and files are missing", b.name, b.manifest.Origin.Source).
 				Advise("get them from the person who added it")))
 		default:

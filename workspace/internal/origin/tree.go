@@ -2,10 +2,7 @@ package origin
 
 import (
 	"context"
-	"crypto/sha1"
-	"crypto/sha256"
 	"path"
-	"strconv"
 	"strings"
 
 	"github.com/rye-os/rye/fault"
@@ -18,10 +15,9 @@ import (
 // Bounds of the files at one commit.
 const (
 	maxFiles  = 20_000
-	maxLevels = 16
+	maxLevels = 64
 	maxBytes  = 256 << 20
-	maxBlob   = 64 << 20 // bytes of a file that rye does not take, and only digests
-	maxLink   = 4096     // bytes of a link's target
+	maxLink   = 4096 // bytes of a link's target
 )
 
 func tooMany() error {
@@ -47,95 +43,47 @@ func folderAt(rd *store.Reader, tree store.OID, p string) (store.OID, error) {
 	return e.ID, nil
 }
 
-// filesOf reads every file of a tree from outside, within limits. It skips and names entries that
-// rye does not take; a name that no honest tree has refuses the whole. Attributes of git have no
-// effect: the bytes are those of the commit.
-func filesOf(ctx context.Context, rd *store.Reader, tree store.OID) (foreign.Tree, error) {
-	w := &walk{rd: rd, folded: map[string]string{}}
-	if err := rd.Walk(ctx, tree, w.entry); err != nil {
-		return foreign.Tree{}, err
-	}
-	w.tree.Sums = foreign.SumsOfBlobs(w.all)
-	if got := w.tree.Sums["."].Tree; len(w.all) > 0 && w.whole && got != tree.String() {
-		return foreign.Tree{}, fault.New(fault.Malformed, "the tree %s has a form that git does not write", tree)
-	}
-	return w.tree, nil
-}
-
-// walk is one walk through a tree from outside, with its counts against the limits.
-type walk struct {
-	rd     *store.Reader
-	tree   foreign.Tree
-	all    []foreign.Blob
-	whole  bool
-	seen   int
-	total  int64
-	folded map[string]string
-}
-
-func (w *walk) entry(p string, e store.Entry) error {
-	w.whole = true
-	if w.seen++; w.seen > maxFiles || strings.Count(p, "/") >= maxLevels {
-		return tooMany()
-	}
-	if err := honest(p, w.folded); err != nil || e.IsDir() {
+// filesOf reads every file of a tree from outside, within limits. A name that no honest tree has
+// refuses the whole. Attributes of git have no effect: the bytes are those of the commit.
+func filesOf(ctx context.Context, rd *store.Reader, tree store.OID) (t foreign.Tree, err error) {
+	seen, total := 0, int64(0)
+	err = rd.Walk(ctx, tree, func(p string, e store.Entry) error {
+		if seen++; seen > maxFiles || strings.Count(p, "/") >= maxLevels {
+			return tooMany()
+		}
+		if err := honest(p); err != nil || e.IsDir() {
+			return err
+		}
+		if e.Mode == store.ModeGitlink {
+			t.Links = append(t.Links, foreign.Link{Path: p, Target: e.ID.String(), Module: true})
+			return nil
+		}
+		_, size, err := rd.Stat(e.ID)
+		if err != nil {
+			return err
+		}
+		if total += size; total > maxBytes {
+			return fault.New(fault.Limit, "its files have more than %d bytes", int64(maxBytes)).Advise("name a folder further down, with //<folder>")
+		}
+		if e.Mode == store.ModeSymlink {
+			raw, err := rd.Blob(e.ID, maxLink)
+			t.Links = append(t.Links, foreign.Link{Path: p, Target: string(raw)})
+			return err
+		}
+		raw, err := rd.Blob(e.ID, objects.MaxBundleFile)
+		t.Files = append(t.Files, foreign.File{Path: p, Data: raw, Executable: e.Mode == store.ModeExec})
 		return err
-	}
-	if e.Mode == store.ModeGitlink {
-		w.pass(p, "a submodule: another repository, which is not fetched")
-		w.all = append(w.all, foreign.Blob{Path: p, Mode: modeText(e.Mode), ID: idOf(e.ID)})
-		return nil
-	}
-	_, size, err := w.rd.Stat(e.ID)
-	if err != nil {
-		return err
-	}
-	if w.total += size; w.total > maxBytes {
-		return fault.New(fault.Limit, "its files have more than %d bytes", int64(maxBytes)).Advise("name a folder further down, with //<folder>")
-	}
-	raw, err := w.rd.Blob(e.ID, maxBlob)
-	if err != nil {
-		return err
-	}
-	w.all = append(w.all, foreign.Blob{Path: p, Mode: modeText(e.Mode), ID: idOf(e.ID), Sum: sha256.Sum256(raw)})
-	switch {
-	case e.Mode == store.ModeSymlink && size <= maxLink:
-		w.tree.Links = append(w.tree.Links, foreign.Link{Path: p, Target: string(raw)})
-	case !e.Mode.IsFile():
-		w.pass(p, "a link that is too long")
-	case size > objects.MaxItemSize:
-		w.pass(p, "larger than 8 MiB")
-	default:
-		w.tree.Files = append(w.tree.Files, foreign.File{Path: p, Data: raw, Executable: e.Mode == store.ModeExec})
-	}
-	return nil
+	})
+	return t, err
 }
 
-func (w *walk) pass(p, why string) {
-	w.tree.Passed = append(w.tree.Passed, foreign.Passed{Path: p, Why: why})
-}
-
-func modeText(m store.Mode) string { return strconv.FormatUint(uint64(m), 8) }
-
-func idOf(id store.OID) (raw [sha1.Size]byte) {
-	copy(raw[:], id.Bytes())
-	return raw
-}
-
-// honest refuses a path that leads elsewhere or into git's own files, and one that equals
-// another path on some systems.
-func honest(p string, folded map[string]string) error {
+// honest refuses a path that leads elsewhere or into git's own files. A name that a bundle cannot
+// hold is named when it would come in.
+func honest(p string) error {
 	name := strings.ToLower(path.Base(p))
-	switch {
-	case name == "." || name == ".." || name == "/" || strings.HasPrefix(strings.TrimRight(name, " ."), ".git") && len(strings.TrimRight(name, " .")) == 4,
-		strings.ContainsAny(name, "\\\x00"):
+	if name == "." || name == ".." || name == "/" || strings.ContainsRune(name, 0) || strings.TrimRight(name, " .") == ".git" {
 		return fault.New(fault.Malformed, "tree entry %q: invalid name", words.Brief(p))
 	}
-	key := strings.ToLower(p)
-	if other, there := folded[key]; there {
-		return fault.New(fault.Malformed, "%q and %q are the same name on some systems", words.Brief(other), words.Brief(p))
-	}
-	folded[key] = p
 	return nil
 }
 
