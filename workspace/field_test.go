@@ -229,6 +229,9 @@ func (f *field) origin(as string, rep rye.AddReport, source string) {
 	if want == "." {
 		want = ""
 	}
+	if as == "git" { // the path of a repository here is nobody else's business
+		source = "file:field"
+	}
 	if m.Origin == nil || m.Origin.Source != source || m.Origin.Path != want {
 		f.t.Fatalf("%s: %s from %q of %q has the origin %+v", as, rep.Ref, want, source, m.Origin)
 	}
