@@ -70,7 +70,7 @@ func (b *box) take(f File) {
 	err := packable(name, f.Data)
 	why := objects.OnWindows(name)
 	if err == nil && why != "" && b.r.wish.Windows {
-		err = fault.New(fault.Malformed, "Windows cannot hold it: %s", why)
+		err = fault.New(fault.Malformed, "no name on Windows: %s", why)
 	}
 	if err == nil {
 		err = b.claim(name)
