@@ -337,8 +337,9 @@ func TestOriginNoVendor(t *testing.T) {
 	needGit(t)
 	o := newOrigin(t, "uploadpack.allowAnySHA1InWant=true")
 	o.file("skills/pdf/scripts/run.sh", "#!/bin/sh\necho pdf\n")
-	o.git("add", "-A")
-	o.git("update-index", "--chmod=+x", "skills/pdf/scripts/run.sh")
+	if err := os.Chmod(filepath.Join(o.work, "skills/pdf/scripts/run.sh"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	o.push("run")
 	h := o.person()
 	h.fails(2, "add", o.bare, "--no-vendor", "--yes")
@@ -389,7 +390,7 @@ func TestOriginNoVendor(t *testing.T) {
 	c.rye("verify")
 	// A signer changed a file, so the source does not have it: nothing is written.
 	h.write(".ai/bundles/acme/pdf/SKILL.md", h.read(".ai/bundles/acme/pdf/SKILL.md")+"mine\n")
-	h.rye("sign", ".ai/bundles/acme/pdf")
+	h.rye("sign", ".ai/bundles/acme/pdf", "--yes")
 	commit()
 	c = clone()
 	wants(t, c.fails(10, "pull", "--accept-source", o.url), "SKILL.md is not at its source as the manifest lists it")
