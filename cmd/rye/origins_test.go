@@ -390,7 +390,7 @@ func TestOriginNoVendor(t *testing.T) {
 	c.rye("verify")
 	// A signer changed a file, so the source does not have it: nothing is written.
 	h.write(".ai/bundles/acme/pdf/SKILL.md", h.read(".ai/bundles/acme/pdf/SKILL.md")+"mine\n")
-	h.rye("sign", ".ai/bundles/acme/pdf")
+	h.rye("sign", ".ai/bundles/acme/pdf", "--yes")
 	commit()
 	c = clone()
 	wants(t, c.fails(10, "pull", "--accept-source", o.url), "SKILL.md is not at its source as the manifest lists it")

@@ -77,7 +77,7 @@ func guess(ctx context.Context, d *custody.Desk, src objects.Source) error {
 	ns, _, _ := strings.Cut(strings.TrimPrefix(src.Address, "https://github.com/"), "/")
 	if name, c, err := d.Project.RegistryFor(ns); err == nil && d.Site().RegistryOf(d.Trust, ns) == c.ID {
 		return fault.New(fault.NotFound, "add %s: %s comes from the registry %s here, which has no such item", words.Brief(src.String()), ns, name).
-			Advise("list its items: rye search %s; for the repository give %s", ns, src.Address)
+			Advise("give the kind, as in %s/tool/<name>; for the repository, give %s", ns, src.Address)
 	}
 	full := objects.Source{Address: src.Address, Ref: src.Ref, Path: src.Path}.String()
 	return d.Ask(ctx, rye.Question{Topic: "add from GitHub", Text: "Fetch it from GitHub?", Lines: []string{"source   " + full},
