@@ -25,7 +25,7 @@ var goals = map[string]string{
 	startThread + ", beside two engine starts":                                           "+ 20 ms",
 	betweenCalls + ", 100 KB, beside its syncs alone":                                    "+ 2 ms",
 	"add 400 skills from a clone on disk, beside cp -r, and git hash-object of the same": "3 x",
-	"outdated: 20 origins on one host, beside the slowest git ls-remote of them":         "1.3 x",
+	"outdated: 20 origins, hosts of 50 ms, beside the slowest git ls-remote of them":     "1.3 x",
 	resumeThread + ", beside cat of its journal":                                         "200 ms in all",
 }
 
