@@ -49,6 +49,7 @@ var house = []room{
 	{0, "internal/unpack", "fault internal/words", ""},
 	{0, "objects/program", "internal/words objects", ""},
 	{0, "objects/foreign", "fault internal/words objects", toml},
+	{0, "objects/foreign/lockfile", "fault internal/strict internal/words objects", "golang.org/x/text/unicode/norm"},
 	{0, "stdlib", "", ""},
 	{0, "scaffold", "fault objects", ""},
 
@@ -229,7 +230,7 @@ var forTests = []string{"internal/fieldcorpus", "internal/githost", "internal/mo
 // pure rooms are functions of their arguments: no files, network, processes,
 // randomness or clock.
 var (
-	pure      = []string{"internal/clients", "internal/fields", "internal/secrets", "internal/sse", "internal/strict", "internal/table", "internal/words", "objects", "objects/expr", "objects/extract", "objects/trust/token", "chain", "chain/audit", "chain/command", "chain/consent", "chain/policy", "chain/question", "chain/primitive/web/page", "internal/diff"}
+	pure      = []string{"internal/clients", "internal/fields", "internal/secrets", "internal/sse", "internal/strict", "internal/table", "internal/words", "objects", "objects/expr", "objects/extract", "objects/foreign/lockfile", "objects/trust/token", "chain", "chain/audit", "chain/command", "chain/consent", "chain/policy", "chain/question", "chain/primitive/web/page", "internal/diff"}
 	effects   = []string{"os", "net", "syscall", "crypto/rand", "math/rand", "log", "io/ioutil", "plugin", "embed"}
 	effectsOK = []string{"net/url", "net/netip"} // parse and compare only
 	clock     = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
