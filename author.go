@@ -61,8 +61,10 @@ type AddRequest struct {
 	Skills []string
 
 	// For a URL.
-	NoVendor             bool // git keeps only the signed manifests; rye pull fetches the files
-	AcceptUpstreamSigner bool // another key than before signed the commit or the tag there
+	NoVendor             bool     // git keeps only the signed manifests; rye pull fetches the files
+	AcceptUpstreamSigner bool     // another key than before signed the commit or the tag there
+	List                 bool     // only list what the source offers; a site is asked for its index alone
+	AcceptSource         []string // of a lock file: addresses that may be contacted, also inside the network
 }
 
 // AddReport describes one item that was added, removed or restored.
@@ -87,6 +89,11 @@ type AddReport struct {
 	Plugin string   `json:"plugin,omitempty"` // the plugin that it belongs to
 	From   string   `json:"from,omitempty"`   // its path in the source
 	Holds  []string `json:"holds,omitempty"`  // the refs of the items in a bundle
+
+	// Of content that is not what an index of skills or a lock file promised:
+	Rule     string `json:"rule,omitempty"`     // the name of the hash there: "computedHash"
+	Expected string `json:"expected,omitempty"` // the promised hash
+	Found    string `json:"found,omitempty"`    // that of the content
 }
 
 // RemoveRequest takes working items, bundles or dependencies out of the project. A target may be a

@@ -58,7 +58,9 @@ files that need no rye.`,
 		run: func(t *task) error {
 			switch {
 			case list:
-				return answerRows(t, func(ctx context.Context, c rye.Caller, _ struct{}) ([]rye.ExportClient, error) { return t.w.Bundles().Clients(ctx, c) }, struct{}{}, "", clientRow)
+				return answerRows(t, func(ctx context.Context, c rye.Caller, _ struct{}) ([]rye.ExportClient, error) {
+					return t.w.Bundles().Clients(ctx, c)
+				}, struct{}{}, "", clientRow)
 			case plain:
 				return t.exportPlain()
 			case plugin != "":

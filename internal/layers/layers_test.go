@@ -49,6 +49,7 @@ var house = []room{
 	{0, "internal/unpack", "fault internal/words", ""},
 	{0, "objects/program", "internal/words objects", ""},
 	{0, "objects/foreign", "fault internal/words objects", toml},
+	{0, "objects/foreign/discovery", "fault internal/strict internal/unpack internal/words objects objects/foreign", ""},
 	{0, "objects/foreign/lockfile", "fault internal/strict internal/words objects", "golang.org/x/text/unicode/norm"},
 	{0, "stdlib", "", ""},
 	{0, "scaffold", "fault objects", ""},
@@ -115,7 +116,7 @@ var house = []room{
 		" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
 	{4, "workspace/internal/share", ". internal/diff registry registry/oplog registry/resolve search store/transport " + session +
 		" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/author workspace/internal/locks", ""},
-	{4, "workspace/internal/origin", ". internal/diff internal/hosts objects/foreign objects/program store/transport " + session +
+	{4, "workspace/internal/origin", ". chain/primitive/web internal/diff internal/hosts objects/foreign objects/foreign/discovery objects/foreign/lockfile objects/program store/transport " + session +
 		" workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/share", ""},
 	{4, "workspace/internal/install", ". internal/diff registry registry/oplog registry/resolve " + session + " workspace/internal/session workspace/internal/custody workspace/internal/locks workspace/internal/share", ""},
 	{4, "workspace/internal/govern", ". registry registry/oplog " + session + " workspace/internal/session workspace/internal/custody workspace/internal/share", ""},
@@ -230,7 +231,7 @@ var forTests = []string{"internal/fieldcorpus", "internal/githost", "internal/mo
 // pure rooms are functions of their arguments: no files, network, processes,
 // randomness or clock.
 var (
-	pure      = []string{"internal/clients", "internal/fields", "internal/secrets", "internal/sse", "internal/strict", "internal/table", "internal/words", "objects", "objects/expr", "objects/extract", "objects/foreign/lockfile", "objects/trust/token", "chain", "chain/audit", "chain/command", "chain/consent", "chain/policy", "chain/question", "chain/primitive/web/page", "internal/diff"}
+	pure      = []string{"internal/clients", "internal/fields", "internal/secrets", "internal/sse", "internal/strict", "internal/table", "internal/words", "objects", "objects/expr", "objects/extract", "objects/foreign/discovery", "objects/foreign/lockfile", "objects/trust/token", "chain", "chain/audit", "chain/command", "chain/consent", "chain/policy", "chain/question", "chain/primitive/web/page", "internal/diff"}
 	effects   = []string{"os", "net", "syscall", "crypto/rand", "math/rand", "log", "io/ioutil", "plugin", "embed"}
 	effectsOK = []string{"net/url", "net/netip"} // parse and compare only
 	clock     = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
