@@ -380,3 +380,38 @@ func TestSiteIndexLies(t *testing.T) {
 		t.Error("a refusal granted a source")
 	}
 }
+
+// TestSiteRoundTrip: what one person exports as a site, another person adds from it, byte for byte and
+// with its modes.
+func TestSiteRoundTrip(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	o.file("skills/pdf/scripts/run.sh", "#!/bin/sh\necho pdf\n")
+	o.file("skills/pdf/résumé.md", "é\n")
+	o.file("skills/pdf/.hidden", "h\r\n")
+	if err := os.Chmod(filepath.Join(o.work, "skills/pdf/scripts/run.sh"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	h := newHome(t)
+	h.rye("add", o.work)
+	h.rye("sign", ".ai/bundles/acme/pdf", ".ai/bundles/acme/csv", "--yes")
+	www := filepath.Join(t.TempDir(), "www")
+	h.rye("export", "--site", www)
+	server := httptest.NewServer(http.FileServer(http.Dir(www)))
+	t.Cleanup(server.Close)
+	other := newHome(t)
+	wants(t, other.rye("add", server.URL, "--yes"), "added knowledge:acme/pdf", "added knowledge:acme/csv")
+	for _, p := range []string{"pdf/SKILL.md", "pdf/scripts/run.sh", "pdf/résumé.md", "pdf/.hidden", "csv/SKILL.md"} {
+		if got, want := other.read(".ai/bundles/acme/"+p), h.read(".ai/bundles/acme/"+p); got != want {
+			t.Errorf("%s came as %q, want %q", p, got, want)
+		}
+	}
+	wants(t, other.read(".ai/bundles/acme/pdf/rye.bundle.yaml"), `scripts/run.sh", mode: "0755"`, `tree: "[0-9a-f]{40}"`)
+	tree := func(h *home) string {
+		_, text, _ := strings.Cut(h.read(".ai/bundles/acme/pdf/rye.bundle.yaml"), "tree: ")
+		return text[:42]
+	}
+	if tree(h) != tree(other) {
+		t.Errorf("another git tree: %s and %s", tree(h), tree(other))
+	}
+}
