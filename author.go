@@ -59,7 +59,9 @@ type AddRequest struct {
 	// Skills are the names of the skills and plugins to take from a folder, an archive or a
 	// repository; empty is all. A name that nothing has is NotFound.
 	Skills []string
+
 	// For a URL.
+	NoVendor             bool     // git keeps only the signed manifests; rye pull fetches the files
 	AcceptUpstreamSigner bool     // another key than before signed the commit or the tag there
 	List                 bool     // only list what the source offers; a site is asked for its index alone
 	AcceptSource         []string // of a lock file: addresses that may be contacted, also inside the network
@@ -323,12 +325,25 @@ type BundleInfo struct {
 	Files    []BundleFile `json:"files"`
 	Commit   string       `json:"commit,omitempty"`
 
+	Origin *BundleOrigin     `json:"origin,omitempty"` // where its content came from, as the signer says
+	Deps   map[string]string `json:"deps,omitempty"`   // published item to range
+
 	Code    fault.Code `json:"code,omitempty"` // why it may not be used
 	Error   string     `json:"error,omitempty"`
 	Hint    fault.Hint `json:"hint,omitzero"`
 	Changed []string   `json:"changed,omitempty"` // files that differ from the manifest
 	Missing []string   `json:"missing,omitempty"` // files of the manifest that are not there
 	Extra   []string   `json:"extra,omitempty"`   // files that are not in the manifest
+}
+
+// BundleOrigin is where the content of a bundle came from.
+type BundleOrigin struct {
+	Source     string `json:"source"`
+	Ref        string `json:"ref,omitempty"`
+	Commit     string `json:"commit,omitempty"`
+	Path       string `json:"path,omitempty"`
+	Tree       string `json:"tree"`        // git tree id of the content as it came
+	TreeSHA256 string `json:"tree_sha256"` // the same, as OpenAPM defines it
 }
 
 // BundleFile is an entry of a manifest.

@@ -216,6 +216,12 @@ type OriginUpdateRequest struct {
 	AcceptSource         []string // addresses that a manifest of a clone names
 }
 
+// OriginPullRequest fetches the files of bundles whose manifests are here alone.
+type OriginPullRequest struct {
+	DryRun       bool
+	AcceptSource []string // addresses that a manifest of a clone names
+}
+
 // OriginUpdateReport lists what happened to each bundle.
 type OriginUpdateReport struct {
 	Updates []OriginUpdate `json:"updates"`
@@ -226,7 +232,7 @@ type OriginUpdateReport struct {
 // OriginUpdate is the update of one bundle.
 type OriginUpdate struct {
 	Name      string     `json:"name"`
-	State     string     `json:"state"` // updated, conflict, ok, pinned, unknown, gone, removed, failed
+	State     string     `json:"state"` // updated, conflict, ok, pinned, unknown, gone, removed, failed; fetched
 	Source    string     `json:"source"`
 	Was       string     `json:"was,omitempty"` // commit
 	Now       string     `json:"now,omitempty"`

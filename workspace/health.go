@@ -33,6 +33,11 @@ func (g Upkeep) UpdateOrigins(ctx context.Context, c rye.Caller, q rye.OriginUpd
 	return do(ctx, c, "add", g.working(g.project), origin.Update, q)
 }
 
+// PullOrigins fetches the files of bundles whose signed manifests are here alone.
+func (g Upkeep) PullOrigins(ctx context.Context, c rye.Caller, q rye.OriginPullRequest) (*rye.OriginUpdateReport, error) {
+	return do(ctx, c, "add", g.working(g.project), origin.Pull, q)
+}
+
 // Tree returns what the project or an item uses, or what uses it.
 func (g Upkeep) Tree(ctx context.Context, c rye.Caller, q rye.TreeRequest) (*rye.TreeReport, error) {
 	return do(ctx, c, "tree", g.project, health.Tree, q)

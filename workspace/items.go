@@ -5,6 +5,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/workspace/internal/author"
+	"github.com/rye-os/rye/workspace/internal/export"
 	"github.com/rye-os/rye/workspace/internal/locks"
 	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/origin"
@@ -22,6 +23,7 @@ func (w *Workspace) Status(ctx context.Context, c rye.Caller) ([]rye.ItemInfo, e
 	}
 	defer s.Close()
 	share.TellVendor(ctx, s)
+	export.Tell(ctx, s)
 	return look.Status(ctx, s)
 }
 
@@ -36,6 +38,7 @@ func (w *Workspace) Survey(ctx context.Context, c rye.Caller) (*rye.Survey, erro
 	}
 	defer s.Close()
 	share.TellVendor(ctx, s)
+	export.Tell(ctx, s)
 	return look.Survey(ctx, s)
 }
 

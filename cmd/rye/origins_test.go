@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -327,4 +328,103 @@ func TestOriginHostLies(t *testing.T) {
 	}
 	h.rye("update", "--yes")
 	h.rye("verify")
+}
+
+// TestOriginNoVendor: git keeps only the signed manifest, and rye pull fetches the files in a clone,
+// each as the manifest lists it.
+func TestOriginNoVendor(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	o := newOrigin(t, "uploadpack.allowAnySHA1InWant=true")
+	o.file("skills/pdf/scripts/run.sh", "#!/bin/sh\necho pdf\n")
+	if err := os.Chmod(filepath.Join(o.work, "skills/pdf/scripts/run.sh"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	o.push("run")
+	h := o.person()
+	h.fails(2, "add", o.bare, "--no-vendor", "--yes")
+	h.rye("add", o.url+"//skills/pdf", "--no-vendor", "--yes")
+	h.rye("sign", ".ai/bundles/acme/pdf")
+	h.rye("verify")
+	o.gitAt("", "init", "-q", "-b", "main", h.dir)
+	commit := func() string {
+		o.gitAt(h.dir, "add", "-A")
+		o.gitAt(h.dir, "commit", "-q", "-m", "project")
+		return o.gitAt(h.dir, "ls-files", ".ai/bundles")
+	}
+	if got := commit(); got != ".ai/bundles/acme/pdf/rye.bundle.yaml" {
+		t.Fatalf("git keeps\n%s", got)
+	}
+	clone := func() *home {
+		c := *h
+		c.dir = filepath.Join(t.TempDir(), "clone")
+		o.gitAt("", "clone", "-q", h.dir, c.dir)
+		var statement struct{ Digest string }
+		if err := json.Unmarshal([]byte(c.rye("trust", "--dry-run", "--json")), &statement); err != nil {
+			t.Fatal(err)
+		}
+		c.rye("trust", "--accept", statement.Digest)
+		return &c
+	}
+	c := clone()
+	wants(t, c.fails(10, "verify", "bundle:acme/pdf"), "missing", "rye pull")
+	c.fails(17, "pull", "--offline")
+	wants(t, c.fails(16, "pull", "--yes"), "--accept-source")
+	wants(t, c.rye("pull", "--dry-run", "--accept-source", o.url), "would fetch +acme/bundle/pdf")
+	wants(t, c.rye("pull", "--accept-source", o.url), "fetched +acme/bundle/pdf +2 files")
+	c.rye("verify")
+	for _, f := range []string{"SKILL.md", "scripts/run.sh"} {
+		if got, want := c.read(".ai/bundles/acme/pdf/"+f), h.read(".ai/bundles/acme/pdf/"+f); got != want {
+			t.Errorf("%s came as %q, want %q", f, got, want)
+		}
+	}
+	if st, err := os.Stat(filepath.Join(c.dir, ".ai/bundles/acme/pdf/scripts/run.sh")); err != nil || st.Mode()&0o100 == 0 {
+		t.Errorf("run.sh: %v, %v", st, err)
+	}
+	c.rye("pull")
+	// Upstream goes on, and even rewrites: the pinned commit is enough as long as the host has it.
+	o.skill("pdf", "rewritten")
+	o.push("rewritten", "--amend")
+	c = clone()
+	c.rye("pull", "--accept-source", o.url)
+	c.rye("verify")
+	// A signer changed a file, so the source does not have it: nothing is written.
+	h.write(".ai/bundles/acme/pdf/SKILL.md", h.read(".ai/bundles/acme/pdf/SKILL.md")+"mine\n")
+	h.rye("sign", ".ai/bundles/acme/pdf", "--yes")
+	commit()
+	c = clone()
+	wants(t, c.fails(10, "pull", "--accept-source", o.url), "SKILL.md is not at its source as the manifest lists it")
+	if _, err := os.Stat(filepath.Join(c.dir, ".ai/bundles/acme/pdf/scripts")); err == nil {
+		t.Error("a refused pull wrote a file")
+	}
+	// A manifest that nobody signed leads nowhere.
+	m := c.read(".ai/bundles/acme/pdf/rye.bundle.yaml")
+	c.write(".ai/bundles/acme/pdf/rye.bundle.yaml", m[strings.Index(m, "format:"):])
+	asked := o.asked.Load()
+	c.fails(11, "pull", "--accept-source", o.url)
+	if o.asked.Load() != asked {
+		t.Error("an unsigned manifest led to its source")
+	}
+}
+
+// TestOriginShown: show and tree know where a bundle came from, and what uses a source.
+func TestOriginShown(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	o := newOrigin(t)
+	h := o.person()
+	h.rye("add", o.url+"#main//skills/pdf", "--yes")
+	h.rye("sign", ".ai/bundles/acme/pdf")
+	from := regexp.QuoteMeta(o.url + "#main//skills/pdf at " + o.git("rev-parse", "HEAD")[:12])
+	wants(t, h.rye("show", "knowledge:acme/pdf"), "origin +"+from)
+	wants(t, h.rye("show", "bundle:acme/pdf"), "origin +"+from)
+	wants(t, h.rye("show", "bundle:acme/pdf", "--json"), `"origin":\{"source":"`+regexp.QuoteMeta(o.url))
+	wants(t, h.rye("tree", "bundle:acme/pdf"), "bundle:acme/pdf 0", from, "knowledge:acme/pdf")
+	wants(t, h.rye("trust", "list"), "origin .*"+regexp.QuoteMeta(o.url))
+	h.rye("remove", "bundle:acme/pdf")
+	if out := h.rye("outdated"); strings.Contains(out, "acme/bundle/pdf") {
+		t.Errorf("a removed bundle is shown:\n%s", out)
+	}
+	h.rye("restore", "bundle:acme/pdf")
+	wants(t, h.rye("outdated"), "acme/bundle/pdf .* ok ")
 }

@@ -20,7 +20,7 @@ func addCommand() *spec {
 	var skills, accepted cli.StringSlice
 	var list bool
 	return &spec{
-		name: "add", args: "<file | folder | archive…> | <namespace>/<kind>/<name>[@range]… | <git-url>[#<branch or tag>] | <site> | <lock file>", group: "Begin",
+		name: "add", args: "<file | folder | archive…> | <namespace>/<kind>/<name>[@range]… | <git-url>[#<branch or tag>][//<folder>] | <site> | <lock file>", group: "Begin",
 		short: "Add skills, commands, rules, scripts and items to the project",
 		long: `A file below .ai/ is recorded in place; any other file is copied in, with the kind of
 --kind and the id of --as. A name like acme/tool/hello is fetched from its registry,
@@ -40,13 +40,14 @@ bits; in a plugin the name is <plugin>-<name>. The commands, agents and rules of
 one bundle, with the originals. Links inside the source are followed. --list shows the skills,
 and --skill chooses some. Everything that is skipped is listed with its reason. What cannot come
 in stops nothing else, and the exit status is that of the first. A plugin that lies elsewhere is
-listed with the command that adds it. Imported items are unsigned until you run rye sign.
+listed with the command that adds it. Imported items are unsigned until you run rye sign. The
+manifest of a bundle says where it came from; rye outdated and rye update follow its branch.
 
 The address of a site is that of its index of skills (/.well-known/agent-skills/index.json);
 the digests there are compared. From a lock file of another tool (skills-lock.json,
 apm.lock.yaml, toolhive.lock.yaml) rye takes over each entry at its locked commit, and compares
 its hash by the rule of that tool. An entry that differs does not come in (10).`,
-		examples: "rye add .ai/tools/acme/hello.py\nrye add ./scripts/deploy.sh --kind tool --as acme/deploy\nrye add ./my-skills --as acme --dry-run\nrye add ./my-skills --list\nrye add ./my-skills --skill pdf --skill tide\nrye add ./report --entry run.py\nrye add skills.zip\nrye add acme/tool/hello@^1.2\nrye add https://git.example.org/ada/tools.git#v2\nrye add https://example.org --list\nrye add skills-lock.json --dry-run\nrye add tool:rye/bash/bash --as acme/bash",
+		examples: "rye add .ai/tools/acme/hello.py\nrye add ./scripts/deploy.sh --kind tool --as acme/deploy\nrye add ./my-skills --as acme --dry-run\nrye add ./my-skills --list\nrye add ./my-skills --skill pdf --skill tide\nrye add ./report --entry run.py\nrye add skills.zip\nrye add acme/tool/hello@^1.2\nrye add https://git.example.org/ada/tools.git#v2//skills/pdf\nrye add https://example.org --list\nrye add skills-lock.json --dry-run\nrye add tool:rye/bash/bash --as acme/bash",
 		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Network, fault.Auth, fault.Integrity, fault.Untrusted,
 			fault.Revoked, fault.Rollback, fault.Denied, fault.Offline, fault.Malformed, fault.Limit},
 		flags: append(accepting(&from),
@@ -55,6 +56,7 @@ its hash by the rule of that tool. An entry that differs does not come in (10).`
 			&cli.StringFlag{Name: "entry", Destination: &q.Entry, Usage: "main `file` of a folder, which is executed"},
 			&cli.StringSliceFlag{Name: "skill", Destination: &skills, Usage: "take only the skill or plugin with this `name`; may be repeated"},
 			&cli.BoolFlag{Name: "list", Aliases: []string{"l"}, Destination: &list, Usage: "list what is there to choose from, and add nothing"},
+			&cli.BoolFlag{Name: "no-vendor", Destination: &q.NoVendor, Usage: "let git keep only the signed manifests of bundles; rye pull fetches their files"},
 			acceptUpstreamSigner(&q.AcceptUpstreamSigner),
 			acceptSource(&accepted),
 			changedSpace(&q.Space),
@@ -93,7 +95,7 @@ func (t *task) runAdd(q rye.AddRequest, from rye.InstallRequest, list bool) erro
 		requests = append(requests, q)
 	}
 	for _, url := range urls {
-		requests = append(requests, rye.AddRequest{URL: url, As: q.As, Entry: q.Entry, Skills: q.Skills, DryRun: q.DryRun, Force: q.Force, AcceptUpstreamSigner: q.AcceptUpstreamSigner, List: list, AcceptSource: q.AcceptSource})
+		requests = append(requests, rye.AddRequest{URL: url, As: q.As, Entry: q.Entry, Skills: q.Skills, DryRun: q.DryRun, Force: q.Force, NoVendor: q.NoVendor, AcceptUpstreamSigner: q.AcceptUpstreamSigner, List: list, AcceptSource: q.AcceptSource})
 	}
 	for _, q := range requests {
 		print := func(p *printer, rep rye.AddReport) { p.printAdded(added, q.DryRun, &rep) }

@@ -314,19 +314,27 @@ only for changes. Looking at a namespace does not make you trust it.`,
 
 func pullCommand() *spec {
 	var q rye.InstallRequest
+	var sources cli.StringSlice
 	return &spec{
 		name: "pull", offers: true, group: "Share",
-		short:    "Install the items that the lock pins",
-		long:     "For a new item, use rye add.",
+		short: "Install the items that the lock pins, and missing files of bundles",
+		long: `Bundles that were added with --no-vendor come with their signed manifest alone. rye fetches
+their files from the source that the manifest names, and compares each with it. For a new
+item, use rye add.`,
 		examples: "rye pull\nrye pull --dry-run",
 		exits:    append([]fault.Code{fault.Drift}, sharing...),
-		flags:    append(accepting(&q), dryRun(&q.DryRun)),
+		flags:    append(accepting(&q), dryRun(&q.DryRun), acceptSource(&sources)),
 		max:      many,
 		run: func(t *task) error {
 			if len(t.args) > 0 {
 				return fault.New(fault.Usage, "pull: it takes no items").Advise("rye add %s", strings.Join(quoted(t.args), " "))
 			}
-			return t.install(q)
+			rep, err := t.w.Upkeep().PullOrigins(t.ctx, t.env.Caller, rye.OriginPullRequest{DryRun: q.DryRun, AcceptSource: sources.Value()})
+			if rep == nil {
+				return err
+			}
+			perr := t.printUpdates(rep)
+			return cmp.Or(err, t.install(q), perr)
 		},
 	}
 }
@@ -379,6 +387,8 @@ func (t *task) printUpdates(rep *rye.OriginUpdateReport) error {
 		switch u.State {
 		case "updated", "conflict":
 			p.resultf(rep.DryRun, "%s  %s  %s\n", updated.mark(rep.DryRun), u.Name, commits)
+		case "fetched":
+			p.resultf(rep.DryRun, "%s  %s  %s\n", fetched.mark(rep.DryRun), u.Name, prose(words.Plural(len(u.Files), "file")+" at "+commitName(u.Now)))
 		case "ok":
 			p.infof("%s is up to date", u.Name)
 		default:

@@ -68,11 +68,6 @@ type Tree struct {
 	Links  []Link
 	Passed []Passed       // devices and what was too large
 	Origin objects.Origin // of its root: Source, Ref, Commit and Path; without Source no origin is kept
-
-	// Sums has the digests of every folder, by its path below the root ("." for the root), where the
-	// source knows more than the files here: a repository has files that rye does not take. nil
-	// computes them from Files and Links.
-	Sums map[string]Sum
 }
 
 // Found is one thing that rye can add: an item of one file, or a bundle.
@@ -263,9 +258,6 @@ func listed(names []string) string {
 func (r *reading) origins() error {
 	if r.tree.Origin.Source == "" {
 		return nil
-	}
-	if r.tree.Sums == nil {
-		r.tree.Sums = SumsOf(r.tree)
 	}
 	for i := range r.found {
 		f := &r.found[i]

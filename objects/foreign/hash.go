@@ -1,8 +1,8 @@
 package foreign
 
 import (
-	"cmp"
-	"crypto/sha1"
+	"bytes"
+	"crypto/sha1" //nolint:gosec // git's ids of trees
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -15,136 +15,136 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Sum names the content of a folder in two ways.
-type Sum struct {
-	Tree string         // the id of the git tree, by SHA-1
-	Sum  objects.Digest // OpenAPM's tree_sha256
+// The modes of git's trees.
+const (
+	modeDir    = "40000"
+	modeFile   = "100644"
+	modeExec   = "100755"
+	modeLink   = "120000"
+	modeModule = "160000"
+)
+
+// leaf is an entry of a tree that is no directory.
+type leaf struct {
+	path, mode string
+	data       []byte
 }
 
-// Hash returns the id of the git tree, and OpenAPM's tree_sha256, of a folder of t as it came, links
-// included. dir is "." or "" for the root. Another folder than one of the tree is an error.
+// Hash returns git's tree id (SHA-1) and OpenAPM's tree_sha256 (OpenAPM 0.1, 5.6.4) of a folder
+// as it came: links are links, and no name is changed. dir is a slash path below the tree, "." or
+// "" for all of it. Git keeps no empty folders, so both leave them out; OpenAPM knows no
+// submodules. A folder without a file is fault.NotFound.
 func Hash(t Tree, dir string) (tree string, sum objects.Digest, err error) {
-	if dir == "" {
-		dir = "."
-	}
-	sums := t.Sums
-	if sums == nil {
-		sums = SumsOf(t)
-	}
-	s, ok := sums[dir]
-	if !ok {
-		return "", sum, fault.New(fault.NotFound, "no folder %q there", words.Brief(dir))
-	}
-	return s.Tree, s.Sum, nil
-}
-
-// SumsOf computes the digests of every folder from the files and links of a tree.
-func SumsOf(t Tree) map[string]Sum {
-	var all []Blob
-	for _, f := range t.Files {
-		mode := "100644"
-		if f.Executable {
-			mode = "100755"
+	dir = path.Clean(dir)
+	var all []leaf
+	take := func(p string, l leaf) {
+		if dir != "." {
+			rest, below := strings.CutPrefix(p, dir+"/")
+			if !below {
+				return
+			}
+			p = rest
 		}
-		all = append(all, BlobOf(f.Path, mode, f.Data))
+		l.path = p
+		all = append(all, l)
+	}
+	for _, f := range t.Files {
+		mode := modeFile
+		if f.Executable {
+			mode = modeExec
+		}
+		take(f.Path, leaf{mode: mode, data: f.Data})
 	}
 	for _, l := range t.Links {
+		mode := modeLink
 		if l.Module {
-			all = append(all, moduleOf(l))
+			mode = modeModule
+		}
+		take(l.Path, leaf{mode: mode, data: []byte(l.Target)})
+	}
+	if len(all) == 0 {
+		return "", sum, fault.New(fault.NotFound, "%q holds no files", words.Brief(dir))
+	}
+	slices.SortFunc(all, func(a, b leaf) int { return strings.Compare(a.path, b.path) })
+	id, text, err := hashed(all, 0)
+	if err != nil {
+		return "", sum, err
+	}
+	return hex.EncodeToString(id), objects.DigestOf(text), nil
+}
+
+// entry is one line of a tree, in git's form and in that of OpenAPM.
+type entry struct {
+	name, mode string
+	id         []byte // SHA-1
+	sum        [32]byte
+}
+
+// hashed hashes the leaves below one directory, whose paths are sorted. skip is the length of the
+// directory's path with its slash. text is OpenAPM's form of the directory.
+func hashed(all []leaf, skip int) (id, text []byte, err error) {
+	var entries []entry
+	for i := 0; i < len(all); {
+		name, _, deeper := strings.Cut(all[i].path[skip:], "/")
+		if !deeper {
+			e, err := all[i].entry(name)
+			if err != nil {
+				return nil, nil, err
+			}
+			entries, i = append(entries, e), i+1
 			continue
 		}
-		all = append(all, BlobOf(l.Path, "120000", []byte(l.Target)))
+		end := i
+		for prefix := all[i].path[:skip] + name + "/"; end < len(all) && strings.HasPrefix(all[end].path, prefix); {
+			end++
+		}
+		below, lines, err := hashed(all[i:end], skip+len(name)+1)
+		if err != nil {
+			return nil, nil, err
+		}
+		entries, i = append(entries, entry{name, modeDir, below, sha256.Sum256(lines)}), end
 	}
-	return SumsOfBlobs(all)
-}
-
-// Blob is one entry of a tree, other than a folder.
-type Blob struct {
-	Path string
-	Mode string // 100644, 100755, 120000 for a link, 160000 for a commit of another repository
-	ID   [sha1.Size]byte
-	Sum  [sha256.Size]byte // zero for a commit, which OpenAPM leaves out
-}
-
-// BlobOf returns the entry of a file or a link.
-func BlobOf(p, mode string, data []byte) Blob {
-	h := sha1.New()
-	fmt.Fprintf(h, "blob %d\x00", len(data))
-	h.Write(data)
-	return Blob{Path: p, Mode: mode, ID: [sha1.Size]byte(h.Sum(nil)), Sum: sha256.Sum256(data)}
-}
-
-const commitMode = "160000"
-
-// moduleOf returns the entry of a submodule, which names a commit. An id of another length counts
-// as far as it goes: no tree of git by SHA-1 has it.
-func moduleOf(l Link) Blob {
-	b := Blob{Path: l.Path, Mode: commitMode}
-	id, _ := hex.DecodeString(l.Target)
-	copy(b.ID[:], id)
-	return b
-}
-
-// SumsOfBlobs computes the digests of every folder of the given entries. The rules are those of
-// git's trees: the entries of a folder are sorted as if the names of folders ended in a slash.
-// OpenAPM writes each as "<mode> <name> <sha256>" and a line feed.
-func SumsOfBlobs(all []Blob) map[string]Sum {
-	folders := map[string][]Blob{".": nil}
-	for _, b := range all {
-		dir := path.Dir(b.Path)
-		folders[dir] = append(folders[dir], b)
-		for dir != "." {
-			if _, known := folders[path.Dir(dir)]; known {
-				break
-			}
-			dir = path.Dir(dir)
-			folders[dir] = nil
+	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	for i := 1; i < len(entries); i++ {
+		if entries[i].name == entries[i-1].name {
+			return nil, nil, fault.New(fault.Malformed, "%q is twice in one folder", words.Brief(entries[i].name))
 		}
 	}
-	deepest := make([]string, 0, len(folders))
-	for dir := range folders {
-		deepest = append(deepest, dir)
-	}
-	slices.SortFunc(deepest, func(a, b string) int { return cmp.Compare(depth(b), depth(a)) })
-	sums := make(map[string]Sum, len(folders))
-	for _, dir := range deepest {
-		tree, twin := sumFolder(folders[dir])
-		sums[dir] = Sum{Tree: hex.EncodeToString(tree[:]), Sum: objects.Digest(twin)}
-		if dir != "." {
-			up := path.Dir(dir)
-			folders[up] = append(folders[up], Blob{Path: dir, Mode: "40000", ID: tree, Sum: twin})
-		}
-	}
-	return sums
-}
-
-// depth is the number of folders above a folder, and -1 for the root.
-func depth(dir string) int {
-	if dir == "." {
-		return -1
-	}
-	return strings.Count(dir, "/")
-}
-
-func sumFolder(entries []Blob) (tree [sha1.Size]byte, twin [sha256.Size]byte) {
-	slices.SortFunc(entries, func(a, b Blob) int { return strings.Compare(sortName(a), sortName(b)) })
-	var raw, lines []byte
 	for _, e := range entries {
-		name := path.Base(e.Path)
-		raw = fmt.Appendf(raw, "%s %s\x00%s", e.Mode, name, e.ID[:])
-		if e.Mode != commitMode {
-			lines = fmt.Appendf(lines, "%06s %s %x\n", e.Mode, name, e.Sum)
+		if e.mode != modeModule {
+			text = fmt.Appendf(text, "%06s %s %x\n", e.mode, e.name, e.sum)
 		}
 	}
-	h := sha1.New()
-	fmt.Fprintf(h, "tree %d\x00", len(raw))
-	h.Write(raw)
-	return [sha1.Size]byte(h.Sum(nil)), sha256.Sum256(lines)
+	// git sorts a directory as if its name ended in a slash.
+	key := func(e entry) string {
+		if e.mode == modeDir {
+			return e.name + "/"
+		}
+		return e.name
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(key(a), key(b)) })
+	var raw bytes.Buffer
+	for _, e := range entries {
+		raw.WriteString(e.mode + " " + e.name + "\x00")
+		raw.Write(e.id)
+	}
+	return gitID("tree", raw.Bytes()), text, nil
 }
 
-func sortName(b Blob) string {
-	if b.Mode == "40000" {
-		return path.Base(b.Path) + "/"
+func (l leaf) entry(name string) (entry, error) {
+	if l.mode != modeModule {
+		return entry{name, l.mode, gitID("blob", l.data), sha256.Sum256(l.data)}, nil
 	}
-	return path.Base(b.Path)
+	id, err := hex.DecodeString(string(l.data))
+	if err != nil || len(id) != sha1.Size {
+		return entry{}, fault.New(fault.Malformed, "submodule %q: its commit is no SHA-1", words.Brief(l.path))
+	}
+	return entry{name: name, mode: l.mode, id: id}, nil
+}
+
+func gitID(kind string, data []byte) []byte {
+	h := sha1.New()
+	fmt.Fprintf(h, "%s %d\x00", kind, len(data))
+	h.Write(data)
+	return h.Sum(nil)
 }

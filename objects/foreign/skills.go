@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -204,6 +205,10 @@ func (r *reading) skillFile(dir string) string {
 // skill takes one folder.
 func (r *reading) skill(from, real string, p *plugin, f File) error {
 	it, err := objects.Parse(objects.BundlesDir+"/x/x/"+objects.SkillFile, f.Data)
+	if at := (*objects.SyntaxError)(nil); errors.As(err, &at) {
+		at.Path = "" // the report has the path there
+		return fault.New(fault.CodeOf(err), "%w", at).With(fault.HintOf(err))
+	}
 	if err != nil {
 		return err
 	}

@@ -69,22 +69,30 @@ func Add(ctx context.Context, s *custody.Desk, q rye.AddRequest) ([]rye.AddRepor
 
 func agreed([]rye.AddReport) error { return nil }
 
-// Fetched takes in the tree of a source. It shows the user the facts about the source and the new
-// items, and writes nothing before they agreed. It returns the bundles that came in, with their
-// origins, beside the reports.
-func Fetched(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.Tree, facts []string) ([]rye.AddReport, []Package, error) {
+// Fetched takes in a tree from elsewhere, whose Origin is set. It calls agree with the reports of
+// what would come in, and writes nothing before that agreed. A nil agree shows them to the user.
+func Fetched(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.Tree, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
+	if agree == nil {
+		facts := []string{"commit   " + t.Origin.Commit}
+		agree = func(come []rye.AddReport) error { return s.Ask(ctx, question(q.URL, facts, come)) }
+	}
+	return all(ctx, s, q, t, agree)
+}
+
+// FetchedFrom is Fetched with the facts about the source that the user is shown. It also returns the
+// bundles that were to come in, with their origins; some may have been refused.
+func FetchedFrom(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.Tree, facts []string) ([]rye.AddReport, []Package, error) {
 	return every(ctx, s, q, t, func(come []rye.AddReport) error { return s.Ask(ctx, question(q.URL, facts, come)) })
 }
 
-// Bundles returns the bundles that an import of a tree would make, and what it would skip. Nothing
-// is written or asked.
-func Bundles(s *custody.Desk, q rye.AddRequest, t foreign.Tree) ([]Package, []foreign.Passed, error) {
-	found, passed, err := foreign.Read(t, wish(s, q))
+// Bundles returns the bundles that an import of a tree would make. Nothing is written or asked.
+func Bundles(s *custody.Desk, q rye.AddRequest, t foreign.Tree) ([]Package, error) {
+	found, _, err := foreign.Read(t, wish(s, q))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	_, packages, err := packagesOf(found)
-	return packages, passed, err
+	return packages, err
 }
 
 func wish(s *custody.Desk, q rye.AddRequest) foreign.Wish {
@@ -118,7 +126,7 @@ func all(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.Tree,
 	return reports, err
 }
 
-// every is all, with the bundles among the items.
+// every is all, with the bundles that were to come in.
 func every(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.Tree, agree func([]rye.AddReport) error) ([]rye.AddReport, []Package, error) {
 	found, passed, err := foreign.Read(t, wish(s, q))
 	if err != nil {

@@ -94,3 +94,36 @@ func signRenewal(ctx context.Context, d *custody.Desk, l *space.Layer, r Renewal
 	old, _ := oldManifest(l, r.Dir)
 	return trust.SignManifest(ctx, key, r.Manifest, d.Stack.Scope(l), notBefore(d.Now(), old))
 }
+
+// Fill writes files of a bundle that are missing, as its manifest lists them, and records the bundle.
+// A file that appeared meanwhile stays, and nothing is written.
+func Fill(ctx context.Context, d *custody.Desk, dir string, files []store.Change) error {
+	l, err := changeable(ctx, d, "", false)
+	if err != nil {
+		return err
+	}
+	old, raw := oldManifest(l, dir)
+	if old == nil {
+		return checkPlace(&objects.Manifest{}, dir)
+	}
+	here, err := l.Contents(ctx, dir)
+	if err != nil {
+		return err
+	}
+	all := append([]store.Change(nil), files...)
+	for _, c := range here {
+		if c.Path != manifestIn(dir) {
+			all = append(all, c)
+		}
+	}
+	record, err := bundleChanges(ctx, l, dir, raw, all)
+	if err != nil {
+		return err
+	}
+	write := append([]store.Change(nil), files...)
+	for i := range write {
+		write[i].Was = new(store.OID)
+	}
+	_, err = change(ctx, d, l, "pull", bundleRefs(old.ID), write, record...)
+	return err
+}

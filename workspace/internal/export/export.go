@@ -29,7 +29,7 @@ func Export(ctx context.Context, s *custody.Desk, q rye.ClientExport) (*rye.Clie
 		return nil, err
 	}
 	if q.Check {
-		return x.rep, x.check()
+		return x.rep, x.check(ctx)
 	}
 	if q.Take {
 		return x.rep, x.take(ctx)
@@ -436,8 +436,8 @@ func inside(planned map[string]*group, p string) bool {
 }
 
 // check compares and writes nothing.
-func (x *exporting) check() error {
-	all, err := x.compare(context.Background())
+func (x *exporting) check(ctx context.Context) error {
+	all, err := x.compare(ctx)
 	if err != nil {
 		return err
 	}

@@ -105,14 +105,14 @@ func (x *exporting) editsOf(g *group, edits map[objects.Ref]map[string]store.Cha
 	return nil
 }
 
-// edited returns a bundle with edits: its other files are the verified ones.
+// edited returns a bundle with edits: its other files are the verified ones. The signed manifest stays,
+// so that rye sign shows what changed.
 func edited(src *source, edits map[string]store.Change) (author.Package, error) {
 	p := author.Package{Dir: src.dir, Ref: src.ref}
 	if src.dir == "" {
 		return p, fault.New(fault.Usage, "export --take: %s comes from a registry, and is not edited here", src.ref).Advise("rye add %s --as <id> makes a bundle of your own", src.ref)
 	}
 	m := src.bundle.Manifest()
-	now := objects.Manifest{ID: m.ID, Version: m.Version, Origin: m.Origin, Needs: m.Needs, Deps: m.Deps}
 	err := src.bundle.Read(func(f objects.File, data []byte) error {
 		if _, ok := edits[f.Path]; !ok {
 			edits[f.Path] = store.Change{Path: f.Path, Data: slices.Clone(data), Mode: space.ModeOf(f)}
@@ -123,15 +123,10 @@ func edited(src *source, edits map[string]store.Change) (author.Package, error) 
 		return p, err
 	}
 	for _, c := range edits {
-		now.Files = append(now.Files, objects.File{Path: c.Path, Executable: c.Mode == store.ModeExec, Size: int64(len(c.Data)), Sum: objects.DigestOf(c.Data)})
 		p.Files = append(p.Files, store.Change{Path: src.dir + "/" + c.Path, Data: c.Data, Mode: c.Mode})
 	}
-	slices.SortFunc(now.Files, func(a, b objects.File) int { return cmp.Compare(a.Path, b.Path) })
 	slices.SortFunc(p.Files, func(a, b store.Change) int { return cmp.Compare(a.Path, b.Path) })
-	if p.Manifest, err = now.Encode(); err != nil {
-		return p, err
-	}
-	p.Ref = entryOf(src.ref, &now)
+	p.Manifest, p.Ref = m.Item().Raw, entryOf(src.ref, m)
 	return p, nil
 }
 

@@ -39,6 +39,9 @@ func Add(ctx context.Context, d *custody.Desk, q rye.AddRequest) ([]rye.AddRepor
 	default:
 		return nil, fault.New(fault.Usage, "add %s: it is no git repository", words.Brief(q.URL))
 	}
+	if q.NoVendor && src.Local() {
+		return nil, fault.New(fault.Usage, "add %s: --no-vendor is for a source that other machines reach", words.Brief(q.URL))
+	}
 	if err := guess(ctx, d, src); err != nil {
 		return nil, err
 	}
@@ -65,12 +68,12 @@ func Add(ctx context.Context, d *custody.Desk, q rye.AddRequest) ([]rye.AddRepor
 			d.Tell(words.Quote(f.Path) + " is a pointer of Git LFS: its content lies elsewhere, and is not fetched")
 		}
 	}
-	reports, packages, err := author.Fetched(ctx, d, q, g.files, facts(src, g))
-	if q.DryRun || len(packages) == 0 {
+	reports, packages, err := author.FetchedFrom(ctx, d, q, g.files, facts(src, g))
+	if len(packages) == 0 || q.DryRun {
 		return reports, err
 	}
-	// A part that could not come in does not make rye forget where the others came from.
-	return reports, cmp.Or(err, remember(ctx, d, src, q.As, g, packages))
+	// Some bundles may have been refused: the others came in all the same.
+	return reports, cmp.Or(err, remember(ctx, d, src, q, g, packages))
 }
 
 // guess asks before rye contacts GitHub for a source that does not name it.
@@ -81,7 +84,7 @@ func guess(ctx context.Context, d *custody.Desk, src objects.Source) error {
 	ns, _, _ := strings.Cut(strings.TrimPrefix(src.Address, "https://github.com/"), "/")
 	if name, c, err := d.Project.RegistryFor(ns); err == nil && d.Site().RegistryOf(d.Trust, ns) == c.ID {
 		return fault.New(fault.NotFound, "add %s: %s comes from the registry %s here, which has no such item", words.Brief(src.String()), ns, name).
-			Advise("rye info %s lists its items; for the repository give %s", ns, src.Address)
+			Advise("give the kind, as in %s/tool/<name>; for the repository, give %s", ns, src.Address)
 	}
 	full := objects.Source{Address: src.Address, Ref: src.Ref, Path: src.Path}.String()
 	return d.Ask(ctx, rye.Question{Topic: "add from GitHub", Text: "Fetch it from GitHub?", Lines: []string{"source   " + full},
@@ -189,10 +192,27 @@ func sourceName(src objects.Source) string {
 }
 
 // remember records what came in, the grant to contact its source again, and its signer.
-func remember(ctx context.Context, d *custody.Desk, src objects.Source, as string, g *got, packages []author.Package) error {
-	return noteCame(ctx, d, src, packages, sources{Typed: true, Signer: string(g.commit.signer)}, func(o *objects.Origin) pinned {
-		return pinned{Address: src.Address, Root: src.Path, As: as, Ref: g.ref, Commit: o.Commit, Path: o.Path, Tree: o.Tree, Tip: g.tip.String()}
+func remember(ctx context.Context, d *custody.Desk, src objects.Source, q rye.AddRequest, g *got, packages []author.Package) error {
+	err := noteCame(ctx, d, src, packages, sources{Typed: true, Signer: string(g.commit.signer)}, func(o *objects.Origin) pinned {
+		return pinned{Address: src.Address, Root: src.Path, As: q.As, Ref: g.ref, Commit: o.Commit, Path: o.Path, Tree: o.Tree, Tip: g.tip.String()}
 	})
+	if err != nil || !q.NoVendor {
+		return err
+	}
+	var dirs []string
+	for _, p := range packages {
+		if cameIn(d, p) {
+			dirs = append(dirs, p.Dir)
+		}
+	}
+	return notVendored(d, dirs)
+}
+
+// cameIn reports whether a bundle lies here with the origin that it came from now. The same files may
+// have been here already, from elsewhere; then their manifest stays.
+func cameIn(d *custody.Desk, p author.Package) bool {
+	m, err := manifestAt(d.Session, p.Dir)
+	return p.Origin != nil && err == nil && m != nil && m.Origin != nil && *m.Origin == *p.Origin
 }
 
 // noteCame records what came in from a source. now is what is known about the source from today on.
@@ -204,11 +224,7 @@ func noteCame(ctx context.Context, d *custody.Desk, src objects.Source, packages
 	}
 	for _, p := range packages {
 		name, ok := nameOf(p.Dir)
-		if !ok || p.Origin == nil {
-			continue
-		}
-		// The same files may be here already, from elsewhere; then their manifest stays.
-		if m, err := manifestAt(d.Session, p.Dir); err != nil || m == nil || m.Origin == nil || *m.Origin != *p.Origin {
+		if !ok || !cameIn(d, p) {
 			continue
 		}
 		if err := keepBase(ctx, d, name, p.Origin, membersOf(p.Dir, p.Files)); err != nil {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"slices"
 
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -78,14 +78,20 @@ func pinOf(st *state, name string, o *objects.Origin) pinned {
 			return p
 		}
 	}
-	return pinned{Address: o.Source, Root: o.Path, Ref: o.Ref, Commit: o.Commit, Path: o.Path, Tree: o.Tree}
+	return pinned{Address: o.Source, Ref: o.Ref, Commit: o.Commit, Path: o.Path, Tree: o.Tree}
 }
 
-// contactable reports whether a pin leads to a source that can be asked: a folder of another machine
-// cannot.
-func (p pinned) contactable() bool {
-	src, err := objects.ParseSource(p.Address)
-	return err == nil && src.Kind == objects.SourceGit && !(src.Local() && len(p.Address) > 5 && p.Address[:5] == "file:" && !slices.Contains([]byte(p.Address), '/'))
+// contactable reports whether the source of a bundle can be asked. A path of this machine is one only
+// where a person typed it: a manifest that names one may have come from anywhere.
+func (b bundle) contactable() bool {
+	src, err := objects.ParseSource(b.pin.Address)
+	return err == nil && src.Kind == objects.SourceGit && (!src.Local() || b.typed)
+}
+
+// allowed reports whether rye may ask the source of a bundle now: by a grant, or the user's own disk.
+func (b bundle) allowed(d *custody.Desk) bool {
+	src, err := objects.ParseSource(b.pin.Address)
+	return err == nil && (src.Local() && b.typed || granted(d, b.pin.Address))
 }
 
 // bySource groups bundles by the address of their source.

@@ -191,7 +191,7 @@ func (t *takeover) mayContact(ctx context.Context, entries []lockfile.Entry) (by
 				t.fail(e, fault.New(fault.Denied, "%s is not a public host (%s), and only --accept-source %s lets rye contact it", words.Brief(address), why, words.Brief(address)))
 				continue
 			}
-			if !t.typed(address) && !mayContact(t.Desk, address) {
+			if !t.typed(address) && !granted(t.Desk, address) {
 				fresh[address] = true
 			}
 		}
@@ -449,7 +449,7 @@ func (t *takeover) hashed(e lockfile.Entry, part author.Part) (string, error) {
 	}
 	q := t.q
 	q.Skills = part.Skills
-	packages, _, err := author.Bundles(t.Desk, q, part.Tree)
+	packages, err := author.Bundles(t.Desk, q, part.Tree)
 	if err != nil {
 		return "", err
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 // maxHosts bounds the sources that are asked at once.
-const maxHosts = 8
+const maxHosts = 32
 
 // Outdated compares each bundle that has an origin with its source. It asks each source once, all in
 // parallel, and only those that the user granted in this directory. Offline it returns the last
@@ -122,9 +122,9 @@ func report(d *custody.Desk, b bundle, a answer) rye.OriginInfo {
 	switch {
 	case b.pin.Ref == "":
 		r.State = statePinned
-	case !b.pin.contactable():
+	case !b.contactable():
 		r.State, r.Reason = stateUnknown, "it came from a folder or an archive of one machine"
-	case !mayContact(d, b.pin.Address) && a.State == "":
+	case !b.allowed(d) && a.State == "":
 		r.State, r.Reason, r.Instead = stateNotAsked, "its source needs your yes", update
 	case a.State == "":
 		r.State = stateUnknown
@@ -136,16 +136,10 @@ func report(d *custody.Desk, b bundle, a answer) rye.OriginInfo {
 	return r
 }
 
-// mayContact reports whether rye may ask a source: the user's own disk, or by a grant.
-func mayContact(d *custody.Desk, address string) bool {
-	src, err := objects.ParseSource(address)
-	return err == nil && (src.Local() || granted(d, address))
-}
-
 // ask compares the bundles of one source with it.
 func ask(ctx context.Context, d *custody.Desk, all []bundle) (map[string]answer, error) {
 	first := all[0]
-	if !first.pin.contactable() || !mayContact(d, first.pin.Address) {
+	if !first.contactable() || !first.allowed(d) {
 		return nil, nil
 	}
 	var prefixes []string

@@ -148,6 +148,33 @@ func (n *next) wider() (all []string) {
 	return all
 }
 
+// showUnsigned shows the user's edits that no manifest of theirs lists yet: the new signature is for
+// them, too, and somebody else may have made them.
+func (n *next) showUnsigned(add func(format string, args ...any)) {
+	if !n.sign {
+		return
+	}
+	for _, c := range n.ours {
+		p := strings.TrimPrefix(c.Path, n.bundle.dir+"/")
+		f, listed := n.bundle.manifest.File(p)
+		now, stays := n.merged.files[p]
+		if listed && f.Matches(c.Data) || !stays || now.same(n.theirs[p]) {
+			continue
+		}
+		add("NOT SIGNED YET %s", p)
+		if diff.Binary(string(c.Data)) {
+			continue
+		}
+		for i, l := range diff.Lines(string(n.base[p].data), string(c.Data)) {
+			if i == maxDiff {
+				add("… more lines; rye diff bundle:%s shows all", n.bundle.name)
+				break
+			}
+			add("  %s", l)
+		}
+	}
+}
+
 // maxDiff bounds the lines of upstream's change in a question.
 const maxDiff = 200
 
@@ -179,6 +206,7 @@ func (n *next) question(a *arrived, q rye.OriginUpdateRequest) rye.Question {
 	for _, p := range n.merged.edited {
 		add("your edit stays: %s", p)
 	}
+	n.showUnsigned(add)
 	for _, c := range n.merged.conflicts {
 		add("CONFLICT %s: %s", c.path, c.why)
 	}

@@ -2,14 +2,12 @@ package origin
 
 import (
 	"context"
-	"crypto/sha1"
-	"crypto/sha256"
 	"path"
-	"strconv"
 	"strings"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/foreign"
 	"github.com/rye-os/rye/store"
 )
@@ -17,10 +15,9 @@ import (
 // Bounds of the files at one commit.
 const (
 	maxFiles  = 20_000
-	maxLevels = 16
+	maxLevels = 64
 	maxBytes  = 256 << 20
-	maxBlob   = 64 << 20 // bytes of a file that rye does not take, and only digests
-	maxLink   = 4096     // bytes of a link's target
+	maxLink   = 4096 // bytes of a link's target
 )
 
 func tooMany() error {
@@ -46,76 +43,38 @@ func folderAt(rd *store.Reader, tree store.OID, p string) (store.OID, error) {
 	return e.ID, nil
 }
 
-// filesOf reads every file of a tree from outside, within limits. It skips and names entries that
-// rye does not take; a name that no honest tree has refuses the whole. Attributes of git have no
-// effect: the bytes are those of the commit.
-func filesOf(ctx context.Context, rd *store.Reader, tree store.OID) (foreign.Tree, error) {
-	w := &walk{rd: rd}
-	if err := rd.Walk(ctx, tree, w.entry); err != nil {
-		return foreign.Tree{}, err
-	}
-	w.tree.Sums = foreign.SumsOfBlobs(w.all)
-	if got := w.tree.Sums["."].Tree; len(w.all) > 0 && w.whole && got != tree.String() {
-		return foreign.Tree{}, fault.New(fault.Malformed, "the tree %s has a form that git does not write", tree)
-	}
-	return w.tree, nil
-}
-
-// walk is one walk through a tree from outside, with its counts against the limits.
-type walk struct {
-	rd    *store.Reader
-	tree  foreign.Tree
-	all   []foreign.Blob
-	whole bool
-	seen  int
-	total int64
-}
-
-func (w *walk) entry(p string, e store.Entry) error {
-	w.whole = true
-	if w.seen++; w.seen > maxFiles || strings.Count(p, "/") >= maxLevels {
-		return tooMany()
-	}
-	if err := honest(p); err != nil || e.IsDir() {
+// filesOf reads every file of a tree from outside, within limits. A name that no honest tree has
+// refuses the whole. Attributes of git have no effect: the bytes are those of the commit.
+func filesOf(ctx context.Context, rd *store.Reader, tree store.OID) (t foreign.Tree, err error) {
+	seen, total := 0, int64(0)
+	err = rd.Walk(ctx, tree, func(p string, e store.Entry) error {
+		if seen++; seen > maxFiles || strings.Count(p, "/") >= maxLevels {
+			return tooMany()
+		}
+		if err := honest(p); err != nil || e.IsDir() {
+			return err
+		}
+		if e.Mode == store.ModeGitlink {
+			t.Links = append(t.Links, foreign.Link{Path: p, Target: e.ID.String(), Module: true})
+			return nil
+		}
+		_, size, err := rd.Stat(e.ID)
+		if err != nil {
+			return err
+		}
+		if total += size; total > maxBytes {
+			return fault.New(fault.Limit, "its files have more than %d bytes", int64(maxBytes)).Advise("name a folder further down, with //<folder>")
+		}
+		if e.Mode == store.ModeSymlink {
+			raw, err := rd.Blob(e.ID, maxLink)
+			t.Links = append(t.Links, foreign.Link{Path: p, Target: string(raw)})
+			return err
+		}
+		raw, err := rd.Blob(e.ID, objects.MaxBundleFile)
+		t.Files = append(t.Files, foreign.File{Path: p, Data: raw, Executable: e.Mode == store.ModeExec})
 		return err
-	}
-	if e.Mode == store.ModeGitlink {
-		w.tree.Links = append(w.tree.Links, foreign.Link{Path: p, Target: e.ID.String(), Module: true})
-		w.all = append(w.all, foreign.Blob{Path: p, Mode: modeText(e.Mode), ID: idOf(e.ID)})
-		return nil
-	}
-	_, size, err := w.rd.Stat(e.ID)
-	if err != nil {
-		return err
-	}
-	if w.total += size; w.total > maxBytes {
-		return fault.New(fault.Limit, "its files have more than %d bytes", int64(maxBytes)).Advise("name a folder further down, with //<folder>")
-	}
-	raw, err := w.rd.Blob(e.ID, maxBlob)
-	if err != nil {
-		return err
-	}
-	w.all = append(w.all, foreign.Blob{Path: p, Mode: modeText(e.Mode), ID: idOf(e.ID), Sum: sha256.Sum256(raw)})
-	switch {
-	case e.Mode == store.ModeSymlink && size <= maxLink:
-		w.tree.Links = append(w.tree.Links, foreign.Link{Path: p, Target: string(raw)})
-	case !e.Mode.IsFile():
-		w.pass(p, "a link that is too long")
-	default:
-		w.tree.Files = append(w.tree.Files, foreign.File{Path: p, Data: raw, Executable: e.Mode == store.ModeExec})
-	}
-	return nil
-}
-
-func (w *walk) pass(p, why string) {
-	w.tree.Passed = append(w.tree.Passed, foreign.Passed{Path: p, Why: why})
-}
-
-func modeText(m store.Mode) string { return strconv.FormatUint(uint64(m), 8) }
-
-func idOf(id store.OID) (raw [sha1.Size]byte) {
-	copy(raw[:], id.Bytes())
-	return raw
+	})
+	return t, err
 }
 
 // honest refuses a path that leads elsewhere or into git's own files. A name that a bundle cannot

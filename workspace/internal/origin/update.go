@@ -106,7 +106,7 @@ func (u *updating) source(ctx context.Context, all []bundle) (first error) {
 		switch {
 		case b.pin.Ref == "" && b.pin.Commit != "":
 			u.add(b, rye.OriginUpdate{State: statePinned, Reason: "it is pinned to a commit; rye add with #<branch or tag> follows one"}, nil)
-		case !b.pin.contactable():
+		case !b.contactable():
 			u.add(b, rye.OriginUpdate{State: stateUnknown, Reason: "it came from a folder or an archive; add it again to update it"}, nil)
 		default:
 			follow = append(follow, b)
@@ -148,7 +148,7 @@ func (u *updating) agreed(ctx context.Context, all []bundle) (typed bool, err er
 
 func mayAsk(ctx context.Context, d *custody.Desk, all []bundle, accepted []string, verb string) (typed bool, err error) {
 	address := all[0].pin.Address
-	if typed = slices.Contains(accepted, address); !typed && mayContact(d, address) {
+	if typed = slices.Contains(accepted, address); !typed && all[0].allowed(d) {
 		return all[0].typed, nil
 	}
 	if !typed {
@@ -200,6 +200,10 @@ func (u *updating) arrive(ctx context.Context, h *host, b bundle, tip store.OID,
 		src.Path = ""
 		g, err = h.get(ctx, u.Desk, src, target{b.pin.Ref, tip})
 	}
+	if fault.Is(err, fault.Limit) && src.Path == "" && b.pin.Path != "" {
+		src.Path = b.pin.Path
+		g, err = h.get(ctx, u.Desk, src, target{b.pin.Ref, tip})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -216,8 +220,7 @@ func imported(d *custody.Desk, src objects.Source, as string, g *got) ([]author.
 	if strings.Contains(as, "/") { // a wish for one id: the folder decides which
 		as, _, _ = strings.Cut(as, "/")
 	}
-	packages, _, err := author.Bundles(d, rye.AddRequest{As: as}, g.files)
-	return packages, err
+	return author.Bundles(d, rye.AddRequest{As: as}, g.files)
 }
 
 // of returns the package for a bundle. Where its folder has another path now, renamed is that path.
@@ -294,7 +297,7 @@ func (u *updating) bundle(ctx context.Context, h *host, b bundle, tip store.OID,
 	if out.Renamed = renamed; !ok {
 		out.State = stateRemoved
 		return u.add(b, out, u.named(fault.New(fault.NotFound, "update %s: the folder %s is not there any more", b.name, words.Quote(b.pin.Path)).
-			Mend("rye remove bundle:%s", b.name)))
+			Advise("the bundle stays as it is; rye remove bundle:%s takes it out", b.name)))
 	}
 	if p.Origin.Tree == b.pin.Tree && renamed == "" && !other {
 		out.State = stateOK
@@ -482,13 +485,19 @@ func fetchPinned(ctx context.Context, d *custody.Desk, h *host, b bundle) ([]aut
 	if err != nil {
 		return nil, err
 	}
-	src := objects.Source{Kind: objects.SourceGit, Address: b.pin.Address, Path: b.pin.Path}
+	// Links may lead out of the bundle's folder, so the folder that was added comes whole.
+	src := objects.Source{Kind: objects.SourceGit, Address: b.pin.Address, Path: b.pin.Root}
 	g, err := h.get(ctx, d, src, target{"", id})
+	if fault.Is(err, fault.Limit) && src.Path != b.pin.Path {
+		src.Path = b.pin.Path
+		g, err = h.get(ctx, d, src, target{"", id})
+	}
 	if err != nil {
 		return nil, err
 	}
 	o := b.manifest.Origin
-	if tree, sum, err := foreign.Hash(g.files, ""); err != nil || tree != o.Tree || sum != o.Sum {
+	below := strings.TrimPrefix(strings.TrimPrefix(b.pin.Path, src.Path), "/")
+	if tree, sum, err := foreign.Hash(g.files, below); err != nil || tree != o.Tree || sum != o.Sum {
 		return nil, fault.New(fault.Integrity, "%s at %s is not the content that the manifest names", words.Brief(src.String()), short(id)).
 			Advise("the manifest states another folder than the one that came; add the bundle again")
 	}
