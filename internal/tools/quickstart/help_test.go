@@ -228,6 +228,8 @@ var ended = []struct {
 	}},
 	{-1, "serves until it is interrupted", []string{"rye mcp serve", "rye mcp serve --http 127.0.0.1:8765"}},
 	{3, "is for edits of copies, of which there are none", []string{"rye export --take"}},
+	{3, "is for a bundle that came from a source", []string{"rye update acme/pdf"}},
+	{11, "leaves out what helpWorld left unsigned", []string{"rye export --site ../www"}},
 	{3, "names a file of the reader's", []string{"rye add skills.zip", "rye add skills-lock.json --dry-run"}},
 	{11, "names a key that is not there", []string{"rye registry transfer acme 'ssh-ed25519 AAAA… <proof>' --dry-run"}},
 	{11, "gives a namespace that the reader gave to another registry", []string{
