@@ -195,7 +195,9 @@ func (r *reading) skillAt(real string, ways []string) {
 // inSkill reports whether a folder lies in that of a skill that came in: its files come in with that
 // one, whatever they are.
 func (r *reading) inSkill(dir string) bool {
-	return slices.ContainsFunc(r.found, func(f Found) bool { return f.What == "Agent Skill" && f.From != "." && dir != f.From && under(dir, f.From) })
+	return slices.ContainsFunc(r.found, func(f Found) bool {
+		return f.What == "Agent Skill" && f.From != "." && dir != f.From && under(dir, f.From)
+	})
 }
 
 // skillFile returns the path of the SKILL.md in a folder, which may be spelled skill.md.
