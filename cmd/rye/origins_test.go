@@ -219,12 +219,15 @@ func TestOriginSigner(t *testing.T) {
 	o.skill("pdf", "again")
 	o.push("again", "-S")
 	h.rye("update", "--yes")
-	for what, change := range map[string]func(){
-		"another key":  func() { o.git("config", "user.signingkey", eve); o.push("eve", "-S") },
-		"no signature": func() { o.push("plain", "--no-gpg-sign", "--amend") },
+	for _, row := range []struct {
+		what   string
+		change func()
+	}{
+		{"another key", func() { o.git("config", "user.signingkey", eve); o.push("eve", "-S") }},
+		{"no signature", func() { o.push("plain", "--no-gpg-sign", "--amend") }}, // of eve's commit
 	} {
-		o.skill("pdf", what)
-		change()
+		o.skill("pdf", row.what)
+		row.change()
 		wants(t, h.rye("outdated"), "acme/bundle/pdf .*signer")
 		wants(t, h.fails(11, "update", "acme/pdf", "--yes", "--accept-needs", "--accept-rewrite", "--accept-tag"), "rye update acme/pdf --accept-upstream-signer")
 		wants(t, h.fails(11, "add", o.url, "--yes", "--force"), "--accept-upstream-signer")

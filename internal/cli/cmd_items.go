@@ -47,7 +47,7 @@ The address of a site is that of its index of skills (/.well-known/agent-skills/
 the digests there are compared. From a lock file of another tool (skills-lock.json,
 apm.lock.yaml, toolhive.lock.yaml) rye takes over each entry at its locked commit, and compares
 its hash by the rule of that tool. An entry that differs does not come in (10).`,
-		examples: "rye add .ai/tools/acme/hello.py\nrye add ./scripts/deploy.sh --kind tool --as acme/deploy\nrye add ./my-skills --as acme --dry-run\nrye add ./my-skills --list\nrye add ./my-skills --skill pdf --skill tide\nrye add ./report --entry run.py\nrye add skills.zip\nrye add acme/tool/hello@^1.2\nrye add https://git.example.org/ada/tools.git#v2//skills/pdf\nrye add https://example.org --list\nrye add skills-lock.json --dry-run\nrye add tool:rye/bash/bash --as acme/bash",
+		examples: "rye add .ai/tools/acme/hello.py\nrye add ./scripts/deploy.sh --kind tool --as acme/deploy\nrye add ./my-skills --as acme --dry-run\nrye add ./my-skills --list\nrye add ./my-skills --skill pdf\nrye add ./report --entry run.py\nrye add skills.zip\nrye add acme/tool/hello@^1.2\nrye add https://git.example.org/ada/tools.git#v2//skills/pdf\nrye add https://example.org --list\nrye add skills-lock.json --dry-run\nrye add tool:rye/bash/bash --as acme/bash",
 		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Network, fault.Auth, fault.Integrity, fault.Untrusted,
 			fault.Revoked, fault.Rollback, fault.Denied, fault.Offline, fault.Malformed, fault.Limit},
 		flags: append(accepting(&from),

@@ -174,6 +174,7 @@ var prepared = map[string]string{
 	"rye add ./report --entry run.py":                                             "mkdir -p report; printf 'print(1)\\n' > report/run.py; echo helper > report/words.txt",
 	"rye show bundle:acme/report":                                                 "rye restore bundle:acme/report",
 	"rye verify ./unpacked":                                                       "cp -R .ai/bundles/acme/report unpacked",
+	"rye export --check":                                                          "rye add my-skills --as acme; rye sign --all; rye export --to claude-code,codex --yes",
 	"rye export skill knowledge:acme/pdf ./pdf":                                   "rye add my-skills --as acme; rye sign --all",
 	"rye add .ai/tools/acme/hello.py":                                             "rye rm tool:acme/hello; rye new tool acme/hello",
 	"rye diff":                                                                    "rye rm tool:acme/hello; rye restore tool:acme/hello --at $(rye log tool:acme/hello --json | sed -n 's/.*\"commit\":\"\\([0-9a-f]*\\)\".*/\\1/p' | tail -n 1); rye sign --all",
@@ -211,7 +212,7 @@ var ended = []struct {
 	lines  []string
 }{
 	{5, "needs a network host", []string{
-		"rye add https://git.example.org/ada/tools.git#v2", "rye registry add https://example.org/registry.git",
+		"rye add https://git.example.org/ada/tools.git#v2//skills/pdf", "rye add https://example.org --list", "rye registry add https://example.org/registry.git",
 		"rye registry mirror add main https://mirror.example.org/registry.git", "rye registry grant acme --repository https://example.org/acme.git",
 		"rye registry mirror push main --to https://mirror.example.org/registry.git --dry-run",
 	}},
@@ -226,7 +227,10 @@ var ended = []struct {
 		"rye completion fish | source", "rye thread log 01k9 --events | jq -r .event_type",
 	}},
 	{-1, "serves until it is interrupted", []string{"rye mcp serve", "rye mcp serve --http 127.0.0.1:8765"}},
-	{3, "names an archive of the reader's", []string{"rye add skills.zip"}},
+	{3, "is for edits of copies, of which there are none", []string{"rye export --take"}},
+	{3, "is for a bundle that came from a source", []string{"rye update acme/pdf"}},
+	{11, "leaves out what helpWorld left unsigned", []string{"rye export --site ../www"}},
+	{3, "names a file of the reader's", []string{"rye add skills.zip", "rye add skills-lock.json --dry-run"}},
 	{11, "names a key that is not there", []string{"rye registry transfer acme 'ssh-ed25519 AAAA… <proof>' --dry-run"}},
 	{11, "gives a namespace that the reader gave to another registry", []string{
 		"rye registry init ./registry.git --namespace acme", "rye registry init https://example.org/registry.git --open",
