@@ -347,7 +347,7 @@ func TestOriginNoVendor(t *testing.T) {
 	h := o.person()
 	h.fails(2, "add", o.bare, "--no-vendor", "--yes")
 	h.rye("add", o.url+"//skills/pdf", "--no-vendor", "--yes")
-	h.rye("sign", ".ai/bundles/acme/pdf")
+	h.rye("sign", ".ai/bundles/acme/pdf", "--yes")
 	h.rye("verify")
 	o.gitAt("", "init", "-q", "-b", "main", h.dir)
 	commit := func() string {
@@ -417,7 +417,7 @@ func TestOriginShown(t *testing.T) {
 	o := newOrigin(t)
 	h := o.person()
 	h.rye("add", o.url+"#main//skills/pdf", "--yes")
-	h.rye("sign", ".ai/bundles/acme/pdf")
+	h.rye("sign", ".ai/bundles/acme/pdf", "--yes")
 	from := regexp.QuoteMeta(o.url + "#main//skills/pdf at " + o.git("rev-parse", "HEAD")[:12])
 	wants(t, h.rye("show", "knowledge:acme/pdf"), "origin +"+from)
 	wants(t, h.rye("show", "bundle:acme/pdf"), "origin +"+from)

@@ -402,7 +402,8 @@ func TestSiteRoundTrip(t *testing.T) {
 	}
 	h := newHome(t)
 	h.rye("add", o.work)
-	h.rye("sign", ".ai/bundles/acme/pdf", ".ai/bundles/acme/csv", "--yes")
+	h.rye("sign", ".ai/bundles/acme/pdf", "--yes")
+	h.rye("sign", ".ai/bundles/acme/csv")
 	www := filepath.Join(t.TempDir(), "www")
 	h.rye("export", "--site", www)
 	server := httptest.NewServer(http.FileServer(http.Dir(www)))

@@ -323,6 +323,7 @@ func question(url string, facts []string, come []rye.AddReport) rye.Question {
 		}
 		q.Lines = append(q.Lines, line)
 	}
+	q.Lines = append(q.Lines, programsCome(come)...)
 	return q
 }
 
