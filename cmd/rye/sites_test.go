@@ -154,6 +154,14 @@ func TestSite(t *testing.T) {
 	if got := h.read(".ai/bundles/acme/note/SKILL.md"); got != string(md) {
 		t.Errorf("the note came as %q", got)
 	}
+	// The site moves on.
+	wants(t, h.rye("outdated"), "acme/bundle/tide .*ok", "acme/bundle/note .*ok")
+	s.index(s.skill("tide", tar.Header{Name: "new.md", Typeflag: tar.TypeReg, Mode: 0o644}), s.skill("pdf"))
+	wants(t, h.rye("outdated"), "acme/bundle/tide .*outdated", "acme/bundle/pdf .*ok", "acme/bundle/note .*removed")
+	h.rye("update", "bundle:acme/tide")
+	h.rye("add", s.url, "--skill", "tide", "--force", "--yes")
+	wants(t, h.rye("outdated"), "acme/bundle/tide .*ok")
+	wants(t, h.read(".ai/bundles/acme/tide/new.md"), "x")
 	s.mu.Lock()
 	if len(s.auth) > 0 {
 		t.Errorf("credentials were sent: %q", s.auth)

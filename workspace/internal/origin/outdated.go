@@ -120,6 +120,12 @@ func report(d *custody.Desk, b bundle, a answer) rye.OriginInfo {
 		Renamed: a.Renamed, Reason: a.Reason, Known: a.Time}
 	update := fault.Command("rye update %s", b.name)
 	switch {
+	case b.site():
+		if update = b.again(); !b.allowed(d) && a.State == "" {
+			r.State, r.Reason = stateNotAsked, "its site needs your yes"
+		} else if a.State == "" {
+			r.State = stateUnknown
+		}
 	case b.pin.Ref == "":
 		r.State = statePinned
 	case !b.contactable():
@@ -139,6 +145,9 @@ func report(d *custody.Desk, b bundle, a answer) rye.OriginInfo {
 // ask compares the bundles of one source with it.
 func ask(ctx context.Context, d *custody.Desk, all []bundle) (map[string]answer, error) {
 	first := all[0]
+	if first.site() && first.allowed(d) {
+		return askSite(ctx, d, all)
+	}
 	if !first.contactable() || !first.allowed(d) {
 		return nil, nil
 	}

@@ -283,3 +283,47 @@ func (s *site) remember(ctx context.Context, packages []author.Package, came map
 		return pinned{Address: s.address, As: as, Path: o.Path, Tree: o.Tree, Tip: came[name].digest}
 	})
 }
+
+// site reports whether a bundle came from a site with an index.
+func (b bundle) site() bool {
+	src, err := objects.ParseSource(b.pin.Address)
+	return err == nil && src.Kind == objects.SourceSite
+}
+
+// again says how to take the newest version of a skill of a site. A merge with local edits is a
+// person's work there: a site keeps no history.
+func (b bundle) again() fault.Hint {
+	name, _, _ := strings.Cut(b.pin.Path, "/")
+	return fault.Advice("rye add %s --skill %s --force takes the version there, and the history keeps yours", words.Quote(b.pin.Address), words.Quote(name))
+}
+
+// askSite compares the bundles of a site with its index.
+func askSite(ctx context.Context, d *custody.Desk, all []bundle) (map[string]answer, error) {
+	s, err := openSite(ctx, d, all[0].pin.Address, all[0].typed)
+	now := d.Now().UTC().Format(time.RFC3339)
+	answers := map[string]answer{}
+	if fault.Is(err, fault.NotFound) {
+		for _, b := range all {
+			answers[b.name] = answer{Time: now, State: stateGone, Reason: "the site has no index any more"}
+		}
+		return answers, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range all {
+		name, _, _ := strings.Cut(b.pin.Path, "/")
+		a := answer{Time: now, State: stateOK}
+		i := slices.IndexFunc(s.index.Skills, func(k discovery.Skill) bool { return k.Name == name })
+		switch {
+		case i < 0:
+			a.State, a.Reason = stateRemoved, "the index does not name the skill any more"
+		case b.pin.Tip == "" || s.index.Skills[i].Type == discovery.TypeFiles:
+			a.State, a.Reason = stateUnknown, "there is no digest to compare"
+		case s.index.Skills[i].Digest.String() != b.pin.Tip:
+			a.State, a.Reason = stateOutdated, "the index has another digest"
+		}
+		answers[b.name] = a
+	}
+	return answers, nil
+}

@@ -106,6 +106,8 @@ func (u *updating) source(ctx context.Context, all []bundle) (first error) {
 		switch {
 		case b.pin.Ref == "" && b.pin.Commit != "":
 			u.add(b, rye.OriginUpdate{State: statePinned, Reason: "it is pinned to a commit; rye add with #<branch or tag> follows one"}, nil)
+		case b.site():
+			u.add(b, rye.OriginUpdate{State: stateUnknown, Reason: "it came from a site; " + b.again().String()}, nil)
 		case !b.contactable():
 			u.add(b, rye.OriginUpdate{State: stateUnknown, Reason: "it came from a folder or an archive; add it again to update it"}, nil)
 		default:
