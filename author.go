@@ -70,7 +70,8 @@ type AddReport struct {
 	Line     *Replaced         `json:"line,omitempty"`   // its line of RYE OS, which signs nothing here
 	What     string            `json:"what,omitempty"`   // the form before the import: "Agent Skill"
 	Lost     []string          `json:"lost,omitempty"`   // the parts that the import dropped
-	Why      string            `json:"why,omitempty"`    // why Path was skipped; Ref is then ""
+	Programs []BundleProgram   `json:"programs,omitempty"`
+	Why      string            `json:"why,omitempty"` // why Path was skipped; Ref is then ""
 }
 
 // RemoveRequest takes working items, bundles or dependencies out of the project. A target may be a
@@ -150,6 +151,7 @@ type SignResult struct {
 	Paste    string                 `json:"paste,omitempty"`    // metadata to start with, when the file has none
 	Replaces *Replaced              `json:"replaces,omitempty"` // the line of RYE OS that was replaced
 	Members  []objects.MemberChange `json:"members,omitempty"`  // for a bundle: the files that differ from the last signature
+	Programs []BundleProgram        `json:"programs,omitempty"` // for a bundle: its programs that are new or changed since the last signature
 	Needs    string                 `json:"needs,omitempty"`    // the needs that signing wrote into the file, which stated none
 	Part     bool                   `json:"part,omitempty"`     // a file that only other tools load
 	Patched  bool                   `json:"patched,omitempty"`  // others own its namespace, so the signature is a patch
@@ -300,7 +302,11 @@ type BundleInfo struct {
 	SignedAt string       `json:"signed_at,omitempty"`
 	Bytes    int64        `json:"bytes"` // of the files together
 	Files    []BundleFile `json:"files"`
-	Commit   string       `json:"commit,omitempty"`
+	Needs    string       `json:"needs,omitempty"` // of its programs; "" where the manifest has none, which gives none
+
+	Programs []BundleProgram `json:"programs,omitempty"` // its files that can run
+
+	Commit string `json:"commit,omitempty"`
 
 	Code    fault.Code `json:"code,omitempty"` // why it may not be used
 	Error   string     `json:"error,omitempty"`

@@ -63,6 +63,8 @@ type ItemInfo struct {
 	Limits   string      `json:"limits,omitempty"` // resources that one run may use, as the item states: "memory 512MiB, time 30s"
 	Params   []ParamInfo `json:"parameters,omitempty"`
 
+	Programs []BundleProgram `json:"programs,omitempty"` // of the bundle whose entry it is
+
 	Origin string   `json:"origin,omitempty"`  // for a dependency: its registry, and its name there
 	Range  string   `json:"range,omitempty"`   // the range in rye.yaml
 	UsedBy []string `json:"used_by,omitempty"` // tools whose locked chains use it

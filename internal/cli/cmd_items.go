@@ -162,6 +162,9 @@ func (p *printer) printAdded(did outcome, dry bool, rep *rye.AddReport) {
 	for _, l := range rep.Lost {
 		p.infof("  note: %s", prose(l))
 	}
+	if n := len(rep.Programs); n > 0 {
+		p.infof("  note: it has %s; rye sign %s lists them", words.Plural(n, "program"), rep.Ref)
+	}
 	if l := rep.Line; l != nil {
 		p.infof("  note: it has a signature of RYE OS%s, which does not make it run here", prose(signedBefore(l)))
 		p.infof("  note: that signature covers %s, but not id, version and time", prose(l.Covers))

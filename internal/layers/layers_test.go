@@ -103,9 +103,9 @@ var house = []room{
 	{4, "workspace/internal/session", ". objects/trust/backup registry registry/memory registry/oplog " + session, ""},
 	{4, "workspace/internal/custody", ". objects/trust/backup " + session + " workspace/internal/session", ""},
 	{4, "workspace/internal/questions", ". chain/consent chain/question " + session + " workspace/internal/session", ""},
-	{4, "workspace/internal/look", ". internal/diff internal/parallel objects/extract " + session + " workspace/internal/session", ""},
+	{4, "workspace/internal/look", ". internal/diff internal/parallel objects/extract objects/program " + session + " workspace/internal/session", ""},
 	{4, "workspace/internal/finder", ". objects/extract search " + session + " workspace/internal/session workspace/internal/look", ""},
-	{4, "workspace/internal/author", ". internal/diff internal/merging internal/parallel internal/unpack objects/extract objects/foreign scaffold " + session + " workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look", ""},
+	{4, "workspace/internal/author", ". internal/diff internal/merging internal/parallel internal/unpack objects/extract objects/foreign objects/program scaffold " + session + " workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look", ""},
 	{4, "workspace/internal/locks", ". internal/merging " + session + " workspace/internal/session workspace/internal/look", ""},
 	{4, "workspace/internal/run", ". objects/expr chain/callback chain/command chain/consent chain/denied chain/network chain/primitive chain/primitive/builtin chain/primitive/ward chain/primitive/web " + session +
 		" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},

@@ -211,6 +211,7 @@ func question(url string, commit store.OID, come []rye.AddReport) rye.Question {
 		}
 		q.Lines = append(q.Lines, line)
 	}
+	q.Lines = append(q.Lines, programsCome(come)...)
 	return q
 }
 

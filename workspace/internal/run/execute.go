@@ -43,6 +43,9 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 		return nil, err
 	}
 	if q.Ref.Kind != objects.Tool {
+		if _, err := withArguments(item.Verified.Item(), q); err != nil {
+			return nil, err
+		}
 		j.warnings = locks.WarningsOf(s.Session, item)
 		if err := j.mayUsePatched(ctx, s, q.Ref, nil, item.Verified); err != nil {
 			return nil, err
@@ -70,7 +73,11 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	j.watch.lap(&j.watch.parts.Verify)
 	j.ward = watch(ctx, s, j.plan)
 	defer j.ward.end()
-	if j.params, err = j.plan.Check(q.Params); err != nil {
+	given, err := withArguments(j.plan.Tool(), q)
+	if err != nil {
+		return nil, err
+	}
+	if j.params, err = j.plan.Check(given); err != nil {
 		return nil, withParams(j.plan.Tool(), err)
 	}
 	if err = j.patchesLocked(q.Ref, chain.PatchedOf(j.plan)); err != nil {
