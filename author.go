@@ -48,13 +48,23 @@ type NewReport struct {
 type AddRequest struct {
 	Path   string // a file, a folder or an archive
 	Text   []byte // the content of a file that is not on disk, with Path as its name; nil reads Path
-	URL    string // a git repository instead of Path, with an optional #<branch or tag>; without it, its HEAD
+	URL    string // a source instead of Path, as objects.ParseSource reads it
 	Kind   string // for a file from outside .ai; "" derives it from the extension
 	As     string // the id for one thing from outside .ai, or the namespace for many; "" derives it from the project's namespace and the name
 	Entry  string // for a folder of programs: the file to execute, below the folder; "" is the one called main
 	Space  string // "project" or "user", for a path; "" is project
 	DryRun bool
 	Force  bool // replace existing files, which the history keeps
+
+	// Skills are the names of the skills and plugins to take from a folder, an archive or a
+	// repository; empty is all. A name that nothing has is NotFound.
+	Skills []string
+
+	// For a URL.
+	NoVendor             bool     // git keeps only the signed manifests; rye pull fetches the files
+	AcceptUpstreamSigner bool     // another key than before signed the commit or the tag there
+	List                 bool     // only list what the source offers; a site is asked for its index alone
+	AcceptSource         []string // of a lock file: addresses that may be contacted, also inside the network
 }
 
 // AddReport describes one item that was added, removed or restored.
@@ -71,7 +81,20 @@ type AddReport struct {
 	What     string            `json:"what,omitempty"`   // the form before the import: "Agent Skill"
 	Lost     []string          `json:"lost,omitempty"`   // the parts that the import dropped
 	Programs []BundleProgram   `json:"programs,omitempty"`
-	Why      string            `json:"why,omitempty"` // why Path was skipped; Ref is then ""
+	Why      string            `json:"why,omitempty"`  // why Path was skipped; Ref is then ""
+	Code     fault.Code        `json:"code,omitempty"` // of something skipped that should have come in; the first of them is the error of the whole
+
+	// Of something that was imported:
+	Name   string   `json:"name,omitempty"`   // as its author calls it, which is a name for AddRequest.Skills
+	About  string   `json:"about,omitempty"`  // its author's description
+	Plugin string   `json:"plugin,omitempty"` // the plugin that it belongs to
+	From   string   `json:"from,omitempty"`   // its path in the source
+	Holds  []string `json:"holds,omitempty"`  // the refs of the items in a bundle
+
+	// Of content that is not what an index of skills or a lock file promised:
+	Rule     string `json:"rule,omitempty"`     // the name of the hash there: "computedHash"
+	Expected string `json:"expected,omitempty"` // the promised hash
+	Found    string `json:"found,omitempty"`    // that of the content
 }
 
 // RemoveRequest takes working items, bundles or dependencies out of the project. A target may be a
@@ -308,12 +331,25 @@ type BundleInfo struct {
 
 	Commit string `json:"commit,omitempty"`
 
+	Origin *BundleOrigin     `json:"origin,omitempty"` // where its content came from, as the signer says
+	Deps   map[string]string `json:"deps,omitempty"`   // published item to range
+
 	Code    fault.Code `json:"code,omitempty"` // why it may not be used
 	Error   string     `json:"error,omitempty"`
 	Hint    fault.Hint `json:"hint,omitzero"`
 	Changed []string   `json:"changed,omitempty"` // files that differ from the manifest
 	Missing []string   `json:"missing,omitempty"` // files of the manifest that are not there
 	Extra   []string   `json:"extra,omitempty"`   // files that are not in the manifest
+}
+
+// BundleOrigin is where the content of a bundle came from.
+type BundleOrigin struct {
+	Source     string `json:"source"`
+	Ref        string `json:"ref,omitempty"`
+	Commit     string `json:"commit,omitempty"`
+	Path       string `json:"path,omitempty"`
+	Tree       string `json:"tree"`        // git tree id of the content as it came
+	TreeSHA256 string `json:"tree_sha256"` // the same, as OpenAPM defines it
 }
 
 // BundleFile is an entry of a manifest.

@@ -182,7 +182,74 @@ type SetRequest struct {
 // OutdatedReport compares the project's dependencies with their registries.
 type OutdatedReport struct {
 	Dependencies []Dependency `json:"dependencies"`
+	Origins      []OriginInfo `json:"origins,omitempty"`
 	Warnings     []string     `json:"warnings,omitempty"`
+}
+
+// OriginInfo is a bundle that came from another place than a registry, beside its source.
+type OriginInfo struct {
+	Name     string     `json:"name"`   // acme/bundle/pdf
+	Source   string     `json:"source"` // an address
+	Ref      string     `json:"ref,omitempty"`
+	Path     string     `json:"path,omitempty"`
+	Commit   string     `json:"commit,omitempty"`
+	Now      string     `json:"now,omitempty"`     // the commit that the ref names there
+	State    string     `json:"state"`             // ok, outdated, pinned, moved, rewritten, signer, removed, renamed, gone, unknown, not asked
+	Renamed  string     `json:"renamed,omitempty"` // its path there now
+	Reason   string     `json:"reason,omitempty"`
+	Outdated bool       `json:"outdated,omitempty"` // rye update has something to decide
+	Instead  fault.Hint `json:"instead,omitzero"`
+	Known    string     `json:"known,omitempty"` // when the source was last asked, RFC 3339; "" for never
+}
+
+// OriginUpdateRequest brings the newest content of their sources into bundles.
+type OriginUpdateRequest struct {
+	Names  []string // of bundles; empty is every bundle with an origin
+	DryRun bool
+	Diff   bool // report upstream's whole change
+
+	// What --yes does not agree to.
+	AcceptTag            bool     // a tag that names another commit than before
+	AcceptRewrite        bool     // a branch that lost the pinned commit
+	AcceptUpstreamSigner bool     // a commit that another key signed than at first, or none
+	AcceptNeeds          bool     // new programs, and tools with wider needs
+	AcceptSource         []string // addresses that a manifest of a clone names
+}
+
+// OriginPullRequest fetches the files of bundles whose manifests are here alone.
+type OriginPullRequest struct {
+	DryRun       bool
+	AcceptSource []string // addresses that a manifest of a clone names
+}
+
+// OriginUpdateReport lists what happened to each bundle.
+type OriginUpdateReport struct {
+	Updates []OriginUpdate `json:"updates"`
+	Others  []string       `json:"-"` // names of the request that are no bundles with an origin
+	DryRun  bool           `json:"dry_run"`
+}
+
+// OriginUpdate is the update of one bundle.
+type OriginUpdate struct {
+	Name      string     `json:"name"`
+	State     string     `json:"state"` // updated, conflict, ok, pinned, unknown, gone, removed, failed; fetched
+	Source    string     `json:"source"`
+	Was       string     `json:"was,omitempty"` // commit
+	Now       string     `json:"now,omitempty"`
+	Renamed   string     `json:"renamed,omitempty"`   // the path of its folder now
+	Files     []string   `json:"files,omitempty"`     // that upstream changed
+	Edited    []string   `json:"edited,omitempty"`    // that keep edits of the user
+	Conflicts []string   `json:"conflicts,omitempty"` // each with the reason
+	Programs  []string   `json:"programs,omitempty"`  // new ones
+	Hosts     []string   `json:"hosts,omitempty"`     // that its texts name now
+	Wider     []string   `json:"wider,omitempty"`     // needs and permissions
+	SHA256Was string     `json:"sha256_was,omitempty"`
+	SHA256    string     `json:"sha256,omitempty"` // of the manifest without its signature line
+	Signed    bool       `json:"signed"`
+	Diff      []string   `json:"diff,omitempty"`
+	Reason    string     `json:"reason,omitempty"`
+	Code      fault.Code `json:"code,omitempty"`
+	Hint      fault.Hint `json:"hint,omitzero"`
 }
 
 // Dependency is an item that the project asks a registry for, or that its lock pins from one.

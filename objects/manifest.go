@@ -500,6 +500,9 @@ func (m *Manifest) Read(fsys fs.FS, visit func(File, []byte) error) error {
 	}
 	sort.Strings(e.Extra)
 	sort.Strings(e.Changed)
+	if m.Origin != nil && len(e.Missing) > 0 && len(e.Changed)+len(e.Extra) == 0 {
+		return fault.New(fault.Integrity, "%w", e).Mend("rye pull")
+	}
 	return fault.New(fault.Integrity, "%w", e).Advise("rye diff %s; then rye sign %[1]s, if the change is yours", m.Ref())
 }
 

@@ -144,3 +144,10 @@ func (m *Manifest) listsBelow(path string) bool {
 	i := m.search(dir)
 	return i < len(m.Files) && strings.HasPrefix(m.Files[i].Path, dir)
 }
+
+// NormalMember returns the name that a bundle has for a path: the same characters in Unicode's form
+// NFC. Bytes that are not UTF-8 stay, and CheckMember refuses them.
+func NormalMember(path string) string { return norm.NFC.String(path) }
+
+// Fold returns one spelling for all paths that some systems take for the same.
+func Fold(path string) string { return fold(path) }

@@ -50,6 +50,15 @@ func (o *Origin) Check() error {
 	return nil
 }
 
+// String returns the origin as a source with its commit, for people.
+func (o *Origin) String() string {
+	s := Source{Address: o.Source, Ref: strings.TrimPrefix(strings.TrimPrefix(o.Ref, "refs/heads/"), "refs/tags/"), Path: o.Path}.String()
+	if o.Commit != "" {
+		s += " at " + o.Commit[:min(12, len(o.Commit))]
+	}
+	return s
+}
+
 // branchOrTag reports whether a ref is a branch or a tag by the rules of git check-ref-format.
 func branchOrTag(ref string) bool {
 	name, ok := strings.CutPrefix(ref, "refs/heads/")

@@ -125,6 +125,9 @@ func (p *parser) badField(name, format string, args ...any) *fault.Error {
 
 // checkBody refuses a body that is not UTF-8.
 func (p *parser) checkBody() error {
+	if IsSkill(p.path) {
+		return nil // its front matter must be; its text is for people and models
+	}
 	if i := invalidUTF8(p.body); i >= 0 {
 		m := p.at(i)
 		return p.bad(m, "byte 0x%02X is not UTF-8 text", p.body[i])

@@ -182,6 +182,9 @@ func Split(path string, raw []byte) (body []byte, sig *Signature, legacy *Legacy
 		return nil, nil, nil, fault.New(fault.Limit, "read %s: %d bytes, at most %d are allowed", path, len(raw), MaxItemSize)
 	}
 	if bytes.HasPrefix(raw, bom) {
+		if IsSkill(path) {
+			return raw, nil, nil, nil // other programs wrote it, and the manifest covers its bytes
+		}
 		return nil, nil, nil, malformed(path, 1, 1, "the file begins with a byte order mark").
 			Advise("save %s as UTF-8 without a byte order mark", path)
 	}

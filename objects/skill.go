@@ -10,10 +10,11 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// Bounds of the fields of a skill, from the Agent Skills specification (agentskills.io).
+// Bounds of the fields of a skill, from the Agent Skills specification (agentskills.io). Clients
+// refuse a skill beyond the first two.
 const (
-	maxSkillName        = 64
-	maxSkillDescription = 1024
+	MaxSkillName        = 64   // characters
+	MaxSkillDescription = 1024 // characters
 	maxSkillCompat      = 500
 )
 
@@ -24,16 +25,6 @@ var skillFields = names("name description license compatibility metadata allowed
 // needs no field of rye's own, and its name may differ from its id.
 func IsSkill(p string) bool {
 	return path.Base(p) == SkillFile && strings.HasPrefix(p, BundlesDir+"/") && strings.Count(p, "/") == 3
-}
-
-// readSkill reads the front matter that a skill must have.
-func (p *parser) readSkill(m *Meta) error {
-	done, err := p.readFrontMatter(m)
-	if err == nil && !done {
-		err = p.bad(mark{1, 0}, "a skill begins with front matter: --- in line 1")
-	}
-	p.dialect = dialectSkill
-	return err
 }
 
 // skillMeta reads the fields that only skills have. The field "name" becomes the title; the
@@ -56,11 +47,11 @@ func (p *parser) skillMeta(m *Meta) error {
 	return err
 }
 
-// checkSkill checks the fields that rye needs. SkillFaults reports other violations of the
+// checkSkill checks the fields that clients need: without a name they take that of the directory.
+// SkillFaults reports other violations of the
 // specification to the author, and refuses nothing.
 func (v *validator) checkSkill() {
-	v.need("name", v.it.Meta.Title, v.it.Ref.ID.Name())
-	v.need("description", v.it.Meta.Description, "its purpose, and when to use it")
+	v.need("description", strings.TrimSpace(v.it.Meta.Description), "its purpose, and when to use it")
 	v.apparent()
 }
 
@@ -73,8 +64,8 @@ func SkillFaults(it *Item, folder string) []string {
 	} else if name != folder {
 		all = append(all, fmt.Sprintf("name %q: its folder is called %q", name, words.Brief(folder)))
 	}
-	if n := utf8.RuneCountInString(it.Meta.Description); n > maxSkillDescription {
-		all = append(all, fmt.Sprintf("description has %d characters, the limit is %d", n, maxSkillDescription))
+	if n := utf8.RuneCountInString(it.Meta.Description); n > MaxSkillDescription {
+		all = append(all, fmt.Sprintf("description has %d characters, the limit is %d", n, MaxSkillDescription))
 	}
 	compat, _ := it.Meta.Fields["compatibility"].(string)
 	if n := utf8.RuneCountInString(compat); n > maxSkillCompat {
@@ -85,8 +76,8 @@ func SkillFaults(it *Item, folder string) []string {
 
 func skillName(name string) string {
 	switch {
-	case name == "" || utf8.RuneCountInString(name) > maxSkillName:
-		return fmt.Sprintf("want 1 to %d characters", maxSkillName)
+	case name == "" || utf8.RuneCountInString(name) > MaxSkillName:
+		return fmt.Sprintf("want 1 to %d characters", MaxSkillName)
 	case strings.HasPrefix(name, "-") || strings.HasSuffix(name, "-") || strings.Contains(name, "--"):
 		return "want a hyphen only between two other characters"
 	}

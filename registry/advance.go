@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/revoked"
 	"github.com/rye-os/rye/objects/trust"
@@ -228,10 +229,8 @@ func (r *Registry) append(ctx context.Context, s oplog.State, c change, ops []op
 	var gone []revoked.Version
 	var done oplog.Replayed
 	next := s
-	keep := keeping{p: p, put: lasting(b), tip: r.contentTip(c.namespace)}
-	var beside sync.WaitGroup
-	beside.Go(func() { keep.prior = doneBefore(&repo.Reader, s.At) })
-	defer beside.Wait()
+	tip := r.contentTip(c.namespace)
+	keep := keeping{p: p, put: lasting(b), tip: tip}
 	tags := map[string]store.OID{}
 	line := []store.OID{store.SHA1.Hash(store.TypeTree, nil)}
 	for i := range ops {
@@ -250,7 +249,7 @@ func (r *Registry) append(ctx context.Context, s oplog.State, c change, ops []op
 			return oplog.State{}, err
 		}
 		done.Ops = append(done.Ops, w.Op)
-		keep.add(w.Op, w.After, ops[i].Items)
+		keep.add(w.After, ops[i].Items)
 		if memory.RefusesForGood(ops[i].Kind) && w.Changes != nil {
 			rows, err := oplog.ParseShard(w.Changes)
 			if err != nil {
@@ -267,7 +266,6 @@ func (r *Registry) append(ctx context.Context, s oplog.State, c change, ops []op
 	if err := c.allows(next); err != nil {
 		return oplog.State{}, err
 	}
-	beside.Wait()
 	content, err := keep.merge(ctx, next)
 	if err != nil {
 		return oplog.State{}, err
@@ -282,8 +280,10 @@ func (r *Registry) append(ctx context.Context, s oplog.State, c change, ops []op
 	if err != nil {
 		return oplog.State{}, err
 	}
+	ready := r.beside(c.namespace, next.Point())
+	defer func() { ready().Discard() }()
 	both := []transport.Update{
-		{Name: contentOf(c.namespace), Old: r.contentTip(c.namespace), New: content},
+		{Name: contentOf(c.namespace), Old: tip, New: content},
 		{Name: branchOf(c.namespace), Old: s.At, New: next.At},
 	}
 	if s.Under().Tags {
@@ -300,7 +300,15 @@ func (r *Registry) append(ctx context.Context, s oplog.State, c change, ops []op
 	if err := r.mem.NoteSkipped(ctx, c.namespace, &repo.Reader, s.Point(), done); err != nil {
 		return oplog.State{}, err
 	}
-	return next, r.keepState(ctx, repo, next)
+	return next, r.keepPrepared(ctx, repo, next, ready())
+}
+
+// beside prepares the memory of a log at p while the caller waits for a host. The result ends the
+// work and returns it.
+func (r *Registry) beside(namespace string, p oplog.Point) func() place.Ready {
+	done := make(chan place.Ready, 1)
+	go func() { done <- r.mem.Prepare(namespace, p) }()
+	return sync.OnceValue(func() place.Ready { return <-done })
 }
 
 // lasting returns a sink that adds to a batch and packs commits small, because every reader of a

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry/memory"
 	"github.com/rye-os/rye/registry/oplog"
@@ -92,28 +93,42 @@ func moveRef(ctx context.Context, repo *store.Repo, name string, id store.OID) e
 	}
 }
 
-// keep stores a verified log ("" for the root's) as this machine's new starting point: first
-// objects, then the ref, then the memory. A crash leaves an older state, never a partial one.
-func (r *Registry) keep(ctx context.Context, repo *store.Repo, namespace string, p oplog.Point, tree func(store.Format, oplog.Sink) (store.OID, error)) error {
-	release, err := saveTree(ctx, repo, tree)
+// A proven log is a verified log ("" for the root's) to be kept.
+type proven struct {
+	namespace string
+	point     oplog.Point
+	tree      func(store.Format, oplog.Sink) (store.OID, error)
+	ready     place.Ready // from Prepare of the memory; the zero value if nothing was prepared
+}
+
+// keep stores a verified log as this machine's new starting point: first objects, then the ref,
+// then the memory. A crash leaves an older state, never a partial one.
+func (r *Registry) keep(ctx context.Context, repo *store.Repo, p proven) error {
+	defer p.ready.Discard()
+	release, err := saveTree(ctx, repo, p.tree)
 	if err != nil {
 		return err
 	}
 	defer release()
-	if err := moveRef(ctx, repo, verifiedRef(namespace), p.Tip); err != nil {
+	if err := moveRef(ctx, repo, verifiedRef(p.namespace), p.point.Tip); err != nil {
 		return err
 	}
-	return r.mem.Remember(ctx, namespace, p)
+	return r.mem.RememberPrepared(ctx, p.namespace, p.point, p.ready)
 }
 
 func (r *Registry) keepState(ctx context.Context, repo *store.Repo, s oplog.State) error {
+	return r.keepPrepared(ctx, repo, s, place.Ready{})
+}
+
+// keepPrepared is keepState after Prepare of the memory.
+func (r *Registry) keepPrepared(ctx context.Context, repo *store.Repo, s oplog.State, ready place.Ready) error {
 	head := func(_ store.Format, put oplog.Sink) (store.OID, error) {
 		if _, err := put(store.TypeTree, nil); err != nil { // every operation names it
 			return store.OID{}, err
 		}
 		return put(store.TypeBlob, s.EncodeNamespace())
 	}
-	if err := r.keep(ctx, repo, s.Namespace, s.Point(), head); err != nil {
+	if err := r.keep(ctx, repo, proven{s.Namespace, s.Point(), head, ready}); err != nil {
 		return err
 	}
 	r.spaces[s.Namespace] = s.From(r.cached())
@@ -121,7 +136,7 @@ func (r *Registry) keepState(ctx context.Context, repo *store.Repo, s oplog.Stat
 }
 
 func (r *Registry) keepRoot(ctx context.Context, repo *store.Repo, root oplog.Root) error {
-	if err := r.keep(ctx, repo, "", root.Point(), root.Tree); err != nil {
+	if err := r.keep(ctx, repo, proven{point: root.Point(), tree: root.Tree}); err != nil {
 		return err
 	}
 	r.root = root

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/rye-os/rye/fault"
@@ -15,6 +14,9 @@ import (
 // The branch content/<namespace> merges states and versions, so that the host does not collect
 // them, and shows people a README. It proves nothing: readers fetch objects from it by id, and
 // never remember its tip.
+//
+// Its README is the same after every publication, because a host writes a file for each new
+// object. Only a rebuild, which is rare, writes one that lists versions and operations.
 
 // contentPrefix begins the names of content branches.
 const contentPrefix = "refs/heads/content/"
@@ -25,21 +27,18 @@ func contentOf(namespace string) string { return contentPrefix + namespace }
 // maxParents bounds the parents of one merge.
 const maxParents = 64
 
-// keeping gathers the objects of operations, to be merged into the content branch.
+// keeping gathers the commits of operations, to be merged into the content branch.
 type keeping struct {
 	p     oplog.Pen
 	put   oplog.Sink
 	tip   store.OID // of the branch; zero for none
 	heads []store.OID
-	files map[string]store.OID // of the tree; nil: only the README
-	done  []string             // operations, newest first, for people
-	prior []string             // earlier operations
+	files map[string]store.OID // of the tree; nil: only the README of a publication
 }
 
-// add adds an operation, the state after it and the versions that it published.
-func (k *keeping) add(op oplog.Op, s oplog.State, items []oplog.Entry) {
+// add adds the state after an operation, and the versions that the operation published.
+func (k *keeping) add(s oplog.State, items []oplog.Entry) {
 	k.heads = append(k.heads, s.Kept)
-	k.done = slices.Insert(k.done, 0, doneLine(op, s.Time))
 	for i := range items {
 		if id := items[i].Commit; !id.IsZero() {
 			k.heads = append(k.heads, id)
@@ -50,11 +49,11 @@ func (k *keeping) add(op oplog.Op, s oplog.State, items []oplog.Entry) {
 // merge merges everything gathered and returns the new tip.
 func (k *keeping) merge(ctx context.Context, s oplog.State) (store.OID, error) {
 	if k.files == nil {
-		readme, err := k.put(store.TypeBlob, contentReadme(s, append(k.done, k.prior...)))
+		readme, err := k.put(store.TypeBlob, contentReadme(s.Namespace))
 		if err != nil {
 			return k.tip, err
 		}
-		k.files = map[string]store.OID{"README.md": readme}
+		k.files = map[string]store.OID{readmeName: readme}
 	}
 	tree, err := oplog.PutTrees(k.put, k.files)
 	for len(k.heads) > 0 && err == nil {
@@ -73,16 +72,22 @@ func (k *keeping) merge(ctx context.Context, s oplog.State) (store.OID, error) {
 	return k.tip, err
 }
 
+const readmeName = "README.md"
+
 // contentReadme is shown to people who look at the branch on a forge.
-func contentReadme(s oplog.State, done []string) []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "# %s\n\n%d versions were published in %d operations, the last on %s.\n\n",
-		s.Namespace, s.Published, s.Seq, s.Time.Format("2006-01-02"))
-	fmt.Fprintf(&b, "The signed log of what happened is the branch `ns/%s`: `git log ns/%s` reads\nlike a change log. This branch keeps what the log refers to, and proves nothing\nby itself. Use it with `rye add %s/<kind>/<name>`.\n", s.Namespace, s.Namespace, s.Namespace)
+func contentReadme(namespace string) []byte {
+	return fmt.Appendf(nil, "# %[1]s\n\nThe signed log of what happened is the branch `ns/%[1]s`: `git log ns/%[1]s` reads\nlike a change log. This branch keeps what the log refers to, and proves nothing\nby itself. Use it with `rye add %[1]s/<kind>/<name>`.\n", namespace)
+}
+
+// rebuiltReadme is contentReadme with counts, the last operations and all versions.
+func rebuiltReadme(s oplog.State, done []string) []byte {
+	b := bytes.NewBuffer(contentReadme(s.Namespace))
+	fmt.Fprintf(b, "\n%d versions were published in %d operations, the last on %s.\n", s.Published, s.Seq, s.Time.Format("2006-01-02"))
 	b.WriteString("\nThe last operations:\n\n")
 	for _, line := range done[:min(len(done), shownOperations)] {
 		b.WriteString(line)
 	}
+	b.Write(versionTable(s))
 	return b.Bytes()
 }
 

@@ -11,9 +11,10 @@ import (
 	"github.com/rye-os/rye/registry/oplog"
 )
 
-// TestContentReadme: the page that a forge shows has the counts, the last 50 operations, and
-// not a word by people: what an item or a reason says cannot become a link, a picture or a script there.
-func TestContentReadme(t *testing.T) {
+// TestRebuiltReadme: the page that a forge shows after a rebuild has the counts, the last 50
+// operations and all versions, and not a word by people: what an item or a reason says cannot
+// become a link, a picture or a script there.
+func TestRebuiltReadme(t *testing.T) {
 	ada := newKey("ada")
 	s, raws := claimed(t, ada)
 	do := func(op oplog.Op) {
@@ -41,9 +42,9 @@ func TestContentReadme(t *testing.T) {
 		}
 		done = append([]string{doneLine(op, op.Time)}, done...)
 	}
-	page := string(contentReadme(s, done)) + string(versionTable(s))
+	page := string(rebuiltReadme(s, done))
 	if !strings.Contains(page, "61 versions were published in 63 operations, the last on 2025-01-02.") {
-		t.Errorf("counts:\n%s", page[:200])
+		t.Errorf("counts:\n%s", page[:600])
 	}
 	if n := strings.Count(page, "\n- "); n != shownOperations {
 		t.Errorf("%d operations are shown, want %d", n, shownOperations)
@@ -52,7 +53,7 @@ func TestContentReadme(t *testing.T) {
 	if line, _, _ := strings.Cut(page[first+1:], "\n"); line != "- 63, 2025-01-02: `publish acme/knowledge/n59@1.0.0`" {
 		t.Errorf("newest first: %q", line)
 	}
-	shown := string(contentReadme(s, done[10:])) + string(versionTable(s))
+	shown := string(rebuiltReadme(s, done[10:]))
 	plain := regexp.MustCompile("`[^`\n]*`").ReplaceAllString(shown, "")
 	if strings.ContainsAny(plain, "<>[]@_!\\") || strings.Contains(shown, "evil") {
 		t.Errorf("text by people:\n%s", plain)

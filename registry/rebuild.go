@@ -72,11 +72,11 @@ func (b *rebuilding) run(ctx context.Context, p oplog.Pen) error {
 	if err := b.state(lists, batch.Add); err != nil {
 		return err
 	}
-	readme, err := batch.Add(store.TypeBlob, append(contentReadme(b.s, doneBefore(&repo.Reader, b.s.At)), versionTable(b.s)...))
+	readme, err := batch.Add(store.TypeBlob, rebuiltReadme(b.s, doneBefore(&repo.Reader, b.s.At)))
 	if err != nil {
 		return err
 	}
-	lists["README.md"] = readme
+	lists[readmeName] = readme
 	k := keeping{p: p, put: batch.Add, heads: b.heads, files: lists}
 	tip, err := k.merge(ctx, b.s)
 	if err != nil {

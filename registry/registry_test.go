@@ -209,8 +209,7 @@ func TestPlainGitReadsIt(t *testing.T) {
 	if raw := testkit.Git(t, clone, "show", s.Kept.String()+":namespace.yaml"); !strings.Contains(raw, `namespace: "acme"`) {
 		t.Errorf("namespace.yaml = %q", raw)
 	}
-	if raw := testkit.Git(t, clone, "show", "origin/content/acme:README.md"); !strings.Contains(raw, "3 versions were published in 4 operations") ||
-		!strings.Contains(raw, "- 4, 2025-01-02: `yank acme/knowledge/hi@1.0.0`\n- 3, 2025-01-02: `publish acme/knowledge/hi@1.1.0 and 1 more`\n") {
+	if raw := testkit.Git(t, clone, "show", "origin/content/acme:README.md"); raw != strings.TrimSuffix(string(contentReadme("acme")), "\n") {
 		t.Errorf("README.md = %q", raw)
 	}
 }

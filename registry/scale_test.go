@@ -163,7 +163,7 @@ func (s *scale) makeNamespace(b *store.Batch, i, items int, whole bool) {
 		if !whole {
 			made = nil
 		}
-		keep.add(w.Op, w.After, made)
+		keep.add(w.After, made)
 		at = w.After
 	}
 	tip, err := keep.merge(s.ctx, at)

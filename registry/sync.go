@@ -239,11 +239,14 @@ func (y *round) purposeAt(ctx context.Context, m *mirror) purpose {
 	return y.to
 }
 
-// load reads the local state ahead. Later readers report its errors.
+// load reads the local state ahead, for a writer with the lists, which it needs to name the next
+// state. Later readers report its errors.
 func (y *round) load(ctx context.Context) {
 	_, _ = y.r.loadRoot(ctx, y.m)
 	for _, ns := range y.namespaces {
-		_, _ = y.r.load(ns, y.m)
+		if s, err := y.r.load(ns, y.m); err == nil && y.to == toWrite {
+			s.Catalogue().Load()
+		}
 	}
 }
 

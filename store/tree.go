@@ -281,7 +281,7 @@ func checkEncodable(e Entry) error {
 }
 
 // checkLocalName is the rule for names that rye itself writes for its user: all names that
-// git, in strict mode, and every file system can hold. It allows much more than CheckName.
+// git, in strict mode, and the file systems of Unix can hold. It allows much more than CheckName.
 func checkLocalName(name string) error {
 	if isPlainName(name) {
 		return nil
@@ -294,9 +294,9 @@ func checkLocalName(name string) error {
 		return fault.New(fault.Malformed, "name %q: longer than 255 bytes", words.Brief(name))
 	case !utf8.ValidString(name):
 		return fault.New(fault.Malformed, "name %q: not UTF-8", words.Brief(name))
-	case strings.ContainsAny(name, "/\\:\x7f") || strings.IndexFunc(name, func(r rune) bool { return r < ' ' }) >= 0:
-		return fault.New(fault.Malformed, "name %q: holds a slash, backslash, colon or control character", words.Brief(name))
-	case strings.HasPrefix(lower, "git~"), isDotGit(lower):
+	case strings.ContainsAny(name, "/\\\x7f") || strings.IndexFunc(name, func(r rune) bool { return r < ' ' }) >= 0:
+		return fault.New(fault.Malformed, "name %q: holds a slash, backslash or control character", words.Brief(name))
+	case strings.HasPrefix(lower, "git~"), isDotGit(strings.SplitN(lower, ":", 2)[0]): // a colon begins a stream of NTFS
 		return fault.New(fault.Malformed, "name %q: means git's own directory on some file systems", words.Brief(name))
 	}
 	return nil

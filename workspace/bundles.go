@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/workspace/internal/author"
+	"github.com/rye-os/rye/workspace/internal/export"
 	"github.com/rye-os/rye/workspace/internal/look"
 )
 
@@ -23,12 +23,38 @@ func (g Bundles) Verify(ctx context.Context, c rye.Caller, q rye.BundleVerifyReq
 // ExportPlain writes the project's verified items, without their signature lines, into a new
 // folder. The report is returned beside an error when items were refused.
 func (g Bundles) ExportPlain(ctx context.Context, c rye.Caller, q rye.PlainExport) (*rye.PlainExported, error) {
-	return do(ctx, c, "export.plain", g.enter, author.ExportPlain, q)
+	return do(ctx, c, "export.plain", g.enter, export.Plain, q)
 }
 
 // Export writes the files of a verified skill into a new folder, byte for byte.
 func (g Bundles) Export(ctx context.Context, c rye.Caller, q rye.SkillExport) (*rye.SkillExported, error) {
-	return do(ctx, c, "bundle.export", g.enter, author.Export, q)
+	return do(ctx, c, "bundle.export", g.enter, export.SkillFiles, q)
+}
+
+// ToClients writes, compares, takes back or removes the copies of skills, commands, agents and
+// rules in the directories of clients. The report is returned beside an error when copies differ.
+func (g Bundles) ToClients(ctx context.Context, c rye.Caller, q rye.ClientExport) (*rye.ClientExported, error) {
+	open := g.working(g.of(q.Space))
+	if q.Check {
+		open = g.working(g.enter)
+	}
+	return do(ctx, c, "export", open, export.Export, q)
+}
+
+// Plugin writes a folder that is a plugin for several clients.
+func (g Bundles) Plugin(ctx context.Context, c rye.Caller, q rye.PluginExport) (*rye.PluginExported, error) {
+	return do(ctx, c, "export", g.project, export.Plugin, q)
+}
+
+// Site writes the project's verified skills as a web site with an index. The report is returned beside
+// an error when skills were left out or files differ.
+func (g Bundles) Site(ctx context.Context, c rye.Caller, q rye.SiteExport) (*rye.SiteExported, error) {
+	return do(ctx, c, "export", g.enter, export.Site, q)
+}
+
+// Clients lists the clients that copies are written for.
+func (g Bundles) Clients(ctx context.Context, c rye.Caller) ([]rye.ExportClient, error) {
+	return do(ctx, c, "export", g.enter, export.Clients, struct{}{})
 }
 
 // List describes every bundle of the project and the user space.

@@ -1,16 +1,41 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/workspace/internal/health"
+	"github.com/rye-os/rye/workspace/internal/origin"
 )
 
-// Outdated compares every dependency with its registry, now or, offline, as last seen. Where a
-// registry cannot be asked, the report has the last known state, beside the error.
+// Outdated compares every dependency with its registry and every bundle with its source, now or,
+// offline, as last seen. Where one cannot be asked, the report has its last known state, beside the
+// error.
 func (g Upkeep) Outdated(ctx context.Context, c rye.Caller) (*rye.OutdatedReport, error) {
-	return do(ctx, c, "outdated", g.working(g.project), health.Outdated, struct{}{})
+	s, err := g.project(c, "outdated")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	rep, err := health.Outdated(ctx, g.desk(s), struct{}{})
+	if rep == nil {
+		return nil, err
+	}
+	origins, oerr := origin.Outdated(ctx, g.desk(s))
+	rep.Origins = origins
+	return rep, cmp.Or(err, oerr)
+}
+
+// UpdateOrigins brings the newest content of their sources into bundles that have an origin. It keeps
+// local edits, shows every change, and signs what was agreed to.
+func (g Upkeep) UpdateOrigins(ctx context.Context, c rye.Caller, q rye.OriginUpdateRequest) (*rye.OriginUpdateReport, error) {
+	return do(ctx, c, "update", g.working(g.project), origin.Update, q)
+}
+
+// PullOrigins fetches the files of bundles whose signed manifests are here alone.
+func (g Upkeep) PullOrigins(ctx context.Context, c rye.Caller, q rye.OriginPullRequest) (*rye.OriginUpdateReport, error) {
+	return do(ctx, c, "pull", g.working(g.project), origin.Pull, q)
 }
 
 // Tree returns what the project or an item uses, or what uses it.

@@ -5,8 +5,10 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/workspace/internal/author"
+	"github.com/rye-os/rye/workspace/internal/export"
 	"github.com/rye-os/rye/workspace/internal/locks"
 	"github.com/rye-os/rye/workspace/internal/look"
+	"github.com/rye-os/rye/workspace/internal/origin"
 	"github.com/rye-os/rye/workspace/internal/session"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
@@ -21,6 +23,7 @@ func (w *Workspace) Status(ctx context.Context, c rye.Caller) ([]rye.ItemInfo, e
 	}
 	defer s.Close()
 	share.TellVendor(ctx, s)
+	export.Tell(ctx, s)
 	return look.Status(ctx, s)
 }
 
@@ -35,6 +38,7 @@ func (w *Workspace) Survey(ctx context.Context, c rye.Caller) (*rye.Survey, erro
 	}
 	defer s.Close()
 	share.TellVendor(ctx, s)
+	export.Tell(ctx, s)
 	return look.Survey(ctx, s)
 }
 
@@ -203,9 +207,5 @@ func (w *Workspace) Add(ctx context.Context, c rye.Caller, q rye.AddRequest) ([]
 		return nil, err
 	}
 	defer s.Close()
-	commit, files, err := share.FetchTree(ctx, w.desk(s), q.URL)
-	if err != nil {
-		return nil, err
-	}
-	return author.Fetched(ctx, w.desk(s), q, commit, files)
+	return origin.Add(ctx, w.desk(s), q)
 }

@@ -96,6 +96,7 @@ type Options struct {
 	Offline  bool
 	Now      func() time.Time                                        // nil means time.Now
 	Consent  func(ctx context.Context, q rye.Question) (bool, error) // nil refuses everything
+	NoPerson bool                                                    // Consent cannot reach a person: what only prepares a question for one is left out
 	Progress func(text string)                                       // nil is silence
 	Notice   func(text string)                                       // gets facts that no report holds and the user should know; nil is silence
 	Verdict  func(rye.Verdict)                                       // gets every decision of the policy; one verb calls it once at a time, several verbs at once
@@ -138,7 +139,7 @@ func Open(o Options) *Workspace {
 	h := &session.Host{Home: o.Home, ProjectDir: o.Project, Over: o.Over, Ended: o.NoProject, UserDir: o.User,
 		Dirs:    session.Dirs{ConfigDir: o.ConfigDir, StateDir: o.StateDir, CacheDir: o.CacheDir},
 		Records: records.Open(o.DataDir), Sudo: o.Sudo,
-		Version: o.Version, Program: o.Program, Offline: o.Offline, Now: o.Now, Consent: o.Consent, Progress: o.Progress, Notice: o.Notice, OnVerdict: o.Verdict,
+		Version: o.Version, Program: o.Program, Offline: o.Offline, Now: o.Now, Consent: o.Consent, NoPerson: o.NoPerson, Progress: o.Progress, Notice: o.Notice, OnVerdict: o.Verdict,
 		System: sync.OnceValues(space.OpenSystem), Historian: o.Historian}
 	keys := custody.New(h, &custody.Options{Key: o.Key, Agent: o.Agent, Passphrase: o.Passphrase, KeyService: o.KeyService,
 		Token: o.Token, Netrc: o.Netrc, Git: o.Git, Env: o.Env, Proxy: o.Proxy, Roots: o.Roots, Helper: o.Helper,

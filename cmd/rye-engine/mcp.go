@@ -94,7 +94,7 @@ func (p *projects) at(path string) (w *workspace.Workspace, project string, err 
 		o := p.app.Options()
 		o.Project, o.Over, o.Passphrase, o.Progress, o.Notice, o.Page = project, over, nil, nil, nil, readPage
 		if o.Consent != nil { // inside a run, the client is the run
-			o.Consent = mcp.Consent
+			o.Consent, o.NoPerson = mcp.Consent, false
 		}
 		w = openServing(p.app, o, project)
 		p.have[key] = w

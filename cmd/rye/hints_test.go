@@ -72,6 +72,8 @@ var remains = []struct{ hint, then, why string }{
 	{"rye sign --upgrade", "changed since it was signed", "the script broke another item, too"},
 	{"rye registry init", "a namespace belongs to one registry", "the script claims it twice"},
 	{"rye key rotate", "passphrase", "the key is asked for at a terminal"},
+	{"rye update", "conflict", "the update that it allows meets an edit, which stays for a person"},
+	{"rye remove", "no item has this name", "it does what the user wanted"},
 	{"rye trust allow", "--fingerprint", "keys from a file are named one by one"},
 }
 

@@ -160,7 +160,7 @@ func (a *App) Options() workspace.Options {
 	})
 	o := a.options()
 	if a.Caller.IsInside() {
-		o.Consent, o.Passphrase, o.KeyService = nil, nil, nil // no person to ask, and no key to open
+		o.Consent, o.NoPerson, o.Passphrase, o.KeyService = nil, true, nil, nil // no person to ask, and no key to open
 	}
 	return o
 }
@@ -202,6 +202,7 @@ func (a *App) options() workspace.Options {
 		Program:      a.startedAs,
 		Offline:      a.Offline,
 		Consent:      a.consent,
+		NoPerson:     !a.Screen.InTTY || !a.Screen.ErrTTY,
 		Progress:     a.Screen.progressFunc(a.Quiet || a.JSON),
 		Notice:       a.notice(),
 	}

@@ -99,7 +99,7 @@ func (p *printer) printBundleDifferences(b *rye.BundleInfo) {
 func (p *printer) printBundle(b *rye.BundleInfo) {
 	p.printf("%s  %s\n", bold(refOfBundle(b.ID)), stateStyle(b.State))
 	p.fields(9, "why", prose(b.Error), "version", b.Version, "space", b.Space, "path", b.Path,
-		"signer", b.Signer, "signed at", b.SignedAt, "sha256", b.SHA256, "needs", b.Needs)
+		"origin", originOf(b), "uses", prose(usesOf(b.Deps)), "signer", b.Signer, "signed at", b.SignedAt, "sha256", b.SHA256, "needs", b.Needs)
 	p.printBundleDifferences(b)
 	var rows [][]any
 	for _, f := range b.Files {
@@ -115,6 +115,22 @@ func (p *printer) printBundle(b *rye.BundleInfo) {
 	p.table(rows)
 	p.printRunNames(b.Programs)
 	p.infof("%s, %s", words.Plural(len(b.Files), "file"), words.Plural(int(b.Bytes), "byte"))
+}
+
+// originOf shows where a bundle came from.
+func originOf(b *rye.BundleInfo) string {
+	if b.Origin == nil {
+		return ""
+	}
+	return (&objects.Origin{Source: b.Origin.Source, Ref: b.Origin.Ref, Commit: b.Origin.Commit, Path: b.Origin.Path}).String()
+}
+
+func usesOf(deps map[string]string) string {
+	var all []string
+	for _, name := range sortedKeys(deps) {
+		all = append(all, name+" "+deps[name])
+	}
+	return strings.Join(all, ", ")
 }
 
 // refOfBundle returns the ref of a bundle: bundle:acme/report for acme/bundle/report.

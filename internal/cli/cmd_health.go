@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -17,9 +18,10 @@ func outdatedCommand() *spec {
 		name: "outdated", offers: true, group: "Share",
 		short: "Show which dependencies have newer versions, or are yanked or deprecated",
 		long: `Lists every item that rye.yaml asks for or that the lock pins from a registry: the pinned
-version, the newest in the range, the newest of all, and any mark on the pinned one. rye
-asks the registries; with --offline it shows their last known state. Yanked, deprecated
-and revoked versions are never shown as newest. Nothing in the project changes.`,
+version, the newest in the range, the newest of all, and any mark on the pinned one. Bundles
+from other sources follow: their commit, the commit there now, and the branch or tag. rye
+asks the registries and sources; with --offline it shows their last known state. Yanked,
+deprecated and revoked versions are never shown as newest. Nothing in the project changes.`,
 		examples: "rye outdated\nrye --offline outdated\nrye outdated --exit-code",
 		exits:    append([]fault.Code{fault.Failed}, sharing...),
 		flags:    []cli.Flag{&cli.BoolFlag{Name: "exit-code", Usage: "exit with 1 if a dependency is outdated or has a problem", Destination: &exitCode}},
@@ -29,17 +31,31 @@ and revoked versions are never shown as newest. Nothing in the project changes.`
 				return err
 			}
 			t.out.warn(rep.Warnings...)
-			if perr := rows(t.out, rep.Dependencies, dependencyRow); perr != nil || err != nil {
+			perr := rows(t.out, rep.Dependencies, dependencyRow)
+			if perr == nil {
+				perr = rows(t.out, rep.Origins, originRow)
+			}
+			if perr != nil || err != nil {
 				return cmp.Or(err, perr)
 			}
 			n := 0
+			for _, o := range rep.Origins {
+				if o.Outdated || o.State != "ok" && o.State != "pinned" {
+					n++
+					t.out.next(o.Instead)
+				}
+			}
 			for _, d := range rep.Dependencies {
 				if d.Outdated || d.State != "ok" {
 					n++
 					t.out.next(d.Instead)
 				}
 			}
-			t.out.infof("%s, %d with a newer version or a problem%s", dependencies(len(rep.Dependencies)), n, prose(knownSince(rep.Dependencies)))
+			all := dependencies(len(rep.Dependencies))
+			if len(rep.Origins) > 0 {
+				all += ", " + words.Plural(len(rep.Origins), "bundle") + " with an origin"
+			}
+			t.out.infof("%s, %d with a newer version or a problem%s", prose(all), n, prose(knownSince(rep)))
 			if exitCode && n > 0 {
 				t.exit = fault.Failed.Exit()
 			}
@@ -61,17 +77,39 @@ func dependencyRow(d rye.Dependency) []any {
 	return []any{d.Name, cmp.Or(d.Pinned, "-"), cmp.Or(d.InRange, "-"), cmp.Or(d.Newest, "-"), state, prose(d.Reason)}
 }
 
-// knownSince returns the oldest time at which a registry was asked about a dependency; "" when
-// one of the times is not known.
-func knownSince(all []rye.Dependency) string {
-	oldest := ""
-	for _, d := range all {
-		if d.Known == "" {
-			return ""
+func originRow(o rye.OriginInfo) []any {
+	state := warning(o.State)
+	switch o.State {
+	case "ok", "pinned":
+		state = good(o.State)
+	case "moved", "rewritten", "signer", "gone":
+		state = bad(o.State)
+	}
+	return []any{o.Name, cmp.Or(commitName(o.Commit), "-"), cmp.Or(commitName(o.Now), "-"), cmp.Or(strings.TrimPrefix(strings.TrimPrefix(o.Ref, "refs/heads/"), "refs/tags/"), "-"), state,
+		prose(cmp.Or(o.Reason, o.Source))}
+}
+
+// commitName shortens the id of a commit as git does.
+func commitName(id string) string { return id[:min(len(id), 9)] }
+
+// knownSince returns the oldest time at which a registry or a source was asked; "" when one of the
+// times is not known.
+func knownSince(rep *rye.OutdatedReport) string {
+	var times []string
+	for _, d := range rep.Dependencies {
+		times = append(times, d.Known)
+	}
+	for _, o := range rep.Origins {
+		if o.State != "pinned" {
+			times = append(times, o.Known)
 		}
-		if oldest == "" || d.Known < oldest {
-			oldest = d.Known
-		}
+	}
+	if len(times) == 0 {
+		return ""
+	}
+	oldest := slices.Min(times)
+	if oldest == "" {
+		return ""
 	}
 	return prefixed(", as of ", oldest)
 }

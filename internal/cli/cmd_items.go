@@ -17,8 +17,10 @@ import (
 func addCommand() *spec {
 	var q rye.AddRequest
 	var from rye.InstallRequest
+	var skills, accepted cli.StringSlice
+	var list bool
 	return &spec{
-		name: "add", args: "<file | folder | archive…> | <namespace>/<kind>/<name>[@range]… | <git-url>[#<branch or tag>]", group: "Begin",
+		name: "add", args: "<file | folder | archive…> | <namespace>/<kind>/<name>[@range]… | <git-url>[#<branch or tag>][//<folder>] | <site> | <lock file>", group: "Begin",
 		short: "Add skills, commands, rules, scripts and items to the project",
 		long: `A file below .ai/ is recorded in place; any other file is copied in, with the kind of
 --kind and the id of --as. A name like acme/tool/hello is fetched from its registry,
@@ -27,30 +29,49 @@ before a path that looks like a name. With --space or --as, a name is an item th
 already: rye copies it byte for byte with its signature, with --as under another id and
 unsigned. A different item in its place is shown, and recorded before it is replaced.
 
-In a folder, an archive (zip, tar, tar.gz) or a git repository, rye looks for the formats
-that it knows: Agent Skills (SKILL.md), the commands and agents of Claude Code and its
-plugins, Cursor's rules, skills of Ryvos, and items below an .ai. If it finds none of
-these, it looks for scripts: a folder with one file called main, or with --entry, becomes
-one bundle. Skills keep every byte. Other files are skipped and listed; --dry-run shows
-ids, kinds and losses. Imported items are unsigned until you run rye sign. Only the items'
-own signatures protect what you import. Imported items are not updated automatically.`,
-		examples: "rye add .ai/tools/acme/hello.py\nrye add ./scripts/deploy.sh --kind tool --as acme/deploy\nrye add ./my-skills --as acme --dry-run\nrye add ./report --entry run.py\nrye add skills.zip\nrye add acme/tool/hello@^1.2\nrye add https://git.example.org/ada/tools.git#v2\nrye add tool:rye/bash/bash --as acme/bash",
+In a folder, an archive (zip, tar, tar.gz) or a git repository, rye looks for what other
+programs made: Agent Skills (SKILL.md), plugins and marketplaces (Agent Plugins, Claude Code,
+Codex, Cursor, Gemini), the commands, agents and rules of coding clients, AGENTS.md and
+CLAUDE.md, skills of Ryvos, and items below an .ai. If it finds none of these, it looks for
+scripts: a folder with one file called main, or with --entry, becomes one bundle.
+
+Each skill becomes a bundle <namespace>/<name> with every file, its bytes and its executable
+bits; in a plugin the name is <plugin>-<name>. The commands, agents and rules of a plugin become
+one bundle, with the originals. Links inside the source are followed. --list shows the skills,
+and --skill chooses some. Everything that is skipped is listed with its reason. What cannot come
+in stops nothing else, and the exit status is that of the first. A plugin that lies elsewhere is
+listed with the command that adds it. Imported items are unsigned until you run rye sign. The
+manifest of a bundle says where it came from; rye outdated and rye update follow its branch.
+
+The address of a site is that of its index of skills (/.well-known/agent-skills/index.json);
+the digests there are compared. From a lock file of another tool (skills-lock.json,
+apm.lock.yaml, toolhive.lock.yaml) rye takes over each entry at its locked commit, and compares
+its hash by the rule of that tool. An entry that differs does not come in (10).`,
+		examples: "rye add .ai/tools/acme/hello.py\nrye add ./scripts/deploy.sh --kind tool --as acme/deploy\nrye add ./my-skills --as acme --dry-run\nrye add ./my-skills --list\nrye add ./my-skills --skill pdf\nrye add ./report --entry run.py\nrye add skills.zip\nrye add acme/tool/hello@^1.2\nrye add https://git.example.org/ada/tools.git#v2//skills/pdf\nrye add https://example.org --list\nrye add skills-lock.json --dry-run\nrye add tool:rye/bash/bash --as acme/bash",
 		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Network, fault.Auth, fault.Integrity, fault.Untrusted,
 			fault.Revoked, fault.Rollback, fault.Denied, fault.Offline, fault.Malformed, fault.Limit},
 		flags: append(accepting(&from),
 			&cli.StringFlag{Name: "kind", Destination: &q.Kind, Usage: "`kind` of the copied file"},
 			&cli.StringFlag{Name: "as", Destination: &q.As, Usage: "new `id` of the item, or a namespace for many"},
 			&cli.StringFlag{Name: "entry", Destination: &q.Entry, Usage: "main `file` of a folder, which is executed"},
+			&cli.StringSliceFlag{Name: "skill", Destination: &skills, Usage: "take only the skill or plugin with this `name`; may be repeated"},
+			&cli.BoolFlag{Name: "list", Aliases: []string{"l"}, Destination: &list, Usage: "list what is there to choose from, and add nothing"},
+			&cli.BoolFlag{Name: "no-vendor", Destination: &q.NoVendor, Usage: "let git keep only the signed manifests of bundles; rye pull fetches their files"},
+			acceptUpstreamSigner(&q.AcceptUpstreamSigner),
+			acceptSource(&accepted),
 			changedSpace(&q.Space),
 			dryRun(&q.DryRun),
 			&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Destination: &q.Force, Usage: "replace an existing item; its history keeps a copy"},
 		),
 		min: 1, max: many,
-		run: func(t *task) error { return t.runAdd(q, from) },
+		run: func(t *task) error {
+			q.Skills, q.AcceptSource = skills.Value(), accepted.Value()
+			return t.runAdd(q, from, list)
+		},
 	}
 }
 
-func (t *task) runAdd(q rye.AddRequest, from rye.InstallRequest) error {
+func (t *task) runAdd(q rye.AddRequest, from rye.InstallRequest, list bool) error {
 	if refs := t.refs(); len(refs) == 1 && (q.As != "" || q.Space != "") && t.namesItem(string(refs[0])) {
 		return t.copyItem(q, string(refs[0]))
 	}
@@ -64,18 +85,29 @@ func (t *task) runAdd(q rye.AddRequest, from rye.InstallRequest) error {
 	if len(urls)+len(names) > 0 && q.Space != "" && q.Space != "project" {
 		return fault.New(fault.Usage, "add: imports belong to a project").Advise("rye add in the project, then rye add <ref> --space user")
 	}
+	if len(names) > 0 && (list || len(q.Skills) > 0) {
+		return fault.New(fault.Usage, "add: --list and --skill are for folders, archives and repositories, and %s is a name", words.Brief(names[0]))
+	}
+	q.DryRun = q.DryRun || list
 	var requests []rye.AddRequest
 	for _, path := range paths {
 		q.Path = path
 		requests = append(requests, q)
 	}
 	for _, url := range urls {
-		requests = append(requests, rye.AddRequest{URL: url, As: q.As, Entry: q.Entry, DryRun: q.DryRun, Force: q.Force})
+		requests = append(requests, rye.AddRequest{URL: url, As: q.As, Entry: q.Entry, Skills: q.Skills, DryRun: q.DryRun, Force: q.Force, NoVendor: q.NoVendor, AcceptUpstreamSigner: q.AcceptUpstreamSigner, List: list, AcceptSource: q.AcceptSource})
 	}
 	for _, q := range requests {
-		if err := answerEach(t, t.w.Add, q, func(p *printer, rep rye.AddReport) { p.printAdded(added, q.DryRun, &rep) }); err != nil {
+		print := func(p *printer, rep rye.AddReport) { p.printAdded(added, q.DryRun, &rep) }
+		if list {
+			print = (*printer).printChoice
+		}
+		if err := answerBatch(t, t.w.Add, q, print); err != nil {
 			return err
 		}
+	}
+	if list {
+		t.out.infof("next: %s", fault.Advice("rye add %s --skill <name>", words.Quote(t.args[0])))
 	}
 	if len(names) == 0 {
 		return nil
@@ -111,35 +143,40 @@ func (t *task) copyItem(q rye.AddRequest, name string) error {
 	return fault.New(fault.NotFound, "add %s: not here, so there is nothing to copy", ref).Advise("rye add %s, without --space and --as, gets it from its registry", ref)
 }
 
-// sortAdd separates files, names in registries and addresses of repositories. An
-// argument that parses as a name is one, unless it has the form of a path.
+// sortAdd separates files, names in registries and sources. An argument that parses as a name is
+// one, unless it has the form of a path.
 func (t *task) sortAdd(args []string) (paths, names, urls []string, err error) {
 	for _, arg := range args {
-		switch {
-		case isGitURL(arg):
-			dir, name, named := strings.Cut(arg, "#")
-			if !strings.Contains(dir, ":") { // a directory on this machine
-				if arg = t.path(dir); named {
-					arg += "#" + name
-				}
-			}
-			urls = append(urls, arg)
-		case isName(arg):
+		if isName(arg) {
 			names = append(names, arg)
-		default:
-			path := t.path(arg)
-			if _, err := os.Stat(path); err != nil {
-				return nil, nil, nil, fault.New(fault.NotFound, "add %q: no such file, and not a name like acme/tool/hello", words.Brief(arg))
+			continue
+		}
+		src, err := objects.ParseSource(arg)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		switch {
+		case src.Kind == objects.SourceGit && !src.Short && src.Local():
+			if !strings.HasPrefix(src.Address, "file:") {
+				src.Address = t.path(src.Address)
 			}
-			paths = append(paths, path)
+			urls = append(urls, src.String())
+		case !src.Local() && !(src.Short && t.isThere(arg)):
+			urls = append(urls, arg)
+		case src.Kind == objects.SourceLock && t.isThere(arg):
+			urls = append(urls, t.path(arg))
+		case !t.isThere(arg):
+			return nil, nil, nil, fault.New(fault.NotFound, "add %q: no such file, and not a name like acme/tool/hello", words.Brief(arg))
+		default:
+			paths = append(paths, t.path(arg))
 		}
 	}
 	return paths, names, urls, nil
 }
 
-func isGitURL(s string) bool {
-	s, _, _ = strings.Cut(s, "#")
-	return strings.Contains(s, "://") || strings.HasPrefix(s, "git@") || strings.HasSuffix(s, ".git")
+func (t *task) isThere(arg string) bool {
+	_, err := os.Stat(t.path(arg))
+	return err == nil
 }
 
 // isName reports whether s is acme/tool/hello or tool:acme/hello, with or without @range.
@@ -152,13 +189,32 @@ func isName(s string) bool {
 	return err == nil
 }
 
+// printChoice prints one thing that a source offers.
+func (p *printer) printChoice(rep rye.AddReport) {
+	if rep.Why != "" {
+		p.printAdded(added, true, &rep)
+		return
+	}
+	p.printf("%s  %s\n", cmp.Or(rep.Name, rep.Ref), faint(prose(words.Quote(cmp.Or(rep.About, rep.What)))))
+}
+
 // printAdded prints the result for one item.
 func (p *printer) printAdded(did outcome, dry bool, rep *rye.AddReport) {
 	if rep.Why != "" {
-		p.infof("skipped %s: %s", rep.Path, prose(rep.Why))
+		if rep.Code != "" {
+			p.infof("not added %s: %s", rep.Path, prose(rep.Why))
+		} else {
+			p.infof("skipped %s: %s", rep.Path, prose(rep.Why))
+		}
+		if !rep.Next.IsZero() {
+			p.infof("next: %s", rep.Next)
+		}
 		return
 	}
 	p.resultf(dry, "%s %s (%s)%s\n", did.word(dry), rep.Ref, string(rep.State), faint(prose(prefixed("  ", words.Quote(rep.What)))))
+	for _, ref := range rep.Holds {
+		p.infof("  holds %s", ref)
+	}
 	for _, l := range rep.Lost {
 		p.infof("  note: %s", prose(l))
 	}
@@ -190,6 +246,10 @@ it for the shell. Before rye removes more than one item it lists them and asks.`
 			return answerBatch(t, t.w.Remove, q, func(p *printer, rep rye.AddReport) { p.printAdded(removed, q.DryRun, &rep) })
 		},
 	}
+}
+
+func acceptUpstreamSigner(into *bool) cli.Flag {
+	return &cli.BoolFlag{Name: "accept-upstream-signer", Destination: into, Usage: "also accept commits that another key signed than at first, or none"}
 }
 
 // answerBatch is answerEach for a verb that may return reports together with an error.

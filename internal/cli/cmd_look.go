@@ -428,7 +428,7 @@ func (p *printer) printItem(it rye.ItemInfo) {
 	if it.Origin != "" {
 		path = "" // the item is only in the record, not in the working tree
 	}
-	p.fields(11, "why", prose(it.Why), "space", it.Space, "origin", it.Origin, "path", path, "version", it.Version, "asked for", it.Range, "published", listed(it.Published),
+	p.fields(11, "why", prose(it.Why), "space", it.Space, "origin", cmp.Or(it.Origin, it.Source), "path", path, "version", it.Version, "asked for", it.Range, "published", listed(it.Published),
 		"description", it.Description, "category", it.Category, "tags", listed(it.Tags),
 		"covers", prose(it.Covers), "bundle", it.Bundle, "executor", it.Executor, "part", map[bool]string{true: "other tools load it, and nothing runs it"}[it.Part], "needs", prose(it.Needs), "limits", prose(it.Limits), "model", it.Model, "signer", it.Signer, "signed at", it.SignedAt,
 		"sha256", it.SHA256, "shadows", listed(it.Shadows), "used by", listed(it.UsedBy))

@@ -314,40 +314,110 @@ only for changes. Looking at a namespace does not make you trust it.`,
 
 func pullCommand() *spec {
 	var q rye.InstallRequest
+	var sources cli.StringSlice
 	return &spec{
 		name: "pull", offers: true, group: "Share",
-		short:    "Install the items that the lock pins",
-		long:     "For a new item, use rye add.",
+		short: "Install the items that the lock pins, and missing files of bundles",
+		long: `Bundles that were added with --no-vendor come with their signed manifest alone. rye fetches
+their files from the source that the manifest names, and compares each with it. For a new
+item, use rye add.`,
 		examples: "rye pull\nrye pull --dry-run",
 		exits:    append([]fault.Code{fault.Drift}, sharing...),
-		flags:    append(accepting(&q), dryRun(&q.DryRun)),
+		flags:    append(accepting(&q), dryRun(&q.DryRun), acceptSource(&sources)),
 		max:      many,
 		run: func(t *task) error {
 			if len(t.args) > 0 {
 				return fault.New(fault.Usage, "pull: it takes no items").Advise("rye add %s", strings.Join(quoted(t.args), " "))
 			}
-			return t.install(q)
+			rep, err := t.w.Upkeep().PullOrigins(t.ctx, t.env.Caller, rye.OriginPullRequest{DryRun: q.DryRun, AcceptSource: sources.Value()})
+			if rep == nil {
+				return err
+			}
+			perr := t.printUpdates(rep)
+			return cmp.Or(err, t.install(q), perr)
 		},
 	}
 }
 
 func updateCommand() *spec {
 	q := rye.InstallRequest{Update: true}
+	var from rye.OriginUpdateRequest
+	var sources cli.StringSlice
 	return &spec{
 		name: "update", args: "[<namespace>/<kind>/<name>…]", group: "Share",
-		short: "Update locked items to the newest version in their range",
-		long: `Shows all updates together, with their needs and signers, and asks once. Without a terminal
---yes agrees, except to wider needs, new tools and new signers: for these add
---accept-needs and --accept-signer.`,
-		examples: "rye update --dry-run\nrye update acme/tool/hello --diff\nrye update --yes --accept-needs",
+		short: "Update locked items and bundles with an origin to their newest version",
+		long: `Items from registries move to the newest version in their range. Bundles that came from a
+repository move to the newest commit of their branch: rye shows upstream's change, merges it
+into your edits, and signs the result after your yes.
+
+rye asks before it changes anything. Without a terminal --yes agrees, but not to wider needs,
+new programs and new signers: for these add --accept-needs and --accept-signer. A tag that
+moved, a branch that was rewritten, and another upstream signer stop an update, each with a
+flag of its own.`,
+		examples: "rye update --dry-run\nrye update acme/tool/hello --diff\nrye update acme/pdf\nrye update --yes --accept-needs",
 		exits:    sharing,
-		flags:    append(accepting(&q), dryRun(&q.DryRun)),
-		max:      many,
+		flags: append(accepting(&q), dryRun(&q.DryRun), acceptUpstreamSigner(&from.AcceptUpstreamSigner), acceptSource(&sources),
+			&cli.BoolFlag{Name: "accept-tag", Destination: &from.AcceptTag, Usage: "also accept a tag that names another commit than before"},
+			&cli.BoolFlag{Name: "accept-rewrite", Destination: &from.AcceptRewrite, Usage: "also accept a branch that lost the commit that was added"}),
+		max: many,
 		run: func(t *task) error {
-			q.Names = t.args
-			return t.install(q)
+			from.Names, from.DryRun, from.Diff, from.AcceptNeeds, from.AcceptSource = t.args, q.DryRun, q.Diff, q.AcceptNeeds, sources.Value()
+			rep, err := t.w.Upkeep().UpdateOrigins(t.ctx, t.env.Caller, from)
+			if rep == nil {
+				return err
+			}
+			perr := t.printUpdates(rep)
+			if q.Names = rep.Others; len(t.args) == 0 || len(q.Names) > 0 {
+				err = cmp.Or(err, t.install(q))
+			}
+			return cmp.Or(err, perr)
 		},
 	}
+}
+
+// acceptSource returns the flag for sources that a manifest names and no person added here.
+func acceptSource(into *cli.StringSlice) cli.Flag {
+	return &cli.StringSliceFlag{Name: "accept-source", Destination: into, Usage: "also contact the source at this `address`"}
+}
+
+// printUpdates prints the outcome for each bundle.
+func (t *task) printUpdates(rep *rye.OriginUpdateReport) error {
+	return each(t.out, rep.Updates, func(p *printer, u rye.OriginUpdate) {
+		commits := prose(commitName(u.Was) + prefixed(" -> ", commitName(u.Now)))
+		switch u.State {
+		case "updated", "conflict":
+			p.resultf(rep.DryRun, "%s  %s  %s\n", updated.mark(rep.DryRun), u.Name, commits)
+		case "fetched":
+			p.resultf(rep.DryRun, "%s  %s  %s\n", fetched.mark(rep.DryRun), u.Name, prose(words.Plural(len(u.Files), "file")+" at "+commitName(u.Now)))
+		case "ok":
+			p.infof("%s is up to date", u.Name)
+		default:
+			p.infof("%s: %s", u.Name, prose(cmp.Or(u.Reason, u.State)))
+		}
+		if u.Renamed != "" {
+			p.infof("  its folder is now %s", u.Renamed)
+		}
+		for _, c := range u.Conflicts {
+			p.infof("  conflict: %s", c)
+		}
+		for _, f := range u.Edited {
+			p.infof("  your edit stays: %s", f)
+		}
+		if rep.DryRun {
+			for _, f := range u.Programs {
+				p.infof("  new program: %s", f)
+			}
+			for _, w := range u.Wider {
+				p.infof("  now also: %s", w)
+			}
+			for _, h := range u.Hosts {
+				p.infof("  new host in a text: %s", h)
+			}
+		}
+		for _, l := range u.Diff {
+			p.resultf(rep.DryRun, "    %s\n", prose(l))
+		}
+	})
 }
 
 // accepting returns the flags for accepting items from registries.

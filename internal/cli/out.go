@@ -236,6 +236,8 @@ var (
 	copied    = outcome{"copied", "would copy"}
 	published = outcome{"published", "would publish"}
 	installed = outcome{"installed", "would install"}
+	fetched   = outcome{"fetched", "would fetch"}
+	updated   = outcome{"updated", "would update"}
 	rebuilt   = outcome{"rebuilt", "would rebuild"}
 	granted   = outcome{"granted", "would grant"}
 	returned  = outcome{"returned", "would return"}

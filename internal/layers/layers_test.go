@@ -49,10 +49,14 @@ var house = []room{
 	{0, "internal/unpack", "fault internal/words", ""},
 	{0, "objects/program", "internal/words objects", ""},
 	{0, "objects/foreign", "fault internal/words objects", toml},
+	{0, "objects/foreign/discovery", "fault internal/strict internal/unpack internal/words objects objects/foreign", ""},
+	{0, "objects/foreign/lockfile", "fault internal/strict internal/words objects", "golang.org/x/text/unicode/norm"},
 	{0, "stdlib", "", ""},
 	{0, "scaffold", "fault objects", ""},
 
 	{0, "internal/clients", "fault internal/words objects", toml + " " + hujson},
+
+	{0, "internal/clients/places", "fault internal/words", ""},
 
 	{1, ".", "fault objects", ""},
 	{1, "internal/bearer", "fault internal/place internal/strict objects", ""},
@@ -68,7 +72,7 @@ var house = []room{
 	{1, "store/memory", "fault internal/place objects store/records", ""},
 	{1, "store/head", "fault internal/place internal/words store", ""},
 	{1, "store/driver", "fault internal/place internal/words store store/head", ""},
-	{1, "store/transport", "fault internal/place internal/words store", ""},
+	{1, "store/transport", "fault internal/hosts internal/place internal/words store", ""},
 	{1, "internal/githost", "fault store store/transport", ""},
 	{1, "chain/consent", "fault objects", ""},
 	{1, "chain/command", "fault internal/secrets internal/words objects", mvdansh},
@@ -84,7 +88,8 @@ var house = []room{
 	{1, "chain/primitive/builtin", "fault internal/secrets internal/strict internal/words objects chain/primitive", ""},
 
 	{2, "chain/denied", "internal/secrets internal/words objects chain/primitive", ""},
-	{2, "chain/audit", "internal/words objects chain/command", ""},
+	{2, "chain/audit/builtin", "", ""},
+	{2, "chain/audit", "fault internal/words objects objects/program chain/command chain/audit/builtin", ""},
 	{2, "store/space", "fault internal/parallel internal/place internal/table internal/words objects objects/extract objects/trust chain/policy stdlib store", xsys},
 	{2, "search", "fault internal/words objects", ""},
 	{2, "search/fulltext", "fault internal/parallel internal/place internal/table objects search", bleve + " " + roaring},
@@ -106,17 +111,20 @@ var house = []room{
 	{4, "workspace/internal/look", ". internal/diff internal/parallel objects/extract objects/program " + session + " workspace/internal/session", ""},
 	{4, "workspace/internal/finder", ". objects/extract search " + session + " workspace/internal/session workspace/internal/look", ""},
 	{4, "workspace/internal/author", ". internal/diff internal/merging internal/parallel internal/unpack objects/extract objects/foreign objects/program scaffold " + session + " workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look", ""},
+	{4, "workspace/internal/export", ". internal/clients/places internal/diff objects/foreign objects/foreign/discovery objects/program " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author", ""},
 	{4, "workspace/internal/locks", ". internal/merging " + session + " workspace/internal/session workspace/internal/look", ""},
 	{4, "workspace/internal/run", ". objects/expr chain/callback chain/command chain/consent chain/denied chain/network chain/primitive chain/primitive/builtin chain/primitive/ward chain/primitive/web " + session +
 		" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
-	{4, "workspace/internal/share", ". internal/diff objects/foreign registry registry/oplog registry/resolve search store/transport " + session +
+	{4, "workspace/internal/share", ". internal/diff registry registry/oplog registry/resolve search store/transport " + session +
 		" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/author workspace/internal/locks", ""},
+	{4, "workspace/internal/origin", ". chain/primitive/web internal/diff internal/hosts objects/foreign objects/foreign/discovery objects/foreign/lockfile objects/program store/transport " + session +
+		" workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/share", ""},
 	{4, "workspace/internal/install", ". internal/diff registry registry/oplog registry/resolve " + session + " workspace/internal/session workspace/internal/custody workspace/internal/locks workspace/internal/share", ""},
 	{4, "workspace/internal/govern", ". registry registry/oplog " + session + " workspace/internal/session workspace/internal/custody workspace/internal/share", ""},
 	{4, "workspace/internal/health", ". chain/audit internal/parallel registry registry/memory registry/oplog " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/share", ""},
 	{4, "workspace/internal/threads", ". " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look", ""},
 	{4, "workspace/internal/leave", ". chain/primitive " + session + " workspace/internal/session workspace/internal/threads", ""},
-	{4, "workspace", ". fault search store store/records store/space store/transport workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/author workspace/internal/locks workspace/internal/run workspace/internal/share workspace/internal/install workspace/internal/govern workspace/internal/health workspace/internal/threads workspace/internal/leave", ""},
+	{4, "workspace", ". fault search store store/records store/space store/transport workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/author workspace/internal/export workspace/internal/locks workspace/internal/run workspace/internal/share workspace/internal/origin workspace/internal/install workspace/internal/govern workspace/internal/health workspace/internal/threads workspace/internal/leave", ""},
 
 	{4, "agent/journal", "fault internal/place internal/strict internal/words", xsys},
 	{4, "agent/transcript", "fault internal/parallel internal/place internal/table internal/words search agent/journal", ""},
@@ -224,7 +232,7 @@ var forTests = []string{"internal/fieldcorpus", "internal/githost", "internal/mo
 // pure rooms are functions of their arguments: no files, network, processes,
 // randomness or clock.
 var (
-	pure      = []string{"internal/clients", "internal/fields", "internal/secrets", "internal/sse", "internal/strict", "internal/table", "internal/words", "objects", "objects/expr", "objects/extract", "objects/trust/token", "chain", "chain/audit", "chain/command", "chain/consent", "chain/policy", "chain/question", "chain/primitive/web/page", "internal/diff"}
+	pure      = []string{"internal/clients", "internal/fields", "internal/secrets", "internal/sse", "internal/strict", "internal/table", "internal/words", "objects", "objects/expr", "objects/extract", "objects/foreign/discovery", "objects/foreign/lockfile", "objects/trust/token", "chain", "chain/audit", "chain/command", "chain/consent", "chain/policy", "chain/question", "chain/primitive/web/page", "internal/diff"}
 	effects   = []string{"os", "net", "syscall", "crypto/rand", "math/rand", "log", "io/ioutil", "plugin", "embed"}
 	effectsOK = []string{"net/url", "net/netip"} // parse and compare only
 	clock     = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}

@@ -12,6 +12,7 @@
 package place
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -62,10 +63,66 @@ type Draft struct {
 // Files is File for several files in existing directories. It waits for the disk once for all
 // of them. They get their names in the order of the list. After a power cut each of them may be
 // old or new, independently of the others.
-func Files(list ...Draft) error {
+func Files(list ...Draft) error { return Ready{}.Files(list...) }
+
+// Ready holds drafts that are on disk under temporary names, in the directories of their files.
+// The zero value holds none.
+type Ready struct{ made []made }
+
+type made struct {
+	Draft
+	temp string
+}
+
+// Prepare writes drafts for a later call of Files and waits for the disk. It skips what it cannot
+// write. The caller calls Files once, or Discard.
+func Prepare(list ...Draft) Ready {
+	var r Ready
 	temps := make([]string, len(list))
-	err := together(len(list), func(i int) (err error) {
+	_ = together(len(list), func(i int) (err error) {
 		temps[i], err = Temp(filepath.Dir(list[i].Path), list[i].Data, list[i].Mode)
+		return err
+	})
+	for i, t := range temps {
+		if t != "" {
+			r.made = append(r.made, made{list[i], t})
+		}
+	}
+	return r
+}
+
+// take returns the temporary file of a draft, which is then the caller's; "" if there is none.
+func (r *Ready) take(d Draft) string {
+	for i, m := range r.made {
+		if m.temp != "" && m.Path == d.Path && m.Mode == d.Mode && bytes.Equal(m.Data, d.Data) {
+			r.made[i].temp = ""
+			return m.temp
+		}
+	}
+	return ""
+}
+
+// Discard removes the drafts that got no name.
+func (r Ready) Discard() {
+	for i, m := range r.made {
+		if m.temp != "" {
+			os.Remove(m.temp)
+			r.made[i].temp = ""
+		}
+	}
+}
+
+// Files is the function Files. It writes only the drafts that are not ready in the same words.
+func (r Ready) Files(list ...Draft) error {
+	defer r.Discard()
+	temps := make([]string, len(list))
+	for i, d := range list {
+		temps[i] = r.take(d)
+	}
+	err := together(len(list), func(i int) (err error) {
+		if temps[i] == "" {
+			temps[i], err = Temp(filepath.Dir(list[i].Path), list[i].Data, list[i].Mode)
+		}
 		return wrote(list[i].Path, err)
 	})
 	var dirs []string

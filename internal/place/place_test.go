@@ -80,6 +80,60 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// TestPrepare: drafts that were prepared get their names without another file, drafts that differ
+// meanwhile are written as they are now, and nothing else remains.
+func TestPrepare(t *testing.T) {
+	inode := func(path string) os.FileInfo {
+		t.Helper()
+		st, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st
+	}
+	draft := func(path, text string) Draft { return Draft{path, []byte(text), 0o600} }
+	for name, row := range map[string]struct{ prepared, written string }{
+		"as prepared": {"new", "new"},
+		"otherwise":   {"new", "newer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			one, two := filepath.Join(dir, "one"), filepath.Join(dir, "two")
+			if err := Files(draft(one, "old"), draft(two, "old")); err != nil {
+				t.Fatal(err)
+			}
+			r := Prepare(draft(one, row.prepared), draft(two, row.prepared), draft(filepath.Join(dir, "none", "x"), ""))
+			temps, _ := filepath.Glob(filepath.Join(dir, ".rye-tmp-*"))
+			if got, err := os.ReadFile(one); err != nil || string(got) != "old" || len(temps) != 2 {
+				t.Fatalf("prepared: %q, %v, beside %q", got, err, temps)
+			}
+			made := []os.FileInfo{inode(temps[0]), inode(temps[1])}
+			if err := r.Files(draft(one, row.written), draft(two, row.written)); err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range []string{one, two} {
+				if got, err := os.ReadFile(p); err != nil || string(got) != row.written {
+					t.Errorf("%s = %q, %v, want %q", p, got, err, row.written)
+				}
+				used := os.SameFile(inode(p), made[0]) || os.SameFile(inode(p), made[1])
+				if used != (row.prepared == row.written) {
+					t.Errorf("%s is the prepared file: %v", p, used)
+				}
+			}
+			if left, _ := filepath.Glob(filepath.Join(dir, ".rye-tmp-*")); len(left) != 0 {
+				t.Errorf("left: %q", left)
+			}
+			Prepare(draft(one, "never")).Discard()
+			if left, _ := filepath.Glob(filepath.Join(dir, ".rye-tmp-*")); len(left) != 0 {
+				t.Errorf("left after Discard: %q", left)
+			}
+			if got, _ := os.ReadFile(one); string(got) != row.written {
+				t.Errorf("after Discard: %q, want %q", got, row.written)
+			}
+		})
+	}
+}
+
 // TestModes: a file that others may not read gets directories that they may not
 // enter.
 func TestModes(t *testing.T) {

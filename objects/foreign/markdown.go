@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
@@ -113,99 +114,8 @@ func (m matter) lost(names ...string) []string {
 	return all
 }
 
-// commands takes Claude Code's commands and agents as directives, from plugins and from a
-// project's .claude. The name of a plugin becomes a prefix of the id.
-func commands(r *reading) {
-	for _, f := range r.tree.Files {
-		if r.used[f.Path] || path.Ext(f.Path) != ".md" {
-			continue
-		}
-		base, what, rest := r.commandPlace(f.Path)
-		if what == "" {
-			continue
-		}
-		name := strings.TrimSuffix(rest, ".md")
-		parts := strings.Split(name, "/")
-		for i := range parts {
-			parts[i] = mainly(parts[i])
-		}
-		if base != "" {
-			parts = append([]string{mainly(base)}, parts...)
-		}
-		r.used[f.Path] = true
-		if err := r.command(f, what, strings.Join(parts, "/")); err != nil {
-			r.refuse(f.Path, err)
-		}
-	}
-}
-
-// commandPlace recognizes a command or an agent by its path. It returns its plugin, its kind,
-// and its path below the folder of commands or agents.
-func (r *reading) commandPlace(p string) (plugin, what, rest string) {
-	for _, kind := range []struct{ dir, what string }{{"commands", "command"}, {"agents", "agent"}} {
-		if _, rest, ok := strings.Cut("/"+p, "/.claude/"+kind.dir+"/"); ok {
-			return "", kind.what, rest
-		}
-		root, rest, ok := strings.Cut("/"+p, "/"+kind.dir+"/")
-		if !ok {
-			continue
-		}
-		root = strings.TrimPrefix(root, "/")
-		if name, ok := r.pluginAt(root); ok {
-			return name, kind.what, rest
-		}
-		if r.tree.Name == ".claude" && root == "" {
-			return "", kind.what, rest
-		}
-	}
-	return "", "", ""
-}
-
-// pluginAt returns the name of the plugin with this folder as its root.
-func (r *reading) pluginAt(root string) (string, bool) {
-	p := path.Join(root, ".claude-plugin/plugin.json")
-	for _, f := range r.tree.Files {
-		if f.Path != p {
-			continue
-		}
-		var m struct {
-			Name string `json:"name"`
-		}
-		if json.Unmarshal(f.Data, &m) == nil && m.Name != "" {
-			return m.Name, true
-		}
-		return r.dirName(path.Clean("./" + root)), true
-	}
-	return "", false
-}
-
 // positional matches the parameters of a command.
 var positional = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$(ARGUMENTS|[1-9])\b`) })
-
-func (r *reading) command(f File, what, name string) error {
-	id, err := r.id(name)
-	if err != nil {
-		return err
-	}
-	m := frontMatter(f.Data)
-	found := Found{Ref: objects.Ref{Kind: objects.Directive, ID: id}, What: "Claude Code " + what, From: f.Path}
-	found.Lost = m.lost("allowed-tools", "disallowed-tools", "tools", "model", "hooks", "color", "permissionMode", "mcpServers", "skills")
-	inputs, body := arguments(m)
-	for _, s := range []struct{ mark, why string }{{"!`", "commands in !`…` are not run beforehand"}, {"\n@", "files after @ are not read in"}} {
-		if strings.Contains("\n"+body, s.mark) {
-			found.Lost = append(found.Lost, s.why)
-		}
-	}
-	about := plain(m.fields["description"], 500)
-	if about == "" {
-		about = plain(firstWords(body), 200)
-	}
-	if about == "" {
-		return fault.New(fault.Malformed, "an empty %s", what)
-	}
-	text := "---\nversion: 0.1.0\ndescription: " + quoted(about) + "\n" + inputs + "---\n\n" + strings.TrimLeft(body, "\n")
-	return r.keep(found, ".md", text)
-}
 
 // arguments turns the parameters of a command into inputs.
 func arguments(m matter) (inputs, body string) {
@@ -229,68 +139,70 @@ func arguments(m matter) (inputs, body string) {
 	return "inputs:\n" + list.String(), body
 }
 
-// rules takes Cursor's rules as knowledge.
-func rules(r *reading) {
-	for _, f := range r.tree.Files {
-		name, ok := ruleName(r.tree.Name, f.Path)
-		if !ok || r.used[f.Path] {
-			continue
+// convert writes the item for a part: a directive for a command or an agent, knowledge for a rule.
+func convert(p part) (objects.Kind, string, []string, error) {
+	if path.Ext(p.Path) == ".toml" {
+		m, lost, err := tomlPart(p)
+		if err != nil {
+			return "", "", nil, err
 		}
-		r.used[f.Path] = true
-		if err := r.rule(f, name); err != nil {
-			r.refuse(f.Path, err)
-		}
+		text, more, err := directive(p, m)
+		return objects.Directive, text, append(lost, more...), err
 	}
+	if !utf8.Valid(p.Data) {
+		return "", "", nil, fault.New(fault.Malformed, "it is not UTF-8 text")
+	}
+	m := frontMatter(p.Data)
+	if p.what == "rule" {
+		text, lost, err := knowledge(p, m)
+		return objects.Knowledge, text, lost, err
+	}
+	text, lost, err := directive(p, m)
+	return objects.Directive, text, lost, err
 }
 
-func ruleName(tree, p string) (string, bool) {
-	ext := path.Ext(p)
-	switch {
-	case path.Base(p) == ".cursorrules":
-		return "cursorrules", true
-	case ext == ".mdc":
-	case ext != ".md" || !strings.Contains("/"+p, "/.cursor/rules/"):
-		return "", false
+// unkept are the fields of commands and agents that nothing here keeps.
+var unkept = []string{"allowed-tools", "disallowed-tools", "tools", "model", "hooks", "color", "permissionMode", "permission", "mcpServers",
+	"mcp-servers", "skills", "agent", "mode", "handoffs", "target", "subtask", "temperature", "sandbox_mode", "model_reasoning_effort"}
+
+// directive writes the directive for a command or an agent.
+func directive(p part, m matter) (text string, lost []string, err error) {
+	lost = m.lost(unkept...)
+	inputs, body := arguments(m)
+	for _, s := range []struct{ mark, why string }{{"!`", "commands in !`…` are not run beforehand"}, {"\n@", "files after @ are not read in"}} {
+		if strings.Contains("\n"+body, s.mark) {
+			lost = append(lost, s.why)
+		}
 	}
-	return mainly(strings.TrimSuffix(path.Base(p), ext)), true
+	about := plain(m.fields["description"], 500)
+	if about == "" {
+		about = plain(firstWords(body), 200)
+	}
+	if about == "" {
+		return "", nil, fault.New(fault.Malformed, "an empty %s", p.what)
+	}
+	return "---\nversion: 0.1.0\ndescription: " + quoted(about) + "\n" + inputs + "---\n\n" + strings.TrimLeft(body, "\n"), lost, nil
 }
 
-func (r *reading) rule(f File, name string) error {
-	id, err := r.id(name)
-	if err != nil {
-		return err
-	}
-	m := frontMatter(f.Data)
+// knowledge writes the knowledge for a rule.
+func knowledge(p part, m matter) (text string, lost []string, err error) {
 	about := plain(m.fields["description"], 500)
 	title := about
 	if title == "" {
 		title = plain(firstWords(m.body), 200)
 	}
 	if title == "" {
-		return fault.New(fault.Malformed, "an empty rule")
+		return "", nil, fault.New(fault.Malformed, "an empty rule")
 	}
-	found := Found{Ref: objects.Ref{Kind: objects.Knowledge, ID: id}, What: "Cursor rule", From: f.Path}
-	for _, s := range m.lost("globs", "alwaysApply") {
-		found.Lost = append(found.Lost, s+" (nothing applies it by itself)")
+	for _, s := range m.lost("globs", "alwaysApply", "applyTo", "paths", "trigger", "inclusion", "fileMatchPattern", "excludeAgent") {
+		lost = append(lost, s+" (nothing applies it by itself)")
 	}
-	text := "---\nversion: 0.1.0\ntitle: " + quoted(title) + "\nentry_type: rule\n"
+	if strings.Contains("\n"+m.body, "\n@") {
+		lost = append(lost, "files after @ are not read in")
+	}
+	text = "---\nversion: 0.1.0\ntitle: " + quoted(title) + "\nentry_type: rule\n"
 	if about != "" {
 		text += "description: " + quoted(about) + "\n"
 	}
-	return r.keep(found, ".md", text+"---\n\n"+strings.TrimLeft(m.body, "\n"))
-}
-
-// keep adds an item of one file. Its text must be valid.
-func (r *reading) keep(found Found, ext, text string) error {
-	p := found.Ref.Path(ext)
-	it, err := objects.Parse(p, []byte(text))
-	if err != nil {
-		return err
-	}
-	if ps := it.Validate(); len(ps) > 0 {
-		return invalid(ps[0])
-	}
-	found.Files = []File{{Path: p, Data: []byte(text)}}
-	r.found = append(r.found, found)
-	return nil
+	return text + "---\n\n" + strings.TrimLeft(m.body, "\n"), lost, nil
 }

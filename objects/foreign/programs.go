@@ -96,12 +96,14 @@ func (r *reading) program(entry string) error {
 	if r.wish.Kind != "" && r.wish.Kind != string(objects.Tool) {
 		return fault.New(fault.Usage, "add: a folder with an entry is a tool, not a %s", words.Brief(r.wish.Kind)).Advise("leave out --kind")
 	}
-	id, dir, err := r.packageDir(mainly(r.tree.Name))
+	id, dir, err := r.bundleID(slug(r.tree.Name))
 	if err != nil {
 		return err
 	}
-	found := Found{Ref: objects.Ref{Kind: objects.Tool, ID: id}, What: "program", From: ".", Dir: dir}
-	for _, f := range r.pack(".", dir) {
+	found := Found{Ref: objects.Ref{Kind: objects.Tool, ID: id}, What: "program", Name: r.tree.Name, From: ".", Dir: dir}
+	b := r.pack(".", dir, "")
+	found.Lost = b.lost
+	for _, f := range b.files {
 		if f.Path != dir+"/"+entry {
 			found.Files = append(found.Files, f)
 			continue
@@ -141,7 +143,7 @@ func entryFile(f File, dir string) (File, []string, error) {
 		ext = l.ext
 	}
 	p := dir + "/main" + ext
-	return described(p, f.Data, l, known)
+	return described(File{p, f.Data, f.Executable}, l, known)
 }
 
 // script takes one file as a tool.
@@ -156,7 +158,7 @@ func (r *reading) script(f File) error {
 		return err
 	}
 	found := Found{Ref: objects.Ref{Kind: objects.Tool, ID: id}, What: "script", From: f.Path}
-	file, lost, err := described(found.Ref.Path(ext), f.Data, l, known)
+	file, lost, err := described(File{found.Ref.Path(ext), f.Data, f.Executable}, l, known)
 	if err != nil {
 		return err
 	}
@@ -167,10 +169,11 @@ func (r *reading) script(f File) error {
 
 // described adds the needed metadata to a program without any. It returns a program with
 // metadata unchanged.
-func described(p string, data []byte, l language, known bool) (File, []string, error) {
+func described(f File, l language, known bool) (File, []string, error) {
+	p, data := f.Path, f.Data
 	it, err := objects.Parse(p, data)
 	if err == nil && len(it.Meta.Fields) > 0 && !it.Meta.Part {
-		return File{p, data}, nil, nil // signing reports missing metadata
+		return f, nil, nil // signing reports missing metadata
 	}
 	if err != nil {
 		return File{}, nil, err
@@ -200,7 +203,7 @@ func described(p string, data []byte, l language, known bool) (File, []string, e
 			err = invalid(ps[0])
 		}
 	}
-	return File{p, out}, lost, err
+	return File{p, out, f.Executable}, lost, err
 }
 
 // insert writes the metadata into a script: after a "#!" line, or at the top without one. In
@@ -244,25 +247,45 @@ func about(data []byte) string {
 }
 
 // Lone reads one file that is not part of a folder: a script without metadata, a rule, a
-// command or an agent. ok is false for a file that rye should read unchanged.
+// command or an agent. It becomes an item, and no bundle. ok is false for a file that rye should
+// read unchanged.
 func Lone(t Tree, w Wish) (found Found, ok bool, err error) {
-	r := &reading{tree: t, wish: w, used: map[string]bool{}}
+	r := newReading(t, w)
 	f := t.Files[0]
-	commands(r)
-	rules(r)
-	if len(r.used) == 0 {
-		if _, known := languageOf(f); !known || w.Kind != "" && w.Kind != string(objects.Tool) {
-			return found, false, nil
-		}
-		if it, err := objects.Parse(objects.Ref{Kind: objects.Tool, ID: "x/x"}.Path(path.Ext(f.Path)), f.Data); err == nil && len(it.Meta.Fields) > 0 {
-			return found, false, nil
-		}
-		if err := r.script(f); err != nil {
-			return found, false, err
-		}
+	if p, is := r.partAt(f); is && !p.context {
+		found, err = r.alone(p)
+		return found, err == nil, err
 	}
-	if len(r.pass) > 0 {
-		return found, false, fault.New(fault.Malformed, "add %s: %s", f.Path, r.pass[0].Why)
+	if _, known := languageOf(f); !known || w.Kind != "" && w.Kind != string(objects.Tool) {
+		return found, false, nil
+	}
+	if it, err := objects.Parse(objects.Ref{Kind: objects.Tool, ID: "x/x"}.Path(path.Ext(f.Path)), f.Data); err == nil && len(it.Meta.Fields) > 0 {
+		return found, false, nil
+	}
+	if err := r.script(f); err != nil {
+		return found, false, err
 	}
 	return r.found[0], true, nil
+}
+
+// alone makes an item of a part.
+func (r *reading) alone(p part) (found Found, err error) {
+	kind, text, lost, err := convert(p)
+	if err != nil {
+		return found, fault.Wrap(err, "add %s", words.Quote(words.Brief(p.Path)))
+	}
+	id, err := r.id(idPath(p.name))
+	if err != nil {
+		return found, err
+	}
+	found = Found{Ref: objects.Ref{Kind: kind, ID: id}, What: p.client + " " + p.what, From: p.Path, Lost: lost}
+	found.Files = []File{{Path: found.Ref.Path(".md"), Data: []byte(text)}}
+	it, err := objects.Parse(found.Files[0].Path, found.Files[0].Data)
+	if err != nil {
+		return found, err
+	}
+	if ps := it.Validate(); len(ps) > 0 {
+		return found, invalid(ps[0])
+	}
+	return found, nil
 }

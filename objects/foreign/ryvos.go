@@ -38,8 +38,10 @@ func ryvosSkills(r *reading) {
 		}
 		if err := r.ryvos(f); err != nil {
 			r.refuse(f.Path, err)
-			for _, f := range r.below(path.Dir(f.Path)) {
-				r.used[f.Path] = true
+			r.use(f.Path)
+			if dir := path.Dir(f.Path); dir != "." {
+				r.close(dir)
+				r.dirs = append(r.dirs, dir)
 			}
 		}
 	}
@@ -57,11 +59,11 @@ func (r *reading) ryvos(f File) error {
 	if name == "" {
 		name = r.dirName(path.Dir(f.Path))
 	}
-	id, dir, err := r.packageDir(mainly(name))
+	text, err := s.tool()
 	if err != nil {
 		return err
 	}
-	text, err := s.tool()
+	id, dir, err := r.bundleID(slug(name))
 	if err != nil {
 		return err
 	}
@@ -73,8 +75,14 @@ func (r *reading) ryvos(f File) error {
 	if ps := it.Validate(); len(ps) > 0 {
 		return invalid(ps[0])
 	}
-	found := Found{Ref: objects.Ref{Kind: objects.Tool, ID: id}, What: "Ryvos skill", From: path.Dir(f.Path), Dir: dir, Lost: s.lost()}
-	for _, f := range r.pack(path.Dir(f.Path), dir) {
+	from := path.Dir(f.Path)
+	found := Found{Ref: objects.Ref{Kind: objects.Tool, ID: id}, What: "Ryvos skill", Name: name, From: from, Dir: dir, Lost: s.lost()}
+	b := r.pack(from, dir, "")
+	found.Lost = append(found.Lost, b.lost...)
+	if from != "." {
+		r.dirs = append(r.dirs, from)
+	}
+	for _, f := range b.files {
 		if ref, _, err := objects.RefOfPath(f.Path); err == nil && ref == found.Ref {
 			return fault.New(fault.Conflict, "%s would be its entry, beside its command", path.Base(f.Path)).Advise("rename that file")
 		}

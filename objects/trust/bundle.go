@@ -142,6 +142,15 @@ func (b Bundle) Files() []objects.File {
 	return b.manifest.Files
 }
 
+// Manifest returns a copy of the verified manifest, nil for the zero Bundle.
+func (b Bundle) Manifest() *objects.Manifest {
+	if b.manifest == nil {
+		return nil
+	}
+	m := *b.manifest
+	return &m
+}
+
 // File returns the verified bytes of a file. A path that the manifest does not list is
 // NotFound, even when the file exists; other bytes are Integrity.
 func (b Bundle) File(path string) ([]byte, error) {

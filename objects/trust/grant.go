@@ -34,10 +34,11 @@ const (
 	GrantScope    GrantKind = "scope"    // "<namespace or *> sha256:<identity>": the registry decides who owns it
 	GrantOverride GrantKind = "override" // "<ref> SHA256:<key>": an item by the key may override ref
 	GrantOwner    GrantKind = "owner"    // "<uid>": the files may belong to this user
+	GrantOrigin   GrantKind = "origin"   // "<address>": rye may contact the source there
 	GrantPatch    GrantKind = "patch"    // "<ref> sha256:<file> sha256:<base> ssh-ed25519 AAAA...": these bytes by this contributor are trusted
 )
 
-var grantKinds = []GrantKind{GrantOverride, GrantOwner, GrantPatch, GrantProject, GrantRegistry, GrantScope, GrantSigner}
+var grantKinds = []GrantKind{GrantOrigin, GrantOverride, GrantOwner, GrantPatch, GrantProject, GrantRegistry, GrantScope, GrantSigner}
 
 // Grant is one permission that the user gave for one directory. Two grants are equal when
 // all fields except At are equal.
@@ -70,6 +71,12 @@ func (d Site) Scope(scope, registry string) Grant {
 // namespace in the directory.
 func (d Site) Override(ref objects.Ref, key objects.Fingerprint) Grant {
 	return Grant{Site: d, Kind: GrantOverride, Value: ref.String() + " " + key.String()}
+}
+
+// Origin returns the grant to contact a source of foreign content for the directory. address is in
+// the normal form of objects.ParseSource, without ref and path.
+func (d Site) Origin(address string) Grant {
+	return Grant{Site: d, Kind: GrantOrigin, Value: address}
 }
 
 // Owner returns the grant for a directory that belongs to another user of the machine.
@@ -306,6 +313,12 @@ func (g Grant) checkValue() error {
 			return fault.New(fault.Usage, "want a user's number")
 		}
 		return nil
+	case GrantOrigin:
+		src, err := objects.ParseSource(g.Value)
+		if err == nil && (src.Address != g.Value || src.Local() || src.Short) {
+			err = fault.New(fault.Usage, "want the address of a source in normal form, without ref and path")
+		}
+		return err
 	case GrantPatch:
 		_, err := parseContribution(g.Value)
 		return err

@@ -12,8 +12,9 @@
 // themselves to anyone.
 //
 // The tip of a log and the time of its first sight are written together: two waits for the
-// disk and not four. A power cut may keep the tip alone. Then a version counts as seen
-// just now, which delays an update and lets nothing through.
+// disk and not four. For a publisher the first wait is over before the host answers. A power cut
+// may keep the tip alone. Then a version counts as seen just now, which delays an update and lets
+// nothing through.
 //
 // Revoked versions are remembered apart, because readers no longer have every line. They
 // are written before the tip moves on, so a crash forgets none.

@@ -150,9 +150,30 @@ func (m Points) draft(dir, url string, id objects.Digest) place.Draft {
 	return place.Draft{Path: memoryPath(dir, id), Data: m.text(url, id), Mode: 0o600}
 }
 
+// Prepare writes what Remember is likely to write, without moving the memory: a caller that waits
+// for the answer of a host has time for the disk. The caller passes the result to RememberPrepared,
+// or discards it. What cannot be written is left to RememberPrepared.
+func (r *Memory) Prepare(namespace string, p oplog.Point) place.Ready {
+	m, err := readMemory(r.o.StateDir, r.o.ID)
+	if err != nil {
+		return place.Ready{}
+	}
+	drafts, err := r.drafts(m, namespace, p)
+	if err != nil {
+		return place.Ready{}
+	}
+	return place.Prepare(drafts...)
+}
+
 // Remember moves the memory forward, never back, even if other processes change it meanwhile.
 // namespace "" is the root.
 func (r *Memory) Remember(ctx context.Context, namespace string, p oplog.Point) error {
+	return r.RememberPrepared(ctx, namespace, p, place.Ready{})
+}
+
+// RememberPrepared is Remember after Prepare. It uses what was prepared if nothing changed since.
+func (r *Memory) RememberPrepared(ctx context.Context, namespace string, p oplog.Point, ready place.Ready) error {
+	defer ready.Discard()
 	if err := os.MkdirAll(r.o.StateDir, 0o700); err != nil {
 		return fault.New(fault.Failed, "remember the verified log: %w", err)
 	}
@@ -175,21 +196,29 @@ func (r *Memory) Remember(ctx context.Context, namespace string, p oplog.Point) 
 	if old.Seq == p.Seq && old.Sum != p.Sum {
 		return fault.New(fault.Fork, "%s: another process verified another history up to the same position", oplog.LogName(namespace))
 	}
-	var drafts []place.Draft
+	drafts, err := r.drafts(m, namespace, p)
+	if err != nil {
+		return err
+	}
+	r.recalled = recalled{}
+	return ready.Files(drafts...)
+}
+
+// drafts returns the files of a memory that moves a log to p. It changes m.
+func (r *Memory) drafts(m Points, namespace string, p oplog.Point) (drafts []place.Draft, err error) {
 	if namespace != "" {
-		note, err := r.noteSighting(namespace, old.Seq, p.Seq)
+		note, err := r.noteSighting(namespace, m[namespace].Seq, p.Seq)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		drafts = append(drafts, note)
 	}
 	m[namespace] = p
 	draft := m.draft(r.o.StateDir, r.o.URL, r.o.ID)
 	if len(draft.Data) > maxMemory {
-		return fault.New(fault.Limit, "remember the verified log of %s: %d namespaces of one registry are too many", oplog.LogName(namespace), len(m)-1)
+		return nil, fault.New(fault.Limit, "remember the verified log of %s: %d namespaces of one registry are too many", oplog.LogName(namespace), len(m)-1)
 	}
-	r.recalled = recalled{}
-	return place.Files(append(drafts, draft)...)
+	return append(drafts, draft), nil
 }
 
 const evidenceSuffix = ".evidence"

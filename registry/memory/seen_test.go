@@ -2,6 +2,7 @@ package memory
 
 import (
 	"maps"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -62,6 +63,60 @@ func TestMemoryOnlyMovesForward(t *testing.T) {
 		if got := at(); got != step.want {
 			t.Errorf("%s: remembers %+v, want %+v", step.name, got, step.want)
 		}
+	}
+}
+
+// TestPreparedMemory: what was prepared moves nothing by itself, and is never put over what another
+// process verified meanwhile. No file remains, whatever became of it.
+func TestPreparedMemory(t *testing.T) {
+	for name, row := range map[string]struct {
+		meanwhile uint64 // the position of another process; 0 for none
+		sum       string
+		code      fault.Code
+		want      uint64
+	}{
+		"alone":                 {want: 5},
+		"another got less far":  {meanwhile: 4, sum: "other", want: 5},
+		"another got as far":    {meanwhile: 5, sum: "mine", want: 5},
+		"another got further":   {meanwhile: 7, sum: "other", want: 7},
+		"another saw otherwise": {meanwhile: 5, sum: "other", code: fault.Fork, want: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, here := seen(t)
+			at := func(seq uint64, sum string) oplog.Point {
+				p := here
+				p.Seq, p.Sum = seq, objects.DigestOf([]byte(sum))
+				return p
+			}
+			ready := m.Prepare("acme", at(5, "mine"))
+			if all, err := readMemory(m.o.StateDir, m.o.ID); err != nil || all["acme"] != here {
+				t.Errorf("prepared: %+v, %v, want %+v", all["acme"], err, here)
+			}
+			if row.meanwhile > 0 {
+				other := Open(m.o)
+				for _, ns := range []string{"acme", "beta"} {
+					if err := other.Remember(t.Context(), ns, at(row.meanwhile, row.sum)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if err := m.RememberPrepared(t.Context(), "acme", at(5, "mine"), ready); fault.CodeOf(err) != row.code {
+				t.Errorf("remember: %v, want code %q", err, row.code)
+			}
+			all, err := readMemory(m.o.StateDir, m.o.ID)
+			if err != nil || all["acme"].Seq != row.want {
+				t.Errorf("at %d, %v, want %d", all["acme"].Seq, err, row.want)
+			}
+			if row.meanwhile > 0 && all["beta"].Seq != row.meanwhile {
+				t.Errorf("what another process verified of beta is gone: %+v", all)
+			}
+			if left, _ := filepath.Glob(filepath.Join(m.o.StateDir, "*", ".rye-tmp-*")); len(left) != 0 {
+				t.Errorf("left: %q", left)
+			}
+			if left, _ := filepath.Glob(filepath.Join(m.o.StateDir, ".rye-tmp-*")); len(left) != 0 {
+				t.Errorf("left: %q", left)
+			}
+		})
 	}
 }
 

@@ -112,6 +112,13 @@ func (c *catalogue) list(digit int) (*list, error) {
 	return c.lists[digit], c.lists[digit].get(digit)
 }
 
+// Load reads the lists ahead, where they are available. Later readers report its errors.
+func (c *catalogue) Load() {
+	for digit := range 16 {
+		_, _ = c.list(digit)
+	}
+}
+
 // Shard returns a shard, nil if there is none. The catalogue may be nil too.
 func (c *catalogue) Shard(i byte) (*Shard, error) {
 	l, err := c.list(int(i >> 4))

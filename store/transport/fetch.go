@@ -24,6 +24,9 @@ type FetchOptions struct {
 	NoThin bool
 	// Depth is the number of commits in a line that are sent; 0 = all.
 	Depth int
+	// Lacking accepts an answer without objects of want, which are left out when have reaches them.
+	// The caller asks for history alone and looks for itself.
+	Lacking bool
 	// Limits bound the pack; zero fields mean the values in store.DefaultLimits.
 	Limits store.Limits
 }
@@ -229,7 +232,7 @@ func (f *fetching) take(ctx context.Context, p *pktReader, limit int64) (*store.
 	if err == nil {
 		_, err = io.Copy(io.Discard, d) // the flush, or an error in the last packets
 	}
-	if err == nil {
+	if err == nil && !f.o.Lacking {
 		err = holds(q, f.want)
 	}
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/hosts"
 )
 
 // redirectMax bounds the redirects that the first request follows. Later requests follow none.
@@ -39,10 +40,11 @@ type httpDialer struct {
 func (r *Remote) newHTTPDialer() *httpDialer {
 	d := &net.Dialer{Timeout: r.o.Connect}
 	u := url.URL{Scheme: r.t.scheme, Host: r.t.hostPort(), Path: strings.TrimSuffix(r.t.path, "/")}
-	return &httpDialer{r: r, base: u.String(), client: &http.Client{
+	hd := &httpDialer{r: r, base: u.String()}
+	hd.client = &http.Client{
 		Transport: &http.Transport{
 			Proxy:                  r.o.Proxy,
-			DialContext:            d.DialContext,
+			DialContext:            hd.dialPublic(d),
 			TLSHandshakeTimeout:    r.o.Connect,
 			TLSClientConfig:        r.o.TLS.Clone(),
 			ForceAttemptHTTP2:      r.t.scheme == "https", // HTTP/2 takes a while to prepare
@@ -50,7 +52,8 @@ func (r *Remote) newHTTPDialer() *httpDialer {
 			MaxIdleConnsPerHost:    1,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	}
+	return hd
 }
 
 type httpSession struct {
@@ -175,6 +178,9 @@ func (d *httpDialer) redirect(resp *http.Response, suffix string) (string, error
 	}
 	if isLoopback(t.host) && !isLoopback(d.r.t.host) {
 		return "", fault.New(fault.Network, "redirect from %q to this machine refused", d.r.t.host)
+	}
+	if hosts.Inside(t.host) != "" && (d.r.o.Public || hosts.Inside(d.r.t.host) == "") {
+		return "", fault.New(fault.Denied, "redirect from %q to %q refused: that is not a public host", d.r.t.host, cleanText(t.host))
 	}
 	d.base = base
 	d.away = t.scheme != d.r.t.scheme || !strings.EqualFold(t.hostPort(), d.r.t.hostPort())

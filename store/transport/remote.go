@@ -42,6 +42,9 @@ type Options struct {
 	Plain []string
 	// ReadOnly refuses to push.
 	ReadOnly bool
+	// Public refuses hosts of this machine, its network or its cloud: the address came from
+	// elsewhere, and no person named it.
+	Public bool
 
 	// Cache is a directory for the capabilities of hosts, so that the next process need not
 	// ask for them. It may be emptied at any time; "" keeps nothing.
@@ -145,12 +148,21 @@ func dialFor(address string, o Options, push bool) (*Remote, error) {
 	}
 	r := &Remote{t: t, o: o.withDefaults()}
 	r.auth = &authState{o: &r.o}
+	if o.Public {
+		if t.scheme == "file" {
+			return nil, fault.New(fault.Denied, "%q is a path of this machine, and no person named it", cleanText(address))
+		}
+		if err := mustBePublic(t.host); err != nil {
+			return nil, err
+		}
+	}
 	if o.Git != "" || o.Env != nil {
 		if err := r.heed(address, push); err != nil {
 			return nil, err
 		}
 	}
 	r.auth.t = r.t
+	r.o.Public = o.Public && r.t.host == t.host // the user's own settings may lead to a mirror inside
 	if r.t.scheme == "http" && !mayBePlain(r.t, o) {
 		return nil, refuse(address, "anyone on the way can read and change http://").
 			Advise("use https://%s; or, if you accept that, rye config http.plain %s", r.t.hostPort()+r.t.path, r.t.hostPort())
@@ -345,6 +357,17 @@ func (r *Remote) Refs(ctx context.Context, prefixes ...string) (map[string]store
 	}
 	refs, _, err := r.list(ctx, prefixes)
 	return refs, err
+}
+
+// RefsAndHead is Refs with the branch that HEAD points at, in one request. The branch is "" if
+// "HEAD" is not among the prefixes or the remote does not name it.
+func (r *Remote) RefsAndHead(ctx context.Context, prefixes ...string) (refs map[string]store.OID, head string, err error) {
+	for _, p := range prefixes {
+		if !validPrefix(p) {
+			return nil, "", fault.New(fault.Usage, "list refs of %s: prefix %q is not the beginning of a ref name", r, p)
+		}
+	}
+	return r.list(ctx, prefixes)
 }
 
 func validPrefix(p string) bool {

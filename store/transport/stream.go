@@ -104,6 +104,9 @@ type tcpDialer struct{ r *Remote }
 func (d *tcpDialer) open(ctx context.Context, service string, version int) (session, error) {
 	t := d.r.t
 	nd := net.Dialer{Timeout: d.r.o.Connect}
+	if d.r.o.Public {
+		nd.Control = publicAddress
+	}
 	c, err := nd.DialContext(ctx, "tcp", net.JoinHostPort(t.host, cmp.Or(t.port, "9418")))
 	if err != nil {
 		return nil, err
@@ -155,6 +158,9 @@ func shellQuote(s string) string {
 }
 
 func (d *sshDialer) open(ctx context.Context, service string, version int) (session, error) {
+	if err := d.r.resolvePublic(ctx); err != nil {
+		return nil, err
+	}
 	program, before, environ := d.r.git.sshCommand(&d.r.o)
 	cmd := exec.Command(program, append(before, d.args(service)...)...)
 	cmd.Env = slices.Clone(environ)

@@ -5,7 +5,7 @@
 // give different milliseconds, and on a busy one the time of the processors says more than
 // the clock. A disk has a memory, too: ext4 walks over files removed in the last minutes
 // before it makes a file, 1.5 ms each after two runs of 10,000 items. A host makes
-// nineteen files for a publication and git's push four. Wait, or give TMPDIR another file
+// seventeen files for a publication and git's push four. Wait, or give TMPDIR another file
 // system.
 //
 // Rows of several sizes tell how they grow: the exponent x of time ~ items^x that

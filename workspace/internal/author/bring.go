@@ -1,11 +1,11 @@
 package author
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +18,7 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/foreign"
 	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -68,26 +69,46 @@ func Add(ctx context.Context, s *custody.Desk, q rye.AddRequest) ([]rye.AddRepor
 
 func agreed([]rye.AddReport) error { return nil }
 
-// Fetched takes in the tree of a repository at a commit. It shows the user the new items, and
-// writes nothing before they agreed.
-func Fetched(ctx context.Context, s *custody.Desk, q rye.AddRequest, commit store.OID, t foreign.Tree) ([]rye.AddReport, error) {
-	return all(ctx, s, q, t, func(come []rye.AddReport) error { return s.Ask(ctx, question(q.URL, commit, come)) })
+// Fetched takes in a tree from elsewhere, whose Origin is set. It calls agree with the reports of
+// what would come in, and writes nothing before that agreed. A nil agree shows them to the user.
+func Fetched(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.Tree, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
+	if agree == nil {
+		facts := []string{"commit   " + t.Origin.Commit}
+		agree = func(come []rye.AddReport) error { return s.Ask(ctx, question(q.URL, facts, come)) }
+	}
+	return all(ctx, s, q, t, agree)
+}
+
+// FetchedFrom is Fetched with the facts about the source that the user is shown. It also returns the
+// bundles that were to come in, with their origins; some may have been refused.
+func FetchedFrom(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.Tree, facts []string) ([]rye.AddReport, []Package, error) {
+	return every(ctx, s, q, t, func(come []rye.AddReport) error { return s.Ask(ctx, question(q.URL, facts, come)) })
+}
+
+// Bundles returns the bundles that an import of a tree would make. Nothing is written or asked.
+func Bundles(s *custody.Desk, q rye.AddRequest, t foreign.Tree) ([]Package, error) {
+	found, _, err := foreign.Read(t, wish(s, q))
+	if err != nil {
+		return nil, err
+	}
+	_, packages, err := packagesOf(found)
+	return packages, err
 }
 
 func wish(s *custody.Desk, q rye.AddRequest) foreign.Wish {
-	return foreign.Wish{Namespace: s.Project.Namespace, As: q.As, Kind: q.Kind, Entry: filepath.ToSlash(q.Entry)}
+	return foreign.Wish{Namespace: s.Project.Namespace, As: q.As, Kind: q.Kind, Entry: filepath.ToSlash(q.Entry), Skills: q.Skills, Windows: runtime.GOOS == "windows"}
 }
 
 // lone takes in one file.
 func lone(ctx context.Context, s *custody.Desk, q rye.AddRequest, data []byte) ([]rye.AddReport, error) {
-	if q.Entry != "" {
-		return nil, fault.New(fault.Usage, "add %s: --entry is for a folder", q.Path)
+	if q.Entry != "" || len(q.Skills) > 0 {
+		return nil, fault.New(fault.Usage, "add %s: --entry and --skill are for a folder", q.Path)
 	}
 	abs, err := filepath.Abs(q.Path)
 	if err != nil {
 		return nil, err
 	}
-	t := foreign.Tree{Name: filepath.Base(filepath.Dir(abs)), Files: []foreign.File{{Path: known(filepath.ToSlash(abs)), Data: data}}}
+	t := foreign.Tree{Name: filepath.Base(filepath.Dir(abs)), At: filepath.ToSlash(filepath.Dir(abs)), Files: []foreign.File{{Path: filepath.Base(abs), Data: data}}}
 	found, ok, err := foreign.Lone(t, wish(s, q))
 	if err != nil {
 		return nil, err
@@ -98,37 +119,44 @@ func lone(ctx context.Context, s *custody.Desk, q rye.AddRequest, data []byte) (
 	return take(ctx, s, q, []foreign.Found{found}, nil, agreed)
 }
 
-// known keeps the part of a path that identifies a command of Claude Code or a rule of Cursor.
-func known(p string) string {
-	for _, dir := range []string{"/.claude/", "/.cursor/"} {
-		if i := strings.LastIndex(p, dir); i >= 0 {
-			return p[i+1:]
-		}
-	}
-	return p[strings.LastIndexByte(p, '/')+1:]
+// all takes in what a tree holds. A part that cannot come in is named and stops nothing else. The
+// error is then that of the first one.
+func all(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.Tree, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
+	reports, _, err := every(ctx, s, q, t, agree)
+	return reports, err
 }
 
-// all takes in the items of a tree.
-func all(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.Tree, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
+// every is all, with the bundles that were to come in.
+func every(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.Tree, agree func([]rye.AddReport) error) ([]rye.AddReport, []Package, error) {
 	found, passed, err := foreign.Read(t, wish(s, q))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(found) == 0 {
-		return nil, nothing(q, passed)
+		return skipped(passed), nil, nothing(q, passed)
 	}
-	return take(ctx, s, q, found, passed, agree)
+	return takeAll(ctx, s, q, found, passed, agree)
+}
+
+// source returns the words for where a request's files are.
+func source(q rye.AddRequest) string {
+	if q.URL != "" {
+		return q.URL
+	}
+	return q.Path
 }
 
 // nothing explains why a path has no items to take in.
 func nothing(q rye.AddRequest, passed []foreign.Passed) error {
-	from := q.Path
-	if q.URL != "" {
-		from = q.URL
+	from := source(q)
+	for _, p := range passed {
+		if p.Code != "" {
+			return fault.New(p.Code, "add %s: %s: %s", from, words.Brief(p.Path), p.Why)
+		}
 	}
 	for _, p := range passed {
-		if strings.HasSuffix(p.Path, objects.SkillFile) || strings.HasSuffix(p.Path, "skill.toml") {
-			return fault.New(fault.Malformed, "add %s: %s: %s", from, p.Path, p.Why)
+		if p.Source != "" {
+			return fault.New(fault.NotFound, "add %s: its plugins lie in other places", from).Mend("rye add %s", p.Source)
 		}
 	}
 	why := ""
@@ -142,53 +170,135 @@ func nothing(q rye.AddRequest, passed []foreign.Passed) error {
 		Advise("a program with many files needs --entry <its main file>; a text needs --kind knowledge and its own path")
 }
 
-// take passes on the interpreted files, and reports the skipped ones.
+// take passes on what was found, and reports the rest.
 func take(ctx context.Context, s *custody.Desk, q rye.AddRequest, found []foreign.Found, passed []foreign.Passed, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
-	var items []*objects.Item
-	var packages []Package
+	reports, _, err := takeAll(ctx, s, q, found, passed, agree)
+	return reports, err
+}
+
+func takeAll(ctx context.Context, s *custody.Desk, q rye.AddRequest, found []foreign.Found, passed []foreign.Passed, agree func([]rye.AddReport) error) ([]rye.AddReport, []Package, error) {
 	of := map[string]foreign.Found{}
 	for _, f := range found {
 		of[f.Ref.String()] = f
+	}
+	items, packages, err := packagesOf(found)
+	if err != nil {
+		return nil, nil, err
+	}
+	come, err := TakeIn(ctx, s, q, items, packages, func(come []rye.AddReport) error { return agree(reports(come, of, passed)) })
+	if err != nil {
+		return nil, nil, err
+	}
+	out := reports(come, of, passed)
+	if err = failures(source(q), out); err != nil {
+		for i, rep := range out { // none of these commands mends what failed
+			if rep.Code == "" && rep.Next.IsCommand() {
+				out[i].Next = fault.Advice("%s", rep.Next)
+			}
+		}
+	}
+	return out, packages, err
+}
+
+// packagesOf separates single items and bundles.
+func packagesOf(found []foreign.Found) (items []*objects.Item, packages []Package, err error) {
+	for _, f := range found {
 		if f.Dir == "" {
 			it, err := objects.Parse(f.Files[0].Path, f.Files[0].Data)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			items = append(items, it)
 			continue
 		}
-		p := Package{Ref: f.Ref, Dir: f.Dir}
-		for _, file := range f.Files {
-			p.Files = append(p.Files, store.Change{Path: file.Path, Data: file.Data})
-		}
-		var err error
-		if p.Manifest, err = manifestOf(p); err != nil {
-			return nil, err
+		p, err := packageOf(f)
+		if err != nil {
+			return nil, nil, err
 		}
 		packages = append(packages, p)
 	}
-	come, err := TakeIn(ctx, s, q, items, packages, func(come []rye.AddReport) error { return agree(reports(come, of, passed)) })
-	if err != nil {
-		return nil, err
-	}
-	return reports(come, of, passed), nil
+	return items, packages, nil
 }
 
-// reports adds the lost parts to the reports of taken items, and reports the skipped files.
+// packageOf returns a bundle as it is written.
+func packageOf(f foreign.Found) (Package, error) {
+	p := Package{Ref: f.Ref, Dir: f.Dir, Origin: f.Origin}
+	for _, file := range f.Files {
+		p.Files = append(p.Files, store.Change{Path: file.Path, Data: file.Data, Mode: space.ModeOf(objects.File{Executable: file.Executable})})
+	}
+	var err error
+	p.Manifest, err = manifestOf(p, f)
+	return p, err
+}
+
+// failures returns the error for what should have come in and did not: the code of the first.
+func failures(from string, all []rye.AddReport) error {
+	n, first := 0, rye.AddReport{}
+	for _, rep := range all {
+		if rep.Code == "" {
+			continue
+		}
+		if n++; n == 1 {
+			first = rep
+		}
+	}
+	switch n {
+	case 0:
+		return nil
+	case 1:
+		return fault.New(first.Code, "add %s: %s did not come in: %s", from, words.Brief(first.Path), words.Brief(first.Why)).With(first.Next)
+	}
+	return fault.New(first.Code, "add %s: %d parts did not come in, the first is %s: %s", from, n, words.Brief(first.Path), words.Brief(first.Why)).With(first.Next)
+}
+
+// reports completes the reports of taken items, and adds those of the skipped files.
 func reports(come []rye.AddReport, of map[string]foreign.Found, passed []foreign.Passed) []rye.AddReport {
 	out := make([]rye.AddReport, 0, len(come)+len(passed))
 	for _, rep := range come {
-		f := of[rep.Ref]
-		rep.What, rep.Lost = f.What, f.Lost
+		f, ok := of[rep.Ref]
+		if !ok {
+			f = of[entryOf(rep.Ref, of)]
+		}
+		rep.What, rep.Lost, rep.Name, rep.About, rep.Plugin, rep.From = f.What, f.Lost, f.Name, f.About, f.Plugin, f.From
+		for _, ref := range f.Holds {
+			rep.Holds = append(rep.Holds, ref.String())
+		}
 		out = append(out, rep)
 	}
+	return append(out, skipped(passed)...)
+}
+
+// entryOf returns the ref of the entry of a bundle that was there already, whose report has the
+// bundle's own ref.
+func entryOf(ref string, of map[string]foreign.Found) string {
+	for name, f := range of {
+		if f.Dir != "" && objects.BundleRef(bundleIn(f.Dir)).String() == ref {
+			return name
+		}
+	}
+	return ""
+}
+
+func bundleIn(dir string) objects.ID {
+	id, err := objects.BundleID(dir)
+	if err != nil {
+		return ""
+	}
+	return id
+}
+
+func skipped(passed []foreign.Passed) (out []rye.AddReport) {
 	for _, p := range passed {
-		out = append(out, rye.AddReport{Path: p.Path, Why: p.Why})
+		rep := rye.AddReport{Path: p.Path, Why: p.Why, Code: p.Code, Rule: p.Rule, Expected: p.Want, Found: p.Got}
+		if p.Source != "" {
+			rep.Next = fault.CommandOf("rye", "add", p.Source)
+		}
+		out = append(out, rep)
 	}
 	return out
 }
 
-func question(url string, commit store.OID, come []rye.AddReport) rye.Question {
+func question(url string, facts []string, come []rye.AddReport) rye.Question {
 	n := 0
 	for _, rep := range come {
 		if rep.Why == "" {
@@ -196,7 +306,7 @@ func question(url string, commit store.OID, come []rye.AddReport) rye.Question {
 		}
 	}
 	q := rye.Question{Topic: "add from " + url, Text: "Add " + words.Plural(n, "item") + "?",
-		Lines: []string{"commit   " + commit.String()}, Mend: fault.Command("rye add %s --yes", url)}
+		Lines: slices.Clone(facts), Mend: fault.Command("rye add %s --yes", url)}
 	for i, rep := range come {
 		if i == maxShown {
 			q.Lines = append(q.Lines, "... and "+words.Plural(len(come)-i, "more line"))
@@ -205,9 +315,11 @@ func question(url string, commit store.OID, come []rye.AddReport) rye.Question {
 		line := rep.Ref + "  " + string(rep.State)
 		switch {
 		case rep.Why != "":
-			line = "skipped " + words.Brief(rep.Path) + ": " + words.Brief(rep.Why)
+			line = "skipped " + words.Quote(words.Brief(rep.Path)) + ": " + words.Brief(rep.Why)
 		case rep.Signer != "":
 			line += "  signed by " + rep.Signer
+		case len(rep.Holds) > 0:
+			line += "  " + words.Plural(len(rep.Holds), "item")
 		}
 		q.Lines = append(q.Lines, line)
 	}
@@ -216,14 +328,17 @@ func question(url string, commit store.OID, come []rye.AddReport) rye.Question {
 }
 
 // manifestOf lists the files of a bundle in an unsigned manifest.
-func manifestOf(p Package) ([]byte, error) {
+func manifestOf(p Package, f foreign.Found) ([]byte, error) {
 	id, err := objects.BundleID(p.Dir)
 	if err != nil {
 		return nil, err
 	}
-	m := &objects.Manifest{ID: id, Version: "0.1.0"}
+	m := &objects.Manifest{ID: id, Version: "0.1.0", Origin: f.Origin}
+	if v, err := objects.ParseVersion(f.Version); err == nil {
+		m.Version = v.String()
+	}
 	for _, c := range p.Files {
-		m.Files = append(m.Files, objects.File{Path: c.Path[len(p.Dir)+1:], Executable: bytes.HasPrefix(c.Data, []byte("#!")),
+		m.Files = append(m.Files, objects.File{Path: c.Path[len(p.Dir)+1:], Executable: c.Mode == store.ModeExec,
 			Size: int64(len(c.Data)), Sum: objects.DigestOf(c.Data)})
 		if ref, _, err := objects.RefOfPath(c.Path); err != nil || ref != p.Ref {
 			continue
@@ -234,6 +349,6 @@ func manifestOf(p Package) ([]byte, error) {
 			}
 		}
 	}
-	slices.SortFunc(m.Files, func(a, b objects.File) int { return bytes.Compare([]byte(a.Path), []byte(b.Path)) })
+	slices.SortFunc(m.Files, func(a, b objects.File) int { return strings.Compare(a.Path, b.Path) })
 	return m.Encode()
 }

@@ -193,8 +193,8 @@ func (o *own) known(it *objects.Item) bool {
 	return o.mine(it) == nil
 }
 
-// doubtBundle is doubt for a manifest. Each changed file must be at HEAD as the manifest there
-// lists it, and the manifest must be the user's.
+// doubtBundle is doubt for a manifest. The manifest at HEAD must be the user's, and each changed file
+// that HEAD has must be as it lists it. git brought no file that HEAD has not.
 func (o *own) doubtBundle(d *draft) string {
 	raw, ok, err := o.at.File(d.path, space.MaxItem)
 	if err != nil {
@@ -212,7 +212,7 @@ func (o *own) doubtBundle(d *draft) string {
 			return textOf(err)
 		}
 		f, listed := was.File(m.Path)
-		if there != listed || there && f.Sum != objects.DigestOf(raw) {
+		if there && (!listed || f.Sum != objects.DigestOf(raw)) {
 			return "you did not sign the version of " + m.Path + " that git's HEAD has"
 		}
 	}

@@ -1,6 +1,5 @@
 // Package author makes, adds, signs, moves and removes items and bundles, and records
-// every change. It also takes in files that were written for other programs, and writes a
-// skill into a folder for them.
+// every change. It also takes in files that were written for other programs.
 //
 // # Reasons
 //

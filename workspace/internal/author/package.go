@@ -15,16 +15,17 @@ import (
 // Package is a bundle for the project: the ref of its entry, its directory below .ai and its
 // files.
 type Package struct {
-	Ref   objects.Ref
-	Dir   string
-	Files []store.Change
+	Ref    objects.Ref
+	Dir    string
+	Files  []store.Change
+	Origin *objects.Origin // nil for none
 	// Manifest lists the files, and is unsigned.
 	Manifest []byte
 }
 
 // TakeIn takes items and bundles into the project as they are, unsigned ones too, in one
 // commit. It judges everything before it writes anything; in between it calls agree with the
-// reports.
+// reports. Of several bundles one that is refused keeps the others not out: its report has a code.
 func TakeIn(ctx context.Context, s *custody.Desk, q rye.AddRequest, items []*objects.Item, packages []Package, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
 	l, err := changeable(ctx, s, q.Space, q.DryRun)
 	if err != nil {
@@ -34,18 +35,25 @@ func TakeIn(ctx context.Context, s *custody.Desk, q rye.AddRequest, items []*obj
 	if err != nil {
 		return nil, err
 	}
+	var refused []rye.AddReport
 	for _, p := range packages {
-		if err := in.take(ctx, s, p, q.Force); err != nil {
+		err := in.take(ctx, s, p, q.Force)
+		if err == nil {
+			continue
+		}
+		if len(packages)+len(items) == 1 || ctx.Err() != nil || fault.CodeOf(err) == fault.Failed {
 			return nil, err
 		}
+		refused = append(refused, rye.AddReport{Path: session.Shown(l, p.Dir), Why: err.Error(), Code: fault.CodeOf(err), Next: fault.HintOf(err)})
 	}
-	if q.DryRun {
-		return in.preview(), nil
+	if q.DryRun || len(in.reports) == 0 {
+		return append(in.preview(), refused...), nil
 	}
-	if err := agree(in.reports); err != nil {
+	if err := agree(append(slices.Clone(in.reports), refused...)); err != nil {
 		return nil, err
 	}
-	return in.reports, in.record(ctx, s)
+	err = in.record(ctx, s)
+	return append(in.reports, refused...), err
 }
 
 // take judges a bundle. An existing one with the same files stays as it is, signed or not; a
@@ -66,7 +74,7 @@ func (in *addition) take(ctx context.Context, s *custody.Desk, p Package, force 
 	}
 	rep := rye.AddReport{Ref: p.Ref.String(), Path: session.Shown(l, p.Dir), SHA256: objects.DigestOf(p.Manifest).String(), State: objects.Unsigned}
 	switch old, _ := oldManifest(l, p.Dir); {
-	case old != nil && sameFiles(old, p.Manifest) && holds(here, p.Files):
+	case old != nil && sameFiles(old, p.Manifest) && holds(here, p.Files) && !(force && old.Origin == nil):
 		return in.addBundle(ctx, s, p.Dir)
 	case len(here) > 0 && !force:
 		return fault.New(fault.Conflict, "add %s: .ai/%s is already there and differs", p.Ref, p.Dir).

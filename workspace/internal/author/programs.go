@@ -15,7 +15,8 @@ import (
 
 // The signature of a bundle lets its programs run. So a person looks at each new program, and at a
 // changed one that someone else can have written. A request for many bundles skips such a bundle, and
-// a request for it alone shows the programs and asks.
+// a request for it alone shows the programs, and asks for a bundle below bundles/: other folders hold
+// tools, each of which states its needs.
 
 // programsOf returns the programs among the files of a bundle that are new or changed since was, a
 // verified manifest; nil for none.

@@ -47,6 +47,8 @@ func grantEntries(h *session.Host, st *trust.Store) []rye.TrustEntry {
 			if c, ok := g.Contribution(); ok {
 				e.Subject, e.Detail = c.Ref.String(), c.Sum.String()+" by "+c.Key.String()
 			}
+		case trust.GrantOrigin:
+			e.Subject, e.Detail = g.Value, "may be contacted"
 		case trust.GrantOwner:
 			e.Subject, e.Detail = g.Value, "may own the directory"
 		}

@@ -45,6 +45,9 @@ func surveyOf(ctx context.Context, s *session.Session) (*survey, error) {
 			v.note(&f)
 		}
 	}
+	if err := v.bundles(ctx, s); err != nil {
+		return nil, err
+	}
 	for name, rng := range s.Project.Deps {
 		if ref, err := objects.ParseRef(name); err == nil {
 			v.edges = append(v.edges, edge{asker, ref.String(), "asks for " + rng})
@@ -65,6 +68,46 @@ func surveyOf(ctx context.Context, s *session.Session) (*survey, error) {
 		}
 	}
 	return v, nil
+}
+
+// bundles notes what bundles depend on, besides their members, and where they came from.
+func (v *survey) bundles(ctx context.Context, s *session.Session) error {
+	dirs, err := look.BundlesAt(ctx, s.Stack.Project, ".")
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		raw, err := s.Stack.Project.Read(dir + "/" + objects.ManifestName)
+		if err != nil {
+			continue // rye verify reports it
+		}
+		if m, err := objects.ParseManifest(raw); err == nil {
+			v.bundle(m, objects.Project.String())
+		}
+	}
+	if s.Lock == nil {
+		return nil
+	}
+	for ref := range s.Lock.Items {
+		if p := s.Stack.LockedPackage(ref); p != nil && p.Manifest() != nil {
+			v.bundle(p.Manifest(), "locked")
+		}
+	}
+	return nil
+}
+
+func (v *survey) bundle(m *objects.Manifest, where string) {
+	name := look.BundleRef(m.ID)
+	v.facts[name] = fact{m.Version, where}
+	for dep, rng := range m.Deps {
+		if ref, err := objects.ParseRef(dep); err == nil {
+			v.edges = append(v.edges, edge{name, ref.String(), "uses " + rng})
+		}
+	}
+	if o := m.Origin; o != nil {
+		v.edges = append(v.edges, edge{name, o.String(), "comes from"})
+		v.facts[o.String()] = fact{"", "source"}
+	}
 }
 
 const runsThrough = "runs through"

@@ -74,9 +74,29 @@ func diffDependency(ctx context.Context, s *session.Session, ref objects.Ref, q 
 	return []rye.ItemDiff{d}, nil
 }
 
+// manifestOf returns the manifest of the project's bundle that holds an item; nil for none.
+func manifestOf(s *session.Session, f space.Finding) *objects.Manifest {
+	dir, err := objects.BundleDir(f.Bundle)
+	if f.Bundle == "" || err != nil || f.Space != objects.Project || f.Registry != "" || s.Stack.Project == nil {
+		return nil
+	}
+	raw, err := s.Stack.Project.Read(dir + "/" + objects.ManifestName)
+	if err != nil {
+		return nil
+	}
+	m, err := objects.ParseManifest(raw)
+	if err != nil {
+		return nil
+	}
+	return m
+}
+
 // describeOrigin adds the source of an item in use, the range in rye.yaml, and the locked tools
 // that run through it.
 func describeOrigin(s *session.Session, i *rye.ItemInfo, f space.Finding) {
+	if m := manifestOf(s, f); m != nil && m.Origin != nil {
+		i.Source = m.Origin.String()
+	}
 	if s.Lock == nil {
 		return
 	}

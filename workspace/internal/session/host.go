@@ -35,6 +35,7 @@ type Host struct {
 	Offline   bool
 	Now       func() time.Time
 	Consent   func(ctx context.Context, q rye.Question) (bool, error) // nil refuses everything; called by Put only
+	NoPerson  bool                                                    // Consent cannot reach a person
 	Progress  func(text string)                                       // nil is silence
 	Notice    func(text string)                                       // nil is silence; unlike Progress it stays to be read
 	OnVerdict func(rye.Verdict)                                       // gets every decision of the policy; may be nil
@@ -71,7 +72,7 @@ func (h *Host) OfAnyOwner() *Host {
 // AnsweredBy returns a host whose questions go to another function.
 func AnsweredBy(h *Host, consent func(context.Context, rye.Question) (bool, error)) *Host {
 	n := *h
-	n.Consent = consent
+	n.Consent, n.NoPerson = consent, false
 	return &n
 }
 

@@ -24,7 +24,10 @@ const (
 	LockFile    = "rye.lock"
 )
 
-const maxProjectFile = 256 << 10 // bytes
+const (
+	maxProjectFile = 256 << 10 // bytes
+	maxExports     = 64        // clients
+)
 
 // Project is rye.yaml, as docs/format/project.md describes it. A session's Project does not
 // change; Edit returns a copy to change and to write.
@@ -35,7 +38,8 @@ type Project struct {
 	Registries map[string]Registry `yaml:"registries,omitempty"`
 	Scopes     map[string]string   `yaml:"scopes,omitempty"` // namespace or "*" -> registry name
 	Overrides  []Override          `yaml:"overrides,omitempty"`
-	Deps       map[string]string   `yaml:"deps,omitempty"` // acme/tool/hello -> range
+	Deps       map[string]string   `yaml:"deps,omitempty"`    // acme/tool/hello -> range
+	Exports    []string            `yaml:"exports,omitempty"` // proposed clients for rye export
 }
 
 // Override proposes that items by a key replace one of a reserved or bound namespace.
@@ -131,6 +135,9 @@ func parseProject(raw []byte) (*Project, error) {
 		if _, err := o.stated(); err != nil {
 			return nil, fault.New(fault.Malformed, "override of %q: %w", o.Ref, err)
 		}
+	}
+	if len(c.Exports) > maxExports {
+		return nil, fault.New(fault.Limit, "exports name %d clients, at most %d are allowed", len(c.Exports), maxExports)
 	}
 	for name, want := range c.Deps {
 		if _, err := objects.ParseRef(name); err != nil {

@@ -110,7 +110,7 @@ func sameRegistry(ctx context.Context, s *custody.Desk, name string, c session.R
 	if err := os.MkdirAll(s.CacheDir, 0o700); err != nil {
 		return err
 	}
-	id, err := registry.Contact(ctx, url, s.CacheDir, transportOf(s))
+	id, err := registry.Contact(ctx, url, s.CacheDir, TransportOf(s))
 	if fault.Is(err, fault.NotFound) && locates(ctx, s, name, url) {
 		return nil // a repository of namespaces holds no root
 	}

@@ -62,7 +62,7 @@ func openAt(s *custody.Desk, id string, o registry.Options) (*registry.Registry,
 	if err != nil {
 		return nil, err
 	}
-	o.ID, o.Transport, o.Now = digest, transportOf(s), s.Now
+	o.ID, o.Transport, o.Now = digest, TransportOf(s), s.Now
 	if o.Copy == "" { // no network is needed to read a copy
 		o.Offline = o.Offline || s.Offline
 		o.Transport.Cache = s.HostsDir() // it is asked again and again

@@ -12,8 +12,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/custody"
 )
 
-// transportOf returns this user's options for access to other machines.
-func transportOf(s *custody.Desk) transport.Options {
+// TransportOf returns this user's options for access to other machines.
+func TransportOf(s *custody.Desk) transport.Options {
 	o := transport.Options{Token: s.Token, Netrc: s.Netrc, Env: s.Env, Proxy: s.Proxy, Progress: s.Progress, Importer: s.Helper,
 		Plain: settingsOf(s).plain()}
 	if s.Git != nil {

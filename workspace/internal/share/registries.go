@@ -40,7 +40,7 @@ func CreateRegistry(ctx context.Context, s *custody.Desk, q rye.RegistryInitRequ
 		return nil, err
 	}
 	o := registry.CreateOptions{Name: cmp.Or(q.Name, defaultName), By: By(s, key), Claims: oplog.ClaimsGranted, Tags: q.Tags,
-		Namespaces: map[string][]trust.PublicKey{}, TempDir: s.CacheDir, Transport: transportOf(s), Now: s.Now}
+		Namespaces: map[string][]trust.PublicKey{}, TempDir: s.CacheDir, Transport: TransportOf(s), Now: s.Now}
 	for _, ns := range q.Namespaces {
 		o.Namespaces[ns] = []trust.PublicKey{key.Public()}
 	}
@@ -95,7 +95,7 @@ func makeRepository(url string) error {
 // headless warns that a clone of the registry checks out nothing, if its HEAD names a missing
 // branch. Only the operator of the host can change that.
 func headless(ctx context.Context, s *custody.Desk, url string) []string {
-	o := transportOf(s)
+	o := TransportOf(s)
 	o.ReadOnly = true
 	remote, err := transport.Dial(url, o)
 	if err != nil {
@@ -120,7 +120,7 @@ func AddRegistry(ctx context.Context, s *custody.Desk, q rye.RegistryAddRequest)
 	if err := os.MkdirAll(s.CacheDir, 0o700); err != nil {
 		return nil, err
 	}
-	id, err := registry.Contact(ctx, q.URL, s.CacheDir, transportOf(s))
+	id, err := registry.Contact(ctx, q.URL, s.CacheDir, TransportOf(s))
 	if err != nil {
 		return nil, err
 	}

@@ -237,13 +237,14 @@ func (s Settings) plain() []string {
 }
 
 // gitUser starts to ask git for the user's name and address, and returns a function for the
-// answer. It returns nil if the user has already decided about publishing them.
+// answer. It returns nil if the user has already decided about publishing them, and where no person
+// can be asked.
 func gitUser(s *custody.Desk) (user func() (name, email string), err error) {
 	set, err := readSettings(s)
-	if err != nil || set[authorEmail] != "" || set[authorName] != "" || set[authorAsked] != "" {
+	if err != nil || s.Consent == nil || s.NoPerson || set[authorEmail] != "" || set[authorName] != "" || set[authorAsked] != "" {
 		return nil, err
 	}
-	user = sync.OnceValues(func() (string, string) { return transport.GitUser(transportOf(s)) })
+	user = sync.OnceValues(func() (string, string) { return transport.GitUser(TransportOf(s)) })
 	go user()
 	return user, nil
 }

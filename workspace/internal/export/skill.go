@@ -1,4 +1,4 @@
-package author
+package export
 
 import (
 	"context"
@@ -15,43 +15,21 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Export writes the files of a verified skill, without the manifest, byte for byte into a
+// SkillFiles writes the files of a verified skill, without the manifest, byte for byte into a
 // folder that does not exist yet or is empty.
-func Export(ctx context.Context, s *session.Session, q rye.SkillExport) (*rye.SkillExported, error) {
+func SkillFiles(ctx context.Context, s *session.Session, q rye.SkillExport) (*rye.SkillExported, error) {
 	files, err := skillOf(ctx, s, q.Ref)
 	if err != nil {
 		return nil, err
 	}
-	to, err := filepath.Abs(q.Dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := vacant(to); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return nil, err
-	}
-	tmp, err := os.MkdirTemp(filepath.Dir(to), space.TempPrefix+"*")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(tmp)
-	rep := &rye.SkillExported{Ref: q.Ref.String(), Dir: to}
-	err = files.Read(func(f objects.File, data []byte) error {
-		rep.Files = append(rep.Files, f.Path)
-		return writeOut(tmp, f, data)
+	rep := &rye.SkillExported{Ref: q.Ref.String()}
+	rep.Dir, err = into(q.Dir, func(dir string) error {
+		return files.Read(func(f objects.File, data []byte) error {
+			rep.Files = append(rep.Files, f.Path)
+			return writeOut(dir, f, data)
+		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Chmod(tmp, 0o755); err != nil {
-		return nil, err
-	}
-	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	return rep, os.Rename(tmp, to)
+	return rep, err
 }
 
 // skillOf returns the files of a skill: the project's, a registry's, then the user's.
