@@ -150,6 +150,27 @@ func (p *Past) programThen(at string) *objects.Item {
 	return it
 }
 
+// Programs returns the programs of the bundle as tools, sorted by path. Files that rye cannot run are
+// left out.
+func (p *Package) Programs() (all []*objects.Item) {
+	if p.Err != nil {
+		return nil
+	}
+	for _, f := range p.m.Files {
+		if !p.m.IsProgram(f) {
+			continue
+		}
+		data, err := p.File(f.Path)
+		if err != nil {
+			return nil // a file differs from the manifest, which Check reports
+		}
+		if it, err := p.m.Program(f.Path, data); err == nil {
+			all = append(all, it)
+		}
+	}
+	return all
+}
+
 // program judges the program ref of a locked bundle; ok is false where there is none.
 func (p *Package) program(s *Stack, f Finding) (Finding, bool) {
 	rel, err := p.m.LocateProgram(f.Ref)
