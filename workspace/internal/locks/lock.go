@@ -324,7 +324,7 @@ func PinPackage(ctx context.Context, s *session.Session, ref objects.Ref) error 
 // files around them.
 func eachTool(ctx context.Context, s *session.Session, p *space.Package, visit func(*chain.Plan) error) error {
 	runtimes := map[objects.ID]bool{}
-	for _, it := range append(p.Members(), p.Programs()...) {
+	for _, it := range append(p.Members(), p.Tools()...) {
 		if it.Ref.Kind != objects.Tool || it.Meta.Executor == "" || it.Meta.Program && runtimes[it.Meta.Executor] {
 			continue
 		}
