@@ -139,6 +139,9 @@ func (t *task) candidates(words []string) []string {
 			}
 		}
 		all = append(all, t.argumentWords(inv)...)
+		if len(inv.path) == 1 && inv.path[0].name == "run" {
+			all = append(all, t.programWords(last)...)
+		}
 	}
 	return fitting(all, "", last)
 }

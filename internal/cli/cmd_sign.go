@@ -21,7 +21,8 @@ func signCommand() *spec {
 		long: `Signed items can run here and can be published. Patterns match refs: 'tool:acme/*'. An
 item that you have signed already stays as it is. A directory
 .ai/bundles/<namespace>/<name> is signed as one: rye creates or updates its manifest and
-lists the new, changed and missing files. --all skips a bundle with a new executable.
+lists the new, changed and missing files. --all and patterns skip a bundle with a new
+program and name it; alone, rye lists its programs and asks you.
 Items signed by someone else, or by a denied or unknown key, are skipped unless you name
 one explicitly; then rye shows its signer and its text, and asks you.
 

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"strings"
+
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
@@ -43,4 +45,22 @@ func (p *printer) printRunNames(all []rye.BundleProgram) {
 		rows = append(rows, []any{prose("  " + run), b.Kind, faint(prose(b.Why))})
 	}
 	p.table(rows)
+}
+
+// programWords returns the names of the programs of a bundle, once its own name is typed: acme/tide/.
+func (t *task) programWords(last string) (all []string) {
+	parts := strings.SplitN(last, "/", 3)
+	if len(parts) < 3 || t.env == nil && t.open() != nil {
+		return nil // completion cannot show an error
+	}
+	b, _ := t.w.Bundles().Verify(t.ctx, t.env.Caller, rye.BundleVerifyRequest{Target: rye.Target("bundle:" + parts[0] + "/" + parts[1])})
+	if b == nil {
+		return nil
+	}
+	for _, p := range b.Programs {
+		if p.Run != "" && p.Kind != rye.ToolOfBundle {
+			all = append(all, p.Run)
+		}
+	}
+	return all
 }

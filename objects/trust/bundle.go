@@ -268,6 +268,16 @@ func (b Bundle) parse(path string, data []byte) (*objects.Item, error) {
 	return objects.Parse(path, data)
 }
 
+// Programs returns the refs of the programs of the bundle, in the order of their paths.
+func (b Bundle) Programs() (refs []objects.Ref) {
+	for _, f := range b.Files() {
+		if b.manifest.IsProgram(f) {
+			refs = append(refs, objects.ProgramRef(b.manifest.Ref(), f.Path))
+		}
+	}
+	return refs
+}
+
 // LocateProgram returns the path of the program with a ref; see objects.Manifest.LocateProgram.
 func (b Bundle) LocateProgram(ref objects.Ref) (string, error) {
 	if b.manifest == nil {

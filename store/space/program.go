@@ -66,6 +66,32 @@ func (s *Stack) HasProgram(ctx context.Context, ref objects.Ref) bool {
 	return p != nil && err == nil
 }
 
+// Programs returns the refs of the programs of every bundle here that verifies: of the spaces on disk,
+// and of the lock.
+func (s *Stack) Programs(ctx context.Context, locked []objects.Ref) (refs []objects.Ref, err error) {
+	for _, l := range s.Layers() {
+		dirs, err := l.Bundles(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, dir := range dirs {
+			c, err := s.coverIn(ctx, l, dir, &Covers{})
+			if err != nil {
+				return nil, err
+			}
+			if c != nil && c.Err == nil {
+				refs = append(refs, c.Bundle.Programs()...)
+			}
+		}
+	}
+	for _, ref := range locked {
+		if p := s.LockedPackage(ref); p != nil && p.Err == nil {
+			refs = append(refs, p.Bundle.Programs()...)
+		}
+	}
+	return refs, nil
+}
+
 // locateProgram returns the path, below the directory of its bundle, of the program with a ref; "" for
 // none. Where the manifest is not valid, or lists no such program, the files that are there decide, so
 // that the answer is about the program and not about its name.
@@ -148,6 +174,27 @@ func (p *Past) programThen(at string) *objects.Item {
 		return nil
 	}
 	return it
+}
+
+// Tools returns the programs of the bundle as tools, sorted by path. Files that rye cannot run are
+// left out.
+func (p *Package) Tools() (all []*objects.Item) {
+	if p.Err != nil {
+		return nil
+	}
+	for _, f := range p.m.Files {
+		if !p.m.IsProgram(f) {
+			continue
+		}
+		data, err := p.File(f.Path)
+		if err != nil {
+			return nil // a file differs from the manifest, which Check reports
+		}
+		if it, err := p.m.Program(f.Path, data); err == nil {
+			all = append(all, it)
+		}
+	}
+	return all
 }
 
 // program judges the program ref of a locked bundle; ok is false where there is none.

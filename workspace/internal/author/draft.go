@@ -244,8 +244,10 @@ func (g *signing) bundle(ctx context.Context, d *draft, dir string) error {
 			return err
 		}
 	}
-	d.Programs, d.bundleNeeds = programsOf(now, was, files, dir), now.Needs
-	if hasNew(d.Programs) && !g.alone(dir) && !g.q.Check {
+	if err := g.listPrograms(ctx, d, dir, now, was, files); err != nil {
+		return err
+	}
+	if d.freshPrograms && !g.alone(dir) && !g.q.Check {
 		d.skipPrograms(dir)
 		return nil
 	}

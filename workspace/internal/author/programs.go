@@ -58,6 +58,36 @@ func hasNew(all []rye.BundleProgram) bool {
 	return false
 }
 
+// listPrograms notes the programs of a bundle that are new or changed since it was signed. was is the
+// manifest that is there, if it verifies. Without one every program is new for a batch. A request for
+// the bundle alone compares with the last recorded one that verifies, and a changed program is as new:
+// nothing shows who changed it. Where the needs differ, each program is new.
+func (g *signing) listPrograms(ctx context.Context, d *draft, dir string, now, was *objects.Manifest, files []store.Change) error {
+	signed, known := was, was != nil
+	if !known && g.alone(dir) {
+		var err error
+		if signed, err = g.lastManifest(ctx, now.Ref(), dir); err != nil {
+			return err
+		}
+	}
+	if signed != nil && signed.Needs.String() != now.Needs.String() {
+		signed = nil
+	}
+	d.Programs, d.bundleNeeds = programsOf(now, signed, files, dir), now.Needs
+	d.freshPrograms = hasNew(d.Programs) || !known && len(d.Programs) > 0
+	return nil
+}
+
+// lastManifest returns the newest recorded manifest of a bundle that an owner of its namespace signed;
+// nil for none.
+func (g *signing) lastManifest(ctx context.Context, ref objects.Ref, dir string) (*objects.Manifest, error) {
+	it, err := g.Stack.OwnersVersion(ctx, g.layer, ref, manifestIn(dir))
+	if it == nil || err != nil {
+		return nil, err
+	}
+	return objects.ParseManifest(it.Raw)
+}
+
 // alone reports whether a request is for one bundle that a user named.
 func (g *signing) alone(dir string) bool {
 	return named(g.q) && g.named[rye.Target(dir)]

@@ -170,7 +170,8 @@ type draft struct {
 	recorded bool           // the record holds data already
 	others   []store.Change // the bundle's other files, which are recorded with it
 
-	bundleNeeds objects.Needs // of the bundle's programs
+	bundleNeeds   objects.Needs // of the bundle's programs
+	freshPrograms bool          // some of its programs are new to the user
 
 	before   *otherSigner // the other signer whose signature it carries; nil for none
 	proposal bool         // it arrived as a text

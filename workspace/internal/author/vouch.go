@@ -109,7 +109,7 @@ func (g *signing) vouch(ctx context.Context, c rye.Caller, all []*draft) (missin
 		return nil, nil
 	}
 	for _, d := range all {
-		if _, below := objects.InBundles(d.path); below && d.changed && d.before == nil && hasNew(d.Programs) {
+		if _, below := objects.InBundles(d.path); below && d.changed && d.before == nil && d.freshPrograms {
 			if err := g.askPrograms(ctx, d); err != nil {
 				return nil, err
 			}

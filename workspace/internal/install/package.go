@@ -15,6 +15,7 @@ import (
 	"github.com/rye-os/rye/registry/oplog"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/custody"
+	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
@@ -143,10 +144,15 @@ func (p *parcel) lines() (all []string) {
 	for _, it := range p.members {
 		members = append(members, "  "+describeMember(it))
 	}
-	for _, f := range m.Files {
-		if f.Executable {
-			runs = append(runs, "runs     "+f.Path)
-		}
+	programs := false
+	for _, b := range look.ProgramsOf(p.Package) {
+		runs = append(runs, "runs     "+words.Clip(words.Quote(b.Path)+"  "+b.Kind+": "+b.Why, rye.MaxLineBytes/8))
+		programs = programs || b.Run != "" && b.Kind != rye.ToolOfBundle
+	}
+	if programs {
+		needs := m.Needs
+		needs.Declared = true // without any, a program has none
+		runs = append(runs, "programs "+words.Clip(describeNeeds(needs), rye.MaxLineBytes/8)+"; without limits where another program runs a copy")
 	}
 	all = append(append(all, few(members)...), few(runs)...)
 	if p.was == nil {
@@ -182,8 +188,8 @@ func describeMember(it *objects.Item) string {
 	return words.Clip(text, rye.MaxLineBytes/8)
 }
 
-// wider lists a bundle's permissions that the locked version lacks: a new executable, a new
-// tool, and further needs or capabilities of a member.
+// wider lists a bundle's permissions that the locked version lacks: a new program, a new tool,
+// further needs of the programs, and further needs or capabilities of a member.
 func (p *parcel) wider() (all []string) {
 	if p.was == nil {
 		return nil
@@ -192,10 +198,21 @@ func (p *parcel) wider() (all []string) {
 	for _, it := range p.was.Members() {
 		then[it.Ref] = it
 	}
-	for _, f := range p.Manifest().Files {
-		if was, there := old.File(f.Path); f.Executable && (!there || !was.Executable) {
-			all = append(all, "brings a NEW EXECUTABLE, "+f.Path)
+	ran := map[string]string{}
+	for _, b := range look.ProgramsOf(p.was) {
+		ran[b.Path] = b.Kind
+	}
+	for _, b := range look.ProgramsOf(p.Package) {
+		f, _ := p.Manifest().File(b.Path)
+		was, _ := old.File(b.Path)
+		switch {
+		case b.Kind == rye.ToolOfBundle && (!f.Executable || was.Executable): // among the members below
+		case f.Executable && !was.Executable, ran[b.Path] != b.Kind:
+			all = append(all, "brings a NEW PROGRAM, "+words.Quote(b.Path)+" ("+b.Kind+": "+b.Why+")")
 		}
+	}
+	for _, text := range policy.Wider(programNeeds(p.Manifest()), programNeeds(old)) {
+		all = append(all, "has programs of which each "+text)
 	}
 	for _, it := range p.members {
 		was := then[it.Ref]
@@ -214,6 +231,13 @@ func (p *parcel) wider() (all []string) {
 		all[i] = words.Clip(all[i], rye.MaxLineBytes/8)
 	}
 	return few(all)
+}
+
+// programNeeds is an item with the needs of a manifest's programs, to compare them.
+func programNeeds(m *objects.Manifest) *objects.Item {
+	it := &objects.Item{Ref: objects.Ref{Kind: objects.Tool}, Meta: objects.Meta{Needs: m.Needs}}
+	it.Meta.Needs.Declared = true
+	return it
 }
 
 // fromRegistry is an item with its needs as they apply to a registry's tool.

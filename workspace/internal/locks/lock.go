@@ -320,10 +320,16 @@ func PinPackage(ctx context.Context, s *session.Session, ref objects.Ref) error 
 	return eachTool(ctx, s, p, s.Lock.Set)
 }
 
+// eachTool plans each tool of a bundle, and of its programs one for each runtime: they have the same
+// files around them.
 func eachTool(ctx context.Context, s *session.Session, p *space.Package, visit func(*chain.Plan) error) error {
-	for _, it := range p.Members() {
-		if it.Ref.Kind != objects.Tool || it.Meta.Executor == "" {
+	runtimes := map[objects.ID]bool{}
+	for _, it := range append(p.Members(), p.Tools()...) {
+		if it.Ref.Kind != objects.Tool || it.Meta.Executor == "" || it.Meta.Program && runtimes[it.Meta.Executor] {
 			continue
+		}
+		if it.Meta.Program {
+			runtimes[it.Meta.Executor] = true
 		}
 		plan, err := Plan(ctx, s, it.Ref)
 		if err == nil {

@@ -46,7 +46,7 @@ func programsBeside(ctx context.Context, s *session.Session, f space.Finding) []
 		return nil
 	}
 	if f.Registry != "" {
-		return programsPinned(s.Stack.LockedPackage(of))
+		return ProgramsOf(s.Stack.LockedPackage(of))
 	}
 	l, err := s.Stack.Layer(f.Space)
 	if err != nil {
@@ -59,8 +59,8 @@ func programsBeside(ctx context.Context, s *session.Session, f space.Finding) []
 	return info.Programs
 }
 
-// programsPinned lists the programs of a bundle that the lock pins.
-func programsPinned(p *space.Package) (all []rye.BundleProgram) {
+// ProgramsOf lists the programs of a published bundle; nil for one that may not be used.
+func ProgramsOf(p *space.Package) (all []rye.BundleProgram) {
 	if p == nil || p.Err != nil {
 		return nil
 	}

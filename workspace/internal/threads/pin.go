@@ -1,6 +1,7 @@
 package threads
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -69,6 +71,9 @@ func pinItems(ctx context.Context, s *session.Session, p *rye.Pinned, capabiliti
 	if err != nil {
 		return err
 	}
+	if rows, err = withPrograms(ctx, s, rows, caps); err != nil {
+		return err
+	}
 	p.Files = map[string][]byte{}
 	size := 0
 	for _, r := range rows {
@@ -95,6 +100,23 @@ func pinItems(ctx context.Context, s *session.Session, p *rye.Pinned, capabiliti
 		}
 	}
 	return nil
+}
+
+// withPrograms adds the programs of bundles within the capabilities: no list of items has them.
+func withPrograms(ctx context.Context, s *session.Session, rows []space.Row, caps policy.Caps) ([]space.Row, error) {
+	refs, err := s.Stack.Programs(ctx, session.LockedRefs(s))
+	if err != nil {
+		return nil, err
+	}
+	for _, ref := range refs {
+		if reached(caps, ref) && !slices.ContainsFunc(rows, func(r space.Row) bool { return r.Ref == ref }) {
+			rows = append(rows, space.Row{Ref: ref, Space: objects.Project})
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b space.Row) int {
+		return cmp.Or(cmp.Compare(a.Ref.Kind, b.Ref.Kind), cmp.Compare(a.Ref.ID, b.Ref.ID))
+	})
+	return rows, nil
 }
 
 // dotted spells capabilities with dots; RYE OS's directives may have slashes.
