@@ -61,14 +61,23 @@ const (
 	maxOfRule = 20     // findings by one rule that are kept from one text
 )
 
-// Text reads a text to its end, whatever its size. An error is the reader's.
-func Text(r io.Reader, form Form) (Report, error) {
+// Text reads a text to its end, whatever its size, and applies rules to it; nil is Builtin. A text in UTF-16
+// is read as the characters that it has. An error is the reader's.
+func Text(r io.Reader, form Form, rules *Rules) (Report, error) {
+	if rules == nil {
+		rules = Builtin()
+	}
 	hash := sha256.New()
-	s := &scan{form: form}
-	in := bufio.NewReaderSize(io.TeeReader(r, hash), maxPiece)
+	s := &scan{form: form, rules: rules, watch: newWatch(rules)}
+	in, err := decoded(io.TeeReader(r, io.MultiWriter(hash, &s.rep)))
+	if err != nil {
+		return s.rep, err
+	}
+	if form == disguised {
+		s.add("not-text", High, 1, "", "it has the name of a text or a program, and it is none")
+	}
 	for line := 1; ; {
 		piece, err := in.ReadSlice('\n')
-		s.rep.Bytes += int64(len(piece))
 		s.line = line
 		s.piece(piece)
 		switch {
@@ -85,21 +94,30 @@ func Text(r io.Reader, form Form) (Report, error) {
 	}
 }
 
+// Write counts the bytes read.
+func (r *Report) Write(b []byte) (int, error) {
+	r.Bytes += int64(len(b))
+	return len(b), nil
+}
+
 // scan is the state of reading one text.
 type scan struct {
-	form Form
-	rep  Report
-	line int
+	form  Form
+	rules *Rules
+	rep   Report
+	line  int
 
 	tail   []byte // end of the previous piece of the same line
 	seen   map[place]bool
 	kept   map[string]int // findings by rule
 	judged int
 
-	block  block    // of commands
-	launch launch   // of a server, in data
-	near   []string // the last lines of a paragraph
-	key    int      // line of the head of a private key that still needs its body; 0 for none
+	block  block  // of commands
+	launch launch // of a server, in data
+	watch  *watch
+	para   paragraph
+	aside  aside
+	key    int // line of the head of a private key that still needs its body; 0 for none
 }
 
 type place struct {
@@ -118,11 +136,12 @@ func (s *scan) piece(raw []byte) {
 	if !whole && len(raw) == maxPiece {
 		s.tail = bytes.Clone(raw[len(raw)-overlap:])
 	}
-	if s.form == binary {
+	if s.form == binary || s.form == disguised {
 		return
 	}
 	line := strings.TrimRight(string(text), "\r\n")
 	s.hidden(line)
+	s.disguise(line)
 	s.secrets(line)
 	s.commands(line)
 }
@@ -131,6 +150,8 @@ func (s *scan) piece(raw []byte) {
 func (s *scan) end() {
 	s.flush()
 	s.launched()
+	s.endParagraph()
+	s.judgeAside()
 }
 
 // add records a finding, once for each rule and line.

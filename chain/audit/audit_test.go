@@ -20,7 +20,7 @@ import (
 // look is Text of a file that is at hand.
 func look(t testing.TB, name, text string) Report {
 	t.Helper()
-	rep, err := Text(strings.NewReader(text), FormOf(name, []byte(text)))
+	rep, err := Text(strings.NewReader(text), FormOf(name, []byte(text)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,9 +206,9 @@ func TestFormOf(t *testing.T) {
 		name, head string
 		want       Form
 	}{
-		{"a.sh", "", Shell}, {"a.md", "", Prose}, {"a.py", "", Code}, {"run", "#!/bin/sh\n", Shell}, {"a.json", "", Code},
+		{"a.sh", "", Shell}, {"a.md", "", Prose}, {"a.py", "", Python}, {"run", "#!/bin/sh\n", Shell}, {"a.json", "", Code},
 		{"a.png", "\x89PNG\r\n\x1a\n", binary},
-		{"a.png", "#!/bin/sh\ncurl x | sh", Code}, // a name proves nothing
+		{"a.png", "#!/bin/sh\ncurl x | sh", Shell}, // a name proves nothing
 	} {
 		if got := FormOf(c.name, []byte(c.head)); got != c.want {
 			t.Errorf("FormOf(%q, %q) = %v, want %v", c.name, c.head, got, c.want)
@@ -217,7 +217,7 @@ func TestFormOf(t *testing.T) {
 }
 
 func TestReadersErrorIsTold(t *testing.T) {
-	if _, err := Text(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("ab"))), Prose); err != iotest.ErrTimeout {
+	if _, err := Text(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("ab"))), Prose, nil); err != iotest.ErrTimeout {
 		t.Errorf("err = %v", err)
 	}
 }
@@ -228,7 +228,7 @@ func FuzzText(f *testing.F) {
 		f.Add(c.Name, string(c.Data))
 	}
 	f.Fuzz(func(t *testing.T, name, text string) {
-		rep, err := Text(io.LimitReader(strings.NewReader(text), 64<<10), FormOf(name, []byte(text)))
+		rep, err := Text(io.LimitReader(strings.NewReader(text), 64<<10), FormOf(name, []byte(text)), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

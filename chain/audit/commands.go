@@ -12,6 +12,8 @@ import (
 type block struct {
 	fence string // mark that ends it; "" outside of one
 	shell bool   // a shell runs its content
+	form  Form   // of its content
+	plain bool   // its content may be prose
 	from  int    // its first line
 	text  strings.Builder
 }
@@ -40,12 +42,28 @@ func (s *scan) commands(line string) {
 	switch s.form {
 	case Shell:
 		s.gather(line)
-	case Code:
+		s.signals(line, Shell)
+	case Prose:
+		s.asides(line)
+		s.prose(line, hot)
+	default:
 		if hot {
 			s.quoted(line)
 		}
-	default:
-		s.prose(line, hot)
+		s.signals(line, s.form)
+	}
+}
+
+// signals applies the rules to a line, and to what it holds in another form.
+func (s *scan) signals(line string, form Form) {
+	hidden := unfold(line)
+	for _, v := range s.watch.line(s.line, form, line, hidden) {
+		s.add(v.rule.id, v.severity, s.line, line, v.rule.says)
+	}
+	for _, text := range hidden {
+		if triggered(text) {
+			s.judge(text, line)
+		}
 	}
 }
 
@@ -56,6 +74,7 @@ func (s *scan) prose(line string, hot bool) {
 	case s.block.fence != "":
 		if mark != "" && strings.HasPrefix(mark, s.block.fence) && strings.TrimSpace(strings.TrimLeft(trimmed, "`~")) == "" {
 			s.flush()
+			s.watch.reset(s.line)
 			s.block.fence = ""
 			return
 		}
@@ -64,12 +83,20 @@ func (s *scan) prose(line string, hot bool) {
 		} else if hot {
 			s.quoted(line)
 		}
+		if s.block.plain {
+			s.paragraph(line)
+		}
+		s.signals(line, s.block.form)
 		return
 	case mark != "":
-		s.block.fence, s.block.shell = mark, shells[language(trimmed, mark)]
+		s.watch.reset(s.line)
+		lang := language(trimmed, mark)
+		s.block.fence, s.block.shell = mark, shells[lang]
+		s.block.form, s.block.plain = formOfFence(lang), lang == "" || lang == "text" || lang == "txt" || lang == "markdown" || lang == "md"
 		return
 	}
 	s.paragraph(line)
+	s.signals(line, Prose)
 	if !hot {
 		return
 	}
@@ -96,6 +123,22 @@ func language(line, mark string) string {
 // one.
 var shells = map[string]bool{"": true, "sh": true, "bash": true, "zsh": true, "shell": true, "console": true, "shell-session": true,
 	"shellsession": true, "terminal": true, "bash-session": true, "sh-session": true, "cmd": true, "text": true, "txt": true}
+
+// formOfFence returns the form of the text in a fence.
+func formOfFence(language string) Form {
+	switch language {
+	case "python", "py", "python3", "ipython":
+		return Python
+	case "js", "javascript", "mjs", "cjs", "jsx", "ts", "typescript", "tsx", "node":
+		return JavaScript
+	case "powershell", "pwsh", "ps1", "ps", "batch", "bat", "cmd":
+		return PowerShell
+	}
+	if shells[language] {
+		return Shell
+	}
+	return Code
+}
 
 // prompted removes a prompt from the start of a command.
 func prompted(line string) string {
@@ -263,25 +306,6 @@ func downloads(text string) bool {
 	return false
 }
 
-// A lineRule is a pattern that is dangerous in every language.
-type lineRule struct {
-	rule string
-	re   *pattern
-	says string
-}
-
-var lineRules = []lineRule{
-	{"pipe-to-shell", &pattern{text: `\b(curl|wget|fetch|iwr|irm|Invoke-WebRequest|Invoke-RestMethod)\b[^\n|]*(https?:|\$|ftp:)[^\n|]*\|(\s|\\n)*(sudo\s+(-\S+\s+)*|env\s+|command\s+)?(\S*/)?((ba|z|da|k|fi|a)?sh(\s+(-[^n\s]\S*|-)|\s+\w|\s*[^\s\w-]|\s*$)|(python[\d.]*|perl|ruby|node|iex|Invoke-Expression|php)(\s+-(\s|$)|\s*[^\s\w.-]|\s*$))`}, "a download is run at once"},
-	{"pipe-to-shell", &pattern{text: `(?i)\b(iex|Invoke-Expression)\b[^\n]*\b(iwr|irm|Invoke-WebRequest|Invoke-RestMethod|DownloadString|Net\.WebClient)\b`}, "a download is run at once"},
-	{"pipe-to-shell", &pattern{text: `\b(bash|sh|zsh|source|eval)\b\s*(-c\s*)?["']?\s*[<$]\(\s*(curl|wget)\b`}, "a download is run at once"},
-	{"pipe-to-shell", &pattern{text: `\b(exec|eval)\s*\(\s*(requests\.get|urllib\.request\.urlopen|urlopen|httpx\.get|await\s*\(?\s*(await\s*)?fetch)\b`}, "a download is run at once"},
-	{"encoded-command", &pattern{text: `base64\s+(-d|-D|--decode)[^\n|]*\|(\s|\\n)*(sudo\s+)?(\S*/)?((ba|z|da|k)?sh|python[\d.]*|perl|node)\b`}, "the code that runs cannot be read"},
-	{"encoded-command", &pattern{text: `\b(exec|eval)\s*\(\s*(compile\s*\(\s*)?(__import__\(['"]\w+['"]\)\.|base64\.|codecs\.|zlib\.|marshal\.)?(b64decode|decodebytes|atob|a85decode|decompress|loads|decode)\s*\(`}, "the code that runs cannot be read"},
-	{"encoded-command", &pattern{text: `\beval\s*\(\s*(Buffer\.from|atob)\s*\(`}, "the code that runs cannot be read"},
-	{"encoded-command", &pattern{text: `(?i)powershell(\.exe)?\s[^\n]*-e(nc|ncodedcommand)?\s+[A-Za-z0-9+/=]{24,}`}, "the code that runs cannot be read"},
-	{"remote-shell", &pattern{text: `(/dev/tcp/[\w.$]+/\d|\bn(c|cat)\s[^\n]*-e\s*\S*sh\b)`}, "another machine gets a shell"},
-}
-
 // hot examines a line that may hold a command. For text that a shell runs, the analysis of its
 // syntax replaces the patterns.
 func (s *scan) hot(line string) {
@@ -289,15 +313,10 @@ func (s *scan) hot(line string) {
 		s.unpinned(prompted(line), line, false)
 		return
 	}
-	for _, r := range lineRules {
-		if r.re.get().MatchString(line) {
-			s.add(r.rule, High, s.line, line, r.says)
-		}
-	}
 	if at := listed.get().FindStringIndex(line); at != nil {
 		s.unpinned(strings.ReplaceAll(line[at[0]:], ",", " "), line, true)
 	}
-	if s.form == Code || s.block.fence != "" {
+	if s.form.code() || s.block.fence != "" {
 		s.unpinned(prompted(line), line, false)
 	}
 }

@@ -86,7 +86,8 @@ var house = []room{
 	{1, "chain/primitive/builtin", "fault internal/secrets internal/strict internal/words objects chain/primitive", ""},
 
 	{2, "chain/denied", "internal/secrets internal/words objects chain/primitive", ""},
-	{2, "chain/audit", "internal/words objects chain/command", ""},
+	{2, "chain/audit/builtin", "", ""},
+	{2, "chain/audit", "fault internal/words objects objects/program chain/command chain/audit/builtin", ""},
 	{2, "store/space", "fault internal/parallel internal/place internal/table internal/words objects objects/extract objects/trust chain/policy stdlib store", xsys},
 	{2, "search", "fault internal/words objects", ""},
 	{2, "search/fulltext", "fault internal/parallel internal/place internal/table objects search", bleve + " " + roaring},

@@ -10,6 +10,8 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/strict"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
@@ -30,7 +32,10 @@ type acceptance struct {
 
 // accept moves the findings that a signer accepted to the list of accepted ones. An acceptance
 // without trust is a finding itself.
-func accept(ctx context.Context, s *session.Session, rep *rye.AuditReport) {
+//
+// A signer accepts nothing in items of its own: only the user does, or another signer that the user named for
+// this directory.
+func accept(ctx context.Context, s *session.Session, rep *rye.AuditReport, found []space.Finding) {
 	f, err := s.Stack.Find(ctx, acceptRef)
 	if fault.Is(err, fault.NotFound) {
 		return
@@ -43,7 +48,15 @@ func accept(ctx context.Context, s *session.Session, rep *rye.AuditReport) {
 		rep.Findings = append(rep.Findings, finding("not-accepted", audit.Medium, acceptRef.String(), "", "its acceptances have no effect: "+err.Error(), fault.HintOf(err)))
 		return
 	}
-	by := f.Verified.Key().Fingerprint().String()
+	key := f.Verified.Key()
+	own := s.Trust.IsOwn(key)
+	if !own && !s.Trust.Granted(s.Site().Signer(acceptRef.ID.Namespace(), key)) {
+		rep.Findings = append(rep.Findings, finding("not-accepted", audit.Medium, acceptRef.String(), "",
+			"its acceptances have no effect: its signer was not named for this directory", fault.Advice("accept the findings yourself: sign your own %s", acceptRef)))
+		return
+	}
+	by := key.Fingerprint().String()
+	signed := signedBy(found, key)
 	reasons := map[acceptance]string{}
 	for _, a := range list {
 		reasons[acceptance{Item: a.Item, Rule: a.Rule, SHA256: a.SHA256}] = a.Reason
@@ -61,10 +74,26 @@ func accept(ctx context.Context, s *session.Session, rep *rye.AuditReport) {
 			rest = append(rest, x)
 			continue
 		}
+		if !own && signed[x.Item] {
+			x.Says += "; only its own signer accepts it, which has no effect"
+			rest = append(rest, x)
+			continue
+		}
 		x.Reason, x.By = reason, by
 		rep.Accepted = append(rep.Accepted, x)
 	}
 	rep.Findings = rest
+}
+
+// signedBy returns the items that a key signed.
+func signedBy(found []space.Finding, key trust.PublicKey) map[string]bool {
+	all := map[string]bool{}
+	for _, f := range found {
+		if !f.Verified.IsZero() && f.Verified.Key().Fingerprint() == key.Fingerprint() {
+			all[f.Ref.String()] = true
+		}
+	}
+	return all
 }
 
 // acceptances reads the list of an item.

@@ -63,7 +63,7 @@ func Audit(ctx context.Context, d *custody.Desk, _ rye.AuditRequest) (*rye.Audit
 	if err := texts(ctx, d.Session, rep, found); err != nil {
 		return nil, err
 	}
-	accept(ctx, d.Session, rep)
+	accept(ctx, d.Session, rep, found)
 	slices.SortStableFunc(rep.Findings, func(a, b rye.AuditFinding) int {
 		return cmp.Or(severities[b.Severity]-severities[a.Severity], cmp.Compare(a.Path, b.Path), cmp.Compare(a.Item, b.Item), cmp.Compare(a.Line, b.Line))
 	})
@@ -211,16 +211,23 @@ func stale(ctx context.Context, s *session.Session) (all []rye.AuditFinding, err
 // texts reads the text of every file of the project, item or not, and of every item from the
 // lock.
 func texts(ctx context.Context, s *session.Session, rep *rye.AuditReport, found []space.Finding) error {
-	files, err := files(ctx, s.ProjectDir)
+	files, missed, err := files(ctx, s.ProjectDir)
 	if err != nil {
 		return err
+	}
+	for _, m := range missed {
+		rep.Findings = append(rep.Findings, finding("not-read", audit.Low, "", m.path, m.says, fault.Advice("review what an agent reads there")))
+	}
+	rules, err := projectRules(s.ProjectDir)
+	if err != nil {
+		rep.Findings = append(rep.Findings, finding("not-read", audit.High, "", rulesFile, err.Error(), fault.HintOf(err)))
 	}
 	for _, f := range found {
 		if f.Registry != "" && f.Item != nil && len(f.Item.Raw) > 0 {
 			files = append(files, source{item: f.Ref.String(), name: f.Item.Path, raw: f.Item.Raw})
 		}
 	}
-	read, err := readAll(ctx, s.ProjectDir, files)
+	read, err := readAll(ctx, s.ProjectDir, files, rules)
 	if err != nil {
 		return err
 	}
@@ -235,7 +242,7 @@ func texts(ctx context.Context, s *session.Session, rep *rye.AuditReport, found 
 			rep.Findings = append(rep.Findings, finding("not-read", audit.High, f.item, f.path, r.err.Error(), fault.Advice("it was not checked: make it readable, or remove it")))
 		}
 		for _, x := range r.rep.Findings {
-			a := finding(x.Rule, x.Severity, f.item, f.path, cmp.Or(x.Says, Rules[x.Rule]), adviceFor(x.Rule))
+			a := finding(x.Rule, x.Severity, f.item, f.path, cmp.Or(x.Says, Rules[x.Rule], rules.Says(x.Rule)), adviceFor(x.Rule))
 			a.Line, a.Excerpt, a.SHA256 = x.Line, x.Excerpt, r.rep.Sum.String()
 			rep.Findings = append(rep.Findings, a)
 		}
@@ -253,7 +260,10 @@ var Rules = map[string]string{
 	"hidden-unicode": "invisible characters that a model reads", "pipe-to-shell": "a download is run", "encoded-command": "a command that cannot be read",
 	"remote-shell": "a shell for another machine", "secrets-leave": "secrets are sent away", "destructive-command": "a destructive command",
 	"risky-command": "a command that a person should review", "prerequisite": "it asks its reader to fetch a program", "unpinned": "the newest version is fetched and run",
-	"secret": "a secret in a text", "not-judged": "too many findings",
+	"secret": "a secret in a text", "not-judged": "too many findings", "not-text": "a file that is no text, under the name of one",
+	"injection": "orders to a model that its user did not give", "exfiltration": "a model is told to send secrets away",
+	"persistence": "it stays on the machine", "disarm": "it turns off the machine's protection", "mines": "it computes for another person",
+	"self-publishing": "it publishes packages by itself", "download-and-run": "a download near a program that runs",
 }
 
 func adviceFor(rule string) fault.Hint {
