@@ -61,8 +61,10 @@ type AddRequest struct {
 	Skills []string
 
 	// For a URL.
-	NoVendor             bool // git keeps only the signed manifests; rye pull fetches the files
-	AcceptUpstreamSigner bool // another key than before signed the commit or the tag there
+	NoVendor             bool     // git keeps only the signed manifests; rye pull fetches the files
+	AcceptUpstreamSigner bool     // another key than before signed the commit or the tag there
+	List                 bool     // only list what the source offers; a site is asked for its index alone
+	AcceptSource         []string // of a lock file: addresses that may be contacted, also inside the network
 }
 
 // AddReport describes one item that was added, removed or restored.
@@ -78,8 +80,9 @@ type AddReport struct {
 	Line     *Replaced         `json:"line,omitempty"`   // its line of RYE OS, which signs nothing here
 	What     string            `json:"what,omitempty"`   // the form before the import: "Agent Skill"
 	Lost     []string          `json:"lost,omitempty"`   // the parts that the import dropped
-	Why      string            `json:"why,omitempty"`    // why Path was skipped; Ref is then ""
-	Code     fault.Code        `json:"code,omitempty"`   // of something skipped that should have come in; the first of them is the error of the whole
+	Programs []BundleProgram   `json:"programs,omitempty"`
+	Why      string            `json:"why,omitempty"`  // why Path was skipped; Ref is then ""
+	Code     fault.Code        `json:"code,omitempty"` // of something skipped that should have come in; the first of them is the error of the whole
 
 	// Of something that was imported:
 	Name   string   `json:"name,omitempty"`   // as its author calls it, which is a name for AddRequest.Skills
@@ -87,6 +90,11 @@ type AddReport struct {
 	Plugin string   `json:"plugin,omitempty"` // the plugin that it belongs to
 	From   string   `json:"from,omitempty"`   // its path in the source
 	Holds  []string `json:"holds,omitempty"`  // the refs of the items in a bundle
+
+	// Of content that is not what an index of skills or a lock file promised:
+	Rule     string `json:"rule,omitempty"`     // the name of the hash there: "computedHash"
+	Expected string `json:"expected,omitempty"` // the promised hash
+	Found    string `json:"found,omitempty"`    // that of the content
 }
 
 // RemoveRequest takes working items, bundles or dependencies out of the project. A target may be a
@@ -166,6 +174,7 @@ type SignResult struct {
 	Paste    string                 `json:"paste,omitempty"`    // metadata to start with, when the file has none
 	Replaces *Replaced              `json:"replaces,omitempty"` // the line of RYE OS that was replaced
 	Members  []objects.MemberChange `json:"members,omitempty"`  // for a bundle: the files that differ from the last signature
+	Programs []BundleProgram        `json:"programs,omitempty"` // for a bundle: its programs that are new or changed since the last signature
 	Needs    string                 `json:"needs,omitempty"`    // the needs that signing wrote into the file, which stated none
 	Part     bool                   `json:"part,omitempty"`     // a file that only other tools load
 	Patched  bool                   `json:"patched,omitempty"`  // others own its namespace, so the signature is a patch
@@ -316,7 +325,11 @@ type BundleInfo struct {
 	SignedAt string       `json:"signed_at,omitempty"`
 	Bytes    int64        `json:"bytes"` // of the files together
 	Files    []BundleFile `json:"files"`
-	Commit   string       `json:"commit,omitempty"`
+	Needs    string       `json:"needs,omitempty"` // of its programs; "" where the manifest has none, which gives none
+
+	Programs []BundleProgram `json:"programs,omitempty"` // its files that can run
+
+	Commit string `json:"commit,omitempty"`
 
 	Origin *BundleOrigin     `json:"origin,omitempty"` // where its content came from, as the signer says
 	Deps   map[string]string `json:"deps,omitempty"`   // published item to range

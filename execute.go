@@ -2,6 +2,7 @@ package rye
 
 import (
 	"encoding/json"
+	"io"
 	"time"
 )
 
@@ -9,6 +10,8 @@ import (
 type ExecuteRequest struct {
 	Ref    Ref
 	Params json.RawMessage // a JSON object; nil is {}
+	Args   []string        // arguments of a program of a bundle, in place of its parameter args
+	Stdin  io.Reader       // standard input of a program of a bundle; nil is empty. It may be read beyond what the program takes, and after the call
 	Texts  bool            // values of Params are texts, each read as a value of its input's type; for directives only
 	DryRun bool            // pass every gate but the last, and run nothing
 	Locked bool            // refuse differences from the lock (fault.Drift)

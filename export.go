@@ -79,3 +79,29 @@ type PluginExported struct {
 	Files []string     `json:"files"`
 	Left  []ClientLeft `json:"left,omitempty"`
 }
+
+// SiteExport asks for a web site with an index of skills (Agent Skills discovery 0.2.0).
+type SiteExport struct {
+	Dir     string // the root of the site
+	Targets []Target
+	Check   bool // only compare
+	DryRun  bool
+}
+
+// SiteExported lists the files of a site.
+type SiteExported struct {
+	Dir    string       `json:"dir"`
+	Files  []SiteFile   `json:"files"`
+	Left   []ClientLeft `json:"left,omitempty"`
+	DryRun bool         `json:"dry_run,omitempty"`
+}
+
+// SiteFile is one file of a site. Its state is written, unchanged or removed; before a write missing,
+// behind (rye wrote an older version), changed (rye did not write it) or left over (of a skill that is
+// gone).
+type SiteFile struct {
+	Path   string `json:"path"` // below the root
+	Skill  string `json:"skill,omitempty"`
+	State  string `json:"state"`
+	SHA256 string `json:"sha256,omitempty"`
+}

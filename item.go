@@ -63,7 +63,9 @@ type ItemInfo struct {
 	Limits   string      `json:"limits,omitempty"` // resources that one run may use, as the item states: "memory 512MiB, time 30s"
 	Params   []ParamInfo `json:"parameters,omitempty"`
 
-	Source string   `json:"source,omitempty"`  // where its bundle came from, as the signed manifest says: an address, ref, folder and commit
+	Source   string          `json:"source,omitempty"`   // where its bundle came from, as the signed manifest says: an address, ref, folder and commit
+	Programs []BundleProgram `json:"programs,omitempty"` // of the bundle whose entry it is
+
 	Origin string   `json:"origin,omitempty"`  // for a dependency: its registry, and its name there
 	Range  string   `json:"range,omitempty"`   // the range in rye.yaml
 	UsedBy []string `json:"used_by,omitempty"` // tools whose locked chains use it

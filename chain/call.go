@@ -86,6 +86,9 @@ func (p *Plan) Script() string {
 	case ".sh", ".bash":
 		return string(it.Body)
 	}
+	if by := it.Meta.Executor; it.Meta.Program && (by == objects.BashRuntime || by == objects.ShRuntime) {
+		return string(it.Body)
+	}
 	return ""
 }
 
@@ -93,7 +96,7 @@ func (p *Plan) Script() string {
 // paths below .ai.
 func (p *Plan) Files() []primitive.File {
 	it := p.Tool()
-	out := []primitive.File{{Path: it.Path, Data: it.Raw, Exec: it.Executable()}}
+	out := []primitive.File{{Path: it.Path, Data: it.Raw, Exec: it.Executable() || it.Meta.Program}}
 	for _, s := range p.Around {
 		out = append(out, primitive.File{Path: s.Path, Data: s.Data, Exec: s.Exec})
 	}
@@ -126,6 +129,9 @@ func (p *Plan) Call(in Inputs) (primitive.Call, error) {
 		if err != nil {
 			return c, err
 		}
+		c.Stdin = []byte(text)
+	}
+	if text, given := in.Params.Values["stdin"].(string); given && p.config.arguments {
 		c.Stdin = []byte(text)
 	}
 	if c.Env, err = p.env(s, in); err != nil {
@@ -209,6 +215,9 @@ func (p *Plan) main() (name string, data []byte, err error) {
 		return "tool_path", p.Tool().Raw, nil
 	}
 	want := p.beside(p.config.program)
+	if want == p.Tool().Path {
+		return "program_path", p.Tool().Raw, nil
+	}
 	for _, s := range p.Around {
 		if s.Path == want {
 			return "program_path", s.Data, nil
@@ -228,7 +237,7 @@ func (p *Plan) argv(s *scope) ([]string, error) {
 			Advise("name an interpreter in env_config.interpreter and use its variable")
 	}
 	argv := []string{program}
-	guarded := false
+	guarded := p.config.arguments // what stands behind a program belongs to it
 	for _, a := range p.config.args {
 		guarded = guarded || a == "--"
 		more, err := p.argument(s, a, guarded)

@@ -22,9 +22,12 @@ type config struct {
 	vars    map[string]string // env_config.env: set for the program; unsigned sources may fill it
 	prefix  string            // param_env: scalar parameters become variables with this prefix
 	timeout time.Duration
-	program string         // a file beside the tool that is the program
-	sealed  bool           // the program, or else the tool's file, runs from sealed memory
-	values  map[string]any // every other key, for {name}
+	program string // a file beside the tool that is the program
+	// arguments says that the caller's parameters are arguments and an input, for a program of a bundle.
+	arguments bool
+
+	sealed bool           // the program, or else the tool's file, runs from sealed memory
+	values map[string]any // every other key, for {name}
 
 	interpreter *primitive.Spec
 	anchor      map[string]any
@@ -77,9 +80,32 @@ func mergeConfig(links []Link) (config, error) {
 	if c.args, ok = texts(lineArgs); !ok {
 		return c, badConfig(tool, "args", "a list of texts")
 	}
+	if tool.Meta.Program {
+		if err := c.takeArguments(links[len(links)-2].Verified.Item()); err != nil {
+			return c, err
+		}
+	}
 	c.needed(links)
 	return c, nil
 }
+
+// takeArguments makes the line of a runtime that of a program of a bundle, which knows nothing of
+// parameters. The caller's arguments stand in place of all that the runtime gives to a tool behind the
+// path of its file, and the input is the caller's (Plan.Call).
+func (c *config) takeArguments(runtime *objects.Item) error {
+	switch i := slices.Index(c.args, "{tool_path}"); {
+	case i >= 0:
+		c.args = append(slices.Clone(c.args[:i+1]), programArgs)
+	case c.command == "{program_path}":
+		c.args = []string{programArgs}
+	default:
+		return fault.New(fault.Malformed, "plan: %s runs no programs of bundles: config.args does not have {tool_path}", runtime.Ref).Advise("rye show %s", runtime.Ref)
+	}
+	c.stdin, c.prefix, c.arguments = nil, "", true
+	return nil
+}
+
+const programArgs = "{args}"
 
 // merge puts one item's keys over the keys of the items below it.
 func (c *config) merge(it *objects.Item, own map[string]any) error {

@@ -236,7 +236,11 @@ func (i itemFile) pin(ref objects.Ref, f *lockFile) (Pin, error) {
 	pin.SHA256, e = objects.ParseDigest("sha256:" + i.SHA256)
 	note(e)
 	note(gitID(i.Blob, true))
-	if got, e := objects.RefOfPublished(i.Path); e != nil || got != ref {
+	got, e := objects.RefOfPublished(i.Path)
+	if e != nil && i.From == "" {
+		got, e = objects.RefOfProgram(i.Path)
+	}
+	if e != nil || got != ref {
 		note(fault.New(fault.Malformed, "path %q does not fit its ref", words.Brief(i.Path)))
 	}
 	for _, c := range i.Chain {

@@ -20,7 +20,7 @@ var executors = []struct {
 }{
 	{".sh .bash", "", BashRuntime},
 	{".sh .bash", "bash", BashRuntime},
-	{".sh", "sh", "rye/core/runtimes/sh_runtime"},
+	{".sh", "sh", ShRuntime},
 	{".py", "", PythonRuntime},
 	{".py", "python", "rye/core/runtimes/python_script_runtime"},
 	{".js .mjs .cjs", "", NodeRuntime},
@@ -29,8 +29,9 @@ var executors = []struct {
 	{".ts .mts .cts", "node nodejs", TypeScriptRuntime},
 }
 
-// The runtimes of the programs without a #! line.
+// Runtimes of programs by their extensions.
 const (
+	ShRuntime         ID = "rye/core/runtimes/sh_runtime"
 	BashRuntime       ID = "rye/core/runtimes/bash_runtime"
 	PythonRuntime     ID = "rye/core/runtimes/python_function_runtime"
 	NodeRuntime       ID = "rye/core/runtimes/node_runtime"

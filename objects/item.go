@@ -82,6 +82,7 @@ type Meta struct {
 	Executor ID     // the item that runs this tool; "" for a primitive and for a part
 	Inferred bool   // the file names no executor, so the table of executors does
 	Part     bool   // a file of a tool's directory that only other tools load; nothing runs it
+	Program  bool   `json:"-"` // a file of a bundle that runs and has no metadata, made by Manifest.Program
 	Needs    Needs  // the access that the tool needs in the sandbox
 	Limits   Limits // bounds on the resources of one run
 

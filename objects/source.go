@@ -25,8 +25,11 @@ const (
 	SourceLock    SourceKind = "lock"    // a lock file of another tool
 )
 
-// SiteIndex is the path of a site's index of skills.
-const SiteIndex = "/.well-known/agent-skills/index.json"
+// The paths of a site's index of skills: that of discovery 0.2.0, and that of 0.1.0.
+const (
+	SiteIndex      = "/.well-known/agent-skills/index.json"
+	SiteIndexFirst = "/.well-known/skills/index.json"
+)
 
 // Source is a parsed source of foreign content: <address>[#ref][//path].
 type Source struct {
@@ -259,11 +262,13 @@ func (src *Source) url(s, scheme, rest string) error {
 		}
 	}
 	switch web := scheme == "https" || scheme == "http"; {
-	case web && (p == "" || p == SiteIndex):
+	case web && (p == "" || strings.HasSuffix(p, SiteIndex) || strings.HasSuffix(p, SiteIndexFirst)):
 		if src.Path != "" {
 			return badSource(s, "an index of skills has no folders").Advise("choose a skill by --skill <name>")
 		}
-		src.Kind, p = SourceSite, SiteIndex
+		if src.Kind = SourceSite; p == "" {
+			p = SiteIndex
+		}
 	case web && archiveName(p):
 		src.Kind = SourceArchive
 	case p == "":

@@ -38,6 +38,16 @@ func DecodeYAML(raw []byte, limit int, into any) error {
 	return nil
 }
 
+// YAMLValue reads the YAML of another program as Go values: map[string]any, []any, string, bool,
+// int, float64 or nil. The syntax is that of DecodeYAML, and any field is accepted.
+func YAMLValue(raw []byte, limit int) (any, error) {
+	root, err := yamlTree("", raw, limit, mark{1, 1})
+	if err != nil || root == nil {
+		return nil, err
+	}
+	return yamlValue(root), nil
+}
+
 // knownFields refuses fields that a struct does not have. The library can do this too, but
 // only by reading the text a second time.
 func knownFields(n *yaml.Node, t reflect.Type) error {

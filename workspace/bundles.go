@@ -80,6 +80,12 @@ func exportable(ctx context.Context, s *session.Session, rehearsal bool) error {
 	return err
 }
 
+// Site writes the project's verified skills as a web site with an index. The report is returned beside
+// an error when skills were left out or files differ.
+func (g Bundles) Site(ctx context.Context, c rye.Caller, q rye.SiteExport) (*rye.SiteExported, error) {
+	return do(ctx, c, "export", g.enter, export.Site, q)
+}
+
 // Clients lists the clients that copies are written for.
 func (g Bundles) Clients(ctx context.Context, c rye.Caller) ([]rye.ExportClient, error) {
 	return do(ctx, c, "export", g.enter, export.Clients, struct{}{})

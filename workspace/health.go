@@ -30,12 +30,12 @@ func (g Upkeep) Outdated(ctx context.Context, c rye.Caller) (*rye.OutdatedReport
 // UpdateOrigins brings the newest content of their sources into bundles that have an origin. It keeps
 // local edits, shows every change, and signs what was agreed to.
 func (g Upkeep) UpdateOrigins(ctx context.Context, c rye.Caller, q rye.OriginUpdateRequest) (*rye.OriginUpdateReport, error) {
-	return do(ctx, c, "add", g.working(g.project), origin.Update, q)
+	return do(ctx, c, "update", g.working(g.project), origin.Update, q)
 }
 
 // PullOrigins fetches the files of bundles whose signed manifests are here alone.
 func (g Upkeep) PullOrigins(ctx context.Context, c rye.Caller, q rye.OriginPullRequest) (*rye.OriginUpdateReport, error) {
-	return do(ctx, c, "add", g.working(g.project), origin.Pull, q)
+	return do(ctx, c, "pull", g.working(g.project), origin.Pull, q)
 }
 
 // Tree returns what the project or an item uses, or what uses it.

@@ -117,7 +117,7 @@ func parseAct(call *provider.Call) (a act, err error) {
 		if err := strict.Decode(call.Args, maxArgs, &q); err != nil {
 			return bad(err)
 		}
-		if _, short := objects.ParseID(q.ItemID); short == nil && q.ItemType == "" {
+		if q.ItemType == "" && objects.IsShort(q.ItemID) {
 			a.name = q.ItemID
 		}
 		if a.ref, err = q.ref(); err != nil && a.name == "" {
@@ -153,9 +153,9 @@ func (q itemArgs) ref() (rye.Ref, error) {
 	case q.ItemID == "":
 		return rye.Ref{}, fault.New(fault.Usage, "item_id is missing")
 	case q.ItemType == "":
-		return objects.ParseRef(q.ItemID)
+		return objects.ParseName(q.ItemID)
 	}
-	return objects.ParseRef(q.ItemType + ":" + strings.TrimPrefix(q.ItemID, q.ItemType+":"))
+	return objects.ParseName(q.ItemType + ":" + strings.TrimPrefix(q.ItemID, q.ItemType+":"))
 }
 
 func parseReturn(raw json.RawMessage) (act, error) {

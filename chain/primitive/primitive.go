@@ -54,6 +54,7 @@ type Call struct {
 	Caller string // the name of the caller for whom it runs; its processes find it in RunVar
 
 	Stdin     []byte        // nil is an empty input
+	Input     io.Reader     // an input that comes later, in place of Stdin; see Run
 	Timeout   time.Duration // 0 is DefaultTimeout; below 0 is none
 	Grace     time.Duration // between SIGTERM and SIGKILL; 0 is DefaultGrace
 	MaxOutput int           // bytes kept of each stream; 0 is DefaultMaxOutput
@@ -162,6 +163,9 @@ type Result struct {
 // and stderr as it comes, complete, and a bounded copy goes to the result. Either writer may be
 // nil, and each is written to from one goroutine. After a write error Run stops writing to that
 // writer only.
+//
+// An Input is read as long as its reader gives something, also beyond what the program takes. Its last
+// read may end after Run.
 //
 // A program that ran and failed is a Result, not an error. Errors are: Usage for an invalid call,
 // Denied for a tier, limit or variable that cannot be given, NotFound for a missing program,

@@ -1,6 +1,7 @@
 package primitive
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -197,13 +198,17 @@ type pipes struct {
 	child         []*os.File
 	in, outR      *os.File
 	errR          *os.File
-	stdin         []byte
+	stdin         io.Reader // nil is an empty input
+	apart         bool      // stdin may never end
 	out, err      bounded
 	readers, fill sync.WaitGroup
 }
 
 func openPipes(c *Call) (p *pipes, err error) {
-	p = &pipes{stdin: c.Stdin, out: bounded{max: c.MaxOutput}, err: bounded{max: c.MaxOutput}}
+	p = &pipes{stdin: c.Input, apart: c.Input != nil, out: bounded{max: c.MaxOutput}, err: bounded{max: c.MaxOutput}}
+	if c.Input == nil && c.Stdin != nil {
+		p.stdin = bytes.NewReader(c.Stdin)
+	}
 	defer func() {
 		if err != nil {
 			p.closeChild()
@@ -211,7 +216,7 @@ func openPipes(c *Call) (p *pipes, err error) {
 		}
 	}()
 	var in *os.File
-	if c.Stdin == nil {
+	if p.stdin == nil {
 		in, err = os.Open(os.DevNull)
 	} else {
 		in, p.in, err = os.Pipe()
@@ -248,11 +253,16 @@ func (p *pipes) abandon() {
 // pump starts to move bytes. A program that never reads its input blocks only the writing
 // goroutine, until finish closes the pipe.
 func (p *pipes) pump(stdout, stderr io.Writer) {
-	if p.in != nil {
-		p.fill.Go(func() {
-			p.in.Write(p.stdin) // EPIPE means that the program wants no more
-			p.in.Close()
-		})
+	fill := func() {
+		io.Copy(p.in, p.stdin) // EPIPE means that the program wants no more
+		p.in.Close()
+	}
+	switch {
+	case p.in == nil:
+	case p.apart: // nobody can end a read of a terminal or a pipe, so finish does not wait for it
+		go fill()
+	default:
+		p.fill.Go(fill)
 	}
 	p.readers.Go(func() { drain(p.outR, &p.out, stdout) })
 	p.readers.Go(func() { drain(p.errR, &p.err, stderr) })

@@ -50,9 +50,8 @@ func TestHostileArchives(t *testing.T) {
 		{"up.zip", zipOf(file, skill, "../planted", "x"), 19},
 		{"absolute.zip", zipOf(file, skill, "/tmp/planted", "x"), 19},
 		{"twice.zip", zipOf(file, skill, file, skill), 19},
-		{"case.zip", zipOf(file, skill, "x/skill.MD", skill), 19},
 		{"bomb.zip", zipOf(file, skill, "x/a", strings.Repeat("\x00", 7<<20), "x/b", strings.Repeat("\x00", 7<<20)), 20},
-		{"deep.zip", zipOf(file, skill, "x/"+strings.Repeat("d/", 20)+"f", "x"), 20},
+		{"deep.zip", zipOf(file, skill, "x/"+strings.Repeat("d/", 20)+"f", "x"), 19},
 		{"link.tgz", tarOf(tar.Header{Name: "x/l", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}), 19},
 		{"hard.tgz", tarOf(tar.Header{Name: "x/l", Typeflag: tar.TypeLink, Linkname: file}), 19},
 		{"device.tgz", tarOf(tar.Header{Name: "x/d", Typeflag: tar.TypeChar}), 19},
@@ -64,6 +63,9 @@ func TestHostileArchives(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd := h.command("add", path)
+		if c.name == "deep.zip" || c.name == "link.tgz" { // its skill comes in without the one file
+			cmd = h.command("add", path, "--dry-run")
+		}
 		out, _ := cmd.CombinedOutput()
 		if got := cmd.ProcessState.ExitCode(); got != c.status {
 			t.Errorf("%s: exit %d, want %d: %s", c.name, got, c.status, out)
@@ -71,6 +73,15 @@ func TestHostileArchives(t *testing.T) {
 		if exists(filepath.Join(filepath.Dir(h.dir), "planted")) || exists(filepath.Join(h.dir, ".ai/bundles")) || exists("/tmp/planted") {
 			t.Fatalf("%s: something was written: %s", c.name, out)
 		}
+	}
+	// Two names that are one on some systems: the second one is named, and the skill comes in.
+	twins := filepath.Join(filepath.Dir(h.dir), "case.zip")
+	if err := os.WriteFile(twins, zipOf(file, skill, "x/notes.txt", "a", "x/Notes.txt", "b"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := h.command("add", twins, "--dry-run")
+	if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 4 || !strings.Contains(string(out), "are one name on some systems") {
+		t.Errorf("case.zip: %s", out)
 	}
 	good := filepath.Join(filepath.Dir(h.dir), "good.zip")
 	if err := os.WriteFile(good, zipOf(file, skill), 0o644); err != nil {

@@ -59,7 +59,7 @@ func hostilePacks() []hostileRow {
 		{"a checksum of another", 10, raw(func(b []byte) []byte { b[len(b)-1] ^= 1; return b })},
 		{"bytes after its end", 19, raw(func(b []byte) []byte { return append(b, 'x') })},
 		{"a byte flipped in an object", 10, raw(func(b []byte) []byte { b = b[:len(b)-20]; b[20] ^= 0x10; return seal(b) })},
-		{"other objects than were asked for", 10, func(h *hostileRepo) { good(h); h.refs[0][1] = b1 }},
+		{"other objects than were asked for", 10, func(h *hostileRepo) { good(h); h.refs[0][1], h.refs[1][1] = b1, b1 }},
 		{"1 TiB blob of 3 bytes", 20, more(func(p *packOf) { p.entry(blobType, 1<<40, nil, []byte("abc")) })},
 		{"1 TiB delta", 20, more(func(p *packOf) { p.entry(refDelta, 1<<40, make([]byte, 20), []byte("abc")) })},
 		{"60 MiB tree", 20, more(func(p *packOf) { zeros(p, treeType, 60<<20, 60<<20) })},
@@ -155,24 +155,24 @@ func hostileTrees() []hostileRow {
 		named(19, "name .", "40000", "."),
 		named(19, "name .git", "40000", ".git"),
 		named(19, "name .GIT", "40000", ".GIT"),
-		named(3, "name git~1", "40000", "git~1"),
-		named(3, "name .g<ZWNJ>it", "40000", ".g\u200cit"),
-		named(3, "name .git::$INDEX_ALLOCATION", "40000", ".git::$INDEX_ALLOCATION"),
+		named(19, "name git~1", "40000", "git~1"),
+		named(19, "name .g<ZWNJ>it", "40000", ".g\u200cit"),
+		named(19, "name .git::$INDEX_ALLOCATION", "40000", ".git::$INDEX_ALLOCATION"),
 		named(3, "name .gitmodules", "100644", ".gitmodules"),
 		named(19, "name ../../pwn", "100644", "../../pwn"),
-		named(19, `name ..\..\pwn`, "100644", `..\..\pwn`),
+		named(3, `name ..\..\pwn`, "100644", `..\..\pwn`),
 		named(19, "absolute name", "100644", "/tmp/pwn"),
-		named(3, "name with an escape sequence", "100644", "\x1b[2Jx.py"),
-		named(3, "name with a line end", "100644", "a\nb.py"),
-		named(3, "device name", "100644", "nul.py"),
-		named(3, "device name, numbered", "100644", "COM1.yaml"),
-		named(3, "trailing dot", "100644", "x.py."),
-		named(3, "trailing space", "100644", "x.py "),
-		named(3, "lock file", "100644", "x.lock"),
-		named(3, "option", "100644", "-rf"),
-		named(3, "combining letters", "100644", "e\u0301.py"),
-		named(3, "alternate stream", "100644", "x.py:evil"),
-		named(3, "name of 129 bytes", "100644", strings.Repeat("a", 129)),
+		named(19, "name with an escape sequence", "100644", "\x1b[2Jx.py"),
+		named(19, "name with a line end", "100644", "a\nb.py"),
+		named(19, "device name", "100644", "nul.py"),
+		named(19, "device name, numbered", "100644", "COM1.yaml"),
+		named(19, "trailing dot", "100644", "x.py."),
+		named(19, "trailing space", "100644", "x.py "),
+		named(19, "lock file", "100644", "x.lock"),
+		named(19, "option", "100644", "-rf"),
+		named(19, "combining letters", "100644", "e\u0301.py"),
+		named(19, "alternate stream", "100644", "x.py:evil"),
+		named(19, "name of 129 bytes", "100644", strings.Repeat("a", 129)),
 		named(19, "name of 5,000 bytes", "100644", strings.Repeat("a", 5000)),
 		two("twins in case", "A.py", "a.py"),
 		two("one name twice", "a.py", "a.py"),
@@ -186,7 +186,7 @@ func hostileTrees() []hostileRow {
 			h.toolsTree(treeEntry("100644", "a.py", h.pack.put(treeType, treeEntry("100644", "x.py", emptyBlob))))
 		}},
 		{"directory that is a file", 19, func(h *hostileRepo) { h.toolsTree(treeEntry("40000", "a", h.blob())) }},
-		{"kind that is a file", 3, func(h *hostileRepo) {
+		{"kind that is a file", 19, func(h *hostileRepo) {
 			h.commit(h.pack.put(treeType, treeEntry("40000", ".ai", h.pack.put(treeType, treeEntry("100644", "tools", h.blob())))))
 		}},
 		{"kind that is a link", 3, func(h *hostileRepo) {
@@ -196,7 +196,7 @@ func hostileTrees() []hostileRow {
 		{"a tree that does not come", 19, func(h *hostileRepo) { h.tools(b1) }},
 		{"entry of the zero id", 19, func(h *hostileRepo) { h.toolsTree(treeEntry("100644", "a.py", strings.Repeat("0", 40))) }},
 		{"entry cut off", 19, func(h *hostileRepo) { h.toolsTree(treeEntry("100644", "a.py", h.blob())[:20]) }},
-		{"17 directories deep", 20, func(h *hostileRepo) { deep(h, 17) }},
+		{"17 directories deep", 19, func(h *hostileRepo) { deep(h, 17) }},
 		{"3,000 directories deep", 20, func(h *hostileRepo) { deep(h, 3000) }},
 		{"a million files from seven trees", 20, func(h *hostileRepo) {
 			id := h.pack.put(treeType, wide(10, "100644", h.blob()))
@@ -205,12 +205,12 @@ func hostileTrees() []hostileRow {
 			}
 			h.tools(id)
 		}},
-		{"10,001 files", 3, func(h *hostileRepo) { h.toolsTree(wide(10_001, "100644", h.blob())) }},
+		{"10,001 files", 19, func(h *hostileRepo) { h.toolsTree(wide(10_001, "100644", h.blob())) }},
 		{"a tree of 250,000 names", 20, func(h *hostileRepo) { h.toolsTree(wide(250_000, "100644", h.blob())) }},
-		{"a file of 9 MiB", 3, func(h *hostileRepo) {
+		{"a file of 9 MiB", 20, func(h *hostileRepo) {
 			h.toolsTree(treeEntry("100644", "a.py", h.pack.put(blobType, strings.Repeat("x", 9<<20))))
 		}},
-		{"70 MiB of files from one", 3, func(h *hostileRepo) {
+		{"70 MiB of files from one", 19, func(h *hostileRepo) {
 			h.toolsTree(wide(10, "100644", h.pack.put(blobType, strings.Repeat("x", 7<<20))))
 		}},
 	}
@@ -244,20 +244,20 @@ func hostileItems() []hostileRow {
 		laughs += fmt.Sprintf("%c: &%c [%s]\n", c, c, strings.TrimSuffix(strings.Repeat("*"+string(c-1)+",", 9), ","))
 	}
 	return []hostileRow{
-		item(3, "an item's name that is no id", "tools/EVE/X.py", "x"),
-		item(3, "a file of no kind of item", "tools/eve/x.exe.unknown", "x"),
-		item(3, "a billion laughs in YAML", "tools/eve/x.yaml", laughs),
-		item(3, "YAML 9,000 levels deep", "tools/eve/x.yaml", "a: "+strings.Repeat("[", 9000)+strings.Repeat("]", 9000)),
-		item(3, "8 MiB of YAML", "tools/eve/x.yaml", "a: "+strings.Repeat("[x],", 2<<20)),
-		item(3, "YAML with a key twice", "knowledge/eve/x.md", front("name: x\nname: y")),
-		item(3, "YAML of two documents", "tools/eve/x.yaml", "name: x\n---\nname: y\n"),
-		item(3, "YAML with a tag", "tools/eve/x.yaml", "name: !!python/object/apply:os.system [id]\n"),
-		item(3, "YAML with a merge key", "tools/eve/x.yaml", "<<: {name: x}\nname: y\n"),
-		item(3, "metadata that reads backwards", "knowledge/eve/x.md", front("name: x\ntitle: \"\u202egnihton\"")),
-		item(3, "metadata that is not UTF-8", "knowledge/eve/x.md", front("name: x\ntitle: \"\xff\xfe\"")),
-		item(3, "XML with an entity", "directives/eve/x.md", "# X\n\n```xml\n<!DOCTYPE d [<!ENTITY a \"b\">]>\n<directive name=\"x\" version=\"1.0.0\"><metadata>&a;</metadata></directive>\n```\n"),
-		item(3, "XML 100,000 levels deep", "directives/eve/x.md", "# X\n\n```xml\n<directive name=\"x\" version=\"1.0.0\">"+strings.Repeat("<a>", 100_000)+"\n```\n"),
-		item(3, "two signature lines", "knowledge/eve/x.md", front("name: x")+"<!-- rye:signed:v2:x -->\n<!-- rye:signed:v2:y -->\n"),
+		item(19, "an item's name that is no id", "tools/EVE/X.py", "x"),
+		item(19, "a file of no kind of item", "tools/eve/x.exe.unknown", "x"),
+		item(19, "a billion laughs in YAML", "tools/eve/x.yaml", laughs),
+		item(19, "YAML 9,000 levels deep", "tools/eve/x.yaml", "a: "+strings.Repeat("[", 9000)+strings.Repeat("]", 9000)),
+		item(20, "8 MiB of YAML", "tools/eve/x.yaml", "a: "+strings.Repeat("[x],", 2<<20)),
+		item(19, "YAML with a key twice", "knowledge/eve/x.md", front("name: x\nname: y")),
+		item(19, "YAML of two documents", "tools/eve/x.yaml", "name: x\n---\nname: y\n"),
+		item(19, "YAML with a tag", "tools/eve/x.yaml", "name: !!python/object/apply:os.system [id]\n"),
+		item(19, "YAML with a merge key", "tools/eve/x.yaml", "<<: {name: x}\nname: y\n"),
+		item(19, "metadata that reads backwards", "knowledge/eve/x.md", front("name: x\ntitle: \"\u202egnihton\"")),
+		item(19, "metadata that is not UTF-8", "knowledge/eve/x.md", front("name: x\ntitle: \"\xff\xfe\"")),
+		item(19, "XML with an entity", "directives/eve/x.md", "# X\n\n```xml\n<!DOCTYPE d [<!ENTITY a \"b\">]>\n<directive name=\"x\" version=\"1.0.0\"><metadata>&a;</metadata></directive>\n```\n"),
+		item(19, "XML 100,000 levels deep", "directives/eve/x.md", "# X\n\n```xml\n<directive name=\"x\" version=\"1.0.0\">"+strings.Repeat("<a>", 100_000)+"\n```\n"),
+		item(19, "two signature lines", "knowledge/eve/x.md", front("name: x")+"<!-- rye:signed:v2:x -->\n<!-- rye:signed:v2:y -->\n"),
 	}
 }
 
@@ -284,10 +284,10 @@ func hostileHistory() []hostileRow {
 		text("commit of two trees", func(t string) string { return "tree " + t + "\ntree " + t + "\n" + who + "\nx\n" }),
 		text("commit without an author", func(t string) string { return "tree " + t + "\n\nx\n" }),
 		text("commit with two authors", func(t string) string { return "tree " + t + "\nauthor " + hostileStamp + "\n" + who + "\nx\n" }),
-		text("commit with an unknown header", func(t string) string { return "tree " + t + "\n" + who + "x y\n\nx\n" }),
-		text("commit in another encoding", func(t string) string { return "tree " + t + "\n" + who + "encoding latin1\n\nx\n" }),
+		textAt(3, "commit with an unknown header", func(t string) string { return "tree " + t + "\n" + who + "x y\n\nx\n" }),
+		textAt(3, "commit in another encoding", func(t string) string { return "tree " + t + "\n" + who + "encoding latin1\n\nx\n" }),
 		text("commit with two signatures", func(t string) string { return "tree " + t + "\n" + who + "gpgsig a\ngpgsig b\n\nx\n" }),
-		text("commit with a NUL", func(t string) string { return "tree " + t + "\n" + who + "\nx\x00y\n" }),
+		textAt(3, "commit with a NUL", func(t string) string { return "tree " + t + "\n" + who + "\nx\x00y\n" }),
 		textAt(20, "commit of 2,000 parents", func(t string) string {
 			return "tree " + t + "\n" + strings.Repeat("parent "+b1+"\n", 2000) + who + "\nx\n"
 		}),
@@ -298,8 +298,8 @@ func hostileHistory() []hostileRow {
 		}),
 		tag(19, "tag of a file", "v1", func(h *hostileRepo, c string) (string, string) { return h.pack.put(blobType, "y"), "blob" }),
 		tag(19, "tag without a target", "v1", func(h *hostileRepo, c string) (string, string) { return strings.Repeat("0", 40), "commit" }),
-		{"HEAD that is a file", 19, func(h *hostileRepo) { h.refs = [][2]string{{"HEAD", h.pack.put(blobType, "x")}} }},
-		{"HEAD that is a tree", 19, func(h *hostileRepo) {
+		{"HEAD that is a file", 3, func(h *hostileRepo) { h.refs = [][2]string{{"HEAD", h.pack.put(blobType, "x")}} }},
+		{"HEAD that is a tree", 3, func(h *hostileRepo) {
 			h.refs = [][2]string{{"HEAD", h.pack.put(treeType, treeEntry("100644", "x", h.blob()))}}
 		}},
 	}
@@ -339,7 +339,11 @@ func TestHostileRepositories(t *testing.T) {
 			if repo.refs[0][0] == "refs/tags/v1" {
 				address += "#v1"
 			}
-			refusedCheaply(t, h, row.exit, "add", address, "--yes")
+			args := []string{"add", address, "--yes"}
+			if strings.HasPrefix(row.name, "twins") { // one of them may come in
+				args = append(args, "--dry-run")
+			}
+			refusedCheaply(t, h, row.exit, args...)
 			repos.Delete(name)
 		})
 	}

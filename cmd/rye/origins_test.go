@@ -219,12 +219,15 @@ func TestOriginSigner(t *testing.T) {
 	o.skill("pdf", "again")
 	o.push("again", "-S")
 	h.rye("update", "--yes")
-	for what, change := range map[string]func(){
-		"another key":  func() { o.git("config", "user.signingkey", eve); o.push("eve", "-S") },
-		"no signature": func() { o.push("plain", "--no-gpg-sign", "--amend") },
+	for _, row := range []struct {
+		what   string
+		change func()
+	}{
+		{"another key", func() { o.git("config", "user.signingkey", eve); o.push("eve", "-S") }},
+		{"no signature", func() { o.push("plain", "--no-gpg-sign", "--amend") }}, // of eve's commit
 	} {
-		o.skill("pdf", what)
-		change()
+		o.skill("pdf", row.what)
+		row.change()
 		wants(t, h.rye("outdated"), "acme/bundle/pdf .*signer")
 		wants(t, h.fails(11, "update", "acme/pdf", "--yes", "--accept-needs", "--accept-rewrite", "--accept-tag"), "rye update acme/pdf --accept-upstream-signer")
 		wants(t, h.fails(11, "add", o.url, "--yes", "--force"), "--accept-upstream-signer")
@@ -344,7 +347,7 @@ func TestOriginNoVendor(t *testing.T) {
 	h := o.person()
 	h.fails(2, "add", o.bare, "--no-vendor", "--yes")
 	h.rye("add", o.url+"//skills/pdf", "--no-vendor", "--yes")
-	h.rye("sign", ".ai/bundles/acme/pdf")
+	h.rye("sign", ".ai/bundles/acme/pdf", "--yes")
 	h.rye("verify")
 	o.gitAt("", "init", "-q", "-b", "main", h.dir)
 	commit := func() string {
@@ -414,7 +417,7 @@ func TestOriginShown(t *testing.T) {
 	o := newOrigin(t)
 	h := o.person()
 	h.rye("add", o.url+"#main//skills/pdf", "--yes")
-	h.rye("sign", ".ai/bundles/acme/pdf")
+	h.rye("sign", ".ai/bundles/acme/pdf", "--yes")
 	from := regexp.QuoteMeta(o.url + "#main//skills/pdf at " + o.git("rev-parse", "HEAD")[:12])
 	wants(t, h.rye("show", "knowledge:acme/pdf"), "origin +"+from)
 	wants(t, h.rye("show", "bundle:acme/pdf"), "origin +"+from)

@@ -19,7 +19,8 @@ type invocation struct {
 	help  bool       // --help or -h was given
 	json  bool       // --json was given, even when the rest is wrong
 
-	typed []string // the command line as typed
+	passed []string // what stands behind "--", for a command that passes it on
+	typed  []string // the command line as typed
 }
 
 // arrange puts a command line in the order that urfave/cli needs. That package reads
@@ -70,6 +71,9 @@ func arrange(tree []*spec, global []cli.Flag, args []string) (invocation, error)
 		inv.argv = append(inv.argv, s.name)
 	}
 	inv.argv = append(append(append(inv.argv, own...), "--"), rest...)
+	if n := len(inv.path); n > 0 && inv.path[n-1].passed != nil {
+		*inv.path[n-1].passed = inv.passed
+	}
 	return inv, nil
 }
 
@@ -228,6 +232,10 @@ func (inv *invocation) descend(tree []*spec, words []word) ([]string, error) {
 			if len(inv.path) == 0 {
 				return nil, unknownCommand(nil, w.text, level, inv.after(w.text))
 			}
+		}
+		if n := len(inv.path); w.last && len(rest) > 0 && n > 0 && inv.path[n-1].passed != nil {
+			inv.passed = append(inv.passed, w.text)
+			continue
 		}
 		rest = append(rest, w.text)
 	}

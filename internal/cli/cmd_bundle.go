@@ -99,7 +99,7 @@ func (p *printer) printBundleDifferences(b *rye.BundleInfo) {
 func (p *printer) printBundle(b *rye.BundleInfo) {
 	p.printf("%s  %s\n", bold(refOfBundle(b.ID)), stateStyle(b.State))
 	p.fields(9, "why", prose(b.Error), "version", b.Version, "space", b.Space, "path", b.Path,
-		"origin", originOf(b), "uses", prose(usesOf(b.Deps)), "signer", b.Signer, "signed at", b.SignedAt, "sha256", b.SHA256)
+		"origin", originOf(b), "uses", prose(usesOf(b.Deps)), "signer", b.Signer, "signed at", b.SignedAt, "sha256", b.SHA256, "needs", b.Needs)
 	p.printBundleDifferences(b)
 	var rows [][]any
 	for _, f := range b.Files {
@@ -113,6 +113,7 @@ func (p *printer) printBundle(b *rye.BundleInfo) {
 		rows = append(rows, []any{prose("  " + words.Quote(f.Path)), strconv.FormatInt(f.Size, 10), f.SHA256, what})
 	}
 	p.table(rows)
+	p.printRunNames(b.Programs)
 	p.infof("%s, %s", words.Plural(len(b.Files), "file"), words.Plural(int(b.Bytes), "byte"))
 }
 

@@ -18,9 +18,9 @@ func exportCommand() *spec {
 	var q rye.ClientExport
 	var to []string
 	var plain, list, brief bool
-	var plugin, as string
+	var plugin, as, site string
 	return &spec{
-		name: "export", args: "[<bundle | pattern>…] [--to <client>…] | --plugin <folder> | --plain <folder>", group: "Items",
+		name: "export", args: "[<bundle | pattern>…] [--to <client>…] | --plugin <folder> | --site <folder> | --plain <folder>", group: "Items",
 		short: "Write verified skills where clients read them, and keep them in step",
 		long: `Copies verified skills byte for byte, and the commands, agents and rules of plugins in each
 client's form, into the directories of the clients of --to. A person agrees once to each client
@@ -34,9 +34,11 @@ edits into the bundles, unsigned. --check compares and writes nothing; it exits 
 copy differs. --remove deletes the copies for --to.
 
 --plugin writes one folder that is a plugin by Agent Plugins 1.0, for Codex and for Claude Code.
+--site writes the skills into the root of a web site, with an index that other tools find
+(/.well-known/agent-skills/index.json): archives of regular files, and their digests.
 --plain writes all verified items into a new folder, without signature lines and manifests:
 files that need no rye.`,
-		examples: "rye export --clients\nrye export --to claude-code,codex\nrye export 'acme/*' --to kiro --dry-run\nrye export --check\nrye export --take\nrye export --plugin ../acme-plugin\nrye export --plain ../files\nrye export skill knowledge:acme/pdf ./pdf",
+		examples: "rye export --clients\nrye export --to claude-code,codex\nrye export 'acme/*' --to kiro --dry-run\nrye export --check\nrye export --take\nrye export --plugin ../acme-plugin\nrye export --site ../www\nrye export --plain ../files\nrye export skill knowledge:acme/pdf ./pdf",
 		exits:    append([]fault.Code{fault.Drift, fault.Denied}, exportSkill().exits...),
 		flags: []cli.Flag{
 			repeated("to", &to, "`client` to write for; several with commas, or repeated"),
@@ -48,6 +50,7 @@ files that need no rye.`,
 			&cli.BoolFlag{Name: "link", Destination: &q.Link, Usage: "write one copy of each skill, and links to it elsewhere"},
 			&cli.BoolFlag{Name: "clients", Destination: &list, Usage: "list the clients and their directories"},
 			&cli.StringFlag{Name: "plugin", Destination: &plugin, Usage: "write a plugin into a new `folder`"},
+			&cli.StringFlag{Name: "site", Destination: &site, Usage: "write a site with an index of skills into a `folder`"},
 			&cli.StringFlag{Name: "as", Destination: &as, Usage: "with --plugin: its `name`"},
 			&cli.BoolFlag{Name: "plain", Destination: &plain, Usage: "write all items as plain files, without signature lines"},
 			changedSpace(&q.Space),
@@ -58,9 +61,13 @@ files that need no rye.`,
 		run: func(t *task) error {
 			switch {
 			case list:
-				return answerRows(t, func(ctx context.Context, c rye.Caller, _ struct{}) ([]rye.ExportClient, error) { return t.w.Bundles().Clients(ctx, c) }, struct{}{}, "", clientRow)
+				return answerRows(t, func(ctx context.Context, c rye.Caller, _ struct{}) ([]rye.ExportClient, error) {
+					return t.w.Bundles().Clients(ctx, c)
+				}, struct{}{}, "", clientRow)
 			case plain:
 				return t.exportPlain()
+			case site != "":
+				return t.exportSite(rye.SiteExport{Dir: t.path(site), Targets: t.refs(), Check: q.Check, DryRun: q.DryRun})
 			case plugin != "":
 				return t.exportPlugin(rye.PluginExport{Dir: t.path(plugin), Name: as, Targets: t.refs()})
 			}

@@ -17,10 +17,10 @@ import (
 func addCommand() *spec {
 	var q rye.AddRequest
 	var from rye.InstallRequest
-	var skills cli.StringSlice
+	var skills, accepted cli.StringSlice
 	var list bool
 	return &spec{
-		name: "add", args: "<file | folder | archive…> | <namespace>/<kind>/<name>[@range]… | <git-url>[#<branch or tag>][//<folder>]", group: "Begin",
+		name: "add", args: "<file | folder | archive…> | <namespace>/<kind>/<name>[@range]… | <git-url>[#<branch or tag>][//<folder>] | <site> | <lock file>", group: "Begin",
 		short: "Add skills, commands, rules, scripts and items to the project",
 		long: `A file below .ai/ is recorded in place; any other file is copied in, with the kind of
 --kind and the id of --as. A name like acme/tool/hello is fetched from its registry,
@@ -41,8 +41,13 @@ one bundle, with the originals. Links inside the source are followed. --list sho
 and --skill chooses some. Everything that is skipped is listed with its reason. What cannot come
 in stops nothing else, and the exit status is that of the first. A plugin that lies elsewhere is
 listed with the command that adds it. Imported items are unsigned until you run rye sign. The
-manifest of a bundle says where it came from; rye outdated and rye update follow its branch.`,
-		examples: "rye add .ai/tools/acme/hello.py\nrye add ./scripts/deploy.sh --kind tool --as acme/deploy\nrye add ./my-skills --as acme --dry-run\nrye add ./my-skills --list\nrye add ./my-skills --skill pdf --skill tide\nrye add ./report --entry run.py\nrye add skills.zip\nrye add acme/tool/hello@^1.2\nrye add https://git.example.org/ada/tools.git#v2//skills/pdf\nrye add tool:rye/bash/bash --as acme/bash",
+manifest of a bundle says where it came from; rye outdated and rye update follow its branch.
+
+The address of a site is that of its index of skills (/.well-known/agent-skills/index.json);
+the digests there are compared. From a lock file of another tool (skills-lock.json,
+apm.lock.yaml, toolhive.lock.yaml) rye takes over each entry at its locked commit, and compares
+its hash by the rule of that tool. An entry that differs does not come in (10).`,
+		examples: "rye add .ai/tools/acme/hello.py\nrye add ./scripts/deploy.sh --kind tool --as acme/deploy\nrye add ./my-skills --as acme --dry-run\nrye add ./my-skills --list\nrye add ./my-skills --skill pdf\nrye add ./report --entry run.py\nrye add skills.zip\nrye add acme/tool/hello@^1.2\nrye add https://git.example.org/ada/tools.git#v2//skills/pdf\nrye add https://example.org --list\nrye add skills-lock.json --dry-run\nrye add tool:rye/bash/bash --as acme/bash",
 		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Network, fault.Auth, fault.Integrity, fault.Untrusted,
 			fault.Revoked, fault.Rollback, fault.Denied, fault.Offline, fault.Malformed, fault.Limit},
 		flags: append(accepting(&from),
@@ -53,13 +58,14 @@ manifest of a bundle says where it came from; rye outdated and rye update follow
 			&cli.BoolFlag{Name: "list", Aliases: []string{"l"}, Destination: &list, Usage: "list what is there to choose from, and add nothing"},
 			&cli.BoolFlag{Name: "no-vendor", Destination: &q.NoVendor, Usage: "let git keep only the signed manifests of bundles; rye pull fetches their files"},
 			acceptUpstreamSigner(&q.AcceptUpstreamSigner),
+			acceptSource(&accepted),
 			changedSpace(&q.Space),
 			dryRun(&q.DryRun),
 			&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Destination: &q.Force, Usage: "replace an existing item; its history keeps a copy"},
 		),
 		min: 1, max: many,
 		run: func(t *task) error {
-			q.Skills = skills.Value()
+			q.Skills, q.AcceptSource = skills.Value(), accepted.Value()
 			return t.runAdd(q, from, list)
 		},
 	}
@@ -89,7 +95,7 @@ func (t *task) runAdd(q rye.AddRequest, from rye.InstallRequest, list bool) erro
 		requests = append(requests, q)
 	}
 	for _, url := range urls {
-		requests = append(requests, rye.AddRequest{URL: url, As: q.As, Entry: q.Entry, Skills: q.Skills, DryRun: q.DryRun, Force: q.Force, NoVendor: q.NoVendor, AcceptUpstreamSigner: q.AcceptUpstreamSigner})
+		requests = append(requests, rye.AddRequest{URL: url, As: q.As, Entry: q.Entry, Skills: q.Skills, DryRun: q.DryRun, Force: q.Force, NoVendor: q.NoVendor, AcceptUpstreamSigner: q.AcceptUpstreamSigner, List: list, AcceptSource: q.AcceptSource})
 	}
 	for _, q := range requests {
 		print := func(p *printer, rep rye.AddReport) { p.printAdded(added, q.DryRun, &rep) }
@@ -101,7 +107,7 @@ func (t *task) runAdd(q rye.AddRequest, from rye.InstallRequest, list bool) erro
 		}
 	}
 	if list {
-		t.out.infof("next: %s", fault.Command("rye add %s --skill <name>", t.args[0]))
+		t.out.infof("next: %s", fault.Advice("rye add %s --skill <name>", words.Quote(t.args[0])))
 	}
 	if len(names) == 0 {
 		return nil
@@ -157,6 +163,8 @@ func (t *task) sortAdd(args []string) (paths, names, urls []string, err error) {
 			urls = append(urls, src.String())
 		case !src.Local() && !(src.Short && t.isThere(arg)):
 			urls = append(urls, arg)
+		case src.Kind == objects.SourceLock && t.isThere(arg):
+			urls = append(urls, t.path(arg))
 		case !t.isThere(arg):
 			return nil, nil, nil, fault.New(fault.NotFound, "add %q: no such file, and not a name like acme/tool/hello", words.Brief(arg))
 		default:
@@ -209,6 +217,9 @@ func (p *printer) printAdded(did outcome, dry bool, rep *rye.AddReport) {
 	}
 	for _, l := range rep.Lost {
 		p.infof("  note: %s", prose(l))
+	}
+	if n := len(rep.Programs); n > 0 {
+		p.infof("  note: it has %s; rye sign %s lists them", words.Plural(n, "program"), rep.Ref)
 	}
 	if l := rep.Line; l != nil {
 		p.infof("  note: it has a signature of RYE OS%s, which does not make it run here", prose(signedBefore(l)))

@@ -437,6 +437,7 @@ func (p *printer) printItem(it rye.ItemInfo) {
 	}
 	p.printParams("parameters", it.Params)
 	p.printParams("outputs", it.Outputs)
+	p.printRunNames(it.Programs)
 	p.printList("permissions", it.Permissions)
 	p.printList("hooks", it.Hooks)
 	p.warn(it.Warning)

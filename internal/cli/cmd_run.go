@@ -22,13 +22,17 @@ func runCommand() *spec {
 	var params string
 	var pairs cli.StringSlice
 	return &spec{
-		name: "run", offers: true, aliases: []string{"execute", "exec"}, args: "<ref>", group: "Run",
+		name: "run", offers: true, aliases: []string{"execute", "exec"}, args: "<ref> [-- arguments…]", group: "Run",
 		short: "Run a tool, or print the text of a directive or a knowledge entry",
 		long: `rye first verifies everything that runs, down to the runtime. A tool's output appears at
 once. With --json, one object describes the run at its end; its metadata.timings has the
 time of each step in milliseconds. -p name=value passes text, -p name:=value passes JSON
-(numbers, lists, …).`,
-		examples: "rye run tool:acme/hello -p name=world\nrye run tool:acme/resize -p width:=640 --locked\nrye run tool:acme/hello --params '{\"name\":\"world\"}' --dry-run\nrye run tool:acme/hello --params @input.json --json",
+(numbers, lists, …).
+
+A program of a bundle runs by its path: rye run acme/tide/scripts/tide.py -- 2026-11-28. It
+gets what stands behind --, and the standard input unless that is a terminal. It reaches
+what the needs of its bundle name, and without them no file of the project and no host.`,
+		examples: "rye run tool:acme/hello -p name=world\nrye run tool:acme/resize -p width:=640 --locked\nrye run tool:acme/hello --params '{\"name\":\"world\"}' --dry-run\nrye run tool:acme/hello --params @input.json --json\nrye run acme/tide/scripts/tide.py -- --port Bergen",
 		exits: []fault.Code{fault.Failed, fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback,
 			fault.Denied, fault.Offline, fault.Drift, fault.Malformed, fault.Limit, fault.Interrupt},
 		flags: []cli.Flag{
@@ -39,10 +43,13 @@ time of each step in milliseconds. -p name=value passes text, -p name:=value pas
 			&cli.BoolFlag{Name: "frozen", Destination: &q.Frozen, Usage: "the same as --locked --offline"},
 			&cli.BoolFlag{Name: "pinned", Destination: &q.Pinned, Usage: "run the bytes that .ai/rye.lock pins, not the working tree"},
 		},
-		min: 1, max: 2, ref: &q.Ref,
+		min: 1, max: 2, ref: &q.Ref, passed: &q.Args,
 		run: func(t *task) (err error) {
 			if q.Params, err = t.parameters(params, pairs.Value()); err != nil {
 				return err
+			}
+			if !t.screen.InTTY {
+				q.Stdin = t.screen.In
 			}
 			return t.runExecute(q)
 		},

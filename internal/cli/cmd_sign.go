@@ -65,6 +65,11 @@ func (p *printer) printSign(rep *rye.SignReport, q rye.SignRequest) {
 	for _, r := range rep.Results {
 		if r.Status == "passed over" && r.Error == "" {
 			p.resultf(false, "%s  %s: %s\n", "skipped", r.Ref, prose(cmp.Or(r.Why, "signed by "+r.SignedBy)))
+			if len(r.Programs) > 0 { // each has its own command, and a list shows one hint of a kind
+				p.printPrograms(r.Programs)
+				p.resultf(false, "    to sign  %s\n", prose(r.Hint.String()))
+				continue
+			}
 			p.hint(r.Hint)
 			continue
 		}
@@ -89,6 +94,9 @@ func (p *printer) printSign(rep *rye.SignReport, q rye.SignRequest) {
 			if dry || !p.quiet {
 				p.printReplaced(r.Replaces)
 				p.printBundleChanges(r.Members)
+			}
+			if dry {
+				p.printPrograms(r.Programs)
 			}
 			continue
 		}

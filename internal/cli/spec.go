@@ -26,6 +26,7 @@ type spec struct {
 	min, max int                      // number of arguments; max < 0 for any number
 	ref      *rye.Ref                 // receives the arguments as one ref, if there are any
 	arg      *string                  // receives the first argument, if there is one
+	passed   *[]string                // receives what stands behind -- after an argument; nil treats it like the rest
 	hidden   bool                     // for programs, not in help
 	alone    bool                     // runs without environment and workspace
 	engine   bool                     // runs in rye-engine; the front passes it on

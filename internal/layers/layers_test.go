@@ -49,6 +49,8 @@ var house = []room{
 	{0, "internal/unpack", "fault internal/words", ""},
 	{0, "objects/program", "internal/words objects", ""},
 	{0, "objects/foreign", "fault internal/words objects", toml},
+	{0, "objects/foreign/discovery", "fault internal/strict internal/unpack internal/words objects objects/foreign", ""},
+	{0, "objects/foreign/lockfile", "fault internal/strict internal/words objects", "golang.org/x/text/unicode/norm"},
 	{0, "stdlib", "", ""},
 	{0, "scaffold", "fault objects", ""},
 
@@ -106,16 +108,16 @@ var house = []room{
 	{4, "workspace/internal/session", ". objects/trust/backup registry registry/memory registry/oplog " + session, ""},
 	{4, "workspace/internal/custody", ". objects/trust/backup " + session + " workspace/internal/session", ""},
 	{4, "workspace/internal/questions", ". chain/consent chain/question " + session + " workspace/internal/session", ""},
-	{4, "workspace/internal/look", ". internal/diff internal/parallel objects/extract " + session + " workspace/internal/session", ""},
+	{4, "workspace/internal/look", ". internal/diff internal/parallel objects/extract objects/program " + session + " workspace/internal/session", ""},
 	{4, "workspace/internal/finder", ". objects/extract search " + session + " workspace/internal/session workspace/internal/look", ""},
-	{4, "workspace/internal/author", ". internal/diff internal/merging internal/parallel internal/unpack objects/extract objects/foreign scaffold " + session + " workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look", ""},
-	{4, "workspace/internal/export", ". internal/clients/places internal/diff objects/foreign objects/program " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author", ""},
+	{4, "workspace/internal/author", ". internal/diff internal/merging internal/parallel internal/unpack objects/extract objects/foreign objects/program scaffold " + session + " workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look", ""},
+	{4, "workspace/internal/export", ". internal/clients/places internal/diff objects/foreign objects/foreign/discovery objects/program " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author", ""},
 	{4, "workspace/internal/locks", ". internal/merging " + session + " workspace/internal/session workspace/internal/look", ""},
 	{4, "workspace/internal/run", ". objects/expr chain/callback chain/command chain/consent chain/denied chain/network chain/primitive chain/primitive/builtin chain/primitive/ward chain/primitive/web " + session +
 		" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
 	{4, "workspace/internal/share", ". internal/diff registry registry/oplog registry/resolve search store/transport " + session +
 		" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/author workspace/internal/locks", ""},
-	{4, "workspace/internal/origin", ". internal/diff internal/hosts objects/foreign objects/program store/transport " + session +
+	{4, "workspace/internal/origin", ". chain/primitive/web internal/diff internal/hosts objects/foreign objects/foreign/discovery objects/foreign/lockfile objects/program store/transport " + session +
 		" workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/share", ""},
 	{4, "workspace/internal/install", ". internal/diff registry registry/oplog registry/resolve " + session + " workspace/internal/session workspace/internal/custody workspace/internal/locks workspace/internal/share", ""},
 	{4, "workspace/internal/govern", ". registry registry/oplog " + session + " workspace/internal/session workspace/internal/custody workspace/internal/share", ""},
@@ -231,7 +233,7 @@ var forTests = []string{"internal/fieldcorpus", "internal/githost", "internal/mo
 // pure rooms are functions of their arguments: no files, network, processes,
 // randomness or clock.
 var (
-	pure      = []string{"internal/clients", "internal/fields", "internal/secrets", "internal/sse", "internal/strict", "internal/table", "internal/words", "objects", "objects/expr", "objects/extract", "objects/trust/token", "chain", "chain/audit", "chain/command", "chain/consent", "chain/policy", "chain/question", "chain/primitive/web/page", "internal/diff"}
+	pure      = []string{"internal/clients", "internal/fields", "internal/secrets", "internal/sse", "internal/strict", "internal/table", "internal/words", "objects", "objects/expr", "objects/extract", "objects/foreign/discovery", "objects/foreign/lockfile", "objects/trust/token", "chain", "chain/audit", "chain/command", "chain/consent", "chain/policy", "chain/question", "chain/primitive/web/page", "internal/diff"}
 	effects   = []string{"os", "net", "syscall", "crypto/rand", "math/rand", "log", "io/ioutil", "plugin", "embed"}
 	effectsOK = []string{"net/url", "net/netip"} // parse and compare only
 	clock     = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}

@@ -50,12 +50,24 @@ func isZip(b []byte) bool {
 func isGzip(b []byte) bool { return bytes.HasPrefix(b, []byte{0x1f, 0x8b}) }
 func isTar(b []byte) bool  { return len(b) > 262 && string(b[257:262]) == "ustar" }
 
+// Limits are those of one Read.
+type Limits struct {
+	Archive int   // bytes, packed
+	Total   int64 // bytes, unpacked
+	Entries int   // files and directories
+}
+
 // Read returns the files of an archive, in its order.
 func Read(data []byte) ([]File, error) {
-	if len(data) > MaxArchive {
-		return nil, fault.New(fault.Limit, "archive of %d bytes: at most %d are read", len(data), MaxArchive)
+	return ReadWithin(data, Limits{Archive: MaxArchive, Total: MaxTotal, Entries: MaxEntries})
+}
+
+// ReadWithin is Read within narrower limits.
+func ReadWithin(data []byte, l Limits) ([]File, error) {
+	if len(data) > l.Archive {
+		return nil, fault.New(fault.Limit, "archive of %d bytes: at most %d are read", len(data), l.Archive)
 	}
-	b := &box{packed: int64(len(data)), seen: map[string]string{}}
+	b := &box{limits: l, packed: int64(len(data)), seen: map[string]string{}}
 	var err error
 	switch {
 	case isZip(data):
@@ -75,6 +87,7 @@ func Read(data []byte) ([]File, error) {
 
 // box holds the files unpacked from an archive so far.
 type box struct {
+	limits  Limits
 	packed  int64 // bytes of the archive
 	total   int64 // unpacked bytes
 	entries int
@@ -88,20 +101,21 @@ func (b *box) readGzip(data []byte) error {
 		return fault.New(fault.Malformed, "archive: %w", err)
 	}
 	// take checks the sizes in headers; this bounds the stream as a whole.
-	return readTar(b, &bounded{r: z, left: MaxTotal + MaxEntries*1024, packed: b.packed})
+	return readTar(b, &bounded{r: z, left: b.limits.Total + int64(b.limits.Entries)*1024, packed: b.packed, limit: b.limits.Total})
 }
 
 // bounded stops a stream that unpacks to too many bytes, including padding and headers.
 type bounded struct {
 	r            io.Reader
 	left, packed int64
+	limit        int64 // as a message names it
 	read         int64
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	if b.read += int64(n); b.read > b.left || tooDense(b.read, b.packed) {
-		return 0, fault.New(fault.Limit, "archive: it unpacks to more than %d bytes or %d times its size", int64(MaxTotal), maxRatio)
+		return 0, fault.New(fault.Limit, "archive: it unpacks to more than %d bytes or %d times its size", b.limit, maxRatio)
 	}
 	return n, err
 }
@@ -205,18 +219,19 @@ func (b *box) take(name string, size int64, r io.Reader, executable func([]byte)
 	if err := b.enter(name, false); err != nil {
 		return err
 	}
-	if size > MaxFile {
-		return fault.New(fault.Limit, "archive: %q has more than %d bytes", words.Brief(name), MaxFile)
+	most := min(MaxFile, b.limits.Total)
+	if size > most {
+		return fault.New(fault.Limit, "archive: %q has more than %d bytes", words.Brief(name), most)
 	}
-	data, err := io.ReadAll(io.LimitReader(r, MaxFile+1))
+	data, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err != nil {
 		return damaged(err)
 	}
-	if len(data) > MaxFile {
-		return fault.New(fault.Limit, "archive: %q has more than %d bytes", words.Brief(name), MaxFile)
+	if int64(len(data)) > most {
+		return fault.New(fault.Limit, "archive: %q has more than %d bytes", words.Brief(name), most)
 	}
-	if b.total += int64(len(data)); b.total > MaxTotal || tooDense(b.total, b.packed) {
-		return fault.New(fault.Limit, "archive: it unpacks to more than %d bytes or %d times its size", int64(MaxTotal), maxRatio)
+	if b.total += int64(len(data)); b.total > b.limits.Total || tooDense(b.total, b.packed) {
+		return fault.New(fault.Limit, "archive: it unpacks to more than %d bytes or %d times its size", b.limits.Total, maxRatio)
 	}
 	b.files = append(b.files, File{Path: path.Clean(name), Data: data, Executable: executable(data)})
 	return nil
@@ -224,8 +239,8 @@ func (b *box) take(name string, size int64, r io.Reader, executable func([]byte)
 
 // enter checks the path of an entry, and that no other has it.
 func (b *box) enter(name string, dir bool) error {
-	if b.entries++; b.entries > MaxEntries {
-		return fault.New(fault.Limit, "archive: more than %d entries", MaxEntries)
+	if b.entries++; b.entries > b.limits.Entries {
+		return fault.New(fault.Limit, "archive: more than %d entries", b.limits.Entries)
 	}
 	if err := checkPath(name); err != nil {
 		return err

@@ -54,6 +54,10 @@ type Passed struct {
 	Path, Why string
 	Code      fault.Code // of a thing that should have come in; "" for one that need not
 	Source    string     // the source that rye add takes for it; "" for none
+
+	// Of content that is not what an index or a lock file promised: the rule of the hash, the
+	// promised and the found one.
+	Rule, Want, Got string
 }
 
 // Tree holds the files of one folder, archive or repository.

@@ -175,6 +175,10 @@ func (r *reading) skillAt(real string, ways []string) {
 		}
 		file := r.skillFile(dir)
 		if err := r.skill(dir, real, p, r.at[file]); err != nil {
+			if r.inSkill(dir) {
+				r.skip(file, "a text of the skill around it: "+err.Error())
+				return
+			}
 			r.refuse(file, err)
 			r.used[file] = true
 			if dir != "." {
@@ -186,6 +190,14 @@ func (r *reading) skillAt(real string, ways []string) {
 	}
 	r.use(r.skillFile(ways[0]))
 	r.skip(r.skillFile(ways[0]), why)
+}
+
+// inSkill reports whether a folder lies in that of a skill that came in: its files come in with that
+// one, whatever they are.
+func (r *reading) inSkill(dir string) bool {
+	return slices.ContainsFunc(r.found, func(f Found) bool {
+		return f.What == "Agent Skill" && f.From != "." && dir != f.From && under(dir, f.From)
+	})
 }
 
 // skillFile returns the path of the SKILL.md in a folder, which may be spelled skill.md.

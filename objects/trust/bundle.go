@@ -224,15 +224,13 @@ func (b Bundle) Item(path string) (Verified, error) {
 	return b.Cover(path, data)
 }
 
-// Cover is Item for a caller that already read the file.
+// Cover is Item for a caller that already read the file. A program of the bundle, which is no item, is
+// returned as a tool (objects.Manifest.Program).
 func (b Bundle) Cover(path string, data []byte) (Verified, error) {
 	if err := b.Lists(path, data); err != nil {
 		return Verified{}, err
 	}
-	if b.dir != "" {
-		path = b.dir + "/" + path
-	}
-	it, err := objects.Parse(path, data)
+	it, err := b.parse(path, data)
 	if err != nil {
 		return Verified{}, err
 	}
@@ -257,6 +255,25 @@ func (b Bundle) Cover(path string, data []byte) (Verified, error) {
 		v.patch = b.patch
 	}
 	return v, nil
+}
+
+// parse reads a listed file as an item, or as a program.
+func (b Bundle) parse(path string, data []byte) (*objects.Item, error) {
+	if f, _ := b.manifest.File(path); b.manifest.IsProgram(f) {
+		return b.manifest.Program(path, data)
+	}
+	if b.dir != "" {
+		path = b.dir + "/" + path
+	}
+	return objects.Parse(path, data)
+}
+
+// LocateProgram returns the path of the program with a ref; see objects.Manifest.LocateProgram.
+func (b Bundle) LocateProgram(ref objects.Ref) (string, error) {
+	if b.manifest == nil {
+		return "", nil
+	}
+	return b.manifest.LocateProgram(ref)
 }
 
 // Check compares every file with the manifest. It refuses missing, changed and extra files.

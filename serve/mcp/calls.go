@@ -140,7 +140,7 @@ func (a itemArgs) target() (rye.Target, error) {
 		return "", fault.New(fault.Usage, "item_id is missing")
 	}
 	if a.ItemType == "" {
-		if _, err := objects.ParseRef(a.ItemID); err != nil {
+		if _, err := objects.ParseName(a.ItemID); err != nil {
 			return "", fault.New(fault.Usage, "item_type is missing: want directive, tool, knowledge or config")
 		}
 		return rye.Target(a.ItemID), nil
@@ -160,14 +160,14 @@ type namer interface {
 // that means one item.
 func (s *Server) ref(ctx context.Context, verbs rye.Verbs, verb string, a itemArgs) (rye.Ref, error) {
 	n, ok := verbs.(namer)
-	if _, err := objects.ParseID(a.ItemID); ok && a.ItemType == "" && err == nil {
+	if ok && a.ItemType == "" && objects.IsShort(a.ItemID) {
 		return n.Name(ctx, s.caller(ctx), rye.NameRequest{Name: a.ItemID, Verb: verb})
 	}
 	name, err := a.target()
 	if err != nil {
 		return rye.Ref{}, err
 	}
-	return objects.ParseRef(string(name))
+	return objects.ParseName(string(name))
 }
 
 // fewHits is the number of results when a model gives no limit: it pays for each of them, and

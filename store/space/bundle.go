@@ -228,7 +228,15 @@ func (s *Stack) judgeCovered(f *Finding, l *Layer, c *Cover, raw []byte, parsed 
 		f.State = stateOf(err)
 		return
 	}
-	if f.Verified, f.Item = v, v.Item(); v.Patched() != trust.NoPatch {
+	f.Verified = v
+	s.judgeThrough(f, c)
+}
+
+// judgeThrough completes the judgement of a file that the signature of its bundle covers: its state,
+// what was taken back, and how the bundle is behind the record.
+func (s *Stack) judgeThrough(f *Finding, c *Cover) {
+	v := f.Verified
+	if f.Item = v.Item(); v.Patched() != trust.NoPatch {
 		f.State = objects.Patched
 	}
 	if f.Err = s.Taken.Denies(v, s.Trust); f.Err != nil {
@@ -248,7 +256,11 @@ func (s *Stack) judgeCovered(f *Finding, l *Layer, c *Cover, raw []byte, parsed 
 func (f *Finding) behindWith(of *Past) {
 	p := *of
 	p.Wider = []string{"is not in the newest recorded version of its bundle"}
-	if e, err := p.repo.Lookup(p.tree, f.Path); err == nil {
+	if f.Item.Meta.Program {
+		if was := p.programThen(f.Path); was != nil {
+			p.Wider = policy.Wider(f.Item, was)
+		}
+	} else if e, err := p.repo.Lookup(p.tree, f.Path); err == nil {
 		if raw, err := p.repo.Blob(e.ID, MaxItem); err == nil {
 			if was, err := objects.Parse(f.Path, raw); err == nil {
 				p.Wider = policy.Wider(f.Item, was)

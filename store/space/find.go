@@ -168,9 +168,15 @@ func (s *Stack) In(ctx context.Context, sp objects.Space, ref objects.Ref) (f Fi
 		if f, ok, err = s.inLayer(ctx, s.Project, ref); ok || err != nil {
 			return f, ok, err
 		}
+		if f, ok, err = s.programIn(ctx, s.Project, ref); ok || err != nil {
+			return f, ok, err
+		}
 		return s.inLock(ref)
 	case sp == objects.User && s.User != nil:
-		return s.inLayer(ctx, s.User, ref)
+		if f, ok, err = s.inLayer(ctx, s.User, ref); ok || err != nil {
+			return f, ok, err
+		}
+		return s.programIn(ctx, s.User, ref)
 	}
 	return Finding{}, false, nil
 }

@@ -72,6 +72,9 @@ func PackageOf(s *Stack, ref objects.Ref) (*Package, error) {
 		return p, nil
 	}
 	path, err := p.m.Locate(ref)
+	if path == "" && err == nil && ref.Kind == objects.Tool {
+		path, err = p.m.LocateProgram(ref)
+	}
 	if path == "" && err == nil {
 		return nil, nil
 	}
@@ -205,7 +208,7 @@ func (p *Package) member(s *Stack, ref objects.Ref) (f Finding, ok bool) {
 	}
 	rel, err := p.m.Locate(ref)
 	if err == nil && rel == "" {
-		return f, false
+		return p.program(s, f)
 	}
 	f.Path = p.Dir() + "/" + rel
 	var raw []byte

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // A shop is a registry with a project's items behind git's own http-backend on loopback, a
@@ -72,7 +73,10 @@ func (b *bench) openShop(n int) (*shop, error) {
 }
 
 // serveGit serves the repositories below a directory by git's http-backend.
-func (b *bench) serveGit(root string) (url string, err error) {
+func (b *bench) serveGit(root string) (url string, err error) { return b.serveGitSlowly(root, 0) }
+
+// serveGitSlowly is serveGit for a host that takes its time for each answer.
+func (b *bench) serveGitSlowly(root string, each time.Duration) (url string, err error) {
 	path, err := exec.Command("git", "--exec-path").Output()
 	if err != nil {
 		return "", err
@@ -81,8 +85,12 @@ func (b *bench) serveGit(root string) (url string, err error) {
 	if err != nil {
 		return "", err
 	}
-	server := &http.Server{Handler: collected{&cgi.Handler{Path: filepath.Join(strings.TrimSpace(string(path)), "git-http-backend"),
-		Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "HOME=" + b.dir}, InheritEnv: []string{"PATH"}}}}
+	backend := collected{&cgi.Handler{Path: filepath.Join(strings.TrimSpace(string(path)), "git-http-backend"),
+		Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "HOME=" + b.dir}, InheritEnv: []string{"PATH"}}}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(each)
+		backend.ServeHTTP(w, r)
+	})}
 	go server.Serve(at)
 	b.ends = append(b.ends, server.Close)
 	return "http://" + at.Addr().String(), nil

@@ -36,7 +36,7 @@ func rows(sizes []int) []row {
 			all = append(all, r)
 		}
 	}
-	all = slices.Concat(all, searchRows(sizes), folderRows(), compactRows(), threadRows(), registryRows(slices.Max(sizes)))
+	all = slices.Concat(all, searchRows(sizes), folderRows(), compactRows(), doorRows(), threadRows(), registryRows(slices.Max(sizes)))
 	return append(all, row{what: "publish in one push", n: slices.Max(sizes), peer: "git push of the same objects", heavy: true, setup: publish},
 		row{what: "publish in one push", n: slices.Max(sizes), peer: "git fast-import of the same objects, and git push", heavy: true, setup: publishMade})
 }

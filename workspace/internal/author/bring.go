@@ -299,7 +299,7 @@ func bundleIn(dir string) objects.ID {
 
 func skipped(passed []foreign.Passed) (out []rye.AddReport) {
 	for _, p := range passed {
-		rep := rye.AddReport{Path: p.Path, Why: p.Why, Code: p.Code}
+		rep := rye.AddReport{Path: p.Path, Why: p.Why, Code: p.Code, Rule: p.Rule, Expected: p.Want, Found: p.Got}
 		if p.Source != "" {
 			rep.Next = fault.CommandOf("rye", "add", p.Source)
 		}
@@ -333,6 +333,7 @@ func question(url string, facts []string, come []rye.AddReport) rye.Question {
 		}
 		q.Lines = append(q.Lines, line)
 	}
+	q.Lines = append(q.Lines, programsCome(come)...)
 	return q
 }
 

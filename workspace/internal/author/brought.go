@@ -50,7 +50,9 @@ func (g *signing) markBrought(ctx context.Context, all []*draft) (first bool, er
 	marked := false
 	for _, d := range all {
 		if d.changed && d.before == nil && !d.proposal {
-			if why := o.doubt(ctx, d); why != "" {
+			if why := o.doubt(ctx, d); why != "" && len(d.Programs) > 0 && !g.alone(path.Dir(d.path)) {
+				d.skipPrograms(path.Dir(d.path))
+			} else if why != "" {
 				d.before, marked = brought(why), true
 			}
 		}

@@ -1,7 +1,6 @@
 package author
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -81,25 +80,6 @@ func checkPlace(m *objects.Manifest, dir string) error {
 			Advise("rye sign .ai/%s, if you moved it there", dir)
 	}
 	return err
-}
-
-// newExecutable returns a file that could be executed after this signing and could not
-// before: one that begins with "#!", or a tool. "" is none.
-func newExecutable(old *objects.Manifest, files []store.Change, dir string) string {
-	for _, c := range files {
-		p := strings.TrimPrefix(c.Path, dir+"/")
-		script := bytes.HasPrefix(c.Data, []byte("#!"))
-		if was, there := old.File(p); (!there || script && !was.Executable) && (script || isTool(c)) {
-			return p
-		}
-	}
-	return ""
-}
-
-// isTool reports whether a file of a bundle is a tool that can be asked for.
-func isTool(c store.Change) bool {
-	it, err := objects.Parse(c.Path, c.Data)
-	return err == nil && it.Ref.Kind == objects.Tool && !it.Meta.Part && len(it.Validate()) == 0
 }
 
 // notBefore returns now, or the time of the replaced manifest when a clock was set back since

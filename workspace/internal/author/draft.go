@@ -243,8 +243,10 @@ func (g *signing) bundle(ctx context.Context, d *draft, dir string) error {
 		if done, err := g.bundleStands(ctx, d, dir, was); done || err != nil {
 			return err
 		}
-	} else if exec := newExecutable(was, files, dir); exec != "" && everything(g.q) && !g.named[rye.Target(dir)] && !g.q.Check {
-		d.Status, d.Why, d.Hint = "passed over", "it holds a new executable, "+exec, fault.Command("rye sign .ai/%s", dir)
+	}
+	d.Programs, d.bundleNeeds = programsOf(now, was, files, dir), now.Needs
+	if hasNew(d.Programs) && !g.alone(dir) && !g.q.Check {
+		d.skipPrograms(dir)
 		return nil
 	}
 	if g.q.Check {

@@ -81,6 +81,11 @@ func (in *addition) take(ctx context.Context, s *custody.Desk, p Package, force 
 			Advise("rye add --force replaces it, and records the old files first")
 	}
 	rep.Next = fault.Command("rye sign .ai/%s", p.Dir)
+	m, err := objects.ParseManifest(p.Manifest)
+	if err != nil {
+		return err
+	}
+	rep.Programs = programsOf(m, nil, p.Files, p.Dir)
 	files := append(slices.Clone(p.Files), store.Change{Path: manifestIn(p.Dir), Data: p.Manifest})
 	for _, c := range files {
 		if err := l.Free(c.Path); err != nil {

@@ -139,7 +139,7 @@ func namesOf(ctx context.Context, s *custody.Desk, l *space.Layer, targets []rye
 		}
 		if ref, err := session.RefOf(ctx, s.Session, string(t)); err == nil {
 			named[rye.Target(ref.String())] = true
-			if dir, ok := objects.InBundles(ref.MemberPath(".")); ok {
+			if dir, ok := objects.InBundles(ref.MemberFolder()); ok {
 				named[rye.Target(dir)] = true
 			}
 		}
@@ -169,11 +169,14 @@ type draft struct {
 	changed  bool           // data is newly signed, and has to be written
 	recorded bool           // the record holds data already
 	others   []store.Change // the bundle's other files, which are recorded with it
-	before   *otherSigner   // the other signer whose signature it carries; nil for none
-	proposal bool           // it arrived as a text
-	there    []byte         // the file that a proposal replaces; nil for none
-	passed   []byte         // the file of an item with another's trusted signature, which is left as it is
-	patch    bool           // the signature is a patch: others own its namespace
+
+	bundleNeeds objects.Needs // of the bundle's programs
+
+	before   *otherSigner // the other signer whose signature it carries; nil for none
+	proposal bool         // it arrived as a text
+	there    []byte       // the file that a proposal replaces; nil for none
+	passed   []byte       // the file of an item with another's trusted signature, which is left as it is
+	patch    bool         // the signature is a patch: others own its namespace
 	err      error
 }
 

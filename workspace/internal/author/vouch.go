@@ -109,6 +109,11 @@ func (g *signing) vouch(ctx context.Context, c rye.Caller, all []*draft) (missin
 		return nil, nil
 	}
 	for _, d := range all {
+		if _, below := objects.InBundles(d.path); below && d.changed && d.before == nil && hasNew(d.Programs) {
+			if err := g.askPrograms(ctx, d); err != nil {
+				return nil, err
+			}
+		}
 		if d.before == nil || !d.changed {
 			continue
 		}
@@ -125,7 +130,7 @@ func (g *signing) vouch(ctx context.Context, c rye.Caller, all []*draft) (missin
 
 // vouchQuestion shows a draft's change: a line about the item, one about its signer, and then
 // the text. When the text cannot be shown whole, the question names the file to read before
-// the answer.
+// the answer. The programs of a bundle are always listed.
 func (d *draft) vouchQuestion(lines []string) rye.Question {
 	q := rye.Question{Topic: "sign " + d.Ref, Text: "It has a signature by " + d.before.who + ". Your signature would replace it",
 		Mend: fault.Command("rye sign %s --yes", d.Ref)}
@@ -142,6 +147,7 @@ func (d *draft) vouchQuestion(lines []string) rye.Question {
 	if err != nil {
 		q.Lines = append(slices.Clone(lines[:2]), err.Error(), "read "+d.Path+" before you answer")
 	}
+	q.Lines = append(q.Lines, d.programLines()...)
 	return q
 }
 

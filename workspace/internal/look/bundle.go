@@ -152,7 +152,14 @@ func DescribeManifest(raw []byte, files fs.FS) *rye.BundleInfo {
 	}
 	lines := map[string]bool{}
 	// Problems of the files are reported elsewhere; this looks only for signature lines.
-	_ = m.Read(files, func(f objects.File, data []byte) error { lines[f.Path] = hasLine(f.Path, data); return nil })
+	_ = m.Read(files, func(f objects.File, data []byte) error {
+		lines[f.Path] = hasLine(f.Path, data)
+		if p, is := Program(m, f, data); is {
+			info.Programs = append(info.Programs, p)
+		}
+		return nil
+	})
+	info.Needs = m.Needs.String()
 	for _, f := range m.Files {
 		addFile(info, f, lines[f.Path])
 	}

@@ -271,6 +271,7 @@ func Show(ctx context.Context, s *session.Session, q rye.ShowRequest) ([]rye.Ite
 			warn(s, &i, f.Registry)
 			if f.Item != nil {
 				Declared(&i, f.Item)
+				i.Programs = programsBeside(ctx, s, f)
 			}
 			shown = append(shown, i)
 		}

@@ -3,6 +3,7 @@ package origin
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/url"
 	"path"
 	"path/filepath"
@@ -29,7 +30,13 @@ func Add(ctx context.Context, d *custody.Desk, q rye.AddRequest) ([]rye.AddRepor
 	if err != nil {
 		return nil, err
 	}
-	if src.Kind != objects.SourceGit {
+	switch src.Kind {
+	case objects.SourceSite:
+		return addSite(ctx, d, q, src)
+	case objects.SourceLock:
+		return addLock(ctx, d, q, src)
+	case objects.SourceGit:
+	default:
 		return nil, fault.New(fault.Usage, "add %s: it is no git repository", words.Brief(q.URL))
 	}
 	if _, err := d.Acting(q.DryRun); err != nil {
@@ -189,33 +196,47 @@ func sourceName(src objects.Source) string {
 
 // remember records what came in, the grant to contact its source again, and its signer.
 func remember(ctx context.Context, d *custody.Desk, src objects.Source, q rye.AddRequest, g *got, packages []author.Package) error {
-	came, dirs := map[string]pinned{}, []string(nil)
+	err := noteCame(ctx, d, src, packages, sources{Typed: true, Signer: string(g.commit.signer)}, func(o *objects.Origin) pinned {
+		return pinned{Address: src.Address, Root: src.Path, As: q.As, Ref: g.ref, Commit: o.Commit, Path: o.Path, Tree: o.Tree, Tip: g.tip.String()}
+	})
+	if err != nil || !q.NoVendor {
+		return err
+	}
+	var dirs []string
+	for _, p := range packages {
+		if cameIn(d, p) {
+			dirs = append(dirs, p.Dir)
+		}
+	}
+	return notVendored(d, dirs)
+}
+
+// cameIn reports whether a bundle lies here with the origin that it came from now. The same files may
+// have been here already, from elsewhere; then their manifest stays.
+func cameIn(d *custody.Desk, p author.Package) bool {
+	m, err := manifestAt(d.Session, p.Dir)
+	return p.Origin != nil && err == nil && m != nil && m.Origin != nil && *m.Origin == *p.Origin
+}
+
+// noteCame records what came in from a source. now is what is known about the source from today on.
+func noteCame(ctx context.Context, d *custody.Desk, src objects.Source, packages []author.Package, now sources, pin func(*objects.Origin) pinned) error {
+	came := map[string]pinned{}
 	if d.Place.Dir == "" {
 		d.Tell("the source is not remembered: " + d.Records.Err().Error())
 		return nil
 	}
 	for _, p := range packages {
 		name, ok := nameOf(p.Dir)
-		if !ok || p.Origin == nil {
-			continue
-		}
-		// The same files may be here already, from elsewhere; then their manifest stays.
-		if m, err := manifestAt(d.Session, p.Dir); err != nil || m == nil || m.Origin == nil || *m.Origin != *p.Origin {
+		if !ok || !cameIn(d, p) {
 			continue
 		}
 		if err := keepBase(ctx, d, name, p.Origin, membersOf(p.Dir, p.Files)); err != nil {
 			return err
 		}
-		dirs = append(dirs, p.Dir)
-		came[name] = pinned{Address: src.Address, Root: src.Path, As: q.As, Ref: g.ref, Commit: p.Origin.Commit, Path: p.Origin.Path, Tree: p.Origin.Tree, Tip: g.tip.String()}
+		came[name] = pin(p.Origin)
 	}
 	if len(came) == 0 {
 		return nil
-	}
-	if q.NoVendor {
-		if err := notVendored(d, dirs); err != nil {
-			return err
-		}
 	}
 	if !src.Local() {
 		if err := grant(d, src.Address); err != nil {
@@ -223,14 +244,10 @@ func remember(ctx context.Context, d *custody.Desk, src objects.Source, q rye.Ad
 		}
 	}
 	return update(ctx, d, func(st *state) error {
-		for name, p := range came {
-			st.Bundles[name] = p
-		}
+		maps.Copy(st.Bundles, came)
 		known := st.Sources[src.Address]
-		known.Typed = true
-		if g.commit.signer != "" {
-			known.Signer = string(g.commit.signer)
-		}
+		known.Typed = known.Typed || now.Typed
+		known.Signer = cmp.Or(now.Signer, known.Signer)
 		st.Sources[src.Address] = known
 		return nil
 	})

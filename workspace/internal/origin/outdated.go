@@ -20,7 +20,7 @@ import (
 )
 
 // maxHosts bounds the sources that are asked at once.
-const maxHosts = 8
+const maxHosts = 32
 
 // Outdated compares each bundle that has an origin with its source. It asks each source once, all in
 // parallel, and only those that the user granted in this directory. Offline it returns the last

@@ -34,6 +34,9 @@ func (j *job) denials(in chain.Inputs, call *primitive.Call, o *outcome) (all []
 		h.Exists = guessed(in.ProjectPath, call.Temp)
 	}
 	for _, d := range denied.Read(said, h) {
+		if d.Need != "" && j.plan.Tool().Meta.Program {
+			d.Need += " in " + manifestOf(j.plan.Tool())
+		}
 		all = append(all, rye.Denial(d))
 	}
 	return all

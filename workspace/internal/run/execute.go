@@ -49,6 +49,9 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 		return nil, err
 	}
 	if q.Ref.Kind != objects.Tool {
+		if _, err := withArguments(item.Verified.Item(), q); err != nil {
+			return nil, err
+		}
 		if err := s.Admit(ctx, j.rules.Demands, session.UsedOf(item)); err != nil {
 			return nil, err
 		}
@@ -82,7 +85,11 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	j.watch.lap(&j.watch.parts.Verify)
 	j.ward = watch(ctx, s, j.plan)
 	defer j.ward.end()
-	if j.params, err = j.plan.Check(q.Params); err != nil {
+	given, err := withArguments(j.plan.Tool(), q)
+	if err != nil {
+		return nil, err
+	}
+	if j.params, err = j.plan.Check(given); err != nil {
 		return nil, withParams(j.plan.Tool(), err)
 	}
 	if err = j.patchesLocked(q.Ref, chain.PatchedOf(j.plan)); err != nil {

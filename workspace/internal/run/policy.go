@@ -41,7 +41,7 @@ func (j *job) judge(s *custody.Desk) (policy.Decision, policy.Request, error) {
 	}
 	q.Reach, q.Reaches = policy.Reach(reached(j.plan, kind), filepath.ToSlash(s.ProjectDir))
 	if runs {
-		q.Findings = command.Analyse(j.plan.Script(), j.params.Values, rules.Patterns)
+		q.Findings = command.Analyse(j.plan.Script(), commandsIn(it, j.params.Values), rules.Patterns)
 	}
 	if !q.Person && kind != chain.HTTP {
 		q.Findings = append(q.Findings, command.Secrets(j.params.Values, j.plan.Shell())...)

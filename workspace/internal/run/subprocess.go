@@ -25,7 +25,7 @@ func (r *Runner) runSubprocess(ctx context.Context, s *custody.Desk, j *job) (ou
 	if err != nil {
 		return outcome{}, err
 	}
-	call.Mark = j.dir.Mark
+	call.Mark, call.Input = j.dir.Mark, j.inputOf(call.Stdin)
 	if call.Sandbox.Tier >= primitive.S3 {
 		call.Files = append(j.plan.Files(), j.plan.NetworkFiles(in.Network)...)
 	}

@@ -17,7 +17,7 @@ import (
 // item's file below the project's or the user's .ai. For a published name, which can also be an
 // id, full is false and ref is the item of that published name. Any other text is an error.
 func (h *Host) Full(arg string) (ref objects.Ref, full bool, err error) {
-	ref, err = objects.ParseRef(arg)
+	ref, err = objects.ParseName(arg)
 	if err == nil {
 		return ref, strings.ContainsAny(arg, ": "), nil
 	}
@@ -29,6 +29,8 @@ func (h *Host) Full(arg string) (ref objects.Ref, full bool, err error) {
 			ref, _, err := objects.RefOfPath(p)
 			if err == nil {
 				err = objects.CheckExtension(p)
+			} else if of, perr := objects.RefOfProgram(p); perr == nil {
+				ref, err = of, nil
 			}
 			return ref, err == nil, err
 		}
@@ -83,12 +85,18 @@ func refOf(ctx context.Context, s *Session, arg string, may func(objects.Ref) bo
 	case err == nil:
 		return s.Stack.Published(LockedRefs(s), ref, arg, may)
 	case !isShort(arg):
-		return ref, err
+		return programAt(ctx, s, arg, err)
 	}
 	locked := slices.DeleteFunc(LockedRefs(s), func(ref objects.Ref) bool { // a bundle goes by its entry's name
 		return ref.Kind == objects.Bundle
 	})
-	return s.Stack.Named(ctx, locked, arg, may)
+	ref, err = s.Stack.Named(ctx, locked, arg, may)
+	if fault.Is(err, fault.NotFound) {
+		if of, ok := programOf(ctx, s, arg); ok && (may == nil || may(of)) {
+			return of, nil
+		}
+	}
+	return ref, err
 }
 
 // RecordedRef is RefOf for an item that the record of a layer holds or ever held. Its file may be
@@ -112,4 +120,24 @@ func RecordedRef(ctx context.Context, s *Session, l *space.Layer, arg string) (o
 func isShort(arg string) bool {
 	_, err := objects.ParseID(arg)
 	return err == nil
+}
+
+// programAt returns the program of a bundle by the path that is its name without a kind. refused is the
+// error for a name that is none.
+func programAt(ctx context.Context, s *Session, arg string, refused error) (objects.Ref, error) {
+	ref, ok := programOf(ctx, s, arg)
+	if ok {
+		return ref, nil
+	}
+	if bundle, in := ref.Package(); in && s.Stack.HasBundle(bundle) {
+		return objects.Ref{}, fault.New(fault.NotFound, "%q: bundle %s has no such program", words.Brief(arg), bundle.ID).Advise("rye show %s", bundle)
+	}
+	return objects.Ref{}, refused
+}
+
+// programOf returns the program that a name without a kind means: the name of a bundle that is here,
+// and the path of one of its programs.
+func programOf(ctx context.Context, s *Session, arg string) (objects.Ref, bool) {
+	ref, err := objects.ParseName(string(objects.Tool) + ":" + arg)
+	return ref, err == nil && s.Stack.HasProgram(ctx, ref)
 }

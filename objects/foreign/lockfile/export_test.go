@@ -1,0 +1,4 @@
+package lockfile
+
+// Collate is the order of computedHash.
+var Collate = collate

@@ -1,0 +1,78 @@
+package author
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects/foreign"
+	"github.com/rye-os/rye/workspace/internal/custody"
+)
+
+// Part is the tree of one of several sources.
+type Part struct {
+	Tree   foreign.Tree
+	Skills []string // the names to choose in it; empty is all
+	Name   string   // for reports about it
+}
+
+// Gathered takes in the trees of several sources with one question. A part that cannot come in is
+// named, and stops no other; passed are those that failed before. It returns the bundles of each
+// part that came in.
+func Gathered(ctx context.Context, s *custody.Desk, q rye.AddRequest, parts []Part, passed []foreign.Passed, facts []string) ([]rye.AddReport, [][]Package, error) {
+	var found []foreign.Found
+	from := map[string]int{} // by directory or ref: the part that has it
+	for i, part := range parts {
+		w := wish(s, q)
+		w.Skills = part.Skills
+		here, rest, err := foreign.Read(part.Tree, w)
+		if err != nil {
+			passed = append(passed, foreign.Passed{Path: part.Name, Why: err.Error(), Code: fault.CodeOf(err)})
+			continue
+		}
+		if len(here) == 0 && !failed(rest) {
+			passed = append(passed, foreign.Passed{Path: part.Name, Why: "no skill, command, rule or script there", Code: fault.NotFound})
+		}
+		for _, f := range here {
+			key := cmp.Or(f.Dir, f.Ref.String())
+			if first, there := from[key]; there {
+				passed = append(passed, foreign.Passed{Path: part.Name, Why: "it would be " + f.Ref.String() + ", as " + words.Quote(parts[first].Name), Code: fault.Conflict})
+				continue
+			}
+			from[key] = i
+			found = append(found, f)
+		}
+		for _, p := range rest {
+			if p.Code != "" || len(part.Skills) == 0 {
+				passed = append(passed, p)
+			}
+		}
+	}
+	if len(found) == 0 {
+		return skipped(passed), nil, nothing(q, passed)
+	}
+	reports, packages, err := takeAll(ctx, s, q, found, passed, func(come []rye.AddReport) error { return s.Ask(ctx, question(q.URL, facts, come)) })
+	if packages == nil {
+		return reports, nil, err
+	}
+	by := make([][]Package, len(parts))
+	for _, p := range packages {
+		i := from[p.Dir]
+		by[i] = append(by[i], p)
+	}
+	return reports, by, err
+}
+
+func failed(all []foreign.Passed) bool {
+	for _, p := range all {
+		if p.Code != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// Folder reads a folder of this machine, as Add does.
+func Folder(ctx context.Context, dir string) (foreign.Tree, error) { return folder(ctx, dir) }
