@@ -118,10 +118,11 @@ golden: ## rewrite the golden files; read the diff before you commit it
 .PHONY: docs
 docs: ## rewrite what is generated below docs/
 	$(GO) run ./internal/tools/docs
+	$(GO) run ./internal/tools/schemas
 
 .PHONY: docs-check
 docs-check: # what is generated below docs/ is up to date
-	$(GO) test -count=1 -run Docs ./internal/tools/docs
+	$(GO) test -count=1 -run Docs ./internal/tools/docs ./internal/tools/schemas
 
 .PHONY: stdlib-sign
 stdlib-sign: ## sign a changed standard library with a key that is then thrown away

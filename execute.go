@@ -150,6 +150,9 @@ type PolicyReport struct {
 	Verdict string `json:"verdict"` // for the person at the terminal: allow, ask, deny
 	Client  string `json:"client"`  // for an MCP client
 	Reach
+
+	Demands []string `json:"demands,omitempty"` // what the policy demands of items
+	Refused string   `json:"refused,omitempty"` // why this item does not meet the demands, or why the policy is not accepted
 }
 
 // Reach is what a run may read, write, contact and use up on this machine, as far as rye knows
@@ -359,4 +362,24 @@ type CalledBack struct {
 	Verb   string // search, load, execute or sign
 	Item   string // a ref; "" for a search
 	Params string // their SHA-256, as 64 hexadecimal digits
+}
+
+// NoPolicy stands for the digest of a policy that is not there.
+const NoPolicy = "none"
+
+// AcceptPolicyRequest names a policy of the project to compare later ones with. From is a branch, a tag or a
+// commit whose .ai/policy.yaml is meant, in place of the file as it is. SHA256, with or without "sha256:", is the
+// digest that it must have, or NoPolicy.
+type AcceptPolicyRequest struct {
+	From   string
+	SHA256 string
+}
+
+// ProjectPolicy is the state of a project's .ai/policy.yaml for this user.
+type ProjectPolicy struct {
+	State    string   `json:"state"`              // none, new, accepted, looser, removed
+	SHA256   string   `json:"sha256"`             // of the file, or NoPolicy
+	Accepted string   `json:"accepted,omitempty"` // the digest that was accepted here, or NoPolicy; "" if none was seen yet
+	Looser   []string `json:"looser,omitempty"`   // how the file allows more than the accepted one
+	Demands  []string `json:"demands"`            // what every policy together demands of items
 }

@@ -58,6 +58,17 @@ func (g Policy) Explain(ctx context.Context, c rye.Caller, q rye.ItemRequest) (*
 	return do(ctx, c, "policy.explain", g.working(g.enter), run.Explain, q)
 }
 
+// Project describes the project's policy, and whether it is the one that was accepted here.
+func (g Policy) Project(ctx context.Context, c rye.Caller) (*rye.ProjectPolicy, error) {
+	return do(ctx, c, "policy.explain", g.enter, run.ProjectPolicy, struct{}{})
+}
+
+// Accept remembers a policy of the project as the one to compare later ones with. One that allows more than the
+// accepted one needs a person. The description is returned beside an error when the file here still allows more.
+func (g Policy) Accept(ctx context.Context, c rye.Caller, q rye.AcceptPolicyRequest) (*rye.ProjectPolicy, error) {
+	return do(ctx, c, "policy.accept", g.working(g.enter), run.AcceptPolicy, q)
+}
+
 // Consent remembers that the user lets a tool use .env files, the project's interpreter or
 // environment variables. This is for the tool's present bytes and the present content of
 // those things. With Forget it takes the consent back.

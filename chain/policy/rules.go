@@ -34,6 +34,7 @@ type Rules struct {
 	SubAgents   struct{ AutoApprove, DenyFrom command.Tier }
 	LeastTier   string // least sandbox: "" or "S0" to "S3"
 	Net         Net
+	Demands     Demands
 }
 
 // ToolRule sets the tier of the tools whose id matches ("*" is any text). The user's rule
@@ -73,6 +74,11 @@ type file struct {
 	SubAgents   limits                  `yaml:"sub_agent_policy,omitempty"`
 	Sandbox     string                  `yaml:"sandbox,omitempty"`
 	Net         *netFile                `yaml:"net,omitempty"`
+	Locked      bool                    `yaml:"locked_only,omitempty"`
+	NoDrift     bool                    `yaml:"fail_on_drift,omitempty"`
+	Origin      bool                    `yaml:"require_origin,omitempty"`
+	Review      bool                    `yaml:"require_review,omitempty"`
+	Sources     *[]string               `yaml:"allowed_sources,omitempty"`
 	Elicitation []string                `yaml:"elicitation,omitempty"`
 	Allowed     []approvalFile          `yaml:"allowed,omitempty"`
 }
@@ -125,7 +131,7 @@ func ParseRules(raw []byte) (Rules, error) {
 		n.Tools[i].set = true
 	}
 	r.Deny, r.Callers, r.Tools, r.Patterns, r.Allowed, r.LeastTier = n.Deny, n.Callers, n.Tools, n.Patterns, n.Allowed, f.Sandbox
-	r.Net, r.Elicitation = n.Net, n.Elicitation
+	r.Net, r.Elicitation, r.Demands = n.Net, n.Elicitation, n.Demands
 	if r.AutoApprove >= r.DenyFrom {
 		return Default(), fault.New(fault.Malformed, "policy: auto_approve_up_to %s reaches deny_from %s", r.AutoApprove, r.DenyFrom)
 	}
@@ -171,6 +177,7 @@ func (r Rules) Tighten(raw []byte) (Rules, error) {
 	r.Callers = narrowCallers(r.Callers, n.Callers)
 	r.LeastTier = max(r.LeastTier, f.Sandbox)
 	r.Net = r.Net.tighten(f.Net, n.Net)
+	r.Demands = r.Demands.and(n.Demands)
 	return r, nil
 }
 
@@ -262,6 +269,9 @@ func (f *file) read() (r Rules, err error) {
 	if r.Elicitation, err = clientNames(f.Elicitation); err != nil {
 		return r, err
 	}
+	if r.Demands, err = f.demands(); err != nil {
+		return r, err
+	}
 	return r, f.approvals(&r)
 }
 
@@ -273,4 +283,23 @@ func clientNames(names []string) ([]string, error) {
 		}
 	}
 	return names, nil
+}
+
+// demands reads the conditions on items.
+func (f *file) demands() (d Demands, err error) {
+	d = Demands{Locked: f.Locked, NoDrift: f.NoDrift, Origin: f.Origin, Review: f.Review}
+	if f.Sources == nil {
+		return d, nil
+	}
+	if len(*f.Sources) > MaxAddresses {
+		return d, fault.New(fault.Limit, "policy: allowed_sources has %d patterns, at most %d are allowed", len(*f.Sources), MaxAddresses)
+	}
+	list := make([]Address, len(*f.Sources))
+	for i, text := range *f.Sources {
+		if list[i], err = ParseAddress(text); err != nil {
+			return d, err
+		}
+	}
+	d.Sources = [][]Address{list}
+	return d, nil
 }

@@ -71,6 +71,20 @@ func TestCIWorkflow(t *testing.T) {
 	if failed, said := build(digest); failed != "" {
 		t.Errorf("more items: %q failed:\n%s", failed, said)
 	}
+	// A branch that takes away the policy of its base, and what it forbids.
+	alice.write(".ai/policy.yaml", "policy: 1\nlocked_only: true\n")
+	git(alice.dir, "add", ".")
+	git(alice.dir, "commit", "-qm", "policy")
+	if failed, said := build(digest); failed != "" {
+		t.Errorf("with a policy: %q failed:\n%s", failed, said)
+	}
+	git(alice.dir, "checkout", "-qb", "looser")
+	git(alice.dir, "rm", "-q", ".ai/policy.yaml")
+	git(alice.dir, "commit", "-qm", "no policy")
+	if failed, said := build(digest); !strings.HasPrefix(failed, "rye policy accept") || !strings.Contains(said, "locked_only no longer holds") {
+		t.Errorf("a branch without the policy of its base: %q failed:\n%s", failed, said)
+	}
+	git(alice.dir, "checkout", "-q", "main")
 	// A stranger's branch: the first line ends it, and names the digest that would not be believed.
 	mallory := newHome(t)
 	mallory.dir = alice.dir
@@ -106,7 +120,10 @@ func workflow(t *testing.T) (runs []string) {
 			RunsOn    string `yaml:"runs-on"`
 			Container string
 			Env       map[string]string
-			Steps     []struct{ Name, Uses, Run string }
+			Steps     []struct {
+				Name, Uses, Run string
+				With            map[string]any
+			}
 		}
 	}
 	if err := objects.DecodeYAML([]byte(text), 1<<16, &w); err != nil || !ok1 || !ok2 || len(w.Jobs) != 1 {

@@ -75,6 +75,8 @@ var remains = []struct{ hint, then, why string }{
 	{"rye update", "conflict", "the update that it allows meets an edit, which stays for a person"},
 	{"rye remove", "no item has this name", "it does what the user wanted"},
 	{"rye trust allow", "--fingerprint", "keys from a file are named one by one"},
+	{"rye policy accept", "needs consent", "a person agrees to a milder policy, at a terminal"},
+	{"rye policy explain", "policy allows no content", "it shows what an owner of the project would change"},
 }
 
 var directory = regexp.MustCompile(` -C \S+`)

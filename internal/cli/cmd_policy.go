@@ -18,6 +18,7 @@ func policyCommand() *spec {
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Denied, fault.Malformed},
 		subs: []*spec{
 			policyExplain(),
+			policyAccept(),
 			policyAllow(),
 			policyList(),
 			policyForget(),
@@ -29,12 +30,57 @@ func policyCommand() *spec {
 func policyExplain() *spec {
 	var q rye.ItemRequest
 	return &spec{
-		name: "explain", args: "<ref>",
-		short:    "Show the decision about a tool, and its rule",
-		examples: "rye policy explain tool:acme/deploy",
+		name: "explain", args: "[ref]",
+		short: "Show the decision about an item, and its rule; or the project's policy",
+		long: `Without a name it shows .ai/policy.yaml of the project: its digest, what it demands of items,
+and whether it is the policy that was accepted in this directory.`,
+		examples: "rye policy explain tool:acme/deploy\nrye policy explain",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Denied, fault.Malformed},
-		min:      1, max: 2, ref: &q.Ref,
-		run: func(t *task) error { return answer(t, t.w.Policy().Explain, q, printPolicy) },
+		max:      2, ref: &q.Ref,
+		run: func(t *task) error {
+			if len(t.args) == 0 {
+				return answer(t, bare(t.w.Policy().Project), none, printProjectPolicy)
+			}
+			return answer(t, t.w.Policy().Explain, q, printPolicy)
+		},
+	}
+}
+
+func policyAccept() *spec {
+	var q rye.AcceptPolicyRequest
+	return &spec{
+		name: "accept", short: "Accept the project's policy as it is now",
+		long: `rye remembers the policy of a project, .ai/policy.yaml, as it was last seen in this directory.
+A policy that demands more is remembered by itself. One that is gone or allows more is
+refused (16) by every command that runs, adds, updates or exports, until a person accepts
+it here. The question shows each difference.
+
+On a build machine, --from takes the policy of another commit, such as the base of a pull
+request, and --sha256 names the digest that it must have. Both accept without a question
+on a machine that remembers no stricter policy. If the file here then allows more, the
+status is 16.`,
+		examples: "rye policy accept\nrye policy accept --from origin/main\nrye policy accept --sha256 sha256:2f05d4b6…",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Denied, fault.Malformed},
+		flags: []cli.Flag{
+			&cli.StringFlag{Name: "from", Destination: &q.From, Usage: "the policy of this `commit`, branch or tag"},
+			&cli.StringFlag{Name: "sha256", Destination: &q.SHA256, Usage: "the `digest` that the policy must have; none for no policy"},
+		},
+		run: func(t *task) error {
+			return answerAlways(t, t.w.Policy().Accept, q, func(p *printer, rep *rye.ProjectPolicy, _ bool) { printProjectPolicy(p, rep) })
+		},
+	}
+}
+
+func printProjectPolicy(p *printer, rep *rye.ProjectPolicy) {
+	p.printf("%s  .ai/policy.yaml  %s\n", bold(rep.State), rep.SHA256)
+	if rep.Accepted != "" && rep.Accepted != rep.SHA256 {
+		p.printf("  %-13s  %s\n", "accepted", rep.Accepted)
+	}
+	for _, l := range rep.Looser {
+		p.printf("  %-13s  %s\n", bad("looser"), prose(l))
+	}
+	for _, d := range rep.Demands {
+		p.printf("  %-13s  %s\n", "demands", prose(d))
 	}
 }
 
@@ -180,7 +226,7 @@ func printPolicy(p *printer, rep *rye.PolicyReport) {
 	p.printf("%s  %s\n", bold(rep.Ref), rep.SHA256)
 	for _, f := range [...]struct{ name, value string }{
 		{"you", rep.Verdict}, {"an MCP client", rep.Client}, {"tier", rep.Tier}, {"rule", rep.Rule}, {"because", rep.Reason},
-		{"needs", rep.Needs}, {"limits", rep.Limits}, {"sandbox", rep.Sandbox},
+		{"needs", rep.Needs}, {"limits", rep.Limits}, {"sandbox", rep.Sandbox}, {"demands", strings.Join(rep.Demands, "; ")}, {"refused", rep.Refused},
 	} {
 		if f.value != "" {
 			p.printf("  %-13s  %s\n", f.name, prose(f.value))

@@ -150,6 +150,7 @@ var house = []room{
 	{6, "internal/tools/mutants", "", ""},
 	{6, "internal/tools/man", "internal/cli", ""},
 	{6, "internal/tools/docs", "internal/cli internal/layers", ""},
+	{6, "internal/tools/schemas", "chain chain/policy objects workspace", "github.com/google/jsonschema-go"},
 	{6, "internal/tools/typecheck", "", ""},
 	{6, "internal/tools/stdlibsign", "fault objects objects/trust stdlib", ""},
 	{6, "internal/tools/quickstart", "internal/githost internal/words store", mcpsdk},

@@ -43,10 +43,17 @@ func Add(ctx context.Context, s *custody.Desk, q rye.AddRequest) ([]rye.AddRepor
 	if err != nil {
 		return addItems(ctx, s, q) // which reports the problem
 	}
+	rules, err := s.Acting(q.DryRun)
+	if err != nil {
+		return nil, err
+	}
 	if filepath.Base(q.Path) == objects.SkillFile {
 		q.Path = filepath.Dir(q.Path)
 	}
 	if st.IsDir() || filepath.Base(q.Path) != filepath.Base(st.Name()) {
+		if err := session.AdmitSource(rules.Demands, "file:"); err != nil {
+			return nil, fault.Wrap(err, "add %s", q.Path)
+		}
 		t, err := folder(ctx, q.Path)
 		if err != nil {
 			return nil, err
@@ -58,6 +65,9 @@ func Add(ctx context.Context, s *custody.Desk, q rye.AddRequest) ([]rye.AddRepor
 		return nil, err
 	}
 	if unpack.Is(data) {
+		if err := session.AdmitSource(rules.Demands, "file:"); err != nil {
+			return nil, fault.Wrap(err, "add %s", q.Path)
+		}
 		t, err := archive(q.Path, data)
 		if err != nil {
 			return nil, fault.Wrap(err, "add %s", q.Path)

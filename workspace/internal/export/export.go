@@ -39,7 +39,7 @@ func Export(ctx context.Context, s *custody.Desk, q rye.ClientExport) (*rye.Clie
 		return nil, err
 	}
 	defer unlock()
-	return x.rep, x.renew(ctx)
+	return x.rep, cmp.Or(x.renew(ctx), x.plan.denied())
 }
 
 // exporting is one export at work.

@@ -73,6 +73,10 @@ func sourcesOf(ctx context.Context, s *session.Session, sp objects.Space, target
 	if err != nil {
 		return nil, nil, err
 	}
+	rules, err := s.Rules()
+	if err != nil {
+		return nil, nil, err
+	}
 	matched := make([]bool, len(targets))
 	wanted := func(ref objects.Ref) bool {
 		ok := len(targets) == 0
@@ -83,10 +87,14 @@ func sourcesOf(ctx context.Context, s *session.Session, sp objects.Space, target
 		}
 		return ok
 	}
-	add := func(ref objects.Ref, dir string, b trust.Bundle, refused error) error {
-		switch {
-		case !wanted(ref):
+	add := func(ref objects.Ref, dir, registry string, b trust.Bundle, refused error) error {
+		if !wanted(ref) {
 			return nil
+		}
+		if refused == nil {
+			refused = s.AdmitBundle(rules.Demands, ref, b, registry)
+		}
+		switch {
 		case refused != nil:
 			out = append(out, left{ref.String(), refused.Error(), fault.CodeOf(refused)})
 			return nil
@@ -114,14 +122,14 @@ func sourcesOf(ctx context.Context, s *session.Session, sp objects.Space, target
 		if err != nil {
 			continue
 		}
-		if err := add(objects.BundleRef(id), f.Cover.Dir, f.Cover.Bundle, cmp.Or(f.Err, f.Cover.Err)); err != nil {
+		if err := add(objects.BundleRef(id), f.Cover.Dir, "", f.Cover.Bundle, cmp.Or(f.Err, f.Cover.Err)); err != nil {
 			return nil, nil, err
 		}
 	}
 	if sp == objects.Project && s.Lock != nil {
 		for _, ref := range session.LockedRefs(s) {
 			if p := s.Stack.LockedPackage(ref); p != nil {
-				if err := add(ref, "", p.Bundle, p.Err); err != nil {
+				if err := add(ref, "", session.RegistryOf(s, ref), p.Bundle, p.Err); err != nil {
 					return nil, nil, err
 				}
 			}
@@ -134,6 +142,16 @@ func sourcesOf(ctx context.Context, s *session.Session, sp objects.Space, target
 	}
 	slices.SortFunc(all, func(a, b source) int { return cmp.Compare(a.ref.String(), b.ref.String()) })
 	return all, out, nil
+}
+
+// denied is the refusal of bundles that the policy does not allow.
+func (p *plan) denied() error {
+	for _, l := range p.left {
+		if l.code == fault.Denied {
+			return fault.New(fault.Denied, "export: %s", l.why).Advise("rye policy explain shows what the policy demands")
+		}
+	}
+	return nil
 }
 
 // names reports whether a target names a bundle: by its ref, the ref of its entry, its id or a

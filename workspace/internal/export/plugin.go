@@ -43,6 +43,9 @@ func Plugin(ctx context.Context, s *session.Session, q rye.PluginExport) (*rye.P
 		return nil, err
 	}
 	p.copies = slices.DeleteFunc(p.copies, func(c copyOf) bool { return strings.HasSuffix(c.path, "/"+attributesName) && c.from == "" })
+	if err := p.denied(); err != nil {
+		return nil, err
+	}
 	if len(p.copies) == 0 {
 		return nil, fault.New(fault.NotFound, "export --plugin: no skill, command or agent here verifies").Advise("rye verify shows the reasons")
 	}

@@ -22,6 +22,17 @@ func SkillFiles(ctx context.Context, s *session.Session, q rye.SkillExport) (*ry
 	if err != nil {
 		return nil, err
 	}
+	rules, err := s.Rules()
+	if err != nil {
+		return nil, err
+	}
+	registry, ref := "", objects.BundleRef(files.ID())
+	if s.Lock != nil && s.Lock.Items[ref].SHA256 == files.Digest() {
+		registry = session.RegistryOf(s, ref)
+	}
+	if err := s.AdmitBundle(rules.Demands, ref, files, registry); err != nil {
+		return nil, err
+	}
 	rep := &rye.SkillExported{Ref: q.Ref.String()}
 	rep.Dir, err = into(q.Dir, func(dir string) error {
 		return files.Read(func(f objects.File, data []byte) error {

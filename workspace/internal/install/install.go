@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
@@ -29,6 +30,11 @@ func Install(ctx context.Context, s *custody.Desk, q rye.InstallRequest) (*rye.I
 	if err := session.TellForks(s.Session); err != nil {
 		return nil, err
 	}
+	rules, err := s.Acting(q.DryRun)
+	if err != nil {
+		return nil, err
+	}
+	in.demands = rules.Demands
 	if len(q.Names) == 0 && !q.Update && !q.DryRun && s.Lock != nil {
 		if rep, err := in.vendored(ctx); rep != nil || err != nil {
 			return rep, err
@@ -69,6 +75,7 @@ type installation struct {
 	q            rye.InstallRequest
 
 	registries map[string]*registry.Registry // opened, by registry and namespace
+	demands    policy.Demands
 	arrivals   []arrival
 	deps       map[string]string // ranges for rye.yaml, by published name
 	warnings   []string
@@ -325,6 +332,9 @@ func (in *installation) registry(ctx context.Context, name, ns string) (*registr
 	}
 	if len(in.registries) >= maxNamespaces {
 		return nil, fault.New(fault.Limit, "add: the dependencies lead to more than %d namespaces", maxNamespaces).Advise("leave out the item that brings so many")
+	}
+	if err := in.demands.Source(in.Project.Registries[name].URL); err != nil {
+		return nil, fault.Wrap(err, "registry %s", name)
 	}
 	in.Say("reading " + ns + " from " + name)
 	reg, err := share.OpenSynced(ctx, &in.Desk, name, ns)

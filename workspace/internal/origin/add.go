@@ -39,6 +39,9 @@ func Add(ctx context.Context, d *custody.Desk, q rye.AddRequest) ([]rye.AddRepor
 	default:
 		return nil, fault.New(fault.Usage, "add %s: it is no git repository", words.Brief(q.URL))
 	}
+	if _, err := d.Acting(q.DryRun); err != nil {
+		return nil, err
+	}
 	if q.NoVendor && src.Local() {
 		return nil, fault.New(fault.Usage, "add %s: --no-vendor is for a source that other machines reach", words.Brief(q.URL))
 	}

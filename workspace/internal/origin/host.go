@@ -16,6 +16,7 @@ import (
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 	"github.com/rye-os/rye/workspace/internal/custody"
+	"github.com/rye-os/rye/workspace/internal/session"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
@@ -38,6 +39,15 @@ type host struct {
 // contact returns the repository at an address. It sends nothing yet. Unless a person typed the
 // address, it has to be one on the public Internet.
 func contact(d *custody.Desk, address string, typed bool) (*host, error) {
+	rules, err := d.Rules()
+	if err != nil {
+		return nil, err
+	}
+	if src, err := objects.ParseSource(address); err != nil {
+		return nil, err
+	} else if err := session.AdmitSource(rules.Demands, sourceName(src)); err != nil {
+		return nil, fault.Wrap(err, "%s", words.Brief(address))
+	}
 	if d.Offline {
 		return nil, fault.New(fault.Offline, "%s: it must be asked over the network", words.Brief(address)).Advise("leave out --offline")
 	}

@@ -29,6 +29,9 @@ const stateFetched = "fetched"
 // name. Each file has to be the one that the signed manifest lists; otherwise nothing is written.
 // Files that are here stay. The report is complete beside an error, which is the first of its bundles.
 func Pull(ctx context.Context, d *custody.Desk, q rye.OriginPullRequest) (*rye.OriginUpdateReport, error) {
+	if _, err := d.Acting(q.DryRun); err != nil {
+		return nil, err
+	}
 	st, err := load(d.Session)
 	if err != nil {
 		return nil, err

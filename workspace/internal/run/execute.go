@@ -10,6 +10,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/network"
+	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -18,6 +19,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/locks"
+	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // Execute runs a tool exactly as signed, or returns the text of a directive or a knowledge
@@ -35,6 +37,10 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 		return nil, err
 	}
 	defer end()
+	if err := j.demands(s); err != nil {
+		return nil, err
+	}
+	q = j.q
 	item, err := j.find(ctx, s)
 	if err != nil {
 		return nil, err
@@ -44,6 +50,9 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	}
 	if q.Ref.Kind != objects.Tool {
 		if _, err := withArguments(item.Verified.Item(), q); err != nil {
+			return nil, err
+		}
+		if err := s.Admit(ctx, j.rules.Demands, session.UsedOf(item)); err != nil {
 			return nil, err
 		}
 		j.warnings = locks.WarningsOf(s.Session, item)
@@ -64,6 +73,9 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 		return nil, err
 	}
 	if err := j.asPinned(); err != nil {
+		return nil, err
+	}
+	if err := j.admitted(ctx, s); err != nil {
 		return nil, err
 	}
 	if s.Wordless && slices.ContainsFunc(j.plan.Needs().Rye, func(n string) bool { return strings.HasPrefix(n, "rye.search") }) {
@@ -169,6 +181,7 @@ func (j *job) begins() error {
 type job struct {
 	caller   rye.Caller
 	q        rye.ExecuteRequest
+	rules    policy.Rules
 	plan     *chain.Plan
 	params   chain.Params
 	lock     locks.Matched     // the comparison with the lock

@@ -154,7 +154,31 @@ func Explain(ctx context.Context, s *custody.Desk, q rye.ItemRequest) (*rye.Poli
 		params = chain.Params{} // it needs parameters, which a real run gets
 	}
 	rep, _, err := explain(s, plan, params)
-	return rep, err
+	if err != nil {
+		return nil, err
+	}
+	j := &job{plan: plan, q: rye.ExecuteRequest{Ref: q.Ref, DryRun: true}}
+	refused := j.demands(s)
+	if refused == nil {
+		refused = j.admitted(ctx, s)
+	}
+	if refused == nil && j.q.Locked {
+		_, refused = locks.Match(ctx, s.Session, plan, j.q)
+	}
+	return rep, withDemands(s, rep, refused)
+}
+
+// withDemands adds what the policy demands of items, and why it refuses this one.
+func withDemands(s *custody.Desk, rep *rye.PolicyReport, refused error) error {
+	rules, err := s.Rules()
+	if err != nil {
+		return err
+	}
+	rep.Demands = rules.Demands.Lines()
+	if refused != nil {
+		rep.Refused = refused.Error()
+	}
+	return nil
 }
 
 // explainText is Explain for items whose execution returns their text: the capability alone
@@ -170,8 +194,13 @@ func explainText(ctx context.Context, s *custody.Desk, ref objects.Ref) (*rye.Po
 	}
 	permit := func(c rye.Caller) policy.Decision { return rules.Permit(session.RequestFor(c, "execute", ref)) }
 	d, mine := permit(rye.Client()), permit(rye.Terminal())
-	return &rye.PolicyReport{Ref: ref.String(), SHA256: found.Verified.Item().Sum.String(), Verdict: mine.Verdict.String(), Client: d.Verdict.String(),
-		Tier: d.Tier.String(), Rule: d.Rule, Reason: d.Reason + "; it returns its text"}, nil
+	rep := &rye.PolicyReport{Ref: ref.String(), SHA256: found.Verified.Item().Sum.String(), Verdict: mine.Verdict.String(), Client: d.Verdict.String(),
+		Tier: d.Tier.String(), Rule: d.Rule, Reason: d.Reason + "; it returns its text"}
+	_, refused := s.Acting(true)
+	if refused == nil {
+		refused = s.Admit(ctx, rules.Demands, session.UsedOf(found))
+	}
+	return rep, withDemands(s, rep, refused)
 }
 
 // explain returns the report, and the decision about an MCP client's call, which is the

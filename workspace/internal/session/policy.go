@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -35,8 +36,18 @@ func (s *Session) readRules() (policy.Rules, error) {
 	if s.Project == nil {
 		return rules, nil
 	}
-	if rules, err = tighten(rules, s.ProjectDir, ".ai/"+PolicyFile); err != nil {
+	p, err := s.ReadProjectPolicy()
+	if err != nil {
 		return policy.Rules{}, err
+	}
+	texts := [][]byte{p.Now}
+	if !bytes.Equal(p.Kept, p.Now) { // what is remembered holds until a person agrees to another
+		texts = append(texts, p.Kept)
+	}
+	for _, text := range texts {
+		if rules, err = rules.Tighten(text); err != nil {
+			return policy.Rules{}, fault.Wrap(err, "read .ai/%s", PolicyFile)
+		}
 	}
 	for _, dir := range s.Over {
 		if theirs, err := notOurs(s.Host, dir); err != nil {
@@ -63,8 +74,28 @@ func checkPolicy(h *Host) rye.DoctorCheck {
 	}
 	if err == nil && h.ProjectDir != "" {
 		_, err = tighten(rules, h.ProjectDir, ".ai/"+PolicyFile)
+		if err == nil {
+			text, err = checkAccepted(h, text)
+		}
 	}
 	return Checked("policy", text, err)
+}
+
+// checkAccepted compares the project's policy with the remembered one.
+func checkAccepted(h *Host, text string) (string, error) {
+	s, err := h.Open()
+	if err != nil {
+		return text, nil // another check reports it
+	}
+	defer s.Close()
+	if s.Project == nil {
+		return text, nil
+	}
+	p, err := s.ReadProjectPolicy()
+	if err == nil && len(p.Looser) > 0 {
+		err = p.refused()
+	}
+	return text, err
 }
 
 // tighten narrows rules by the policy of the project in dir; name is for errors.

@@ -89,16 +89,16 @@ func readProject(ai place.Folder) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	project, err := parseProject(raw)
+	project, err := ParseProject(raw)
 	if err != nil {
 		return nil, fault.New(fault.Malformed, "read %s: %w", filepath.Join(ai.Name(), ProjectFile), err)
 	}
 	return project, nil
 }
 
-// parseProject parses rye.yaml strictly: an unknown field may be a rule that this program would
+// ParseProject parses rye.yaml strictly: an unknown field may be a rule that this program would
 // break.
-func parseProject(raw []byte) (*Project, error) {
+func ParseProject(raw []byte) (*Project, error) {
 	var c Project
 	if err := objects.DecodeYAML(raw, maxProjectFile, &c); err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func docExample(t testing.TB, page string) []byte {
 // The documented example is a rye.yaml, and writing it again gives the same bytes.
 func TestProjectExample(t *testing.T) {
 	raw := docExample(t, "project.md")
-	c, err := parseProject(raw)
+	c, err := ParseProject(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,11 +63,11 @@ func TestProjectRefused(t *testing.T) {
 		"alias":                 strings.Replace(good, "namespace: acme", "namespace: &a acme", 1),
 		"empty":                 "",
 	} {
-		if c, err := parseProject([]byte(bad)); err == nil {
+		if c, err := ParseProject([]byte(bad)); err == nil {
 			t.Errorf("%s: accepted as %+v", name, c)
 		}
 	}
-	if _, err := parseProject([]byte(strings.Repeat("#", maxProjectFile+1))); !fault.Is(err, fault.Limit) {
+	if _, err := ParseProject([]byte(strings.Repeat("#", maxProjectFile+1))); !fault.Is(err, fault.Limit) {
 		t.Errorf("too large: %v, want code limit", err)
 	}
 }
@@ -75,7 +75,7 @@ func TestProjectRefused(t *testing.T) {
 func FuzzParseProject(f *testing.F) {
 	f.Add(docExample(f, "project.md"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		c, err := parseProject(raw)
+		c, err := ParseProject(raw)
 		if err != nil {
 			return
 		}
@@ -83,7 +83,7 @@ func FuzzParseProject(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := parseProject(text)
+		again, err := ParseProject(text)
 		same := err == nil
 		if same { // an empty list and none are the same
 			second, err := objects.EncodeYAML(again)
