@@ -92,7 +92,7 @@ var projectNotes = map[string]note{
 	"overrides.*.signer":     {says: "The key that signs the other item.", pattern: fingerprint},
 	"deps":                   {says: "Published items that the project uses, with ranges of versions.", keys: published},
 	"deps.*":                 {says: "A range, such as ^1.0."},
-	"exports":                {says: "Clients for which rye export writes copies.", maxItems: 64},
+	"exports":                {says: "Clients that get copies by rye export.", maxItems: 64},
 	"exports.*":              {says: "A client, such as claude-code."},
 }
 
@@ -130,6 +130,12 @@ var lockNotes = map[string]note{
 	"items.*.chain":         {says: "The items that run it, the nearest first.", maxItems: 256},
 	"items.*.chain.*":       {says: "An item.", pattern: ref},
 	"items.*.around":        {says: "The digest of the files that it can load.", pattern: hex64, may: true},
+	"origins":               {says: "Where bundles came from. A copy: the signed manifest of each decides.", keys: ref},
+	"origins.*.source":      {says: "The address of the source."},
+	"origins.*.ref":         {says: "The branch or tag, by its full name.", may: true},
+	"origins.*.commit":      {says: "The commit.", pattern: hexID, may: true},
+	"origins.*.path":        {says: "The folder in the source.", may: true},
+	"origins.*.tree_sha256": {says: "OpenAPM's digest of the content.", pattern: hex64},
 }
 
 var policyNotes = map[string]note{
