@@ -50,6 +50,7 @@ func (g Registry) Fetch(ctx context.Context, c rye.Caller) ([]rye.RegistryInfo, 
 		return nil, err
 	}
 	defer s.Close()
+	s.SweepStale()
 	return share.Sync(ctx, g.desk(s), rye.RegistryRequest{})
 }
 

@@ -54,6 +54,7 @@ func contact(d *custody.Desk, address string, typed bool) (*host, error) {
 	if err := d.NeedCache(); err != nil {
 		return nil, err
 	}
+	d.SweepStale()
 	o := share.TransportOf(d)
 	o.ReadOnly, o.Public = true, !typed
 	remote, err := transport.Dial(address, o)
