@@ -39,9 +39,13 @@ Each skill becomes a bundle <namespace>/<name> with every file, its bytes and it
 bits; in a plugin the name is <plugin>-<name>. The commands, agents and rules of a plugin become
 one bundle, with the originals. Links inside the source are followed. --list shows the skills,
 and --skill chooses some. Everything that is skipped is listed with its reason. What cannot come
-in stops nothing else, and the exit status is that of the first. A plugin that lies elsewhere is
-listed with the command that adds it. Imported items are unsigned until you run rye sign. The
-manifest of a bundle says where it came from; rye outdated and rye update follow its branch.
+in stops nothing else, and the exit status is that of the first. Imported items are unsigned until
+you run rye sign. The manifest of a bundle says where it came from; rye outdated and rye update
+follow its branch.
+
+The plugins that a marketplace lists in other repositories and archives come in with it, after
+your yes to their sources. rye takes the commit and compares the digest that the marketplace
+lists. It installs nothing from npm and runs no command of a marketplace.
 
 The address of a site is that of its index of skills (/.well-known/agent-skills/index.json);
 the digests there are compared. From a lock file of another tool (skills-lock.json,
@@ -91,7 +95,7 @@ func (t *task) runAdd(q rye.AddRequest, from rye.InstallRequest, list bool) erro
 	q.DryRun = q.DryRun || list
 	var requests []rye.AddRequest
 	for _, path := range paths {
-		q.Path = path
+		q.Path, q.List = path, list
 		requests = append(requests, q)
 	}
 	for _, url := range urls {
