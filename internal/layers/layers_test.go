@@ -111,8 +111,8 @@ var house = []room{
 	{4, "workspace/internal/look", ". internal/diff internal/parallel objects/extract objects/program " + session + " workspace/internal/session", ""},
 	{4, "workspace/internal/finder", ". objects/extract search " + session + " workspace/internal/session workspace/internal/look", ""},
 	{4, "workspace/internal/author", ". internal/diff internal/merging internal/parallel internal/unpack objects/extract objects/foreign objects/program scaffold " + session + " workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look", ""},
-	{4, "workspace/internal/export", ". internal/clients/places internal/diff objects/foreign objects/foreign/discovery objects/program " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author", ""},
 	{4, "workspace/internal/locks", ". internal/merging " + session + " workspace/internal/session workspace/internal/look", ""},
+	{4, "workspace/internal/export", ". internal/clients/places internal/diff objects/foreign objects/foreign/discovery objects/program " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
 	{4, "workspace/internal/run", ". objects/expr chain/callback chain/command chain/consent chain/denied chain/network chain/primitive chain/primitive/builtin chain/primitive/ward chain/primitive/web " + session +
 		" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
 	{4, "workspace/internal/share", ". internal/diff registry registry/oplog registry/resolve search store/transport " + session +

@@ -92,7 +92,7 @@ var projectNotes = map[string]note{
 	"overrides.*.signer":     {says: "The key that signs the other item.", pattern: fingerprint},
 	"deps":                   {says: "Published items that the project uses, with ranges of versions.", keys: published},
 	"deps.*":                 {says: "A range, such as ^1.0."},
-	"exports":                {says: "Clients for which rye export writes copies.", maxItems: 64},
+	"exports":                {says: "Clients that get copies by rye export.", maxItems: 64},
 	"exports.*":              {says: "A client, such as claude-code."},
 }
 

@@ -80,7 +80,7 @@ func open(ctx context.Context, s *custody.Desk, q rye.ClientExport) (*exporting,
 	if err != nil {
 		return nil, err
 	}
-	sources, out, err := sourcesOf(ctx, s.Session, x.layer.Space, q.Targets)
+	sources, out, err := sourcesOf(ctx, s.Session, x.layer.Space, q.Targets, q.Check || q.DryRun)
 	if err != nil {
 		return nil, err
 	}

@@ -68,12 +68,12 @@ type plan struct {
 
 // sourcesOf returns the verified bundles of a space that hold skills, commands, agents or rules:
 // all, or the ones that the targets name. A bundle that does not verify is left out, by name.
-func sourcesOf(ctx context.Context, s *session.Session, sp objects.Space, targets []rye.Target) (all []source, out []left, err error) {
+func sourcesOf(ctx context.Context, s *session.Session, sp objects.Space, targets []rye.Target, rehearsal bool) (all []source, out []left, err error) {
 	found, err := look.Scan(ctx, s, sp, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	rules, err := s.Rules()
+	d, err := demands(ctx, s, rehearsal)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,7 +92,7 @@ func sourcesOf(ctx context.Context, s *session.Session, sp objects.Space, target
 			return nil
 		}
 		if refused == nil {
-			refused = s.AdmitBundle(rules.Demands, ref, b, registry)
+			refused = s.AdmitBundle(d, ref, b, registry)
 		}
 		switch {
 		case refused != nil:
@@ -142,16 +142,6 @@ func sourcesOf(ctx context.Context, s *session.Session, sp objects.Space, target
 	}
 	slices.SortFunc(all, func(a, b source) int { return cmp.Compare(a.ref.String(), b.ref.String()) })
 	return all, out, nil
-}
-
-// denied is the refusal of bundles that the policy does not allow.
-func (p *plan) denied() error {
-	for _, l := range p.left {
-		if l.code == fault.Denied {
-			return fault.New(fault.Denied, "export: %s", l.why).Advise("rye policy explain shows what the policy demands")
-		}
-	}
-	return nil
 }
 
 // names reports whether a target names a bundle: by its ref, the ref of its entry, its id or a

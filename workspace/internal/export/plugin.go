@@ -33,7 +33,7 @@ func Plugin(ctx context.Context, s *session.Session, q rye.PluginExport) (*rye.P
 	if !places.ValidSkill(name) {
 		return nil, fault.New(fault.Usage, "export --plugin: %s is no name for a plugin", words.Quote(words.Brief(name))).Advise("give one with --as: 1 to 64 lower-case letters, digits and hyphens")
 	}
-	sources, out, err := sourcesOf(ctx, s, objects.Project, q.Targets)
+	sources, out, err := sourcesOf(ctx, s, objects.Project, q.Targets, false)
 	if err != nil {
 		return nil, err
 	}
