@@ -193,3 +193,16 @@ func TestMarketUnanswered(t *testing.T) {
 		t.Errorf("a dry run ends with %d\n%s", code, out)
 	}
 }
+
+// TestShortName: ada/hub is a repository of GitHub where no registry is bound, and nobody contacts it
+// unasked.
+func TestShortName(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	wants(t, h.fails(16, "add", "ada/hub#v1"), "source +https://github.com/ada/hub#v1", "hint: rye add 'https://github.com/ada/hub#v1'")
+	h.fails(17, "--offline", "add", "ada/hub", "--yes")
+	h.fails(2, "add", "ada/hub@^1")
+	if exists(filepath.Join(h.dir, ".ai/bundles")) {
+		t.Error("something came in")
+	}
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/unpack"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects/foreign"
 	"github.com/rye-os/rye/workspace/internal/custody"
@@ -83,6 +84,9 @@ func failed(all []foreign.Passed) bool {
 
 // Folder reads a folder of this machine, as Add does.
 func Folder(ctx context.Context, dir string) (foreign.Tree, error) { return folder(ctx, dir) }
+
+// MaxArchive is the largest archive that Archive reads, in bytes.
+const MaxArchive = unpack.MaxArchive
 
 // Archive reads an archive, as Add does. file is its name.
 func Archive(file string, data []byte) (foreign.Tree, error) { return archive(file, data) }

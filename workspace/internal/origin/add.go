@@ -18,6 +18,7 @@ import (
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/custody"
+	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // acceptSigner is the flag by which another upstream signer is accepted.
@@ -89,7 +90,7 @@ func guess(ctx context.Context, d *custody.Desk, src objects.Source) error {
 		return nil
 	}
 	ns, _, _ := strings.Cut(strings.TrimPrefix(src.Address, "https://github.com/"), "/")
-	if name, c, err := d.Project.RegistryFor(ns); err == nil && d.Site().RegistryOf(d.Trust, ns) == c.ID {
+	if name, bound := share.Bound(d, ns); bound {
 		return fault.New(fault.NotFound, "add %s: %s comes from the registry %s here, which has no such item", words.Brief(src.String()), ns, name).
 			Advise("give the kind, as in %s/tool/<name>; for the repository, give %s", ns, src.Address)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/unpack"
+
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/foreign"
@@ -307,7 +307,7 @@ func fetchArchive(ctx context.Context, d *custody.Desk, address string, typed bo
 		return t, sum, err
 	}
 	d.Say("fetching " + words.Brief(address))
-	p, err := v.get(ctx, address, unpack.MaxArchive, artifactTime)
+	p, err := v.get(ctx, address, author.MaxArchive, artifactTime)
 	if err != nil {
 		return t, sum, err
 	}
