@@ -49,6 +49,11 @@ func (j *job) start(ctx context.Context, s *custody.Desk, call *primitive.Call, 
 	}
 	defer j.ward.begin(s)()
 	tier, open := primitive.Foresee(call.Sandbox)
+	unlooked, err := j.ward.unseen()
+	if err != nil {
+		return outcome{}, err
+	}
+	open = append(open, unlooked...)
 	for _, what := range open { // before the run, while it can still be stopped
 		s.Tell("not limited here: " + what)
 	}
@@ -60,6 +65,9 @@ func (j *job) start(ctx context.Context, s *custody.Desk, call *primitive.Call, 
 	j.watch.ran(res)
 	taken, unseen := j.ward.after(ctx, s, j, res)
 	for _, what := range unseen {
+		if slices.Contains(open, what) {
+			continue
+		}
 		s.Tell("not limited here: " + what)
 	}
 	if err != nil || res.Reached != "" {
