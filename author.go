@@ -96,10 +96,24 @@ type AddReport struct {
 	Rule     string `json:"rule,omitempty"`     // the name of the hash there: "computedHash"
 	Expected string `json:"expected,omitempty"` // the promised hash
 	Found    string `json:"found,omitempty"`    // that of the content
+
+	UsedBy []ItemUse `json:"used_by,omitempty"` // of something removed: the signed items that depend on it
 }
 
+// ItemUse says that a signed item depends on another.
+type ItemUse struct {
+	Ref    string `json:"ref"`
+	How    string `json:"how"` // runs through, requires, extends, may load
+	On     string `json:"on"`  // the item or bundle that it depends on
+	Space  string `json:"space"`
+	Breaks bool   `json:"breaks,omitempty"` // it is of the project, and nothing else here has that name
+}
+
+// String returns the use as a sentence.
+func (u ItemUse) String() string { return u.Ref + " " + u.How + " " + u.On }
+
 // RemoveRequest takes working items, bundles or dependencies out of the project. A target may be a
-// pattern. More than one item needs a yes.
+// pattern. More than one item needs a yes, and so does one without which a signed item breaks.
 type RemoveRequest struct {
 	Targets []Target
 	Space   string // "project" or "user"; "" is project

@@ -292,6 +292,10 @@ type LogEntry struct {
 	Voided  uint64 `json:"voided,omitempty"`  // the operation that voided it
 
 	Changes []FileChange `json:"changes,omitempty"` // set if asked for
+
+	// Of a bundle's log: where this version came from, and whether its manifest has a signature line.
+	Origin *BundleOrigin `json:"origin,omitempty"`
+	Signed bool          `json:"signed,omitempty"`
 }
 
 // FileChange is what one commit changed in one file. Lines are hunks in the unified format,

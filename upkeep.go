@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
 )
 
 // DoctorCheck is one finding of Doctor or Fsck.
@@ -227,6 +228,10 @@ type OriginUpdateReport struct {
 	Updates []OriginUpdate `json:"updates"`
 	Others  []string       `json:"-"` // names of the request that are no bundles with an origin
 	DryRun  bool           `json:"dry_run"`
+	Lock    []string       `json:"lock,omitempty"` // items whose pins in the lock were renewed
+
+	// Before has the digests of the items by the user that the signatures replace.
+	Before map[Ref]objects.Digest `json:"-"`
 }
 
 // OriginUpdate is the update of one bundle.

@@ -27,6 +27,7 @@ type Lock struct {
 	Registries map[string]RegistryPin  // by the project's name for them
 	Namespaces map[string]NamespacePin // the newest tips seen
 	Items      map[objects.Ref]Pin
+	Origins    map[objects.Ref]OriginPin // of bundles; a copy for other tools, which rye never uses
 }
 
 // StdlibPin names a released standard library.
@@ -346,13 +347,14 @@ func (l *Lock) DropOwn(keep map[objects.Ref]bool) {
 
 // Clone returns a copy of l, which the caller may change. The clone of a nil lock is empty.
 func (l *Lock) Clone() *Lock {
-	out := &Lock{Registries: map[string]RegistryPin{}, Namespaces: map[string]NamespacePin{}, Items: map[objects.Ref]Pin{}}
+	out := &Lock{Registries: map[string]RegistryPin{}, Namespaces: map[string]NamespacePin{}, Items: map[objects.Ref]Pin{}, Origins: map[objects.Ref]OriginPin{}}
 	if l == nil {
 		return out
 	}
 	maps.Copy(out.Registries, l.Registries)
 	maps.Copy(out.Namespaces, l.Namespaces)
 	maps.Copy(out.Items, l.Items)
+	maps.Copy(out.Origins, l.Origins)
 	if l.Stdlib != nil {
 		s := *l.Stdlib
 		out.Stdlib = &s

@@ -31,6 +31,8 @@ func sample(t testing.TB) (*Lock, *Plan, *world) {
 		Blob: strings.Repeat("2c", 20), Commit: strings.Repeat("3d", 20), Author: objects.Fingerprint{1}, Publisher: objects.Fingerprint{2},
 		Needs: &objects.Needs{Declared: true, Net: []string{"api.example.com:443"}}, Capability: objects.DigestOf([]byte("c")),
 		Chain: entries(p)}
+	l.Origins = map[objects.Ref]OriginPin{{Kind: objects.Bundle, ID: "acme/pdf"}: {Source: "https://github.com/ada/skills", Ref: "refs/heads/main",
+		Commit: strings.Repeat("4e", 20), Path: "skills/pdf", TreeSHA256: objects.DigestOf([]byte("tree"))}}
 	return l, p, w
 }
 
@@ -113,6 +115,15 @@ func TestLockRefuses(t *testing.T) {
 		"short commit":      change(strings.Repeat("3d", 20), "3d"),
 		"chain not locked":  change("- tool:rye/core/runtimes/bash_runtime", "- tool:rye/core/runtimes/other"),
 		"registry name":     change("  origin:\n", "  ../x:\n"),
+		"origin of a tool":  change("  bundle:acme/pdf:\n", "  tool:acme/pdf:\n"),
+		"origin by another": change("  bundle:acme/pdf:\n", "  bundle:acme/pdf:\n    signer: x\n"),
+		"origin without":    change("    source: https://github.com/ada/skills\n", ""),
+		"origin's password": change("source: https://github.com", "source: \"https://ada:secret@github.com"),
+		"origin's ref":      change("refs/heads/main", "refs/pull/1/head"),
+		"origin's path":     change("path: skills/pdf", "path: ../../etc"),
+		"origin's commit":   change(strings.Repeat("4e", 20), "HEAD"),
+		"origin's digest":   change("tree_sha256: ", "tree_sha256: x"),
+		"origins first":     change("lock: 1\n", "lock: 1\norigins:\n  bundle:acme/x:\n    source: a:b\n    tree_sha256: "+strings.Repeat("0a", 32)+"\n"),
 		"missing newline":   strings.TrimSuffix(string(good), "\n"),
 		"CRLF":              strings.ReplaceAll(string(good), "\n", "\r\n"),
 	} {

@@ -17,6 +17,7 @@ type lockFile struct {
 	Registries map[string]registryFile
 	Namespaces map[string]namespaceFile
 	Items      map[string]itemFile
+	Origins    map[string]originFile
 }
 
 type stdlibFile struct {
@@ -53,6 +54,14 @@ type itemFile struct {
 	Around     string
 }
 
+type originFile struct {
+	Source     string
+	Ref        string
+	Commit     string
+	Path       string
+	TreeSHA256 string `yaml:"tree_sha256"`
+}
+
 type needsFile struct {
 	Read  []string
 	Write []string
@@ -87,9 +96,14 @@ func (i *itemFile) fields() []field {
 		{"around", &i.Around, false}}
 }
 
+func (o *originFile) fields() []field {
+	return []field{{"source", &o.Source, true}, {"ref", &o.Ref, false}, {"commit", &o.Commit, false}, {"path", &o.Path, false},
+		{"tree_sha256", &o.TreeSHA256, true}}
+}
+
 // Encode returns the file's text: sorted, without times, and the same for equal locks.
 func (l *Lock) Encode() ([]byte, error) {
-	f := lockFile{Lock: LockVersion, Registries: map[string]registryFile{}, Namespaces: map[string]namespaceFile{}, Items: map[string]itemFile{}}
+	f := lockFile{Lock: LockVersion, Registries: map[string]registryFile{}, Namespaces: map[string]namespaceFile{}, Items: map[string]itemFile{}, Origins: map[string]originFile{}}
 	if s := l.Stdlib; s != nil {
 		f.Stdlib = &stdlibFile{Version: s.Version, Manifest: s.Manifest.String(), Commit: s.Commit}
 	}
@@ -101,6 +115,9 @@ func (l *Lock) Encode() ([]byte, error) {
 	}
 	for ref, pin := range l.Items {
 		f.Items[ref.String()] = pin.file()
+	}
+	for ref, o := range l.Origins {
+		f.Origins[ref.String()] = originFile{Source: o.Source, Ref: o.Ref, Commit: o.Commit, Path: o.Path, TreeSHA256: o.TreeSHA256.Hex()}
 	}
 	text := f.text()
 	if len(text) > MaxLock {
@@ -176,7 +193,7 @@ func firstDifference(a, b []byte) int {
 }
 
 func (f *lockFile) lock() (*Lock, error) {
-	l := &Lock{Registries: map[string]RegistryPin{}, Namespaces: map[string]NamespacePin{}, Items: map[objects.Ref]Pin{}}
+	l := &Lock{Registries: map[string]RegistryPin{}, Namespaces: map[string]NamespacePin{}, Items: map[objects.Ref]Pin{}, Origins: map[objects.Ref]OriginPin{}}
 	var err error
 	note := func(e error) { err = errors.Join(err, e) }
 	if s := f.Stdlib; s != nil {
@@ -208,6 +225,11 @@ func (f *lockFile) lock() (*Lock, error) {
 		pin, e := i.pin(ref, f)
 		note(e)
 		l.Items[ref] = pin
+	}
+	for name, o := range f.Origins {
+		ref, pin, e := o.pin(name)
+		note(e)
+		l.Origins[ref] = pin
 	}
 	if err != nil {
 		return nil, fault.New(fault.Malformed, "lock: %w", err)

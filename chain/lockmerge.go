@@ -38,13 +38,15 @@ const (
 type LockChoices struct {
 	Stdlib func(ours, theirs StdlibPin) Side
 	Item   func(ref objects.Ref, ours, theirs *Pin) Side // nil pin: removed on that side
-	Rest   Side                                          // for entries that are still undecided
+	Origin func(ref objects.Ref, ours, theirs *OriginPin) Side
+	Rest   Side // for entries that are still undecided
 }
 
 // MergeLocks merges two locks that began as base, which may be nil. An entry that one side
 // changed, added or removed takes that side's form. When both sides did, the higher log position
 // of a namespace and the higher version of a registry's item are taken, because both only
-// increase. c decides the rest. MergeLocks is a pure function. Its result is a valid lock when
+// increase. c decides the rest. An origin that nothing decides is left out, because it is only a
+// copy. MergeLocks is a pure function. Its result is a valid lock when
 // there are no conflicts.
 func MergeLocks(base, ours, theirs *Lock, c LockChoices) (*Lock, []LockConflict) {
 	base, ours, theirs = base.Clone(), ours.Clone(), theirs.Clone()
@@ -77,6 +79,7 @@ func MergeLocks(base, ours, theirs *Lock, c LockChoices) (*Lock, []LockConflict)
 		}
 		return c.Item(ref, a, b)
 	})
+	m.origins(base.Origins, ours.Origins, theirs.Origins)
 	m.complete(theirs, ours, base)
 	slices.SortFunc(m.conflicts, func(a, b LockConflict) int { return strings.Compare(a.Entry, b.Entry) })
 	return m.out, m.conflicts

@@ -46,6 +46,14 @@ func TestMergeLocks(t *testing.T) {
 	pin.Path = "tools/acme/other.sh"
 	other := func(l *Lock) { l.Items[tool("acme/other")] = pin }
 	drop := func(ref objects.Ref) func(*Lock) { return func(l *Lock) { delete(l.Items, ref) } }
+	pdf := objects.Ref{Kind: objects.Bundle, ID: "acme/pdf"}
+	from := func(commit string) func(*Lock) {
+		return func(l *Lock) {
+			o := l.Origins[pdf]
+			o.Commit = strings.Repeat(commit, 40)
+			l.Origins[pdf] = o
+		}
+	}
 	theirsIf := func(objects.Ref, *Pin, *Pin) Side { return Theirs }
 	for _, c := range []struct {
 		name         string
@@ -86,6 +94,11 @@ func TestMergeLocks(t *testing.T) {
 			func(l *Lock) {
 				l.Registries["origin"] = RegistryPin{objects.DigestOf([]byte("y")), "https://a.example"}
 			}, LockChoices{}, nil, []string{"registry origin"}},
+		{"an origin that one side changed", from("1"), func(*Lock) {}, LockChoices{}, from("1"), nil},
+		{"an origin that both changed is left out", from("1"), from("2"), LockChoices{}, func(l *Lock) { delete(l.Origins, pdf) }, nil},
+		{"an origin that the manifest decides", from("1"), from("2"), LockChoices{Origin: func(objects.Ref, *OriginPin, *OriginPin) Side { return Theirs }}, from("2"), nil},
+		{"an origin, preferred", from("1"), from("2"), LockChoices{Rest: Ours}, from("1"), nil},
+		{"an origin removed against changed", func(l *Lock) { delete(l.Origins, pdf) }, from("2"), LockChoices{}, func(l *Lock) { delete(l.Origins, pdf) }, nil},
 		{"what a kept chain needs comes back", func(l *Lock) { drop(hello)(l); drop(fetch)(l); drop(tool("rye/core/runtimes/bash_runtime"))(l) }, other, LockChoices{},
 			func(l *Lock) { drop(hello)(l); drop(fetch)(l); other(l) }, nil},
 	} {
@@ -143,6 +156,7 @@ func TestMergeLocksKeepsALibraryWhole(t *testing.T) {
 
 func TestMergeLocksLaws(t *testing.T) {
 	full, _, _ := sample(t)
+	pdf := objects.Ref{Kind: objects.Bundle, ID: "acme/pdf"}
 	refs := slices.SortedFunc(maps.Keys(full.Items), func(a, b objects.Ref) int { return cmp.Compare(a.String(), b.String()) })
 	draw := func(rt *rapid.T, name string) *Lock {
 		return edited(full, func(l *Lock) {
@@ -157,6 +171,10 @@ func TestMergeLocksLaws(t *testing.T) {
 				case 2:
 					withPin(ref, func(p *Pin) { p.SHA256 = objects.DigestOf([]byte("two")) })(l)
 				}
+			}
+			l.Origins = map[objects.Ref]OriginPin{}
+			if n := rapid.IntRange(0, 2).Draw(rt, name+" origin"); n > 0 {
+				l.Origins[pdf] = OriginPin{Source: "https://example.com/x", Path: strings.Repeat("x", n)}
 			}
 		})
 	}
@@ -176,6 +194,11 @@ func TestMergeLocksLaws(t *testing.T) {
 		for ref, pin := range ab.Items {
 			if !reflect.DeepEqual(pin, a.Items[ref]) && !reflect.DeepEqual(pin, b.Items[ref]) && !reflect.DeepEqual(pin, base.Items[ref]) {
 				rt.Fatalf("%s: %+v is of neither side", ref, pin)
+			}
+		}
+		for ref, o := range ab.Origins {
+			if o != a.Origins[ref] && o != b.Origins[ref] {
+				rt.Fatalf("the origin of %s: %+v is of neither side", ref, o)
 			}
 		}
 	})

@@ -18,7 +18,7 @@ import (
 // scanLock reads the lines of a lock.
 func scanLock(raw []byte) (*lockFile, error) {
 	s := &lockScanner{f: &lockFile{}}
-	s.fields = map[string][]field{"registries": s.reg.fields(), "namespaces": s.ns.fields(), "items": s.item.fields()}
+	s.fields = map[string][]field{"registries": s.reg.fields(), "namespaces": s.ns.fields(), "items": s.item.fields(), "origins": s.origin.fields()}
 	for n := 1; len(raw) > 0; n++ {
 		line, rest, found := bytes.Cut(raw, []byte("\n"))
 		if !found || !s.line(string(line)) {
@@ -38,8 +38,9 @@ type lockScanner struct {
 	reg     registryFile
 	ns      namespaceFile
 	item    itemFile
+	origin  originFile
 	list    *[]string          // of the current "- x" lines
-	fields  map[string][]field // of reg, ns and item, by section
+	fields  map[string][]field // of reg, ns, item and origin, by section
 }
 
 func (s *lockScanner) line(text string) bool {
@@ -102,6 +103,8 @@ func (s *lockScanner) top(key, value string) bool {
 		s.f.Namespaces = map[string]namespaceFile{}
 	case "items":
 		s.f.Items = map[string]itemFile{}
+	case "origins":
+		s.f.Origins = map[string]originFile{}
 	default:
 		return false
 	}
@@ -169,7 +172,9 @@ func (s *lockScanner) close() {
 			s.f.Namespaces[s.name] = s.ns
 		case "items":
 			s.f.Items[s.name] = s.item
+		case "origins":
+			s.f.Origins[s.name] = s.origin
 		}
 	}
-	s.name, s.reg, s.ns, s.item, s.list = "", registryFile{}, namespaceFile{}, itemFile{}, nil
+	s.name, s.reg, s.ns, s.item, s.origin, s.list = "", registryFile{}, namespaceFile{}, itemFile{}, originFile{}, nil
 }

@@ -33,6 +33,7 @@ func (f *lockFile) text() []byte {
 		w.fields(in, all[1:])
 	})
 	section(w, "items", f.Items, w.item)
+	section(w, "origins", f.Origins, func(in string, o originFile) { w.fields(in, o.fields()) })
 	return w.b
 }
 

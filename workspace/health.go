@@ -6,6 +6,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/workspace/internal/health"
+	"github.com/rye-os/rye/workspace/internal/locks"
 	"github.com/rye-os/rye/workspace/internal/origin"
 )
 
@@ -30,7 +31,20 @@ func (g Upkeep) Outdated(ctx context.Context, c rye.Caller) (*rye.OutdatedReport
 // UpdateOrigins brings the newest content of their sources into bundles that have an origin. It keeps
 // local edits, shows every change, and signs what was agreed to.
 func (g Upkeep) UpdateOrigins(ctx context.Context, c rye.Caller, q rye.OriginUpdateRequest) (*rye.OriginUpdateReport, error) {
-	return do(ctx, c, "update", g.working(g.project), origin.Update, q)
+	s, err := g.project(c, "update")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	rep, err := origin.Update(ctx, g.desk(s), q)
+	if rep == nil {
+		return nil, err
+	}
+	renewed, lockErr := locks.Follow(ctx, s, rep.Before, q.DryRun)
+	for _, ref := range renewed {
+		rep.Lock = append(rep.Lock, ref.String())
+	}
+	return rep, cmp.Or(err, lockErr)
 }
 
 // PullOrigins fetches the files of bundles whose signed manifests are here alone.

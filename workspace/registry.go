@@ -50,6 +50,7 @@ func (g Registry) Fetch(ctx context.Context, c rye.Caller) ([]rye.RegistryInfo, 
 		return nil, err
 	}
 	defer s.Close()
+	s.SweepStale()
 	return share.Sync(ctx, g.desk(s), rye.RegistryRequest{})
 }
 
@@ -75,7 +76,7 @@ func (g Registry) Push(ctx context.Context, c rye.Caller, q rye.PushRequest) (*r
 // Of returns the name of the registry that a namespace comes from here, with the user's consent; ""
 // for none. It asks no one.
 func (g Registry) Of(ctx context.Context, c rye.Caller, namespace string) (string, error) {
-	return do(ctx, c, "add", g.working(g.project), share.RegistryOf, namespace)
+	return do(ctx, c, "registry.of", g.working(g.project), share.RegistryOf, namespace)
 }
 
 // Install brings registry items into the project. It selects a version, verifies it through

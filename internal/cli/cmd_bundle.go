@@ -122,7 +122,12 @@ func originOf(b *rye.BundleInfo) string {
 	if b.Origin == nil {
 		return ""
 	}
-	return (&objects.Origin{Source: b.Origin.Source, Ref: b.Origin.Ref, Commit: b.Origin.Commit, Path: b.Origin.Path}).String()
+	return originText(b.Origin)
+}
+
+// originText returns an origin as a source with its commit.
+func originText(o *rye.BundleOrigin) string {
+	return (&objects.Origin{Source: o.Source, Ref: o.Ref, Commit: o.Commit, Path: o.Path}).String()
 }
 
 func usesOf(deps map[string]string) string {

@@ -253,14 +253,22 @@ func removeCommand() *spec {
 		name: "remove", aliases: []string{"rm", "uninstall", "delete"}, args: "<ref | pattern…>", group: "Items",
 		short: "Remove items or dependencies; their history stays",
 		long: `A pattern matches names as in rye sign: * stands for any text, and ? for one character. Quote
-it for the shell. Before rye removes more than one item it lists them and asks.`,
+it for the shell. Before rye removes more than one item it lists them and asks.
+
+rye names the signed items that depend on a removed one, by executor, deps or extends. It
+asks before a signed item of the project loses what it depends on.`,
 		examples: "rye remove tool:acme/hello\nrye remove 'acme/*' --dry-run\nrye restore tool:acme/hello     # and back",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Denied},
 		flags:    []cli.Flag{changedSpace(&q.Space), dryRun(&q.DryRun)},
 		min:      1, max: many,
 		run: func(t *task) error {
 			q.Targets = t.refs()
-			return answerBatch(t, t.w.Remove, q, func(p *printer, rep rye.AddReport) { p.printAdded(removed, q.DryRun, &rep) })
+			return answerBatch(t, t.w.Remove, q, func(p *printer, rep rye.AddReport) {
+				p.printAdded(removed, q.DryRun, &rep)
+				for _, u := range rep.UsedBy {
+					p.infof("  %s: %s", prose(map[bool]string{true: "breaks", false: "used"}[u.Breaks]), u)
+				}
+			})
 		},
 	}
 }

@@ -17,7 +17,8 @@ func logCommand() *spec {
 		name: "log", aliases: []string{"history"}, args: "[ref]", group: "Look",
 		short: "Show the recorded changes of an item, or of the project",
 		long: `Each directory has its own record: a copy, a second clone or a worktree records its own
-changes. The log lists those of the same project too. With --patch each change is shown
+changes. The log lists those of the same project too. The log of a bundle from another
+source names the commit there that each version came from. With --patch each change is shown
 line by line, in the unified format.`,
 		examples: "rye log\nrye log tool:acme/hello -n 5\nrye log -p tool:acme/hello",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Denied, fault.Limit},
@@ -37,7 +38,7 @@ line by line, in the unified format.`,
 				if n++; n > 1 {
 					p.printf("\n")
 				}
-				p.printf("%s  %s  %s  %s\n", warning(short(e.Commit)), e.When, e.Author, e.Subject)
+				p.printf("%s  %s  %s  %s%s\n", warning(short(e.Commit)), e.When, e.Author, e.Subject, prose(prefixed("  ", cameFrom(e))))
 				for _, c := range e.Changes {
 					p.printChange(c)
 				}
@@ -47,7 +48,19 @@ line by line, in the unified format.`,
 }
 
 func logRow(e rye.LogEntry) []any {
-	return []any{warning(short(e.Commit)), e.When, e.Author, e.Subject}
+	return []any{warning(short(e.Commit)), e.When, e.Author, e.Subject, prose(cameFrom(e))}
+}
+
+// cameFrom says where the version of a bundle in a commit came from; "" where it came from nowhere.
+func cameFrom(e rye.LogEntry) string {
+	if e.Origin == nil {
+		return ""
+	}
+	from := originText(e.Origin)
+	if !e.Signed {
+		from += ", not signed"
+	}
+	return "from " + from
 }
 
 // short clips an object id for people; --json has the full one.

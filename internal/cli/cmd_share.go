@@ -367,6 +367,7 @@ flag of its own.`,
 				return err
 			}
 			perr := t.printUpdates(rep)
+			t.out.printRenewed(rep.Lock, q.DryRun)
 			if q.Names = rep.Others; len(t.args) == 0 || len(q.Names) > 0 {
 				err = cmp.Or(err, t.install(q))
 			}

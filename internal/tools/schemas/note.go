@@ -130,6 +130,12 @@ var lockNotes = map[string]note{
 	"items.*.chain":         {says: "The items that run it, the nearest first.", maxItems: 256},
 	"items.*.chain.*":       {says: "An item.", pattern: ref},
 	"items.*.around":        {says: "The digest of the files that it can load.", pattern: hex64, may: true},
+	"origins":               {says: "Where bundles came from. A copy: the signed manifest of each decides.", keys: ref},
+	"origins.*.source":      {says: "The address of the source."},
+	"origins.*.ref":         {says: "The branch or tag, by its full name.", may: true},
+	"origins.*.commit":      {says: "The commit.", pattern: hexID, may: true},
+	"origins.*.path":        {says: "The folder in the source.", may: true},
+	"origins.*.tree_sha256": {says: "OpenAPM's digest of the content.", pattern: hex64},
 }
 
 var policyNotes = map[string]note{

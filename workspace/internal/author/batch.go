@@ -26,12 +26,15 @@ type batch struct {
 	*custody.Desk
 	verb  string // in messages
 	text  string // of the question
+	alone string // of the question about one
 	again []string
 	dry   bool
 	one   func(t rye.Target, dry bool) (*rye.AddReport, error)
+	look  func(ctx context.Context, would []rye.AddReport) (lines []string, err error) // completes reports; lines need a yes
 }
 
-// run tries all targets without an effect, asks about more than one, and then works on each. Two
+// run tries all targets without an effect, asks about more than one and about what look returns, and
+// then works on each. Two
 // targets for one item count once. The reports are of the work that is done, beside an error, too.
 func (b batch) run(ctx context.Context, targets []rye.Target) (done []rye.AddReport, err error) {
 	var would []rye.AddReport
@@ -47,31 +50,41 @@ func (b batch) run(ctx context.Context, targets []rye.Target) (done []rye.AddRep
 			would, once = append(would, *rep), append(once, t)
 		}
 	}
-	if b.dry {
-		return would, nil
-	}
-	if len(once) > 1 {
-		if err := b.ask(ctx, would); err != nil {
+	var lines []string
+	if b.look != nil {
+		if lines, err = b.look(ctx, would); err != nil {
 			return nil, err
 		}
 	}
-	for _, t := range once {
+	if b.dry {
+		return would, nil
+	}
+	if len(once) > 1 || len(lines) > 0 {
+		if err := b.ask(ctx, would, lines); err != nil {
+			return nil, err
+		}
+	}
+	for i, t := range once {
 		rep, err := b.one(t, false)
 		if err != nil {
 			return done, err
 		}
+		rep.UsedBy = would[i].UsedBy
 		done = append(done, *rep)
 	}
 	return done, nil
 }
 
-func (b batch) ask(ctx context.Context, would []rye.AddReport) error {
-	var lines []string
+func (b batch) ask(ctx context.Context, would []rye.AddReport, more []string) error {
+	lines, text := slices.Clone(more), b.text
+	if len(would) == 1 {
+		text = b.alone
+	}
 	for _, rep := range would {
 		lines = append(lines, strings.TrimSpace(rep.Ref+"  "+rep.Path))
 	}
 	return b.Ask(ctx, rye.Question{Topic: b.verb + " " + words.Plural(len(would), "item"), Lines: few(lines),
-		Text: b.text, Mend: fault.CommandOf(append(slices.Clip(b.again), "--yes")...)})
+		Text: text, Mend: fault.CommandOf(append(slices.Clip(b.again), "--yes")...)})
 }
 
 // again returns the command of a batch once more, for a hint.

@@ -26,6 +26,7 @@ func changeable(ctx context.Context, s *custody.Desk, name string, looks bool) (
 	if err != nil || looks {
 		return l, err
 	}
+	s.SweepStale()
 	what, err := space.Finish(ctx, l)
 	if what != "" {
 		s.Tell("finished an interrupted change: " + what)

@@ -27,9 +27,38 @@ func Remove(ctx context.Context, s *custody.Desk, q rye.RemoveRequest) ([]rye.Ad
 	if err != nil {
 		return nil, err
 	}
-	b := batch{Desk: s, verb: "remove", text: "Remove them? Their history stays", again: again("remove", q.Targets, "--space", q.Space), dry: q.DryRun,
-		one: func(t rye.Target, dry bool) (*rye.AddReport, error) { return removeOne(ctx, s, l, t, dry) }}
+	b := batch{Desk: s, verb: "remove", text: "Remove them? Their history stays", alone: "Remove it? Its history stays", again: again("remove", q.Targets, "--space", q.Space), dry: q.DryRun,
+		one:  func(t rye.Target, dry bool) (*rye.AddReport, error) { return removeOne(ctx, s, l, t, dry) },
+		look: func(ctx context.Context, would []rye.AddReport) ([]string, error) { return usersOf(ctx, s, l, would) }}
 	return b.run(ctx, targets)
+}
+
+// usersOf completes reports with the signed items that depend on what is removed. It returns a line
+// for each item of the project that breaks.
+func usersOf(ctx context.Context, s *custody.Desk, l *space.Layer, would []rye.AddReport) (lines []string, err error) {
+	var leaving []objects.Ref
+	for _, rep := range would {
+		if ref, err := objects.ParseName(rep.Ref); err == nil {
+			leaving = append(leaving, ref)
+		}
+	}
+	by, err := look.Users(ctx, s.Session, l, leaving)
+	if err != nil {
+		return nil, err
+	}
+	for i := range would {
+		ref, err := objects.ParseName(would[i].Ref)
+		if err != nil {
+			continue
+		}
+		would[i].UsedBy = by[ref]
+		for _, u := range by[ref] {
+			if u.Breaks {
+				lines = append(lines, "BREAKS "+u.String())
+			}
+		}
+	}
+	return lines, nil
 }
 
 // toRemove replaces each pattern by the items, bundles and dependencies that it matches.

@@ -32,6 +32,15 @@ func Signable(d *custody.Desk, m *objects.Manifest) bool {
 	return err == nil
 }
 
+// Own reports whether a bundle's manifest is signed by a key of the user's own.
+func Own(d *custody.Desk, m *objects.Manifest) bool {
+	if m.Item().Signature == nil {
+		return false
+	}
+	v, err := trust.Verify(m.Item(), d.Stack.Scope(d.Stack.Project), d.Trust)
+	return err == nil && d.Trust.IsOwn(v.Key())
+}
+
 // Renew writes a renewal and records it in one commit, after the files that it replaces. What it
 // signs are exactly these bytes.
 func Renew(ctx context.Context, d *custody.Desk, r Renewal) (commit string, err error) {

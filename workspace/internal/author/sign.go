@@ -3,6 +3,8 @@ package author
 import (
 	"cmp"
 	"context"
+	"maps"
+	"path"
 	"slices"
 	"time"
 
@@ -323,7 +325,13 @@ func (g *signing) replaced(ctx context.Context, all []*draft) (map[objects.Ref]o
 	}
 	before := map[objects.Ref]objects.Digest{}
 	for _, d := range all {
-		if !d.changed || d.patch || d.ref.Kind == objects.Bundle {
+		if !d.changed || d.patch {
+			continue
+		}
+		if d.ref.Kind == objects.Bundle {
+			if err := g.replacedMembers(ctx, path.Dir(d.path), before); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		p, raw, err := g.layer.LastRecorded(ctx, d.ref)
@@ -335,6 +343,42 @@ func (g *signing) replaced(ctx context.Context, all []*draft) (map[objects.Ref]o
 		}
 	}
 	return before, nil
+}
+
+// replacedMembers adds the digests of a bundle's items, as the user's last recorded manifest lists
+// them.
+func (g *signing) replacedMembers(ctx context.Context, dir string, before map[objects.Ref]objects.Digest) error {
+	blob, err := g.layer.RecordedBlob(manifestIn(dir))
+	if err != nil || blob.IsZero() {
+		return err
+	}
+	repo, err := g.layer.Repo()
+	if err != nil {
+		return err
+	}
+	raw, err := repo.Blob(blob, space.MaxItem)
+	if err != nil {
+		return err
+	}
+	if was, err := objects.ParseManifest(raw); err == nil && was.Item().Signature != nil && g.mine(was.Item()) == nil {
+		maps.Copy(before, MembersOf(dir, was))
+	}
+	return nil
+}
+
+// MembersOf returns the digests of the items that a manifest lists.
+func MembersOf(dir string, m *objects.Manifest) map[objects.Ref]objects.Digest {
+	all := map[objects.Ref]objects.Digest{}
+	for _, f := range m.Files {
+		ref, _, err := objects.RefOfPath(dir + "/" + f.Path)
+		if err != nil {
+			if ref, err = objects.RefOfProgram(dir + "/" + f.Path); err != nil {
+				continue
+			}
+		}
+		all[ref] = f.Sum
+	}
+	return all
 }
 
 // reportOf collects the outcomes of the drafts, and returns the first failed draft's error.

@@ -23,11 +23,13 @@ import (
 
 // source is a verified bundle whose parts are exported.
 type source struct {
-	ref    objects.Ref // bundle:acme/pdf
-	dir    string      // below .ai; "" for a bundle that the lock pins
-	bundle trust.Bundle
-	skill  string // the name of the skill; "" for a bundle without SKILL.md
-	parts  []part // commands, agents and rules, in the client's form
+	ref     objects.Ref // bundle:acme/pdf
+	dir     string      // below .ai; "" for a bundle that the lock pins
+	bundle  trust.Bundle
+	skill   string // the name of the skill; "" for a bundle without SKILL.md
+	about   string // the skill's description
+	license string // the skill's license, "" for none stated
+	parts   []part // commands, agents and rules, in the client's form
 
 	programs []string // what a client could start: "scripts/tide.py (script)"
 	acts     []string // what a client starts by itself: "SKILL.md: allowed-tools: Bash(*)"
@@ -172,7 +174,8 @@ func sourceOf(ref objects.Ref, dir string, b trust.Bundle) (source, error) {
 			if err != nil {
 				return err
 			}
-			src.skill = cmp.Or(it.Meta.Title, ref.ID.Name())
+			src.skill, src.about = cmp.Or(it.Meta.Title, ref.ID.Name()), it.Meta.Description
+			src.license, _ = it.Meta.Fields["license"].(string)
 			src.acts = append(src.acts, actsOf(f.Path, it.Meta.Fields, string(data))...)
 		}
 		if p, ok := partOf(f, data); ok {
@@ -183,6 +186,12 @@ func sourceOf(ref objects.Ref, dir string, b trust.Bundle) (source, error) {
 	})
 	if err != nil {
 		return source{}, err
+	}
+	if acts := pluginActs(b.Files()); src.skill != "" && len(acts) > 0 {
+		src.acts = append(src.acts, acts...)
+		for _, f := range b.Files() { // its manifest may name any of them
+			danger = append(danger, f.Path+" "+f.Sum.Hex())
+		}
 	}
 	if len(danger)+len(src.acts) > 0 {
 		src.gist = objects.DigestOf([]byte(strings.Join(append(danger, src.acts...), "\n")))
@@ -204,6 +213,9 @@ func planFor(clients []places.Client, sources []source, out []left, o options) (
 		}
 		for _, part := range src.parts {
 			p.part(src, part, taken, o)
+		}
+		if src.skill == "" {
+			p.unwritten(src)
 		}
 	}
 	return p, nil
@@ -237,8 +249,9 @@ func (p *plan) skill(src *source, taken map[string]objects.Ref, o options) error
 	if !places.ValidSkill(name) {
 		name = places.SkillName(strings.ReplaceAll(src.ref.ID.Name(), "_", "-"))
 	}
+	reserved := slices.ContainsFunc(p.clients, func(c places.Client) bool { return c.Reserved(name) })
 	for _, dir := range p.skillDirs(o) {
-		if other, ok := taken[dir+"/"+name]; ok && other != src.ref {
+		if other, ok := taken[dir+"/"+name]; reserved || ok && other != src.ref {
 			name = places.SkillName(strings.ReplaceAll(string(src.ref.ID), "/", "-"))
 			break
 		}

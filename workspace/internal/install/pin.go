@@ -44,7 +44,7 @@ func (in *installation) pin(ctx context.Context, rep *rye.InstallReport) error {
 	if err := in.pinChains(ctx, s.WithLock(lock, objects.Digest{})); err != nil {
 		return err
 	}
-	if err := s.WriteLock(lock); err != nil {
+	if err := s.WriteLock(ctx, lock); err != nil {
 		return err
 	}
 	return in.writeDeps(s)

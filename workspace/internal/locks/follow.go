@@ -13,8 +13,8 @@ import (
 
 // Follow renews the pins of items that the user signed again. before has the digests of the
 // versions that these signatures replaced, by the same user. A pin of any other version stays, and
-// so does one that would change with it: what drifted before is for rye lock. With dry it only
-// returns the refs. No lock, or one with merge conflicts, is left alone.
+// so does one that would change with it: what drifted before is for rye lock. The origins of bundles
+// follow their manifests. With dry it only returns the refs. No lock, or one with merge conflicts, is left alone.
 func Follow(ctx context.Context, s *session.Session, before map[objects.Ref]objects.Digest, dry bool) (renewed []objects.Ref, err error) {
 	if s.Lock == nil || len(before) == 0 {
 		return nil, nil
@@ -38,10 +38,15 @@ func Follow(ctx context.Context, s *session.Session, before map[objects.Ref]obje
 			renewed = append(renewed, ref)
 		}
 	}
-	if len(renewed) == 0 || ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	return renewed, s.WriteLock(f.lock)
+	if len(renewed) == 0 {
+		if same, err := originsHold(ctx, s); same || err != nil {
+			return nil, err
+		}
+	}
+	return renewed, s.WriteLock(ctx, f.lock)
 }
 
 func ownPin(l *chain.Lock, ref objects.Ref) bool {

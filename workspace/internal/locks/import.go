@@ -60,7 +60,7 @@ func Import(ctx context.Context, s *session.Session, q rye.LockImportRequest) (*
 	if q.DryRun {
 		return rep, first
 	}
-	return rep, errors.Join(first, s.WriteLock(lock))
+	return rep, errors.Join(first, s.WriteLock(ctx, lock))
 }
 
 // importOne pins the tool of one file, and reports the outcome.

@@ -1,6 +1,7 @@
 package locks
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"os"
@@ -54,7 +55,7 @@ func Pin(ctx context.Context, s *session.Session, q rye.LockRequest) (*rye.LockR
 	}
 	compare(rep, s.Lock, lock)
 	rep.Warnings = warnLock(s, lock)
-	if err := s.WriteLock(lock); err != nil {
+	if err := s.WriteLock(ctx, lock); err != nil {
 		return nil, err
 	}
 	return rep, keep(rep, refused)
@@ -265,6 +266,13 @@ func Verify(ctx context.Context, s *session.Session) (*rye.LockReport, error) {
 			if first == nil {
 				first = err
 			}
+		}
+	}
+	others, err := verifyOrigins(ctx, s)
+	for _, err := range append(others, err) {
+		if err != nil {
+			rep.Drift = append(rep.Drift, strings.TrimPrefix(err.Error(), "lock: "))
+			first = cmp.Or(first, err)
 		}
 	}
 	if first != nil && !fault.Is(first, fault.Drift) {

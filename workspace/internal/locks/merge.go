@@ -74,6 +74,8 @@ func parseSides(q rye.LockMergeRequest) (base, ours, theirs *chain.Lock, err err
 func choicesOf(h *session.Host, prefer string) (chain.LockChoices, error) {
 	c := chain.LockChoices{Stdlib: merging.LaterRelease, Item: func(_ objects.Ref, ours, theirs *chain.Pin) chain.Side {
 		return oneOf(fitsHere(h, ours), fitsHere(h, theirs))
+	}, Origin: func(ref objects.Ref, ours, theirs *chain.OriginPin) chain.Side {
+		return oneOf(statedHere(h, ref, ours), statedHere(h, ref, theirs))
 	}}
 	switch prefer {
 	case "":
@@ -108,4 +110,30 @@ func fitsHere(h *session.Host, p *chain.Pin) bool {
 	defer l.Close()
 	raw, err := l.Read(p.Path)
 	return err == nil && objects.DigestOf(raw) == p.SHA256
+}
+
+// statedHere reports whether the manifest in the working tree states an origin. Like fitsHere it
+// verifies nothing: the entry is only a copy.
+func statedHere(h *session.Host, ref objects.Ref, o *chain.OriginPin) bool {
+	if o == nil || h.ProjectDir == "" {
+		return false
+	}
+	dir, err := dirOf(ref)
+	if err != nil {
+		return false
+	}
+	l := space.Layer{Space: objects.Project, Dir: h.AIDir()}
+	defer l.Close()
+	raw, err := l.Read(dir + "/" + objects.ManifestName)
+	if err != nil {
+		return false
+	}
+	m, err := objects.ParseManifest(raw)
+	return err == nil && m.Origin != nil && chain.OriginPinOf(m.Origin) == *o
+}
+
+// dirOf returns the directory of a bundle below .ai.
+func dirOf(bundle objects.Ref) (string, error) {
+	ns, name, _ := strings.Cut(string(bundle.ID), "/")
+	return objects.BundleDir(objects.ID(ns + "/bundle/" + name))
 }

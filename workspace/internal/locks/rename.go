@@ -54,7 +54,7 @@ func Rename(ctx context.Context, s *session.Session, moved []Renamed, dry bool) 
 	if len(renewed) == 0 {
 		return nil, ctx.Err()
 	}
-	return renewed, s.WriteLock(lock)
+	return renewed, s.WriteLock(ctx, lock)
 }
 
 // pinAgain pins an item under its new name. The lock stays unchanged when that fails.

@@ -143,9 +143,7 @@ func DescribeManifest(raw []byte, files fs.FS) *rye.BundleInfo {
 		return info
 	}
 	info.ID, info.Version, info.SHA256 = string(m.ID), m.Version, m.Item().Sum.String()
-	if o := m.Origin; o != nil {
-		info.Origin = &rye.BundleOrigin{Source: o.Source, Ref: o.Ref, Commit: o.Commit, Path: o.Path, Tree: o.Tree, TreeSHA256: o.Sum.Hex()}
-	}
+	info.Origin = OriginOf(m)
 	info.Deps = m.Deps
 	if sig := m.Item().Signature; sig != nil {
 		info.Signer, info.SignedAt = sig.Key.String(), sig.SignedAt.UTC().Format(time.RFC3339)

@@ -3,7 +3,9 @@ package look
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/rye-os/rye"
@@ -56,6 +58,7 @@ func Log(ctx context.Context, s *session.Session, q rye.LogRequest) ([]rye.LogEn
 		}
 		return nil
 	}
+	came := originsIn(l, repo, q.Ref)
 	if q.Ref == (rye.Ref{}) {
 		err = repo.Log(ctx, tip, entry)
 		return all, err
@@ -66,7 +69,13 @@ func Log(ctx context.Context, s *session.Session, q rye.LogRequest) ([]rye.LogEn
 	if l.Space == objects.Project && IsDependency(s, q.Ref) {
 		return LogDependency(ctx, s, q, limit)
 	}
-	err = l.HistoryOf(ctx, tip, q.Ref, func(c *store.Commit, _ []store.Entry) error { return entry(c) })
+	err = historyOf(ctx, l, repo, tip, q.Ref, func(c *store.Commit) error {
+		err := entry(c)
+		if at := len(all) - 1; err == nil || errors.Is(err, fs.SkipAll) {
+			all[at].Origin, all[at].Signed = came(c)
+		}
+		return err
+	})
 	if err == nil && len(all) == 0 {
 		err = fault.New(fault.NotFound, "log %s: never recorded in the %s space", q.Ref, l.Space).Advise("rye log")
 	}
@@ -110,6 +119,9 @@ func patcher(ctx context.Context, s *session.Session, repo *store.Repo, q rye.Lo
 func concerns(ref objects.Ref, path string) bool {
 	if ref == (objects.Ref{}) || path == "" {
 		return path != ""
+	}
+	if ref.Kind == objects.Bundle {
+		return strings.HasPrefix(path, dirOf(ref)+"/")
 	}
 	got, _, err := objects.RefOfPath(path)
 	return err == nil && got == ref

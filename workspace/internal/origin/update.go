@@ -554,6 +554,7 @@ func (u *updating) write(ctx context.Context, b bundle, a *arrived, p author.Pac
 	if _, err := author.Renew(ctx, u.Desk, r); err != nil {
 		return fault.Wrap(err, "update %s", b.name)
 	}
+	u.signedAgain(b, n)
 	if err := keepBase(ctx, u.Desk, b.name, p.Origin, n.theirs); err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func DropDependency(ctx context.Context, s *Session, ref objects.Ref) error {
 	}
 	lock := s.Lock.Clone()
 	lock.Remove(ref)
-	if err := s.WriteLock(lock); err != nil {
+	if err := s.WriteLock(ctx, lock); err != nil {
 		return err
 	}
 	repo, err := s.Stack.Project.Repo()

@@ -28,6 +28,35 @@ const tempFile = ".rye-tmp-"
 
 const tempAge = time.Hour
 
+// maxSwept bounds the names that SweepStale reads in one directory.
+const maxSwept = 4096
+
+// SweepStale removes what dead processes left directly in the directories in which this session's
+// files are replaced, such as after a kill during a host's answer. A command that writes calls it.
+// What it cannot remove is for rye gc, which also looks further down.
+func (s *Session) SweepStale() {
+	dirs := tempDirs(s.Host)
+	if s.Place.Dir != "" {
+		dirs = append(dirs, s.Place.Dir)
+	}
+	for _, dir := range slices.Compact(slices.Sorted(slices.Values(dirs))) {
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			continue // a missing or foreign directory holds nothing
+		}
+		if d, err := root.Open("."); err == nil {
+			entries, _ := d.ReadDir(maxSwept)
+			d.Close()
+			for _, e := range entries {
+				if st, err := e.Info(); err == nil && isTemp(e.Name()) && s.Now().Sub(st.ModTime()) >= tempAge {
+					root.RemoveAll(e.Name())
+				}
+			}
+		}
+		root.Close()
+	}
+}
+
 // SweepTemps removes leftovers of dead processes in the directories in which files are replaced.
 func (h *Host) SweepTemps(q rye.GCRequest) (*rye.GCReport, error) {
 	g := &rye.GCReport{Place: "temporary files", Dir: h.CacheDir}

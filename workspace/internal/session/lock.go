@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"maps"
@@ -28,15 +29,19 @@ func conflictOfLock() error {
 	return fault.New(fault.Drift, "%w", lockConflict{}).Mend("rye lock merge")
 }
 
-// WriteLock writes a lock. It first removes namespaces and registries without items from l. The
+// WriteLock writes a lock. It first removes namespaces and registries without items from l, and states
+// the origins of its bundles anew. The
 // caller holds the project (Alone).
-func (s *Session) WriteLock(l *chain.Lock) error {
+func (s *Session) WriteLock(ctx context.Context, l *chain.Lock) error {
 	used := map[string]bool{}
 	for _, pin := range l.Items {
 		used[pin.From] = true
 	}
 	maps.DeleteFunc(l.Namespaces, func(_ string, n chain.NamespacePin) bool { return !used[n.Registry] })
 	maps.DeleteFunc(l.Registries, func(name string, _ chain.RegistryPin) bool { return !used[name] })
+	if err := s.repeatOrigins(ctx, l); err != nil {
+		return err
+	}
 	raw, err := l.Encode()
 	if err != nil {
 		return err

@@ -174,6 +174,7 @@ func (s *Session) Alone(ctx context.Context) (fresh *Session, release func(), er
 // lockProject locks the file beside the project's record; without a record, one among the
 // caches.
 func (s *Session) lockProject(ctx context.Context) (release func(), err error) {
+	s.SweepStale()
 	if s.Place.Dir == "" {
 		if err := s.NeedCache(); err != nil {
 			return nil, err
