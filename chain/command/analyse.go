@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -27,32 +26,10 @@ const (
 	maxWork   = 2 << 20   // bytes parsed and produced, for all texts of a call
 	maxValue  = 64 << 10  // bytes of one value
 	maxParams = 32        // of parameters inside parameters
+	maxCode   = 32 << 10  // bytes of one program in another language
 
 	maxWrappers = 16 // sudo env nice ... before a command
 )
-
-// legacyPatterns are the patterns of Ryvos, with its labels, tightened so that longer words
-// around them do not match. They apply to a text that is not a shell command; a text that parses
-// is analysed by its acts. All expressions here are compiled at their first use, because most
-// starts of rye analyse nothing.
-var legacyPatterns = sync.OnceValue(func() []Pattern {
-	return []Pattern{
-		{"recursive delete", T3, regexp.MustCompile(`(^|[^\w./-])rm\s+(-\w+\s+)*-(\w*[rR]|-recursive)`)},
-		{"force push", T3, regexp.MustCompile(`git\s+push\s+.*(--force|\s-f\b)`)},
-		{"hard reset", T3, regexp.MustCompile(`git\s+reset\s+--hard`)},
-		{"SQL drop", T3, regexp.MustCompile(`(?i)\b(DROP\s+(TABLE|DATABASE|SCHEMA)|TRUNCATE\s+TABLE)\b`)},
-		{"wide-open permissions", T3, regexp.MustCompile(`chmod\s+(-\w+\s+)*0?777`)},
-		{"format filesystem", T4, regexp.MustCompile(`(^|[^\w./-])mkfs(\.\w+)?\s+\S`)},
-		{"raw disk write", T4, regexp.MustCompile(`(^|[^\w./-])dd\s+.*of=/dev/`)},
-		{"write to device", T4, regexp.MustCompile(`>\s*/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|mem|kmem|loop|dm-|md)`)},
-		{"pipe to shell", T4, regexp.MustCompile(`(curl|wget)\b.*\|\s*(sudo\s+)?(ba|z|da|k)?sh\b`)},
-		{"reverse shell", T4, regexp.MustCompile(`\bsh\s+-i\s+>&\s*/dev/tcp/`)},
-	}
-})
-
-func lazy(pattern string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
-}
 
 // Analyse examines a tool's own shell text and the string parameters of one call, including
 // nested ones. It serves every tool whose chain ends in a process. It reads shell syntax and
@@ -60,6 +37,17 @@ func lazy(pattern string) func() *regexp.Regexp {
 // commands handed to other programs, the files written, and the data sent away. It is a warning
 // before the sandbox and not a boundary: a program can do anything inside.
 func Analyse(script string, params map[string]any, extra []Pattern) []Finding {
+	return analysed(script, params, extra).list
+}
+
+// Unread returns a finding for each program in another language that the same text and parameters
+// hold: rules judge it by its words, but rye does not read it. It serves calls that a person did
+// not make.
+func Unread(script string, params map[string]any) []Finding {
+	return analysed(script, params, nil).inline.list
+}
+
+func analysed(script string, params map[string]any, extra []Pattern) *analysis {
 	a := &analysis{extra: extra}
 	if script != "" {
 		a.text(script, "")
@@ -67,7 +55,13 @@ func Analyse(script string, params map[string]any, extra []Pattern) []Finding {
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		a.value(name, params[name], 0)
 	}
-	return a.list
+	return a
+}
+
+// unread records a program in another language.
+func (a *analysis) unread(lang, text string) {
+	a.inline.param = a.param
+	a.inline.add(Finding{Rule: "unread-code", Label: "code that rye does not read", Tier: T2, Text: lang + ": " + text})
 }
 
 // plainWord reports whether a parameter is one word of letters, digits and the characters of
@@ -82,13 +76,14 @@ func plainWord(v string) bool {
 type analysis struct {
 	extra []Pattern
 	findings
-	work int // done so far, for all texts
+	inline findings // programs in other languages
+	work   int      // done so far, for all texts
 }
 
 func (a *analysis) value(param string, v any, depth int) {
 	if depth > maxParams {
 		a.param = param
-		a.add("commands nested too deeply to judge", T3, "a parameter within parameters")
+		a.flag("too-deep", "a parameter within parameters")
 		return
 	}
 	switch v := v.(type) {
@@ -121,12 +116,12 @@ func (a *analysis) value(param string, v any, depth int) {
 func (a *analysis) text(src, param string) {
 	a.param = param
 	if len(src) > maxText {
-		a.add("too long to judge", T3, src[:80])
+		a.flag("too-long", src[:80])
 		src = src[:maxText]
 	}
 	for _, p := range a.extra {
 		if m := p.Match.FindString(src); m != "" {
-			a.add(p.Label, p.Tier, m)
+			a.add(Finding{Label: p.Label, Tier: p.Tier, Text: m})
 		}
 	}
 	a.guarded(src, func(m *machine) {
@@ -140,17 +135,19 @@ func (a *analysis) text(src, param string) {
 func (a *analysis) guarded(src string, judge func(*machine)) {
 	defer func() {
 		if recover() != nil {
-			a.add("cannot be judged", T3, src)
+			a.flag("unjudged", src)
 		}
 	}()
-	judge(&machine{analysis: a, vars: variables{}})
+	judge(a.machine())
 }
+
+func (a *analysis) machine() *machine { return &machine{analysis: a, vars: variables{}} }
 
 // script analyses a text that a shell runs, and returns its output. Patterns search a text that
 // is not a shell's.
 func (m *machine) script(text string, in value) value {
 	if m.depth++; m.depth > maxDepth {
-		m.add("commands nested too deeply to judge", T3, text)
+		m.flag("too-deep", text)
 		m.depth--
 		return value{}
 	}
@@ -159,24 +156,22 @@ func (m *machine) script(text string, in value) value {
 		return value{}
 	}
 	if tooOpen(text) {
-		m.add("commands nested too deeply to judge", T3, text)
-		m.patterns(text)
+		m.flag("too-deep", text)
+		m.noShell(text)
 		return value{}
 	}
 	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if err != nil {
-		m.patterns(text)
+		m.noShell(text)
 		return value{}
 	}
 	return m.stmts(f.Stmts, in)
 }
 
-func (m *machine) patterns(src string) {
-	for _, p := range legacyPatterns() {
-		if found := p.Match.FindString(src); found != "" {
-			m.add(p.Label, p.Tier, found)
-		}
-	}
+// noShell judges a text that does not parse: by its words, as any other language, and by patterns.
+func (m *machine) noShell(src string) {
+	m.happens("text", nil, value{text: src}, src)
+	m.foreignCode("", src)
 }
 
 // tooOpen reports whether more brackets are open at once than in any real command. The parser
@@ -202,6 +197,6 @@ func (a *analysis) spend(n int) bool {
 	if a.work += n + 1; a.work <= maxWork {
 		return true
 	}
-	a.add("too long to judge", T3, "too much is made of a few words")
+	a.flag("too-long", "too much is made of a few words")
 	return false
 }

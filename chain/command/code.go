@@ -1,247 +1,151 @@
 package command
 
 import (
-	"regexp"
+	"strconv"
 	"strings"
 )
 
-// Patterns for lines of Python, Perl, Ruby, Node and PHP that act. These languages are too rare
-// in commands to justify a parser for each.
+// Programs in other languages are not read. Rules judge them by the words in them that start,
+// fetch, decode, send or delete, and by their strings.
 var (
-	codeRuns    = lazy(`\b(system|popen|execSync|execFileSync|execFile|spawnSync|spawn|shell_exec|passthru|proc_open|os\.execute|getoutput|getstatusoutput|call|check_call|check_output|Popen|run|capture2e?|capture3|Command|doShellScript|exec[lv]?[pe]*|do shell script)\b\s*(\(|["'\[])|\bos\.spawn\w*\(`)
-	codeTicks   = regexps("`([^`]+)`", `%x[\(\[{]([^\)\]}]+)[\)\]}]`, `\bqx[\(\[{/]([^\)\]}/]+)`)
-	codeDeletes = lazy(`\b(shutil\.rmtree|rmtree|rm_rf|rm_r|rimraf|remove_tree|remove_dir_all|rmSync|rmdirSync|removeSync|rm|remove|unlink|emptyDirSync|secure_remove)\b\s*(\(|["'])|\b(rm_rf|rm_r|rmtree|remove_tree|remove_entry_secure)\s`)
-	codeUnlinks = lazy(`\b(os\.remove|os\.unlink|unlink|unlinkSync|File\.delete|\.unlink|os\.rmdir|delete)\b`)
-	codeMany    = lazy(`\b(glob|rglob|listdir|walk|scandir|iterdir|readdir\w*|find|foreach|opendir)\b|\bDir\[|<\*|<[^>]*\*[^>]*>`)
-	codeFetches = lazy(`urlopen|urlretrieve|requests\.(get|post)|httpx\.|http\.client|LWP::|HTTP::Tiny|Net::HTTP|open-uri|URI\.open|\bfetch\s*\(|https?['"]?\)?\.(get|request)\s*\(|axios|file_get_contents\s*\(\s*['"]https?:|DownloadString|Invoke-WebRequest|\biwr\b|Net\.WebClient`)
-	codeDecodes = lazy(`b64decode|b32decode|decode_base64|unhexlify|fromhex|base64_decode|str_rot13|gzinflate|['"]base64['"]|\batob\s*\(|unpack\s*\(?\s*['"][uHm]|marshal\.loads|zlib\.decompress|codecs\.decode|Base64\.decode64|FromBase64String`)
-	codeEvals   = lazy(`(^|[^\w.])(exec|eval|compile|instance_eval|assert|create_function|Function|runInThisContext|execScript|iex|Invoke-Expression|loadstring)\b\s*[\(\{$\s]|\.then\(\s*eval\s*\)|vm\.run\w*\(|pickle\.loads`)
-	codeSends   = lazy(`requests\.(post|put|get)|urlopen|httpx\.|http\.client|\.sendall?\s*\(|fetch\s*\(|https?\.(request|get)|axios|Net::HTTP|LWP::|HTTP::Tiny|curl_exec|fsockopen|smtplib|net\.connect|(?i:socket)|\)\.(request|connect)\s*\(`)
-	codeSockets = lazy(`(?i)\bsocket|TCPSocket|fsockopen|net['"]\)\.connect|\bnet\.(connect|createConnection|Socket)|TCPClient|/inet/tcp|Socket::INET|stream_socket_client`)
-	codeShells  = lazy(`pty\.spawn|dup2|["'` + "`" + `](/bin/|/usr/bin/)?(ba|z|da)?sh(\s+-i)?\b|cmd\.exe|powershell|/bin/(ba)?sh\b`)
-	codeWrites  = lazy(`open\s*\([^)]*,\s*(mode\s*=\s*)?['"](a|w|r\+)|write_text|write_bytes|writeFile|appendFile|createWriteStream|File\.(write|open)|file_put_contents|fopen|copyfile|copyFile|shutil\.(copy|move)|os\.rename|['"]>>?`)
-	codeForks   = lazy(`while\s*(\(?\s*(True|1|true)\s*\)?)?\s*[:{]?\s*(do)?\s*(os\.|pcntl_)?fork|fork\s*(\(\))?\s+while|loop\s*(\{|do)\s*(Process\.)?fork|for\s*\(;;\)[^;]*(fork|spawn)`)
-	codeEnviron = lazy(`os\.environ\b([^\[.g]|$)|process\.env\b([^.\[]|$)|%ENV|\$_ENV|ENV\.to_`)
-	codeSQL     = lazy(`\.execute\w*\s*\(|\.query\s*\(|dropDatabase\s*\(|\.drop\s*\(\s*\)|deleteMany\s*\(\s*(\{\s*\})?\s*\)`)
-	tclRuns     = lazy(`(?m)\b(?:exec|spawn)\s+([^\]\n;]+)`)
-	comments    = lazy(`(?m)^\s*(#|//).*$`)
+	literals = lazy("(?s)\"(?:[^\"\\\\]|\\\\.)*\"|'(?:[^'\\\\]|\\\\.)*'|`(?:[^`\\\\]|\\\\.)*`")
+	ticks    = lazy("(?s)`([^`]+)`|%x[({\\[]([^)}\\]]+)|\\bqx[({\\[/]([^)}\\]/]+)")
+	comments = lazy(`(?m)^\s*(#|//).*$`)
+	modules  = lazy(`\b(require|import|from)\s*\(?\s*(["'][\w@:/.-]+["'])`)
+	deletes  = lazy(`\b(rmtree|rm_rf|rm_r|rimraf|remove_tree|remove_dir_all|removeSync|emptyDirSync|secure_remove|remove_entry_secure)\b|\b(rmSync|rmdirSync|rm|remove|unlink)\b[^;]*\brecursive`)
+	begins   = lazy(startWords)
+	tclRuns  = lazy(`(?m)\b(?:exec|spawn)\s+([^\]\n;]+)`)
 )
 
-func regexps(patterns ...string) []func() *regexp.Regexp {
-	var out []func() *regexp.Regexp
-	for _, p := range patterns {
-		out = append(out, lazy(p))
+// foreignCode judges a program in another language by its words, and returns its strings. A
+// string of a program that starts others may be a command.
+func (m *machine) foreignCode(lang, src string) []string {
+	if !m.spend(1000 + 8*len(src)) {
+		return nil
 	}
-	return out
-}
-
-// judgeCode analyses a program in another language by its calls that delete, run, fetch or send.
-// A word that is only printed is not a call.
-func judgeCode(m *machine, lang, src string) {
-	if !m.spend(4 * len(src)) {
-		return
+	if len(src) > maxCode {
+		if lang != "" {
+			m.flag("too-long", src[:80])
+		}
+		return nil
 	}
 	src = comments().ReplaceAllString(src, "")
 	switch lang {
 	case "lua", "luajit":
 		src = strings.NewReplacer("[[", `"`, "]]", `"`).Replace(src)
-	case "tclsh", "expect":
+	case "expect", "tclsh":
 		for _, f := range tclRuns().FindAllStringSubmatch(src, 16) {
 			m.script(f[1], value{})
 		}
+	case "pwsh", "powershell":
+		src = strings.ReplaceAll(src, `\`, "/")
+		m.script(src, value{})
 	}
-	judgeCodeRuns(m, lang, src)
-	judgeCodeDeletes(m, src)
-	bare := unquoted(src)
-	if codeEvals().MatchString(bare) {
-		switch {
-		case codeFetches().MatchString(src):
-			m.add("pipe to shell", T4, src)
-		case codeDecodes().MatchString(src):
-			m.add("encoded command", T3, src)
-		}
+	bare := literals().ReplaceAllStringFunc(src, func(s string) string { return s[:1] + strings.Repeat(" ", len(s)-2) + s[:1] })
+	own := modules().ReplaceAllString(src, "$1()")
+	c := &call{machine: m, name: "code", in: value{text: src}, bare: bare, all: src}
+	var all []string
+	for _, q := range stringsOf(own) {
+		all = append(all, q)
+		c.args = append(c.args, value{text: strings.TrimLeft(q, "> ")})
 	}
-	if codeSockets().MatchString(src) && codeShells().MatchString(src) && lang != "make" {
-		m.add("reverse shell", T3, src)
-	}
-	if codeForks().MatchString(bare) {
-		m.add("fork bomb", T4, src)
-	}
-	writes := codeWrites().MatchString(src)
-	if writes && codeFetches().MatchString(src) && codeRuns().MatchString(masked(src)) {
-		m.add("downloaded and run", T3, src)
-	}
-	sends := codeSends().MatchString(bare)
-	if sends && codeEnviron().MatchString(bare) {
-		m.add("secrets leave", T3, src)
-	}
-	for _, q := range quoted(src) {
-		if writes && device(q) {
-			m.add("write to device", T4, src)
-		}
-		if writes {
-			m.touches(strings.TrimPrefix(q, "> "), value{})
-		}
-		if sends && (secretPath(q) && q != "/" || strings.HasPrefix(q, "/.ssh")) {
-			m.add("secrets leave", T3, src)
+	if lang == "pwsh" || lang == "powershell" {
+		for _, w := range strings.FieldsFunc(src, func(r rune) bool { return strings.ContainsRune(" \t\n();|,'\"", r) }) {
+			c.args = append(c.args, value{text: w})
 		}
 	}
-	if codeSQL().MatchString(bare) {
-		for _, q := range quoted(src) {
-			m.judgeSQL(q)
+	c.judge()
+	for _, at := range deletes().FindAllStringIndex(bare, 16) {
+		end := strings.IndexAny(bare[at[0]:], ";\n")
+		if end < 0 {
+			end = len(bare) - at[0]
+		}
+		var first []value
+		if q := stringsOf(src[at[0] : at[0]+end]); len(q) > 0 {
+			first = []value{{text: q[0]}}
+		}
+		m.happens("code-delete", first, value{}, src)
+	}
+	if c.reads("query") {
+		for _, q := range all {
+			m.happens("sql", nil, value{text: q}, q)
 		}
 	}
-	if strings.Contains(bare, "dropDatabase") {
-		m.add("SQL drop", T3, src)
+	if at := begins().FindStringIndex(bare); at != nil {
+		from := at[0]
+		if strings.Contains(bare[from:at[1]], "|") {
+			from = 0 // awk: "command" | getline
+		}
+		m.ordersIn(lang, src[from:], src)
 	}
-}
-
-// judgeCodeRuns analyses the text that a program hands to a shell: the quoted text after a call
-// that runs.
-func judgeCodeRuns(m *machine, lang, src string) {
-	for _, at := range codeRuns().FindAllStringIndex(masked(src), 32) {
-		call := argument(src[at[1]:])
-		if last := src[at[1]-1]; last == '"' || last == '\'' || last == '[' {
-			call = argument(src[at[1]-1:])
-		}
-		q := quoted(call)
-		if len(q) == 0 {
-			continue
-		}
-		for _, s := range q {
-			if strings.ContainsAny(s, " \t") {
-				m.script(s, value{})
-			}
-		}
-		list := make([]value, len(q))
-		for i, s := range q {
-			list[i] = value{text: s}
-		}
-		if len(q) == 1 {
-			m.script(q[0], value{})
-		} else {
-			m.command(list, value{})
-		}
-	}
-	for i, ticks := range codeTicks {
-		if i == 0 && !strings.HasPrefix(lang, "perl") && !strings.HasPrefix(lang, "ruby") && lang != "php" {
-			continue // in JavaScript these are strings
-		}
+	if strings.HasPrefix(lang, "perl") || strings.HasPrefix(lang, "ruby") || lang == "php" {
 		for _, f := range ticks().FindAllStringSubmatch(src, 16) {
-			m.script(f[1], value{})
+			m.script(f[1]+f[2]+f[3], value{})
 		}
 	}
+	return all
 }
 
-// judgeCodeDeletes analyses calls that delete trees, or single files in a loop.
-func judgeCodeDeletes(m *machine, src string) {
-	for _, at := range codeDeletes().FindAllStringSubmatchIndex(masked(src), 32) {
-		word, call := src[at[0]:at[1]], argument(src[at[1]:])
-		word = strings.TrimRight(word, " (\"'\t\n")
-		if src[at[1]-1] != '(' {
-			call = argument(src[at[1]-1:])
-		}
-		if names("rm remove unlink rmSync rmdirSync").has(word) && !strings.Contains(call, "recursive") {
-			continue
-		}
-		if q := quoted(call); len(q) == 0 || !regrowable(q[0]) {
-			m.add("recursive delete", T3, src)
-		}
+// ordersIn analyses the strings of a program from the place on where it starts another: each as
+// a line of commands, and all together as the words of one.
+func (m *machine) ordersIn(lang, src, all string) {
+	list := stringsOf(modules().ReplaceAllString(src, "$1()"))
+	if len(list) == 0 && strings.HasPrefix(lang, "awk") {
+		m.flag("told-to-run", "awk: "+all)
 	}
-	bare := unquoted(src)
-	if codeUnlinks().MatchString(bare) && codeMany().MatchString(bare) || strings.Contains(src, `"unlink", glob`) || strings.Contains(src, `'unlink', glob`) {
-		if q := quoted(src); len(q) == 0 || !regrowable(strings.TrimPrefix(q[len(q)-1], "**/")) {
-			m.add("recursive delete", T3, src)
+	var words []value
+	for i, q := range list[:min(len(list), 32)] {
+		if i == 0 || strings.ContainsAny(q, " \t") {
+			m.script(q, value{})
 		}
+		words = append(words, value{text: q})
 	}
-}
-
-// argument returns the text from the bracket before s to its end.
-func argument(s string) string {
-	open, quote := 0, byte(0)
-	for i := 0; i < len(s) && i < 4096; i++ {
-		switch c := s[i]; {
-		case quote != 0:
-			if c == '\\' {
-				i++
-			} else if c == quote {
-				quote = 0
+	if len(words) > 1 {
+		m.command(words, value{})
+	}
+	if lang == "awk" {
+		if text := strings.Join(list, " "); strings.Contains(text, " ") {
+			m.script(text, value{})
+		}
+		for _, q := range list {
+			if shells.has(base(q)) {
+				m.flag("told-to-run", "awk: "+all)
 			}
-		case c == '"' || c == '\'' || c == '`':
-			quote = c
-		case c == '(' || c == '[' || c == '{':
-			open++
-		case c == ')' || c == ']' || c == '}':
-			if open--; open < 0 {
-				return s[:i]
-			}
-		case (c == ';' || c == '\n') && open == 0:
-			return s[:i]
 		}
 	}
-	return s[:min(len(s), 4096)]
 }
 
-// quoted returns the strings of a program.
-func quoted(s string) (out []string) {
-	scan(s, func(text string, inside bool) {
-		if inside {
-			out = append(out, escapes(text))
-		}
-	})
+// stringsOf returns the strings of a program.
+func stringsOf(src string) (out []string) {
+	for _, q := range literals().FindAllString(src, 256) {
+		out = append(out, escapes(q[1:len(q)-1]))
+	}
 	return out
 }
 
-// masked returns a program with blanks in its strings. Every byte keeps its position.
-func masked(s string) string {
-	var b strings.Builder
-	first := true
-	scan(s, func(text string, inside bool) {
-		if !first {
-			b.WriteByte('"')
-		}
-		if first = false; inside {
-			text = strings.Repeat(" ", len(text))
-		}
-		b.WriteString(text)
-	})
-	return b.String()
-}
+var escape = lazy(`\\(x[0-9a-fA-F]{1,2}|0?[0-7]{1,3}|u[0-9a-fA-F]{1,4}|(?s:.))`)
 
-// unquoted returns a program without its strings.
-func unquoted(s string) string {
-	var b strings.Builder
-	scan(s, func(text string, inside bool) {
-		if !inside {
-			b.WriteString(text)
-		} else {
-			b.WriteString(`""`)
-		}
-	})
-	return b.String()
-}
-
-// scan visits the parts of a program inside and outside of quotes.
-func scan(s string, part func(text string, inside bool)) {
-	start := 0
-	for i := 0; i < len(s); i++ {
-		quote := s[i]
-		if quote != '"' && quote != '\'' && quote != '`' {
-			continue
-		}
-		end := i + 1
-		for end < len(s) && s[end] != quote {
-			if s[end] == '\\' {
-				end++
-			}
-			end++
-		}
-		if end >= len(s) {
-			break
-		}
-		part(s[start:i], false)
-		part(s[i+1:end], true)
-		start, i = end+1, end
+// escapes replaces backslash sequences as printf, echo -e and $'...' do.
+func escapes(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
 	}
-	part(s[start:], false)
+	return escape().ReplaceAllStringFunc(s, func(e string) string {
+		digits, radix := e[1:], 8
+		switch e[1] {
+		case 'x', 'u':
+			digits, radix = e[2:], 16
+		case 'n':
+			return "\n"
+		case 't':
+			return "\t"
+		case 'r':
+			return "\r"
+		}
+		n, err := strconv.ParseUint(digits, radix, 32)
+		if err != nil {
+			return e[1:]
+		}
+		return string(rune(n))
+	})
 }

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// A row is one command of a corpus, which may have several lines.
-type row struct{ class, cmd string }
+// A sample is one command of a corpus, which may have several lines.
+type sample struct{ class, cmd string }
 
-func corpus(t testing.TB, path string) (out []row) {
+func corpus(t testing.TB, path string) (out []sample) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -27,7 +27,7 @@ func corpus(t testing.TB, path string) (out []row) {
 			if !ok {
 				t.Fatalf("%s: %q has no class", path, l)
 			}
-			out = append(out, row{class, cmd})
+			out = append(out, sample{class, cmd})
 		}
 	}
 	return out
@@ -41,7 +41,7 @@ type score struct {
 	missed, alarms []string
 }
 
-func judged(t testing.TB, dangerous, harmless []row) (s score) {
+func judged(t testing.TB, dangerous, harmless []sample) (s score) {
 	s.rows, s.found = map[string]int{}, map[string]int{}
 	for _, r := range dangerous {
 		if s.rows[r.class] == 0 {

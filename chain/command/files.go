@@ -2,13 +2,15 @@ package command
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
 // files are the known files that a text wrote, and its working directory.
 type files struct {
 	held    map[string]value // by place: a file's content, and its origin
-	foreign []string         // directories that came from the network
+	fetched []string         // directories that came from the network
+	foreign []string         // those of them that came from a host which is none of the usual ones
 	cwd     string           // "" in the first directory of the text
 }
 
@@ -55,20 +57,37 @@ func (f *files) put(p string, v value) {
 	f.held[f.place(p)] = v
 }
 
+// installed returns the fetched file of this name that the text put into a directory of programs.
+func (f *files) installed(name string) (string, bool) {
+	for at, v := range f.held {
+		if v.is(fetched) && base(at) == name && strings.HasSuffix(path.Dir(at), "bin") {
+			return at, true
+		}
+	}
+	return "", false
+}
+
 // remove forgets a file.
 func (f *files) remove(p string) { delete(f.held, f.place(p)) }
 
-// fetch records a directory that came from the network.
-func (f *files) fetch(dir string) { f.foreign = append(f.foreign, f.place(dir)) }
+// fetch records a directory that came from the network, maybe from an unusual host.
+func (f *files) fetch(dir string, foreign bool) {
+	f.fetched = append(f.fetched, f.place(dir))
+	if foreign {
+		f.foreign = append(f.foreign, f.place(dir))
+	}
+}
 
 // brought reports whether a place is inside a directory that came from the network.
-func (f *files) brought(at string) bool {
-	for _, dir := range f.foreign {
-		if (at == dir || strings.HasPrefix(at, dir+"/") || dir == ".") && path.IsAbs(at) == path.IsAbs(dir) {
-			return true
-		}
-	}
-	return false
+func (f *files) brought(at string) bool { return inside(at, f.fetched) }
+
+// broughtForeign reports the same of the directories from unusual hosts.
+func (f *files) broughtForeign(at string) bool { return inside(at, f.foreign) }
+
+func inside(at string, dirs []string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		return (at == dir || strings.HasPrefix(at, dir+"/") || dir == ".") && path.IsAbs(at) == path.IsAbs(dir)
+	})
 }
 
 // read returns the known content of a file.
@@ -102,8 +121,8 @@ func (f *files) carries(v value) bool {
 		if !strings.ContainsAny(t, " \t\n") && !strings.HasPrefix(t, "http") && f.read(t).is(secret) {
 			return true
 		}
-		i := strings.IndexAny(t, "=@<")
-		if i < 0 {
+		i := strings.IndexAny(t, "=@<:")
+		if i < 0 || strings.HasPrefix(t[i:], "://") {
 			return false
 		}
 		t = t[i+1:]

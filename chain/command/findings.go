@@ -8,6 +8,7 @@ import (
 
 // Finding is one dangerous act in a command.
 type Finding struct {
+	Rule  string // the id of the rule, "delete-tree"; "" for a pattern of the user
 	Label string // "recursive delete"
 	Tier  Tier
 	Text  string // the command or words with the finding, clipped
@@ -20,16 +21,24 @@ type findings struct {
 	param string // "" for the item's own text
 }
 
+// flag records an act that no row describes, by the id of its rule.
+func (fs *findings) flag(id, text string) { fs.report(rulesByID()[id], text) }
+
+// report records a finding of a rule.
+func (fs *findings) report(r *rule, text string) {
+	fs.add(Finding{Rule: r.id, Label: r.label, Tier: r.tier, Text: text})
+}
+
 // add records a finding: the worst for each label and parameter.
-func (fs *findings) add(label string, t Tier, text string) {
-	text = words.Brief(strings.Join(strings.Fields(text), " "))
-	for i, f := range fs.list {
-		if f.Label == label && f.Param == fs.param {
-			if t > f.Tier {
-				fs.list[i].Tier, fs.list[i].Text = t, text
+func (fs *findings) add(f Finding) {
+	f.Text, f.Param = words.Brief(strings.Join(strings.Fields(f.Text), " ")), fs.param
+	for i, old := range fs.list {
+		if old.Label == f.Label && old.Param == f.Param {
+			if f.Tier > old.Tier {
+				fs.list[i] = f
 			}
 			return
 		}
 	}
-	fs.list = append(fs.list, Finding{Label: label, Tier: t, Text: text, Param: fs.param})
+	fs.list = append(fs.list, f)
 }

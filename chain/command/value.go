@@ -27,7 +27,11 @@ const (
 	listed                      // from a list of work: the input of xargs
 	answers                     // a shell's answers to its input
 	spelled                     // names a program by ? or [ ]
+	keyed                       // from a variable with the name of a secret
 )
+
+// originNames are the origins in the rows of rules, in their order.
+var originNames = []string{"fetched", "unseen", "encoded", "built", "document", "secret", "partial", "listed", "answers", "spelled", "keyed"}
 
 func (v value) is(o origin) bool { return v.from&o != 0 }
 
@@ -104,7 +108,7 @@ func (m *machine) word(w *syntax.Word) value {
 
 func (m *machine) split(w *syntax.Word) []value {
 	if lit, ok := single(w).(*syntax.Lit); ok {
-		v := value{text: unescape(lit.Value, false)}
+		v := value{text: m.unescape(lit.Value, false)}
 		if globbed(lit.Value) {
 			v.from = spelled
 		}
@@ -181,7 +185,7 @@ func (m *machine) parts(s *splitter, list []syntax.WordPart, quoted bool) {
 		}
 		switch p := p.(type) {
 		case *syntax.Lit:
-			v := value{text: unescape(p.Value, quoted)}
+			v := value{text: m.unescape(p.Value, quoted)}
 			if !quoted && globbed(p.Value) {
 				v.from = spelled
 			}
@@ -367,10 +371,14 @@ func alternatives(parts []syntax.WordPart, left *int) []*syntax.Word {
 	return []*syntax.Word{{Parts: parts}}
 }
 
-// unescape removes the backslashes that a shell removes.
-func unescape(s string, quoted bool) string {
+// unescape removes the backslashes that a shell removes. For a program of Windows they stand in
+// paths.
+func (m *machine) unescape(s string, quoted bool) string {
 	if !strings.Contains(s, `\`) {
 		return s
+	}
+	if m.windows {
+		return strings.ReplaceAll(s, `\`, "/")
 	}
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -19,13 +19,20 @@ func (vs variables) lookup(name string) ([]value, bool) {
 		return []value{{text: "."}}, true
 	case "TMPDIR":
 		return []value{{text: "/tmp"}}, true
+	case "PROFILE": // of PowerShell
+		return []value{{text: "~/.profile"}}, true
 	case "PATH":
 		return []value{{text: "/usr/bin:/bin"}}, true
 	case "SHELL", "BASH":
 		return []value{{text: "/bin/bash"}}, true
 	}
+	if keyName().MatchString(name) {
+		return []value{{from: partial | keyed}}, false
+	}
 	return []value{{from: partial}}, false
 }
+
+var keyName = lazy(`(?i)(SECRET|TOKEN|CREDENTIAL|API_?KEY|_KEY$)`)
 
 // arguments sets $1 and so on, and returns the previous values.
 func (vs variables) arguments(args []value) variables {

@@ -16,9 +16,10 @@ type machine struct {
 	open  descriptors
 	funcs functions
 
-	remote bool // the commands are for another machine
-	depth  int  // of texts inside texts
-	nest   int  // of statements inside statements
+	remote  bool // the commands are for another machine
+	windows bool // backslashes stand in paths
+	depth   int  // of texts inside texts
+	nest    int  // of statements inside statements
 }
 
 // stmts runs statements one after the other and returns their output.
@@ -34,7 +35,7 @@ func (m *machine) stmt(s *syntax.Stmt, in value) (out value) {
 		return value{}
 	}
 	if m.nest++; m.nest > maxNest {
-		m.add("commands nested too deeply to judge", T3, "statements within statements")
+		m.flag("too-deep", "statements within statements")
 		m.nest--
 		return value{}
 	}
@@ -161,7 +162,7 @@ func (m *machine) noteFunction(f *syntax.FuncDecl) {
 		return true
 	})
 	if calls >= 2 && background {
-		m.add("fork bomb", T4, name+"() calls itself twice")
+		m.flag("fork-bomb", name+"() calls itself twice")
 	}
 }
 
@@ -226,7 +227,11 @@ func (m *machine) walkCall(c *syntax.CallExpr, in value) value {
 			m.noteVariable(a.Name.Value, m.word(a.Value))
 		}
 	}
-	return m.command(m.fields(c.Args), in)
+	before := m.windows
+	m.windows = windowsProgram(c.Args[0].Lit())
+	words := m.fields(c.Args)
+	m.windows = before
+	return m.command(words, in)
 }
 
 // processFile returns the name for <(commands) or >(commands).
@@ -320,20 +325,33 @@ func (m *machine) redirected(s *syntax.Stmt, d directions, out value) value {
 	if d.net || d.fromNet {
 		switch name := m.programOf(s); {
 		case shells.has(name):
-			m.add("reverse shell", T4, name+" at "+d.resource)
+			m.flag("reverse-shell", name+" at "+d.resource)
 		case out.is(secret):
-			m.add("secrets leave", T3, name+" > "+d.resource)
+			m.flag("secrets-leave", name+" > "+d.resource)
 		case d.net && out.is(answers):
-			m.add("reverse shell", T4, name+" at "+d.resource)
+			m.flag("reverse-shell", name+" at "+d.resource)
 		}
 	}
 	if d.out != "" {
+		if !d.append && silent(s.Cmd) {
+			m.happens(">emptied", []value{{text: m.files.spelled(d.out)}}, value{}, "> "+d.out)
+		}
 		m.writes(d.out, out, d.append)
 	}
 	if d.quiet {
 		return value{}
 	}
 	return out
+}
+
+// silent reports whether a command only empties the file that its output goes to.
+func silent(c syntax.Command) bool {
+	call, ok := c.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 {
+		return c == nil
+	}
+	name := call.Args[0].Lit()
+	return len(call.Args) == 1 && (name == ":" || name == "true") || len(call.Args) == 2 && name == "cat" && call.Args[1].Lit() == "/dev/null"
 }
 
 // programOf returns the name of the program that a statement runs, without wrappers.

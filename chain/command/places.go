@@ -1,0 +1,170 @@
+package command
+
+import (
+	"path"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+func lazy(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
+
+// home matches the start of any user's home directory.
+const home = `(~[\w.-]*|/root|/home/[^/]+|/Users/[^/]+)`
+
+// Files by their names. A text holds the name as it was written, with ~ for $HOME.
+var (
+	secretFiles = lazy(`(^|/)\.env(\.(local|prod|production|staging|dev|development|test|live))?$|(^|/)\.(ssh|aws|gnupg|kube|azure|password-store)(/|$)|(^|/)id_(rsa|dsa|ecdsa|ed25519)$` +
+		`|(^|/)\.(netrc|npmrc|pypirc|git-credentials|pgpass|my\.cnf|vault-token|boto|s3cfg)$|(^|/)\.docker/config\.json$|(^|/)\.config/(gcloud|gh|rclone|op|sops|hub|doctl|google-chrome|chromium)(/|$)|(^|/)\.(git|config)/?$` +
+		`|^/etc/(passwd|shadow|gshadow|sudoers)|^/etc/(ssl/private|ssh/ssh_host|kubernetes)|\.(pem|key|p12|pfx|kdbx|keystore|jks|ppk|ovpn)$|(_|\.)history$` +
+		`|(^|/)(cookies\.sqlite|Cookies|Login Data|logins\.json|key4\.db|wallet\.dat)$|/Keychains/|^/proc/[^/]+/environ$|^/(var/)?run/secrets/|(^|/)credentials(\.json|\.ya?ml|\.db)?$` +
+		`|(^|/)secrets?\.(ya?ml|json|env|toml|txt)$|service[-_]account[^/]*\.json$|\.tfstate$|^` + home + `/?$|^/$|^/etc/?$|/\.mozilla/`)
+	openFiles = lazy(`\.pub$|/known_hosts|/\.ssh/config$|\.env\.(example|sample|template|dist)$|localhost[^/]*\.pem$|cacert|ca-certificates|(^|/)ca[^/]*\.(pem|crt)$`)
+
+	autostart = lazy(`(^|/)\.(bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|cshrc|tcshrc|kshrc|mkshrc|xinitrc|xprofile|xsession|xsessionrc|pam_environment|gitconfig)$` +
+		`|\.config/fish/(config\.fish|conf\.d/)|\.ssh/(authorized_keys2?|rc)$|\.config/(autostart|environment\.d)(/|$)|\.config/plasma-workspace/|systemd/(system|user)(/|$)|^/etc/(profile|bash\.bashrc|bashrc|zshrc|zshenv|profile\.d/|cron|anacrontab|rc\.|init\.d/|ld\.so\.|zsh/|environment|xdg/autostart|update-motd\.d/|apt/apt\.conf\.d/|modules-load\.d/|udev/rules\.d/|inittab)` +
+		`|^/var/spool/(cron|at)|Library/Launch(Agents|Daemons)(/|$)|Library/LoginItems|(^|/)\.git/(hooks/|config$)|(sitecustomize|usercustomize)\.py$|-packages/[^/]*\.pth$|^/[^/]+\.pth$|(^|/)\.vscode/tasks\.json$` +
+		`|Start Menu/Programs/Startup|(^|/)\.claude/settings(\.local)?\.json$|^~/\.(cursor/)?mcp\.json$|WindowsPowerShell/.*profile\.ps1$|(^|/)\.config/(git/config|powershell/)|/(startup|ipython_config)\.py$|etc/gitconfig$`)
+	system = lazy(`^/etc/(passwd|shadow|group|gshadow|sudoers|pam\.d/|pam\.conf|ssh/sshd_config|hosts$|hosts\.(allow|deny)|fstab|crypttab|selinux/|resolv\.conf|nsswitch\.conf|securetty|security/|shells$|login\.defs|polkit-1/|sysctl|apt/(sources\.list|trusted\.gpg|preferences)|yum\.repos\.d/|pacman\.(conf|d/)|docker/daemon\.json|pip\.conf|ca-certificates|audit/|apparmor)` +
+		`|^/boot/|^/proc/(sysrq-trigger|sys/kernel/)|^/sys/(firmware/|fs/selinux/)|^/proc/kcore|^/var/log/(auth|secure|wtmp|btmp|lastlog|audit|syslog)|^/usr/s?bin/(sudo|su|login|sshd|passwd)$|^/usr/local/share/ca-certificates/|drivers/etc/hosts$|^/(usr/)?s?bin/(ba|z|da)?sh$|^/(usr/)?lib(64)?/`)
+	traces   = lazy(`(^|/)\.[a-z]+_history$|^/var/log/(auth|secure|wtmp|btmp|lastlog|audit)`)
+	gitStore = lazy(`(^|/)\.git/(HEAD|refs|packed-refs|objects|index|logs|ORIG_HEAD)(/|$)`)
+)
+
+// secretHints are parts of the names of secrets. They exclude most words quickly.
+const secretHints = ".env .ssh .aws .gnupg .kube .azure password-store id_ netrc npmrc pypirc git-cred pgpass my.cnf vault boto s3cfg .docker .config .git /etc .pem .key .p12 .pfx kdbx keystore .jks .ppk .ovpn " +
+	"history ookies Login logins key4 wallet Keychains environ secret credential service tfstate mozilla ~ /root /home /Users"
+
+func secretPath(p string) bool {
+	p = strings.TrimPrefix(p, "file://")
+	if p == "" || len(p) >= 4096 {
+		return false
+	}
+	hinted := p == "/"
+	for rest := secretHints; rest != "" && !hinted; {
+		var hint string
+		hint, rest, _ = strings.Cut(rest, " ")
+		hinted = strings.Contains(p, hint)
+	}
+	return hinted && secretFiles().MatchString(p) && !openFiles().MatchString(p)
+}
+
+// base returns a program's name without its directory: /bin/rm is rm.
+func base(word string) string {
+	name := path.Base(strings.TrimSpace(word))
+	for _, variant := range []string{".exe", ".traditional", ".openbsd"} {
+		name = strings.TrimSuffix(name, variant)
+	}
+	return name
+}
+
+// top reports whether a path is the top of a system, of a home, or of the current directory.
+func top(w string) bool {
+	clean := path.Clean(strings.TrimSuffix(w, "*"))
+	if w == "" {
+		return false // unknown, so not t4
+	}
+	return w == "*" || names("/ .. ~ . .ai .git ./.git /etc /usr /var /home /root /boot /bin /sbin /lib /lib64 /opt /dev /Users /System /Library /usr/bin /usr/lib /usr/sbin /usr/local C: C:/ C:/Windows C:/Users").has(clean)
+}
+
+// regrowable reports whether a path is below the current directory and made again by the next
+// build, or a temporary file of the text itself.
+func regrowable(w string) bool {
+	if strings.HasPrefix(w, scratchName) {
+		return !strings.Contains(w, "..")
+	}
+	if w == "" || path.IsAbs(w) || w[0] == '~' || strings.HasPrefix(path.Clean(w), "..") {
+		return false
+	}
+	last := path.Base(strings.TrimSuffix(strings.TrimSuffix(w, "*"), "/"))
+	if regrown.has(last) {
+		return true
+	}
+	for dir := path.Dir(path.Clean(w)); dir != "."; dir = path.Dir(dir) {
+		if names("tmp temp node_modules target build dist coverage __pycache__ .next .cache .venv venv").has(path.Base(dir)) {
+			return true
+		}
+	}
+	ext := path.Ext(last)
+	return len(ext) > 1 && ext != last && regrown.has("*"+ext)
+}
+
+// windowsProgram reports whether a name is one of Windows or of PowerShell: reg, Remove-Item.
+func windowsProgram(name string) bool {
+	verb, noun, ok := strings.Cut(strings.TrimSuffix(name, ".exe"), "-")
+	return !ok && windows.has(verb) || ok && verb != "" && noun != "" && verb[0] >= 'A' && verb[0] <= 'Z' && noun[0] >= 'A' && noun[0] <= 'Z'
+}
+
+// device reports whether a path is a device that not every program may write to at any time.
+func device(p string) bool {
+	rest, ok := strings.CutPrefix(path.Clean(p), "/dev/")
+	if !ok {
+		return false
+	}
+	for _, dir := range []string{"fd/", "shm/", "pts/", "tcp/", "udp/"} {
+		if strings.HasPrefix(rest, dir) {
+			return false
+		}
+	}
+	return !names("null zero full stdout stderr stdin tty random urandom ptmx console").has(rest)
+}
+
+// hostOf returns the host of an address such as https://user@host:80/path or git@host:path.
+func hostOf(w string) string {
+	_, rest, ok := strings.Cut(w, "://")
+	if !ok {
+		user, after, at := strings.Cut(w, "@")
+		if !at || strings.ContainsAny(user, "/=. ") || !strings.Contains(after, ":") {
+			return ""
+		}
+		host, _, _ := strings.Cut(after, ":")
+		return host
+	}
+	if i := strings.IndexAny(rest, "/?#, "); i >= 0 {
+		rest = rest[:i]
+	}
+	rest = rest[strings.LastIndexByte(rest, '@')+1:]
+	if strings.HasPrefix(rest, "[") {
+		host, _, _ := strings.Cut(rest[1:], "]")
+		return host
+	}
+	host, _, _ := strings.Cut(rest, ":")
+	return strings.ToLower(host)
+}
+
+var private = lazy(`^(localhost|127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|::1$|0\.0\.0\.0$)|\.(localhost|local|internal|intern|corp|lan|home|test|svc)$`)
+
+// foreign reports whether a word is an address of a host that is neither near nor one of those
+// that package managers and developers use anyway.
+func foreign(w string) bool {
+	host := hostOf(w)
+	if host == "" || private().MatchString(host) || !strings.Contains(host, ".") {
+		return false
+	}
+	for known := host; known != ""; _, known, _ = strings.Cut(known, ".") {
+		if knownHosts.has(known) {
+			return false
+		}
+	}
+	return true
+}
+
+// local reports whether every address among some words is this machine.
+func local(args []value) bool {
+	found := false
+	for _, v := range args {
+		t := strings.TrimPrefix(strings.TrimPrefix(v.text, "http://"), "https://")
+		host := t
+		if i := strings.IndexAny(t, ":/"); i >= 0 {
+			host = t[:i]
+		}
+		if host == "localhost" || host == "127.0.0.1" || strings.HasSuffix(host, "@127.0.0.1") || strings.HasSuffix(host, "@localhost") {
+			found = true
+		} else if strings.Contains(v.text, "://") {
+			return false
+		}
+	}
+	return found
+}

@@ -1,0 +1,146 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// classes are the kinds of harm that rules and corpora name.
+var classes = []string{"destroy", "exfiltrate", "fetch-and-run", "persist", "shell-out", "weaken", "history", "obscure", "limit"}
+
+// Each rule finds its bad example, and leaves its good one alone.
+func TestEveryRuleHasAnExampleEachWay(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range rulebook {
+		if r.id == "" || seen[r.id] || r.label == "" || r.reason == "" || r.tier == T0 || !slices.Contains(classes, r.class) {
+			t.Errorf("%q: not a whole rule, or a second one of this name", r.id)
+		}
+		seen[r.id] = true
+		if r.class == "limit" {
+			continue // see TestTextsThatAreMadeToBeExpensive
+		}
+		has := func(f Finding) bool { return f.Rule == r.id }
+		if found := Analyse(r.bad, nil, nil); !slices.ContainsFunc(found, has) || r.bad == "" {
+			t.Errorf("%s: %q: %+v", r.id, r.bad, found)
+		}
+		if found := Analyse(r.good, nil, nil); slices.ContainsFunc(found, has) || r.good == "" {
+			t.Errorf("%s: %q is found", r.id, r.good)
+		}
+	}
+}
+
+// Every word of the tables that is no text has a meaning: a misspelt class, role, pattern or
+// origin would never match.
+func TestTablesAreSpelledWell(t *testing.T) {
+	if len(roleNames) > 32 || originNames[len(originNames)-1] != "keyed" || keyed != 1<<(len(originNames)-1) || builds != 1<<(len(roleNames)-1) {
+		t.Error("a list of names differs from its constants")
+	}
+	c := (&analysis{}).machine().call("x", []value{{text: "x"}}, value{})
+	check := func(rows []row) {
+		for _, r := range rows {
+			for _, e := range r.elements {
+				for _, a := range e.alternatives {
+					if name, ok := strings.CutPrefix(a, "~"); ok && patterns()[name] == nil {
+						t.Errorf("no pattern %s", a)
+					}
+					if name, ok := strings.CutPrefix(a, "<"); ok && name != "known" && !slices.Contains(originNames, name) {
+						t.Errorf("no origin %s", a)
+					}
+					if strings.HasPrefix(a, "~") {
+						continue
+					}
+					if _, class, ok := strings.Cut(a, "@"); ok && !callClasses.has(class) {
+						c.of(class, value{}) // panics for a class that does not exist
+					}
+				}
+			}
+		}
+	}
+	for _, tab := range []*table{acts(), casts()} {
+		for _, rows := range tab.byName {
+			check(rows)
+		}
+		for _, rows := range tab.byRole {
+			check(rows)
+		}
+	}
+}
+
+// TestTunedLines prints recall and precision by class for lines that were written without sight of
+// the rules, and holds what was reached. The rules were then tuned on them, so unseen lines of
+// the same kind score lower.
+func TestTunedLines(t *testing.T) {
+	text, err := os.ReadFile("testdata/lines-tuned.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type count struct{ dangerous, found, harmless, alarms int }
+	by, sum := map[string]*count{}, &count{}
+	for i, l := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+		f := strings.SplitN(l, "\t", 3)
+		if len(f) != 3 || f[1] != "dangerous" && f[1] != "harmless" || !slices.Contains(classes, f[0]) {
+			t.Fatalf("line %d: %q", i+1, l)
+		}
+		if by[f[0]] == nil {
+			by[f[0]] = &count{}
+		}
+		found := Analyse(f[2], nil, nil)
+		for _, c := range []*count{by[f[0]], sum} {
+			switch {
+			case f[1] == "dangerous" && len(found) > 0:
+				c.dangerous++
+				c.found++
+			case f[1] == "dangerous":
+				c.dangerous++
+			case len(found) > 0:
+				c.harmless++
+				c.alarms++
+			default:
+				c.harmless++
+			}
+		}
+		if f[1] == "dangerous" && len(found) == 0 {
+			fmt.Printf("  missed       %s: %s\n", f[0], f[2])
+		} else if f[1] == "harmless" && len(found) > 0 {
+			fmt.Printf("  false alarm  %s: %s: %v\n", f[0], f[2], found)
+		}
+	}
+	rates := func(c *count) (recall, precision float64) {
+		return float64(c.found) / float64(c.dangerous), float64(c.found) / float64(max(c.found+c.alarms, 1))
+	}
+	for _, class := range append(slices.Clone(classes[:8]), "all") {
+		c := by[class]
+		if class == "all" {
+			c = sum
+		}
+		recall, precision := rates(c)
+		fmt.Printf("  %-14s recall %3d of %3d (%.2f), precision %.2f, %d alarms in %d harmless\n", class, c.found, c.dangerous, recall, precision, c.alarms, c.harmless)
+		if recall < 0.95 || precision < 0.95 || c.dangerous < 20 || c.harmless < 20 {
+			t.Errorf("%s: recall %.2f, precision %.2f of %d and %d lines", class, recall, precision, c.dangerous, c.harmless)
+		}
+	}
+}
+
+// A program in another language is a finding for callers that are no person, and only there.
+func TestUnreadCode(t *testing.T) {
+	for line, want := range map[string]bool{
+		`python3 -c "print(1)"`: true, "node -e '1'": true, "python3 - <<'E'\nprint(1)\nE": true, "perl -ne 'print' f": true, "bash -c 'ruby -e 1'": true,
+		"python3 x.py": false, "node --version": false, "bash -c 'ls'": false, "awk '{print $1}' f": false, "sed s/a/b/ f": false, "go test ./...": false,
+	} {
+		found := Unread("", map[string]any{"command": line})
+		if (len(found) > 0) != want {
+			t.Errorf("%s: %+v", line, found)
+		}
+		for _, f := range found {
+			if f.Tier != T2 || f.Param != "command" || f.Rule != "unread-code" {
+				t.Errorf("%s: %+v", line, f)
+			}
+		}
+		if found := Analyse(line, nil, nil); len(found) > 0 {
+			t.Errorf("%s: %+v", line, found)
+		}
+	}
+}
