@@ -65,6 +65,9 @@ type AddRequest struct {
 	AcceptUpstreamSigner bool     // another key than before signed the commit or the tag there
 	List                 bool     // only list what the source offers; a site is asked for its index alone
 	AcceptSource         []string // of a lock file: addresses that may be contacted, also inside the network
+	SHA256               string   // the digest of an archive by https, in hexadecimal digits; "" shows it in the question, and --yes is not enough
+
+	Unpinned objects.Digest `json:"-"` // rye's own: the digest of an archive that SHA256 does not name
 }
 
 // AddReport describes one item that was added, removed or restored.

@@ -200,7 +200,7 @@ func (w *Workspace) Resolve(ctx context.Context, c rye.Caller, q rye.ResolveRequ
 // shown to a person first, and are trusted only through their own signatures.
 func (w *Workspace) Add(ctx context.Context, c rye.Caller, q rye.AddRequest) ([]rye.AddReport, error) {
 	if q.URL == "" {
-		return do(ctx, c, "add", w.working(w.of(q.Space)), author.Add, q)
+		return do(ctx, c, "add", w.working(w.of(q.Space)), origin.AddPath, q)
 	}
 	s, err := w.project(c, "add")
 	if err != nil {

@@ -41,7 +41,11 @@ one bundle, with the originals. Links inside the source are followed. --list sho
 and --skill chooses some. Everything that is skipped is listed with its reason. What cannot come
 in stops nothing else, and the exit status is that of the first. A plugin that lies elsewhere is
 listed with the command that adds it. Imported items are unsigned until you run rye sign. The
-manifest of a bundle says where it came from; rye outdated and rye update follow its branch.
+manifest of a bundle says where it came from; rye outdated and rye update follow its branch, or compare its folder, archive
+or site anew.
+
+An archive by https comes in with the digest of --sha256. Without it rye shows the digest and
+asks; --yes alone is not enough. rye follows no redirect to another host.
 
 The address of a site is that of its index of skills (/.well-known/agent-skills/index.json);
 the digests there are compared. From a lock file of another tool (skills-lock.json,
@@ -58,6 +62,7 @@ its hash by the rule of that tool. An entry that differs does not come in (10).`
 			&cli.BoolFlag{Name: "list", Aliases: []string{"l"}, Destination: &list, Usage: "list what is there to choose from, and add nothing"},
 			&cli.BoolFlag{Name: "no-vendor", Destination: &q.NoVendor, Usage: "let git keep only the signed manifests of bundles; rye pull fetches their files"},
 			acceptUpstreamSigner(&q.AcceptUpstreamSigner),
+			&cli.StringFlag{Name: "sha256", Destination: &q.SHA256, Usage: "take an archive by https only with this `digest`"},
 			acceptSource(&accepted),
 			changedSpace(&q.Space),
 			dryRun(&q.DryRun),
@@ -95,7 +100,7 @@ func (t *task) runAdd(q rye.AddRequest, from rye.InstallRequest, list bool) erro
 		requests = append(requests, q)
 	}
 	for _, url := range urls {
-		requests = append(requests, rye.AddRequest{URL: url, As: q.As, Entry: q.Entry, Skills: q.Skills, DryRun: q.DryRun, Force: q.Force, NoVendor: q.NoVendor, AcceptUpstreamSigner: q.AcceptUpstreamSigner, List: list, AcceptSource: q.AcceptSource})
+		requests = append(requests, rye.AddRequest{URL: url, As: q.As, Entry: q.Entry, Skills: q.Skills, DryRun: q.DryRun, Force: q.Force, NoVendor: q.NoVendor, AcceptUpstreamSigner: q.AcceptUpstreamSigner, List: list, AcceptSource: q.AcceptSource, SHA256: q.SHA256})
 	}
 	for _, q := range requests {
 		print := func(p *printer, rep rye.AddReport) { p.printAdded(added, q.DryRun, &rep) }

@@ -30,8 +30,9 @@ import (
 const maxShown = 200
 
 // Add takes in a path: a file, a folder or an archive from outside .ai, in rye's form or
-// another program's. A path below .ai is recorded where it is.
-func Add(ctx context.Context, s *custody.Desk, q rye.AddRequest) ([]rye.AddReport, error) {
+// another program's. A path below .ai is recorded where it is. It hands the tree of a folder or an
+// archive to take.
+func Add(ctx context.Context, s *custody.Desk, q rye.AddRequest, take func(context.Context, *custody.Desk, rye.AddRequest, foreign.Tree) ([]rye.AddReport, error)) ([]rye.AddReport, error) {
 	l, err := session.LayerOf(s.Session, q.Space)
 	if err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func Add(ctx context.Context, s *custody.Desk, q rye.AddRequest) ([]rye.AddRepor
 		if err != nil {
 			return nil, err
 		}
-		return all(ctx, s, q, t, agreed)
+		return take(ctx, s, q, t)
 	}
 	data, err := place.Read(q.Path, unpack.MaxArchive)
 	if err != nil {
@@ -72,7 +73,7 @@ func Add(ctx context.Context, s *custody.Desk, q rye.AddRequest) ([]rye.AddRepor
 		if err != nil {
 			return nil, fault.Wrap(err, "add %s", q.Path)
 		}
-		return all(ctx, s, q, t, agreed)
+		return take(ctx, s, q, t)
 	}
 	return lone(ctx, s, q, data)
 }
@@ -89,10 +90,26 @@ func Fetched(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.T
 	return all(ctx, s, q, t, agree)
 }
 
-// FetchedFrom is Fetched with the facts about the source that the user is shown. It also returns the
-// bundles that were to come in, with their origins; some may have been refused.
+// FetchedFrom is Fetched with the facts about the source that the user is shown; without facts there
+// is no question. It also returns the bundles that were to come in, with their origins; some may have
+// been refused.
 func FetchedFrom(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.Tree, facts []string) ([]rye.AddReport, []Package, error) {
-	return every(ctx, s, q, t, func(come []rye.AddReport) error { return s.Ask(ctx, question(q.URL, facts, come)) })
+	return every(ctx, s, q, t, asking(ctx, s, q, facts))
+}
+
+// asking returns the consent to what comes in: a question that shows the facts; none without facts.
+func asking(ctx context.Context, s *custody.Desk, q rye.AddRequest, facts []string) func([]rye.AddReport) error {
+	if facts == nil {
+		return agreed
+	}
+	return func(come []rye.AddReport) error {
+		ask := question(source(q), facts, come)
+		if !q.Unpinned.IsZero() {
+			ask.Flags = []string{"--sha256 " + q.Unpinned.String()}
+			ask.Mend = fault.CommandOf("rye", "add", q.URL, "--sha256", q.Unpinned.String(), "--yes")
+		}
+		return s.Ask(ctx, ask)
+	}
 }
 
 // Bundles returns the bundles that an import of a tree would make. Nothing is written or asked.

@@ -76,3 +76,6 @@ func failed(all []foreign.Passed) bool {
 
 // Folder reads a folder of this machine, as Add does.
 func Folder(ctx context.Context, dir string) (foreign.Tree, error) { return folder(ctx, dir) }
+
+// Archive reads an archive, as Add does. file is its name.
+func Archive(file string, data []byte) (foreign.Tree, error) { return archive(file, data) }
