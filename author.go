@@ -60,12 +60,13 @@ type AddRequest struct {
 	// repository; empty is all. A name that nothing has is NotFound.
 	Skills []string
 
+	List         bool     // only list what the source offers; a site is asked for its index alone, and the plugins of a marketplace not at all
+	AcceptSource []string // addresses that a lock file or a marketplace names and that may be contacted, also inside the network
+
 	// For a URL.
-	NoVendor             bool     // git keeps only the signed manifests; rye pull fetches the files
-	AcceptUpstreamSigner bool     // another key than before signed the commit or the tag there
-	List                 bool     // only list what the source offers; a site is asked for its index alone
-	AcceptSource         []string // of a lock file: addresses that may be contacted, also inside the network
-	SHA256               string   // the digest of an archive by https, in hexadecimal digits; "" shows it in the question, and --yes is not enough
+	NoVendor             bool   // git keeps only the signed manifests; rye pull fetches the files
+	AcceptUpstreamSigner bool   // another key than before signed the commit or the tag there
+	SHA256               string // the digest of an archive by https, in hexadecimal digits; "" shows it in the question, and --yes is not enough
 
 	Unpinned objects.Digest `json:"-"` // rye's own: the digest of an archive that SHA256 does not name
 }

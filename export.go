@@ -13,6 +13,7 @@ type ClientExport struct {
 	Remove   bool // delete the copies for To
 	Confined bool // write stubs that call rye in the place of programs
 	Link     bool // one copy, and links to it where several directories want the same
+	Hook     bool // a hook that prints counts when a session of the client starts; with Remove, its end
 	DryRun   bool
 }
 
@@ -57,7 +58,8 @@ type ClientLeft struct {
 type ExportClient struct {
 	Name     string `json:"name"`
 	Title    string `json:"title"`
-	Tried    bool   `json:"tried"` // its own program listed an exported skill; otherwise known by documents
+	Tried    bool   `json:"tried"`                // its own program listed an exported skill; otherwise known by documents
+	With     string `json:"tried_with,omitempty"` // the version and the command of that
 	Skills   string `json:"skills,omitempty"`
 	Commands string `json:"commands,omitempty"`
 	Agents   string `json:"agents,omitempty"`

@@ -18,6 +18,13 @@ func (p *Plan) Net() []string {
 	return append(slices.Clip(n.Net), "*:80", "*:443")
 }
 
+// Own reports whether the plan's program has a network of its own at a tier, which leads only to
+// hosts that its needs name. Below S3, and for every host ("*"), it has the machine's.
+func (p *Plan) Own(tier primitive.Tier) bool {
+	named := slices.DeleteFunc(slices.Clone(p.Net()), func(h string) bool { return h == "unix" })
+	return tier >= primitive.S3 && len(named) > 0 && !slices.ContainsFunc(named, func(h string) bool { return strings.HasPrefix(h, "*") })
+}
+
 // NetworkFiles returns the files of the user's network settings, to be materialised with the plan's
 // own.
 func (p *Plan) NetworkFiles(found network.Found) (files []primitive.File) {

@@ -416,6 +416,7 @@ func (p *Plan) sandbox(in Inputs) (primitive.Sandbox, error) {
 	if err := p.network(&b, p.Net()); err != nil {
 		return b, err
 	}
+	b.Own = p.Own(in.Tier)
 	p.admit(&b, in)
 	return b, nil
 }

@@ -17,11 +17,41 @@ type loaded struct {
 	Warning string `json:"warning,omitempty"` // its registry's status of this version, if bad
 	Detail  *about `json:"detail,omitempty"`
 	Copied  string `json:"copied_to,omitempty"`
+
+	Programs *programs `json:"programs,omitempty"` // of the bundle whose entry it is
+}
+
+// programs are the item ids under which the programs of a bundle are executed, and their parameters.
+type programs struct {
+	Execute    []string          `json:"execute"`
+	More       int               `json:"more,omitempty"` // how many are left out
+	Parameters map[string]string `json:"parameters"`
+}
+
+// maxPrograms bounds the programs that an answer names.
+const maxPrograms = 50
+
+// programsOf returns the programs that a model can execute; nil for none. A tool has an item of its own.
+func programsOf(it rye.ItemInfo) *programs {
+	all := &programs{Parameters: map[string]string{"args": "a list of strings", "stdin": "a string"}}
+	for _, p := range it.Programs {
+		switch {
+		case p.Run == "" || p.Kind == rye.ToolOfBundle:
+		case len(all.Execute) == maxPrograms:
+			all.More++
+		default:
+			all.Execute = append(all.Execute, p.Run)
+		}
+	}
+	if all.Execute == nil {
+		return nil
+	}
+	return all
 }
 
 // Loaded returns the answer for an item that was read: its text, signer and state.
 func Loaded(res *rye.LoadResult, detail bool) Answer {
-	head := loaded{Source: res.Space, Signer: res.Signer, Warning: res.Warning, Copied: res.Destination}
+	head := loaded{Source: res.Space, Signer: res.Signer, Warning: res.Warning, Copied: res.Destination, Programs: programsOf(res.ItemInfo)}
 	if res.State != objects.Signed {
 		head.State = string(res.State)
 	}

@@ -4,11 +4,8 @@ import (
 	"context"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/export"
-	"github.com/rye-os/rye/workspace/internal/locks"
 	"github.com/rye-os/rye/workspace/internal/look"
-	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // Bundles are the verbs about directories that are signed as one.
@@ -31,12 +28,7 @@ func (g Bundles) ExportPlain(ctx context.Context, c rye.Caller, q rye.PlainExpor
 
 // Export writes the files of a verified skill into a new folder, byte for byte.
 func (g Bundles) Export(ctx context.Context, c rye.Caller, q rye.SkillExport) (*rye.SkillExported, error) {
-	return do(ctx, c, "bundle.export", g.enter, func(ctx context.Context, s *session.Session, q rye.SkillExport) (*rye.SkillExported, error) {
-		if err := exportable(ctx, s, false); err != nil {
-			return nil, err
-		}
-		return export.SkillFiles(ctx, s, q)
-	}, q)
+	return do(ctx, c, "bundle.export", g.enter, export.SkillFiles, q)
 }
 
 // ToClients writes, compares, takes back or removes the copies of skills, commands, agents and
@@ -46,38 +38,12 @@ func (g Bundles) ToClients(ctx context.Context, c rye.Caller, q rye.ClientExport
 	if q.Check {
 		open = g.working(g.enter)
 	}
-	return do(ctx, c, "export", open, func(ctx context.Context, d *custody.Desk, q rye.ClientExport) (*rye.ClientExported, error) {
-		if err := exportable(ctx, d.Session, q.Check || q.DryRun); err != nil {
-			return nil, err
-		}
-		return export.Export(ctx, d, q)
-	}, q)
+	return do(ctx, c, "export", open, export.Export, q)
 }
 
 // Plugin writes a folder that is a plugin for several clients.
 func (g Bundles) Plugin(ctx context.Context, c rye.Caller, q rye.PluginExport) (*rye.PluginExported, error) {
-	return do(ctx, c, "export", g.project, func(ctx context.Context, s *session.Session, q rye.PluginExport) (*rye.PluginExported, error) {
-		if err := exportable(ctx, s, false); err != nil {
-			return nil, err
-		}
-		return export.Plugin(ctx, s, q)
-	}, q)
-}
-
-// exportable refuses an export that the project's policy does not allow now. Which bundles it allows is decided
-// with each of them.
-func exportable(ctx context.Context, s *session.Session, rehearsal bool) error {
-	rules, err := s.Acting(rehearsal)
-	switch {
-	case err != nil || !rules.Demands.NoDrift:
-		return err
-	case s.LockConflict != nil:
-		return s.LockConflict
-	case s.Lock == nil:
-		return nil
-	}
-	_, err = locks.Verify(ctx, s)
-	return err
+	return do(ctx, c, "export", g.project, export.Plugin, q)
 }
 
 // Site writes the project's verified skills as a web site with an index. The report is returned beside

@@ -73,6 +73,12 @@ func (g Registry) Push(ctx context.Context, c rye.Caller, q rye.PushRequest) (*r
 	return do(ctx, c, "push", g.working(g.project), share.Push, q)
 }
 
+// Of returns the name of the registry that a namespace comes from here, with the user's consent; ""
+// for none. It asks no one.
+func (g Registry) Of(ctx context.Context, c rye.Caller, namespace string) (string, error) {
+	return do(ctx, c, "add", g.working(g.project), share.RegistryOf, namespace)
+}
+
 // Install brings registry items into the project. It selects a version, verifies it through
 // its namespace's log, keeps its content in the project's store and pins it in the lock.
 // Without names it installs everything that rye.yaml asks for, at the lock's versions. A new

@@ -22,7 +22,8 @@ func worst(t testing.TB, name string, data []byte) (most audit.Severity) {
 }
 
 // TestRecallAndPrecision measures which files of the corpus have a high finding. The floors are a little below
-// what the rules reach: who changes a rule sees what it loses. Nothing was tuned on the half kept apart.
+// what the rules reach: who changes a rule sees what it loses. Nothing was tuned on the half kept apart, nor
+// on the later texts.
 func TestRecallAndPrecision(t *testing.T) {
 	for _, half := range []struct {
 		name   string
@@ -30,6 +31,7 @@ func TestRecallAndPrecision(t *testing.T) {
 		alarms int // benign files with a high finding, all classes together
 	}{
 		{"tuned", map[string]float64{"shell": .95, "python": .9, "javascript": .95, "powershell": .95, "prose": .9}, 0},
+		{"later", map[string]float64{"shell": .8, "python": .6, "javascript": .45, "powershell": .85, "prose": .6}, 3},
 		{"apart", map[string]float64{"shell": .7, "python": .4, "javascript": .45, "powershell": .5, "prose": .5}, 2},
 	} {
 		wrong, right := 0, 0

@@ -136,6 +136,27 @@ func TestDeniedPorts(t *testing.T) {
 	}
 }
 
+// TestDeniedHosts: in a network of its own, a tool is told which host its needs lack. A host that
+// they name failed by itself, and so did a server of the run.
+func TestDeniedHosts(t *testing.T) {
+	h := had()
+	h.Needs = objects.Needs{Declared: true, Net: []string{"db.example:5432", "a.example"}}
+	h.Sandbox.Net, h.Sandbox.Own, h.Sandbox.Tier, h.Sandbox.Ports = true, true, primitive.S3, []uint16{53, 443, 5432}
+	for said, want := range map[string]string{
+		"curl: (6) Could not resolve host: nosuch.example":                                 `net: ["db.example:5432", a.example, nosuch.example]`,
+		"bash: line 1: /dev/tcp/db.example/443: Connection refused":                        `net: ["db.example:5432", a.example, db.example]`,
+		"Error: connect ECONNREFUSED 127.0.0.1:6379":                                       `net: ["db.example:5432", a.example, "127.0.0.1:6379"]`,
+		"bash: line 1: /dev/tcp/db.example/5432: Connection reset by peer":                 "",
+		"curl: (7) Failed to connect to a.example port 443 after 0 ms: Connection refused": "",
+		"Error: connect ECONNREFUSED 127.0.0.1:40123":                                      "",
+	} {
+		got := Read([]byte(said), h)
+		if want == "" && len(got) != 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0].Need, want) || !strings.Contains(got[0].What, "its needs do not name it")) {
+			t.Errorf("%q: %+v, want %s", said, got, want)
+		}
+	}
+}
+
 // TestDeniedIsBounded: a program says what it likes, as much as it likes.
 func TestDeniedIsBounded(t *testing.T) {
 	var b strings.Builder

@@ -82,7 +82,11 @@ const anywhere = "reaching the network: this tool has none"
 func (h *Had) network(line string, of kind) (Denial, bool) {
 	s := &h.Sandbox
 	host, port := hostIn(line)
+	own := s.Own && s.Tier >= primitive.S3
 	switch {
+	case own && (host == "" || loopback(host) && port >= passing || h.named(host, port)):
+		return Denial{}, false // its own servers, or a host that failed
+	case own:
 	case s.Net && (s.Ports == nil || of == unresolved || port == 0 || slices.Contains(s.Ports, port)):
 		return Denial{}, false // it was open
 	case host == "" && !s.Net:
@@ -95,13 +99,27 @@ func (h *Had) network(line string, of kind) (Denial, bool) {
 		at = net.JoinHostPort(strings.Trim(host, "[]"), strconv.Itoa(int(port)))
 	}
 	why := "this tool has no network"
-	if s.Net {
+	switch {
+	case own:
+		why = "its needs do not name it"
+	case s.Net:
 		why = "its port is not open to this tool"
 	}
-	if s.Net && port >= passing && loopback(host) {
+	if s.Net && !own && port >= passing && loopback(host) {
 		why += "; with no net in its needs, it can reach a server of its own"
 	}
 	return Denial{What: "reaching " + at + ": " + why, Need: h.stating(objects.Needs{Net: []string{at}})}, true
+}
+
+// named reports whether the needs name a host, with a port if the complaint has one.
+func (h *Had) named(host string, port uint16) bool {
+	return slices.ContainsFunc(h.Needs.Net, func(need string) bool {
+		name, at := need, "443"
+		if i := strings.LastIndexByte(need, ':'); i > strings.LastIndexByte(need, ']') {
+			name, at = need[:i], need[i+1:]
+		}
+		return strings.EqualFold(name, host) && (port == 0 || at == strconv.Itoa(int(port)))
+	})
 }
 
 // passing is the first of the ports that the system assigns to programs that ask for any port

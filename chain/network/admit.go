@@ -43,6 +43,22 @@ func thisMachine(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && a.Unmap().IsLoopback()
 }
 
+// WithoutProxies returns the settings for a tool whose connections rye makes.
+func (f Found) WithoutProxies() Found {
+	f.Settings = slices.DeleteFunc(slices.Clone(f.Settings), func(s Setting) bool { return s.Proxy })
+	return f
+}
+
+// Upstream returns the address of the user's first proxy, without user and password; "" for none.
+func (f Found) Upstream() string {
+	for _, s := range f.Settings {
+		if s.Proxy && len(s.Hosts) > 0 {
+			return s.Value
+		}
+	}
+	return ""
+}
+
 // Ports are the ports of the proxy or the mirrors.
 func (s Setting) Ports() []uint16 {
 	var out []uint16

@@ -60,6 +60,7 @@ type Setting struct {
 	Hosts  []string // host:port of the proxy or the mirrors
 	Bare   bool     // a user, a password or a query was left out
 	System bool     // it is in a file of the system, which tools read themselves: no variable
+	Proxy  bool     // it is about proxies
 
 	Vars  map[string]string // the tool's variables
 	Paths map[string]string // variables that name files of Files, by paths below the run's directory
@@ -161,7 +162,7 @@ func (r *reader) skip(what, why string) {
 
 // add makes a setting of the value in a row.
 func (r *reader) add(row row, e entry) {
-	s := Setting{Name: row.name(), From: e.from, Public: row.public, System: e.system}
+	s := Setting{Name: row.name(), From: e.from, Public: row.public, System: e.system, Proxy: row.proxies()}
 	if why := r.clean(row, e.value, &s); why != "" {
 		what := s.Name
 		if e.from != environment {

@@ -79,6 +79,15 @@ var rows = []row{
 // places are the variables that say where files with settings are.
 var places = []string{"PIP_CONFIG_FILE", "npm_config_userconfig", "GOENV", "GIT_CONFIG_GLOBAL", "CURL_HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS"}
 
+// proxies reports whether a row is about proxies.
+func (r row) proxies() bool {
+	switch r.kind {
+	case proxy, curlProxy, gitProxy, bypass:
+		return true
+	}
+	return r.env == "NODE_USE_ENV_PROXY"
+}
+
 func (r row) name() string {
 	if r.env != "" {
 		return r.env

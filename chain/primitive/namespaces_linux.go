@@ -58,6 +58,15 @@ func startCaged(c *Call, env []string, files []*os.File) (process, []string, err
 	if o.Handed {
 		given = append(given, tree)
 	}
+	doors, theirs, err := openDoors(o)
+	if err != nil {
+		return nil, nil, fault.New(fault.Failed, "run %s: %w", c.Argv[0], err)
+	}
+	if doors != nil {
+		defer doors.Close()
+		defer theirs.Close()
+		given = append(given, theirs)
+	}
 	cp, err := c.cageFor()
 	if err != nil {
 		return nil, nil, err
@@ -71,6 +80,9 @@ func startCaged(c *Call, env []string, files []*os.File) (process, []string, err
 	}
 	if err == nil || errors.Is(err, unix.EPIPE) { // a rye-cage that has ended wrote why
 		err = cmp.Or(cp.ready(c), err)
+	}
+	if err == nil && doors != nil {
+		err = c.serve(doors)
 	}
 	if err == nil {
 		go cp.listen()
@@ -278,9 +290,17 @@ func (cp *cagedProcess) finish(res *Result) {
 // ordersFor turns a call into the orders for rye-cage, without the bounds.
 func ordersFor(c *Call, env []string) *cage.Orders {
 	s := &c.Sandbox
-	o := &cage.Orders{Argv: c.Argv, Env: env, Dir: c.Dir, Sealed: c.Sealed != nil, Back: c.Back != nil, Local: !s.Net, Mounts: view(c), Limits: rlimits(&s.Limits, c.Mark)}
+	o := &cage.Orders{Argv: c.Argv, Env: env, Dir: c.Dir, Sealed: c.Sealed != nil, Back: c.Back != nil, Local: !s.Net || s.own(), Mounts: view(c), Limits: rlimits(&s.Limits, c.Mark)}
 	for _, f := range c.Files {
 		o.Files = append(o.Files, cage.File{Path: f.Path, Data: f.Data, Exec: f.Exec})
+	}
+	if s.own() && c.Doors.Serve != nil {
+		for _, a := range c.Doors.Listen {
+			o.Listen = append(o.Listen, cage.Endpoint{IP: a.Addr().AsSlice(), Port: a.Port()})
+		}
+		if c.Doors.Names != nil {
+			o.Names = cage.File{Path: resolve(hostNames), Data: c.Doors.Names}
+		}
 	}
 	if uid, _ := actor(s); uid == 0 { // tar would otherwise give files to users that the namespace does not have
 		o.Env = append([]string{"TAR_OPTIONS=--no-same-owner"}, env...)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
+	"net/netip"
 	"os"
 	"time"
 )
@@ -76,9 +78,24 @@ type Call struct {
 	// and the program cannot write them. Below S3 see Materialise.
 	Files []File
 
+	// Doors lead out of a network of the program's own (Sandbox.Own).
+	Doors Doors
+
 	Sandbox Sandbox
 
 	fresh bool // never use a rye-cage that was started before
+}
+
+// Doors are the ways out of a program's own network. The zero value has none.
+type Doors struct {
+	// Listen are addresses in that network, each with a listener. Serve gets the listeners when the
+	// program has started, one for each address in order; nil for an IPv6 address where the system
+	// has no IPv6. It takes them over and does not wait. Without Serve there are no doors.
+	Listen []netip.AddrPort
+	Serve  func([]net.Listener)
+
+	// Names is the text of the program's file of host names; nil leaves the system's.
+	Names []byte
 }
 
 // Defaults of a Call. The timeout is RYE OS's.
@@ -111,7 +128,8 @@ type Sandbox struct {
 	Hide    []string
 
 	Net   bool     // IPv4 and IPv6, as client and server; false is no network at all
-	Ports []uint16 // TCP ports that may be connected to; nil is every port
+	Own   bool     // under S3: Net is a network of the program's own, and leads out by Call.Doors only
+	Ports []uint16 // TCP ports that may be connected to, except with Own; nil is every port
 	Hosts []string // the hosts of Ports; the kernel filters no names, so this only appears in Unbound
 	Unix  bool     // sockets of this machine: agents, databases, desktop. Reaches keys.
 

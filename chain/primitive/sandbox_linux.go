@@ -113,8 +113,15 @@ func bounds(c *Call, secret []string) cage.Bounds {
 		grant(cage.Write|cage.Exec, nil, cage.TempDir, cage.SharedDir) // for this run alone
 		grant(cage.Device, nil, "/dev/pts", "/dev/tty")
 	}
-	return cage.Bounds{Grants: all, Net: s.Net || inside, Ports: s.Ports, Unix: s.Unix, Inside: inside}
+	b := cage.Bounds{Grants: all, Net: s.Net || inside, Ports: s.Ports, Unix: s.Unix, Inside: inside}
+	if s.own() {
+		b.Ports = nil // a network in which everything is the program's
+	}
+	return b
 }
+
+// own reports whether the program gets a network of its own that leads out.
+func (s *Sandbox) own() bool { return s.Net && s.Own && s.Tier >= S3 }
 
 // within reports whether path is dir or is below it. Both are clean.
 func within(path, dir string) bool {

@@ -68,6 +68,9 @@ func unboundRules(s *Sandbox, abi int) []string {
 	if abi < 3 && s.Tier < S3 {
 		out = append(out, "truncating files: this kernel's Landlock cannot restrict it")
 	}
+	if s.own() { // its hosts and ports bind
+		s = &Sandbox{Create: s.Create, Tier: s.Tier, Write: s.Write}
+	}
 	if abi < 4 && s.Net && s.Ports != nil {
 		out = append(out, "TCP ports: this kernel's Landlock cannot restrict them")
 	}

@@ -28,6 +28,9 @@ const (
 func view(c *Call) []cage.Mount {
 	s := &c.Sandbox
 	all := systemView(s.Limits.temp())
+	if s.own() {
+		all = append(all, bind(resolve(hostNames), shown)...)
+	}
 	for _, p := range append(append([]string{c.Argv[0]}, s.Exec...), s.Read...) {
 		all = append(all, bind(p, shown)...)
 	}

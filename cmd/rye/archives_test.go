@@ -10,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"io"
+	"log"
 	"math/big"
 	"net"
 	"net/http"
@@ -110,6 +111,80 @@ func TestArchive(t *testing.T) {
 	}
 }
 
+// TestArchiveLocal: an archive of this machine is read anew. One that became a link, or lies behind one
+// now, is refused.
+func TestArchiveLocal(t *testing.T) {
+	t.Parallel()
+	h, root := newHome(t), t.TempDir()
+	if at, err := filepath.EvalSymlinks(root); err != nil {
+		t.Fatal(err)
+	} else {
+		root = at
+	}
+	dir := filepath.Join(root, "a", "b")
+	file := filepath.Join(dir, "tide.tar.gz")
+	put := func(path string, raw []byte) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	more := siteArchive("tide", tar.Header{Name: "new.md", Typeflag: tar.TypeReg, Mode: 0o644})
+	put(file, siteArchive("tide"))
+	h.rye("add", file)
+	h.rye("sign", ".ai/bundles/acme/tide", "--yes")
+	m := h.read(".ai/bundles/acme/tide/rye.bundle.yaml")
+	wants(t, m, `source: "file:tide.tar.gz"`)
+	if strings.Contains(m, root) {
+		t.Errorf("the manifest has a path of this machine:\n%s", m)
+	}
+	wants(t, h.rye("outdated"), "acme/bundle/tide .* ok ")
+	put(file, more)
+	wants(t, h.rye("outdated"), "acme/bundle/tide .*outdated")
+	// A link in its place, and one above it, to an archive that somebody else chose.
+	evil := filepath.Join(root, "evil", "b", "tide.tar.gz")
+	put(evil, siteArchive("tide", tar.Header{Name: "evil.md", Typeflag: tar.TypeReg, Mode: 0o644}))
+	refused := func(how string) {
+		t.Helper()
+		wants(t, h.rye("outdated"), "acme/bundle/tide .*unknown")
+		wants(t, h.fails(16, "update", "acme/tide", "--yes", "--accept-needs"), "leads elsewhere now")
+		if got := h.read(".ai/bundles/acme/tide/rye.bundle.yaml"); got != m {
+			t.Errorf("%s changed the manifest:\n%s", how, got)
+		}
+	}
+	must(os.Rename(file, file+".old"))
+	if err := os.Symlink(evil, file); err != nil {
+		t.Skip("this machine makes no links:", err)
+	}
+	refused("a link")
+	must(os.Remove(file))
+	must(os.Rename(file+".old", file))
+	must(os.Rename(filepath.Join(root, "a"), filepath.Join(root, "kept")))
+	must(os.Symlink(filepath.Join(root, "evil"), filepath.Join(root, "a")))
+	refused("a link above it")
+	must(os.Remove(filepath.Join(root, "a")))
+	must(os.Rename(filepath.Join(root, "kept"), filepath.Join(root, "a")))
+	put(file, []byte("no archive"))
+	wants(t, h.rye("outdated"), "acme/bundle/tide .*unknown")
+	h.fails(19, "update", "acme/tide", "--yes")
+	put(file, more)
+	wants(t, h.rye("update", "--yes", "--offline"), "updated +acme/bundle/tide")
+	wants(t, h.read(".ai/bundles/acme/tide/new.md"), "x")
+	h.rye("verify")
+	must(os.Remove(file))
+	wants(t, h.rye("outdated"), "acme/bundle/tide .*gone")
+	h.fails(3, "update", "acme/tide")
+}
+
 // TestArchiveLies: a host that redirects inward, sends no archive, or one without an end, gains nothing.
 func TestArchiveLies(t *testing.T) {
 	t.Parallel()
@@ -166,15 +241,15 @@ func zeros(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// internet is a proxy behind which every host is one server with TLS.
-type internet struct {
+// farHosts is a proxy behind which every host is one server with TLS.
+type farHosts struct {
 	proxy *httptest.Server
 	ca    []byte // PEM
 	mu    sync.Mutex
 	asked []string // hosts
 }
 
-func newInternet(t *testing.T, hosts []string, serve http.HandlerFunc) *internet {
+func newFarHosts(t *testing.T, hosts []string, serve http.HandlerFunc) *farHosts {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -185,9 +260,10 @@ func newInternet(t *testing.T, hosts []string, serve http.HandlerFunc) *internet
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &internet{ca: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})}
+	n := &farHosts{ca: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})}
 	server := httptest.NewUnstartedServer(serve)
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{raw}, PrivateKey: key}}}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	n.proxy = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -217,7 +293,7 @@ func newInternet(t *testing.T, hosts []string, serve http.HandlerFunc) *internet
 }
 
 // given returns a person whose network this is.
-func (n *internet) given(h *home) *home {
+func (n *farHosts) given(h *home) *home {
 	file := filepath.Join(h.t.TempDir(), "ca.pem")
 	if err := os.WriteFile(file, n.ca, 0o600); err != nil {
 		h.t.Fatal(err)
@@ -231,7 +307,7 @@ func TestArchiveElsewhere(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	body, next := siteArchive("tide"), ""
-	n := newInternet(t, []string{"forge.example.com", "files.example.net"}, func(w http.ResponseWriter, r *http.Request) {
+	n := newFarHosts(t, []string{"forge.example.com", "files.example.net"}, func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch {

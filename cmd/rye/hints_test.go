@@ -65,6 +65,7 @@ var remains = []struct{ hint, then, why string }{
 	{"rye mv --namespace", "has no item there", "it does what the user wanted"},
 	{"rye mcp token rotate", "has a token", "it gives the client another token, and the client exists"},
 	{"rye init", "no registry", "the project that it makes has no registry yet"},
+	{"rye init", "nothing was exported here yet", "the project that it makes has exported nothing yet"},
 	{"rye init", "does not exist", "the script names a registry that does not exist"},
 	{"rye init", "not in the project space", "the item lies in the user space"},
 	{"rye policy allow", "chooses the host", "the tool names no host"},

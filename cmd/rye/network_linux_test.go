@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -38,7 +39,28 @@ func newCompany(t *testing.T) *company {
 			io.WriteString(w, "from "+who+"\n")
 		})
 	}
-	c.proxy, c.index, c.secure = httptest.NewServer(note("proxy")), httptest.NewServer(note("index")), httptest.NewTLSServer(note("secure"))
+	// A tunnel leads to the proxy itself.
+	tunnel := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodConnect {
+			note("proxy").ServeHTTP(w, r)
+			return
+		}
+		login := http.Header{"Authorization": r.Header["Proxy-Authorization"]}
+		_, password, _ := (&http.Request{Header: login}).BasicAuth()
+		c.mu.Lock()
+		c.asked = append(c.asked, fmt.Sprintf("tunnel %s, logged in %v", r.Host, password == netSecret))
+		c.mu.Unlock()
+		conn, in, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n")
+		if _, err := http.ReadRequest(in.Reader); err == nil {
+			io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nfrom proxy\n")
+		}
+	})
+	c.proxy, c.index, c.secure = httptest.NewServer(tunnel), httptest.NewServer(note("index")), httptest.NewTLSServer(note("secure"))
 	t.Cleanup(func() { c.proxy.Close(); c.index.Close(); c.secure.Close() })
 	return c
 }
@@ -102,7 +124,7 @@ curl -sS -m 20 "$PIP_EXTRA_INDEX_URL"
 echo x 2>/dev/null >>"$CURL_CA_BUNDLE" && echo the copy was written
 true
 `
-	h.write(".ai/tools/acme/fetch.sh", netTool("Fetch", "{net: [pypi.org]}", fetch))
+	h.write(".ai/tools/acme/fetch.sh", netTool("Fetch", "{net: [pypi.org, 'package.test:80']}", fetch))
 	h.write(".ai/tools/acme/other.sh", netTool("Fetch from elsewhere", "{net: ['example.org:8443']}", "env\n"))
 	h.write(".ai/tools/acme/alone.sh", netTool("Compute", "{read: [.]}", "env\n"))
 	h.rye("sign", "--all")
@@ -124,14 +146,19 @@ true
 				t.Fatalf("%s: %v\n%s", tool, err, out)
 			}
 			var res struct {
-				Data struct{ Stdout, Stderr string }
+				Data     struct{ Stdout, Stderr string }
+				Metadata struct{ Unbound []string }
 			}
 			testkit.Must(t, json.Unmarshal(out[strings.IndexByte(string(out), '{'):], &res))
-			return res.Data.Stdout + res.Data.Stderr
+			return res.Data.Stdout + res.Data.Stderr + strings.Join(res.Metadata.Unbound, "\n")
 		}
 		got := run("tool:acme/fetch")
-		for _, want := range []string{"http_proxy=" + c.proxy.URL + "\n", "no_proxy=127.0.0.1\n", "PIP_INDEX_URL=" + c.index.URL + "/simple\n", "PIP_EXTRA_INDEX_URL=" + c.secure.URL + "/\n",
-			"BEGIN CERTIFICATE", "from proxy\n", "from index\n", "from secure\n"} {
+		wants := []string{"http_proxy=" + c.proxy.URL + "\n", "no_proxy=127.0.0.1\n"}
+		if tier == "S3" && namespaces() { // where rye dials
+			wants = []string{"your proxy resolves their names"}
+		}
+		for _, want := range append(wants, "PIP_INDEX_URL="+c.index.URL+"/simple\n", "PIP_EXTRA_INDEX_URL="+c.secure.URL+"/\n",
+			"BEGIN CERTIFICATE", "from proxy\n", "from index\n", "from secure\n") {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: no %q in\n%s", tier, want, got)
 			}
@@ -141,7 +168,7 @@ true
 				t.Errorf("%s: %q in\n%s", tier, no, got)
 			}
 		}
-		if got := run("tool:acme/other"); strings.Contains(got, "PIP_INDEX") || strings.Contains(got, "PIP_EXTRA") || !strings.Contains(got, "http_proxy=") {
+		if got := run("tool:acme/other"); strings.Contains(got, "PIP_INDEX") || strings.Contains(got, "PIP_EXTRA") || strings.Contains(got, "http_proxy=") == (tier == "S3" && namespaces()) {
 			t.Errorf("%s: a tool for another host gets\n%s", tier, got)
 		}
 		if got := run("tool:rye/bash/bash", "-p", `command=head -n 1 "$CURL_CA_BUNDLE"; env`); !strings.Contains(got, "BEGIN CERTIFICATE") || !strings.Contains(got, "PIP_INDEX_URL=") {
@@ -164,6 +191,9 @@ true
 	}
 	for _, line := range c.asked {
 		said.WriteString(line)
+	}
+	if namespaces() && !slices.Contains(c.asked, "tunnel package.test:80, logged in true") {
+		t.Errorf("rye did not use the proxy: %q", c.asked)
 	}
 	if strings.Contains(said.String(), netSecret) || strings.Contains(said.String(), "Authorization") {
 		t.Errorf("a password came out:\n%s", said.String())

@@ -371,6 +371,8 @@ func TestOriginNoVendor(t *testing.T) {
 	}
 	c := clone()
 	wants(t, c.fails(10, "verify", "bundle:acme/pdf"), "missing", "rye pull")
+	wants(t, c.fails(3, "load", "acme/pdf"), "only its manifest", "rye pull")
+	wants(t, c.fails(10, "run", "acme/pdf/scripts/run.sh"), "rye pull")
 	c.fails(17, "pull", "--offline")
 	wants(t, c.fails(16, "pull", "--yes"), "--accept-source")
 	wants(t, c.rye("pull", "--dry-run", "--accept-source", o.url), "would fetch +acme/bundle/pdf")

@@ -31,9 +31,12 @@ that were agreed to before; in a clone, rye.yaml may propose some.
 rye replaces only files that it wrote itself, or that equal an export of a version that
 verifies. It shows any other difference, and writes nothing in that folder. --take brings such
 edits into the bundles, unsigned. --check compares and writes nothing; it exits with 18 if a
-copy differs. --remove deletes the copies for --to.
+copy differs. --remove deletes the copies for --to. --hook also writes a hook for Claude Code: it
+runs rye export --check --brief when a session starts. Its question shows the command, and
+--remove --hook deletes it.
 
---plugin writes one folder that is a plugin by Agent Plugins 1.0, for Codex and for Claude Code.
+--plugin writes one folder that is a plugin by Agent Plugins 1.0 and for Claude Code, and a
+marketplace that Claude Code, Codex and Copilot take it from.
 --site writes the skills into the root of a web site, with an index that other tools find
 (/.well-known/agent-skills/index.json): archives of regular files, and their digests.
 --plain writes all verified items into a new folder, without signature lines and manifests:
@@ -48,6 +51,7 @@ files that need no rye.`,
 			&cli.BoolFlag{Name: "remove", Destination: &q.Remove, Usage: "delete the copies for the clients of --to"},
 			&cli.BoolFlag{Name: "confined", Destination: &q.Confined, Usage: "write stubs that call rye in the place of programs"},
 			&cli.BoolFlag{Name: "link", Destination: &q.Link, Usage: "write one copy of each skill, and links to it elsewhere"},
+			&cli.BoolFlag{Name: "hook", Destination: &q.Hook, Usage: "also write a hook that prints the counts when a session of the client starts"},
 			&cli.BoolFlag{Name: "clients", Destination: &list, Usage: "list the clients and their directories"},
 			&cli.StringFlag{Name: "plugin", Destination: &plugin, Usage: "write a plugin into a new `folder`"},
 			&cli.StringFlag{Name: "site", Destination: &site, Usage: "write a site with an index of skills into a `folder`"},
@@ -74,7 +78,7 @@ files that need no rye.`,
 			for _, names := range to {
 				q.To = append(q.To, strings.FieldsFunc(names, func(c rune) bool { return c == ',' || c == ' ' })...)
 			}
-			if q.Remove && len(q.To) == 0 {
+			if q.Remove && len(q.To) == 0 && !q.Hook {
 				return fault.New(fault.Usage, "export --remove: for which client?").Advise("rye export --remove --to <client>")
 			}
 			q.Targets = t.refs()
@@ -86,7 +90,7 @@ files that need no rye.`,
 func clientRow(c rye.ExportClient) []any {
 	how := "by documents"
 	if c.Tried {
-		how = "tried"
+		how = "tried, " + c.With
 	}
 	return []any{c.Name, c.Title, c.Skills, c.Commands, c.Agents, c.Rules, faint(how)}
 }
@@ -146,9 +150,15 @@ func (p *printer) printExport(rep *rye.ClientExported, check, brief bool) {
 	for _, state := range slices.Sorted(maps.Keys(count)) {
 		parts = append(parts, fmt.Sprintf("%d %s", count[state], state))
 	}
-	if len(parts) > 0 {
-		p.infof("rye: copies for %s: %s", strings.Join(rep.Clients, ", "), strings.Join(parts, ", "))
+	if len(parts) == 0 {
+		return
 	}
+	counts := fmt.Sprintf("rye: copies for %s: %s", strings.Join(rep.Clients, ", "), strings.Join(parts, ", "))
+	if brief { // the only result
+		p.resultf(false, "%s\n", counts)
+		return
+	}
+	p.infof("%s", counts)
 }
 
 func (p *printer) printLeft(all []rye.ClientLeft) {

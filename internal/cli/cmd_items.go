@@ -24,8 +24,9 @@ func addCommand() *spec {
 		short: "Add skills, commands, rules, scripts and items to the project",
 		long: `A file below .ai/ is recorded in place; any other file is copied in, with the kind of
 --kind and the id of --as. A name like acme/tool/hello is fetched from its registry,
-verified, and pinned in .ai/rye.lock; acme/bundle/kit installs a whole bundle. Write ./
-before a path that looks like a name. With --space or --as, a name is an item that is here
+verified, and pinned in .ai/rye.lock; acme/bundle/kit installs a whole bundle. acme/hello is
+an item of any kind where acme has a registry here; elsewhere it is a repository of GitHub,
+and rye asks before it contacts that. Write ./ before a path that looks like a name. With --space or --as, a name is an item that is here
 already: rye copies it byte for byte with its signature, with --as under another id and
 unsigned. A different item in its place is shown, and recorded before it is replaced.
 
@@ -39,13 +40,16 @@ Each skill becomes a bundle <namespace>/<name> with every file, its bytes and it
 bits; in a plugin the name is <plugin>-<name>. The commands, agents and rules of a plugin become
 one bundle, with the originals. Links inside the source are followed. --list shows the skills,
 and --skill chooses some. Everything that is skipped is listed with its reason. What cannot come
-in stops nothing else, and the exit status is that of the first. A plugin that lies elsewhere is
-listed with the command that adds it. Imported items are unsigned until you run rye sign. The
-manifest of a bundle says where it came from; rye outdated and rye update follow its branch, or compare its folder, archive
-or site anew.
+in stops nothing else, and the exit status is that of the first. Imported items are unsigned until
+you run rye sign. The manifest of a bundle says where it came from; rye outdated and rye update
+follow its branch, or read its folder, archive or site anew.
 
 An archive by https comes in with the digest of --sha256. Without it rye shows the digest and
-asks; --yes alone is not enough. rye follows no redirect to another host.
+asks; --yes alone is not enough. Before rye follows a redirect to another public host it asks.
+
+The plugins that a marketplace lists in other repositories and archives come in with it, after
+your yes to their sources. rye takes the commit and compares the digest that the marketplace
+lists. It installs nothing from npm and runs no command of a marketplace.
 
 The address of a site is that of its index of skills (/.well-known/agent-skills/index.json);
 the digests there are compared. From a lock file of another tool (skills-lock.json,
@@ -96,7 +100,7 @@ func (t *task) runAdd(q rye.AddRequest, from rye.InstallRequest, list bool) erro
 	q.DryRun = q.DryRun || list
 	var requests []rye.AddRequest
 	for _, path := range paths {
-		q.Path = path
+		q.Path, q.List = path, list
 		requests = append(requests, q)
 	}
 	for _, url := range urls {
@@ -152,7 +156,7 @@ func (t *task) copyItem(q rye.AddRequest, name string) error {
 // one, unless it has the form of a path.
 func (t *task) sortAdd(args []string) (paths, names, urls []string, err error) {
 	for _, arg := range args {
-		if isName(arg) {
+		if isName(arg) || t.inRegistry(arg) {
 			names = append(names, arg)
 			continue
 		}
@@ -177,6 +181,18 @@ func (t *task) sortAdd(args []string) (paths, names, urls []string, err error) {
 		}
 	}
 	return paths, names, urls, nil
+}
+
+// inRegistry reports whether an argument like acme/hello, with or without a range, names an item of
+// a registry: where the registry of its namespace is bound here, and no file has that name.
+func (t *task) inRegistry(arg string) bool {
+	name, _, _ := strings.Cut(arg, "@")
+	id, err := objects.ParseID(name)
+	if err != nil || strings.Count(name, "/") != 1 || t.isThere(arg) {
+		return false
+	}
+	of, err := t.w.Registry().Of(t.ctx, t.env.Caller, id.Namespace())
+	return err == nil && of != ""
 }
 
 func (t *task) isThere(arg string) bool {

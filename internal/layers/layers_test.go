@@ -83,6 +83,7 @@ var house = []room{
 	{1, "chain/primitive/ward", "fault internal/place internal/table internal/words", xsys},
 	{1, "chain/primitive", "fault internal/words chain/primitive/cage", xsys},
 	{1, "chain/network", "fault internal/place chain/primitive", ""},
+	{1, "chain/network/forward", "fault internal/hosts internal/words", ""},
 	{1, "chain/primitive/web/page", "", xhtml},
 	{1, "chain/primitive/web", "fault internal/hosts internal/sse internal/words", ""},
 	{1, "chain/primitive/builtin", "fault internal/secrets internal/strict internal/words objects chain/primitive", ""},
@@ -111,9 +112,9 @@ var house = []room{
 	{4, "workspace/internal/look", ". internal/diff internal/parallel objects/extract objects/program " + session + " workspace/internal/session", ""},
 	{4, "workspace/internal/finder", ". objects/extract search " + session + " workspace/internal/session workspace/internal/look", ""},
 	{4, "workspace/internal/author", ". internal/diff internal/merging internal/parallel internal/unpack objects/extract objects/foreign objects/program scaffold " + session + " workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look", ""},
-	{4, "workspace/internal/export", ". internal/clients/places internal/diff objects/foreign objects/foreign/discovery objects/program " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author", ""},
 	{4, "workspace/internal/locks", ". internal/merging " + session + " workspace/internal/session workspace/internal/look", ""},
-	{4, "workspace/internal/run", ". objects/expr chain/callback chain/command chain/consent chain/denied chain/network chain/primitive chain/primitive/builtin chain/primitive/ward chain/primitive/web " + session +
+	{4, "workspace/internal/export", ". internal/clients/places internal/diff objects/foreign objects/foreign/discovery objects/program " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
+	{4, "workspace/internal/run", ". objects/expr chain/callback chain/command chain/consent chain/denied chain/network chain/network/forward chain/primitive chain/primitive/builtin chain/primitive/ward chain/primitive/web internal/hosts " + session +
 		" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
 	{4, "workspace/internal/share", ". internal/diff registry registry/oplog registry/resolve search store/transport " + session +
 		" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/author workspace/internal/locks", ""},

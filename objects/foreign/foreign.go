@@ -68,6 +68,7 @@ type Tree struct {
 	Links  []Link
 	Passed []Passed       // devices and what was too large
 	Origin objects.Origin // of its root: Source, Ref, Commit and Path; without Source no origin is kept
+	Listed string         // Remote.Entry of the marketplace that listed it as a plugin; "" for none
 }
 
 // Found is one thing that rye can add: an item of one file, or a bundle.
@@ -93,6 +94,7 @@ type Wish struct {
 	Kind      string   // of a lone file
 	Entry     string   // the file in a folder that rye executes
 	Skills    []string // the names of the skills and plugins to take; empty is all
+	Elsewhere []string // the plugins of its marketplaces that come in from their own sources: they need no name
 	Windows   bool     // names that Windows cannot hold are refused, and not only mentioned
 }
 
@@ -104,6 +106,7 @@ type reading struct {
 	linked  *linked
 	wish    Wish
 	plugins []*plugin
+	remote  []Remote
 	used    map[string]bool // paths that belong to something found, or were refused
 	dirs    []string        // the folders of skills, but not the tree's root
 	ids     map[objects.ID]int
@@ -229,7 +232,7 @@ func (r *reading) choose() error {
 	}
 	r.found, r.pass = found, pass
 	for _, name := range r.wish.Skills {
-		if !taken[name] {
+		if plug, _, _ := strings.Cut(name, ":"); !taken[name] && !slices.Contains(r.wish.Elsewhere, plug) {
 			return fault.New(fault.NotFound, "add: no skill is called %q there; there are %s", words.Brief(name), listed(names)).
 				Advise("--list shows them with their descriptions")
 		}

@@ -43,6 +43,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(".claude/commands/a.md", "---\ndescription: >\n  x\n---\n$ARGUMENTS $1", ".cursor/rules/x.mdc", "---\nglobs: *.ts\n---\nx")
 	f.Add("plugin.json", `{"$schema":"https://agent-plugins.org/schemas/1.0.0/plugin.schema.json","name":"p","keywords":[]}`, "skills/a/skill.md", "\ufeff---\nname: &a x\ndescription: *a\n---\n")
 	f.Add(".claude-plugin/marketplace.json", `{"plugins":[{"name":"x","source":"./x","skills":["./a"]},{"name":"y","source":{"source":"github","repo":"a/b"}}]}`, "x/a/SKILL.md", "---\ndescription: a: b\n---\n")
+	f.Add(".claude-plugin/marketplace.json", `{"plugins":[{"name":"y","commands":["./a.md"],"source":{"source":"git-subdir","url":"a/b","path":"./c/","ref":"v1","sha":"0123456789012345678901234567890123456789"}},{"name":"z","source":{"source":"archive","url":"https://example.org/z.zip"}}]}`, "a.md", "x")
 	f.Add("gemini-extension.json", `{"name":"g","version":"1","mcpServers":{"a":{}}}`, "commands/x.toml", "prompt = \"{{args}} !{ls}\"")
 	f.Add(".agents/plugins/marketplace.json", `{"plugins":[{"name":"x","source":{"source":"local","path":"./p"}}]}`, "p/.mcp.json", `{"mcpServers":{"tide":{}}}`)
 	f.Add(".github/prompts/a.prompt.md", "---\nagent: x\n---\nDo.", "AGENTS.md", "# Work\n")
@@ -55,6 +56,17 @@ func FuzzRead(f *testing.F) {
 		}
 		had := map[string]bool{text1: true, text2: true}
 		tree := foreign.Tree{Name: "folder", Files: []foreign.File{{Path: p1, Data: []byte(text1)}, {Path: p2, Data: []byte(text2)}}}
+		for _, m := range foreign.Elsewhere(tree) {
+			src, err := objects.ParseSource(m.String())
+			if err != nil || src.Address != m.Source.Address || src.Local() || src.Short {
+				t.Fatalf("%q leads to %+v: %v", m.Name, src, err)
+			}
+			listed := tree
+			listed.Listed = m.Entry
+			if more := foreign.Elsewhere(listed); len(more) > 0 {
+				t.Fatalf("%q leads on to %v", m.Name, more)
+			}
+		}
 		found, _, err := foreign.Read(tree, foreign.Wish{Namespace: "acme"})
 		if err != nil {
 			return

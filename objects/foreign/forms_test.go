@@ -334,7 +334,15 @@ func TestElsewhere(t *testing.T) {
 		{`{"source": "github", "repo": "ada/hub", "ref": "v1", "sha": "` + sha + `"}`, "https://github.com/ada/hub#" + sha},
 		{`{"source": "url", "url": "https://example.org/x.git", "ref": "main"}`, "https://example.org/x.git#main"},
 		{`{"source": "git-subdir", "url": "https://example.org/x.git", "path": "./a/b", "sha": "` + sha + `"}`, "https://example.org/x.git#" + sha + "//a/b"},
-		{`{"source": "archive", "url": "https://example.org/x.zip", "sha256": "ab"}`, "https://example.org/x.zip"},
+		{`{"source": "archive", "url": "https://example.org/x.zip", "sha256": "` + strings.Repeat("ab", 32) + `"}`, "https://example.org/x.zip"},
+		{`{"source": "url", "url": "http://127.0.0.1:8080/x.git", "ref": "` + sha + `"}`, "http://127.0.0.1:8080/x.git#" + sha},
+		{`{"source": "url", "url": "http://127.0.0.1.example.org/x.git"}`, string(fault.Malformed)},
+		{`{"source": "archive", "url": "https://example.org/x.zip", "sha256": "ab"}`, string(fault.Malformed)},
+		{`{"source": "archive", "url": "https://example.org/x"}`, string(fault.Malformed)},
+		{`{"source": "archive", "url": "https://example.org/x.zip?token=secret"}`, string(fault.Malformed)},
+		{`{"source": "url", "url": "https://example.org/x.git?token=secret"}`, string(fault.Malformed)},
+		{`{"source": "github", "repo": "ada/hub", "ref": "refs/pull/1/head"}`, string(fault.Malformed)},
+		{`{"source": "github", "repo": "ada/hub", "ref": "` + sha + `", "sha": "` + strings.Repeat("ab", 20) + `"}`, string(fault.Malformed)},
 		{`{"source": "url", "url": "git@example.org:a/b.git"}`, "git@example.org:a/b.git"},
 		{`{"source": "npm", "package": "x"}`, string(fault.Denied)},
 		{`{"source": "command", "command": "curl x | sh"}`, string(fault.Denied)},
@@ -347,6 +355,8 @@ func TestElsewhere(t *testing.T) {
 		{`{"source": "url", "url": "file:///etc"}`, string(fault.Malformed)},
 		{`{"source": "url", "url": "http://example.org/x.git"}`, string(fault.Malformed)},
 		{`{"source": "git-subdir", "url": "https://example.org/x.git", "path": "../x"}`, string(fault.Malformed)},
+		{`{"source": "git-subdir", "url": "https://example.org/x.git", "path": "/x"}`, string(fault.Malformed)},
+		{`{"source": "git-subdir", "url": "https://example.org/x.git", "path": ".git/hooks"}`, string(fault.Malformed)},
 		{`{"source": "https://example.org/` + "`id`" + `"}`, string(fault.Malformed)},
 		{`7`, string(fault.Malformed)},
 	} {
@@ -357,6 +367,55 @@ func TestElsewhere(t *testing.T) {
 		if strings.Contains(passed[0].Why, "secret") {
 			t.Errorf("%s: %q shows a password", c.source, passed[0].Why)
 		}
+	}
+}
+
+// TestListedPlugin: the tree of a plugin that a marketplace lists has the plugin's name in its ids, with
+// what the entry lists, and its own marketplaces are not followed.
+func TestListedPlugin(t *testing.T) {
+	market := from(`-- .claude-plugin/marketplace.json --
+{"plugins": [
+ {"name": "hub", "source": {"source": "url", "url": "https://example.org/hub.git", "ref": "v1", "sha": "0123456789012345678901234567890123456789"}, "commands": ["./extra/go.md"], "author": {"name": "x"}},
+ {"name": "own", "source": "./own"},
+ {"name": "npm", "source": {"source": "npm", "package": "x"}}
+]}
+-- .agents/plugins/marketplace.json --
+{"plugins": [{"name": "hub", "source": {"source": "url", "url": "https://example.org/hub.git", "ref": "v1", "sha": "0123456789012345678901234567890123456789"}}]}
+-- own/skills/tide/SKILL.md --
+---
+name: tide
+description: x
+---
+`)
+	all := foreign.Elsewhere(market)
+	if len(all) != 1 || all[0].Name != "hub" || all[0].Source.Ref != "v1" || all[0].Commit == "" || all[0].Entry != `{"commands":["./extra/go.md"],"name":"hub"}` {
+		t.Fatalf("elsewhere %+v", all)
+	}
+	_, passed, err := foreign.Read(market, foreign.Wish{Namespace: "acme", Elsewhere: []string{"hub"}})
+	named := slices.ContainsFunc(passed, func(p foreign.Passed) bool { return p.Source != "" })
+	if err != nil || named || !slices.ContainsFunc(passed, func(p foreign.Passed) bool { return p.Code == fault.Denied }) {
+		t.Errorf("beside a plugin that comes in: %+v, %v", passed, err)
+	}
+	tree := from(`-- skills/tide/SKILL.md --
+---
+name: tide
+description: x
+---
+-- extra/go.md --
+Go.
+-- .claude-plugin/marketplace.json --
+{"plugins": [{"name": "next", "source": {"source": "url", "url": "https://example.org/next.git"}}]}
+`)
+	tree.Listed = all[0].Entry
+	if more := foreign.Elsewhere(tree); len(more) != 0 {
+		t.Errorf("a plugin leads on to %+v", more)
+	}
+	found, passed := mustRead(t, tree)
+	if got := refs(found); got != "bundle:acme/hub knowledge:acme/hub-tide" || len(found[0].Holds) != 1 {
+		t.Errorf("found %s", got)
+	}
+	if len(passed) != 1 || passed[0].Source != "" || !strings.Contains(passed[0].Why, "is not followed") {
+		t.Errorf("passed %+v", passed)
 	}
 }
 

@@ -3,10 +3,8 @@ package foreign
 import (
 	"encoding/json"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
@@ -60,18 +58,6 @@ func (r *reading) readMarket(root string, f File) {
 	}
 }
 
-// source is the source of an entry that is no text.
-type source struct {
-	Source  string `json:"source"`
-	Path    string `json:"path"`
-	Repo    string `json:"repo"`
-	URL     string `json:"url"`
-	Ref     string `json:"ref"`
-	SHA     string `json:"sha"`
-	SHA256  string `json:"sha256"`
-	Package string `json:"package"`
-}
-
 // listing takes one entry of a marketplace: a plugin here, or one elsewhere, which is named.
 func (r *reading) listing(root, base, name string, e fields, f File) error {
 	at, ok := e.text("source")
@@ -81,7 +67,7 @@ func (r *reading) listing(root, base, name string, e fields, f File) error {
 			return wrongType("source", "a path or an object")
 		}
 		if s.Source != "local" {
-			return r.elsewhere(name, s, f)
+			return r.elsewhere(name, e, s, f)
 		}
 		at, base = s.Path, root
 	}
@@ -99,7 +85,13 @@ func (r *reading) listing(root, base, name string, e fields, f File) error {
 	if len(r.below(dir)) == 0 {
 		return fault.New(fault.NotFound, "no folder %q there", words.Brief(at))
 	}
+	return r.entry(dir, name, e, f.Path)
+}
+
+// entry takes a folder as the plugin of an entry of a marketplace. file is the marketplace's.
+func (r *reading) entry(dir, name string, e fields, file string) error {
 	p := &plugin{root: dir, name: name, form: "plugin of a marketplace", instead: map[string]bool{}, context: "GEMINI.md"}
+	var ok bool
 	if p.version, ok = e.text("version"); !ok {
 		return wrongType("version", "text")
 	}
@@ -107,7 +99,7 @@ func (r *reading) listing(root, base, name string, e fields, f File) error {
 		return err
 	}
 	if servers := serverNames(e["mcpServers"]); len(servers) > 0 {
-		r.skip(f.Path, words.Quote(words.Brief(name))+": its MCP servers do not come in: "+strings.Join(servers, ", "))
+		r.skip(file, words.Quote(words.Brief(name))+": its MCP servers do not come in: "+strings.Join(servers, ", "))
 	}
 	for _, q := range r.plugins {
 		if q.root != dir || q.list || q.file == "" {
@@ -117,97 +109,11 @@ func (r *reading) listing(root, base, name string, e fields, f File) error {
 			return nil // its own manifest says everything
 		}
 	}
-	// Several entries may share one folder, and each lists its own skills.
-	p.list = len(p.skills)+len(p.parts) > 0
+	// Several entries may share one folder, and each lists its own skills. A listed tree is one plugin's.
+	p.list = r.tree.Listed == "" && len(p.skills)+len(p.parts) > 0
 	if slices.ContainsFunc(r.plugins, func(q *plugin) bool { return q.root == dir && !q.list && q.file == "" }) && !p.list {
 		return nil // the entry before names it
 	}
 	r.plugins = append(r.plugins, p)
-	return nil
-}
-
-var gitHubName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+$`)
-})
-
-var fullCommit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{40}$`) })
-
-// elsewhere names an entry whose plugin lies in another place, with the source that rye add takes.
-func (r *reading) elsewhere(name string, s source, f File) error {
-	var address, why string
-	switch s.Source {
-	case "github":
-		if !gitHubName().MatchString(s.Repo) {
-			return fault.New(fault.Malformed, "repo %q: want owner/repository", words.Brief(s.Repo))
-		}
-		address = "https://github.com/" + strings.TrimSuffix(s.Repo, ".git")
-	case "url", "git-subdir", "git":
-		address = s.URL
-		if s.Source == "git-subdir" && gitHubName().MatchString(s.URL) {
-			address = "https://github.com/" + s.URL
-		}
-	case "archive":
-		address, why = s.URL, " "
-		if s.SHA256 != "" {
-			why = ", which has the SHA-256 " + words.Brief(s.SHA256)
-		}
-	case "npm":
-		return fault.New(fault.Denied, "it comes from npm (%s), whose packages run scripts when they are installed", words.Brief(s.Package))
-	case "command":
-		return fault.New(fault.Denied, "it comes from a command, and rye runs no command of a marketplace")
-	default:
-		return fault.New(fault.Malformed, "source %q is not one that rye knows", words.Brief(s.Source))
-	}
-	if err := publicAddress(address); err != nil {
-		return err
-	}
-	if s.Source != "archive" {
-		ref := s.SHA
-		if ref != "" && !fullCommit().MatchString(ref) {
-			return fault.New(fault.Malformed, "sha %q: want 40 hexadecimal digits", words.Brief(s.SHA))
-		}
-		if ref == "" {
-			ref = s.Ref
-		}
-		if ref != "" {
-			if strings.ContainsAny(ref, " ~^:?*[\\#\"'`$") || strings.Contains(ref, "..") || strings.Contains(ref, "//") || ref[0] == '-' {
-				return fault.New(fault.Malformed, "ref %q is not the name of a branch or tag", words.Brief(ref))
-			}
-			address += "#" + ref
-		}
-		if s.Path != "" && s.Path != "." && s.Path != "./" {
-			dir, err := inside(".", s.Path)
-			if err != nil || strings.ContainsAny(dir, "#?") {
-				return fault.New(fault.Malformed, "path %q does not lie in the repository", words.Brief(s.Path))
-			}
-			address += "//" + dir
-		}
-	}
-	r.pass = append(r.pass, Passed{Path: f.Path, Why: words.Quote(words.Brief(name)) + " lies elsewhere" + strings.TrimRight(why, " "), Source: address})
-	return nil
-}
-
-// publicAddress refuses an address with credentials, and one that is none.
-func publicAddress(s string) error {
-	bad := func(why string) error { return fault.New(fault.Malformed, "url %q: %s", words.Brief(s), why) }
-	host, scheme := "", ""
-	if rest, ok := strings.CutPrefix(s, "git@"); ok {
-		host, _, ok = strings.Cut(rest, ":")
-		if !ok {
-			return bad("want an address")
-		}
-	} else {
-		scheme, rest, _ = strings.Cut(s, "://")
-		if scheme != "https" && scheme != "ssh" {
-			return bad("want https, ssh or git@host:path")
-		}
-		host, _, _ = strings.Cut(rest, "/")
-		if user, _, has := strings.Cut(host, "@"); has && (scheme == "https" || strings.Contains(user, ":")) {
-			return fault.New(fault.Malformed, "its address holds a user or a password")
-		}
-	}
-	if host == "" || len(s) > 2048 || strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("\"'`$\\<>#", c) }) {
-		return bad("want an address")
-	}
 	return nil
 }

@@ -63,6 +63,17 @@ func (r *reading) findPlugins() {
 			r.readPlugin(root, m.form, f)
 		}
 	}
+	if r.tree.Listed != "" {
+		r.readListed()
+	} else {
+		r.readMarkets()
+	}
+	r.byParts()
+	slices.SortStableFunc(r.plugins, func(a, b *plugin) int { return strings.Compare(a.root, b.root) })
+}
+
+// readMarkets reads the marketplaces of the tree.
+func (r *reading) readMarkets() {
 	for _, name := range marketplaces {
 		for _, f := range r.tree.Files {
 			if rest, ok := strings.CutSuffix("/"+f.Path, "/"+name); ok {
@@ -70,8 +81,6 @@ func (r *reading) findPlugins() {
 			}
 		}
 	}
-	r.byParts()
-	slices.SortStableFunc(r.plugins, func(a, b *plugin) int { return strings.Compare(a.root, b.root) })
 }
 
 // fields is a JSON object whose values are read one by one, so that a wrong one can be named.

@@ -3,6 +3,8 @@ package space
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"slices"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
@@ -13,13 +15,41 @@ import (
 const maxNearest = 20_000
 
 // Missing returns the error for a ref that was not found; where describes the place. It
-// suggests the item with the most similar name.
+// suggests the item with the most similar name, and rye pull where git has only the manifest.
 func Missing(ctx context.Context, s *Stack, ref objects.Ref, where string) error {
+	if b, ok := unfetched(ctx, s, ref); ok {
+		return manifestOnly(b)
+	}
 	err := fault.New(fault.NotFound, "%s: %s", ref, where)
 	if near, ok := nearest(ctx, s, ref); ok {
 		return err.Advise("rye show %s", near)
 	}
 	return err.Advise("rye list")
+}
+
+func manifestOnly(b objects.Ref) error {
+	return fault.New(fault.NotFound, "the files of %s are not here, only its manifest", b).Mend("rye pull")
+}
+
+// unfetched returns the bundle that would hold an item, where a manifest that counts is here and none of
+// its files.
+func unfetched(ctx context.Context, s *Stack, ref objects.Ref) (of objects.Ref, ok bool) {
+	of, ok = ref.Package()
+	if !ok {
+		return of, false
+	}
+	for _, l := range s.Layers() {
+		c, err := s.coverIn(ctx, l, of.PackageDir(), nil)
+		if err != nil || c == nil || c.Err != nil || c.Manifest().Origin == nil {
+			continue
+		}
+		files := l.Folder(of.PackageDir())
+		return of, !slices.ContainsFunc(c.Manifest().Files, func(f objects.File) bool {
+			_, err := fs.Stat(files, f.Path)
+			return err == nil
+		})
+	}
+	return of, false
 }
 
 // nearest returns the item of the same kind with the most similar name: a typing mistake away,

@@ -127,7 +127,11 @@ func (s *Stack) judgeProgram(f *Finding, l *Layer, c *Cover) {
 		return
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fault.New(fault.Integrity, "%s: .ai/%s is in the manifest of bundle %s, and gone", f.Ref, f.Path, c.ID()).Mend("rye restore .ai/%s", c.Dir)
+		gone := fault.New(fault.Integrity, "%s: .ai/%s is in the manifest of bundle %s, and gone", f.Ref, f.Path, c.ID())
+		err = gone.Mend("rye restore .ai/%s", c.Dir)
+		if was, recorded := l.RecordedBlob(f.Path); recorded == nil && was.IsZero() && c.Manifest().Origin != nil {
+			err = gone.Mend("rye pull") // git has only the manifest
+		}
 	}
 	var v trust.Verified
 	if err == nil {

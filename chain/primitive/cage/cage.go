@@ -50,10 +50,22 @@ type Orders struct {
 	Handed bool // a tree comes with the orders, for the mount of kind Handed
 	Local  bool // the namespace has its own network, whose loopback is brought up
 
+	// Listen are addresses of the own network. It gets them, with a listener at each, before the
+	// program starts. The listeners go to rye over a socket of their own (ReceiveListeners), which comes
+	// with the orders.
+	Listen []Endpoint
+	Names  File // replaces a file of the view: names of hosts. An empty Path replaces none
+
 	Mounts []Mount
 	Files  []File // laid out below FilesDir, which then cannot be written
 	Bounds Bounds
 	Limits []Limit
+}
+
+// Endpoint is a TCP address of the namespace's own network.
+type Endpoint struct {
+	IP   []byte // of 4 or 16 bytes
+	Port uint16
 }
 
 // FilesDir has the files of a run in the view, and TempDir is the directory for temporary files.
@@ -96,7 +108,7 @@ const (
 // fdTalk is the socket between rye and rye-cage. rye-cage's standard descriptors are /dev/null.
 // The message with the orders is one byte, with descriptors. These are the program's standard
 // input, output and error, and one to read the orders from. If the orders say so, the sealed
-// file, the connection and a tree follow. If the socket closes without a message, rye-cage ends.
+// file, the connection, a tree and a socket for listeners follow. If the socket closes without a message, rye-cage ends.
 // For each later byte, rye-cage asks the program to end (SIGTERM).
 const fdTalk = 3
 

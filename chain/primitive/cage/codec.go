@@ -20,6 +20,12 @@ func (o *Orders) Encode() []byte {
 	w.list(o.Env)
 	w.text(o.Dir)
 	w.flags(o.Sealed, o.Back, o.Handed, o.Local)
+	w.number(uint64(len(o.Listen)))
+	for _, e := range o.Listen {
+		w.text(string(e.IP))
+		w.number(uint64(e.Port))
+	}
+	w.file(o.Names)
 	w.number(uint64(len(o.Mounts)))
 	for _, m := range o.Mounts {
 		w.number(uint64(m.Kind))
@@ -29,9 +35,7 @@ func (o *Orders) Encode() []byte {
 	}
 	w.number(uint64(len(o.Files)))
 	for _, f := range o.Files {
-		w.text(f.Path)
-		w.text(string(f.Data))
-		w.flags(f.Exec)
+		w.file(f)
 	}
 	w.bounds(&o.Bounds)
 	w.number(uint64(len(o.Limits)))
@@ -49,12 +53,14 @@ func Decode(raw []byte) (o Orders, err error) {
 	o.Argv, o.Env, o.Dir = r.list(), r.list(), r.text()
 	r.flags(&o.Sealed, &o.Back, &o.Handed, &o.Local)
 	for range r.count() {
+		o.Listen = append(o.Listen, Endpoint{IP: []byte(r.text()), Port: uint16(r.number())})
+	}
+	o.Names = r.file()
+	for range r.count() {
 		o.Mounts = append(o.Mounts, Mount{Kind: Kind(r.number()), Path: r.text(), Source: r.text(), Size: int64(r.number())})
 	}
 	for range r.count() {
-		f := File{Path: r.text(), Data: []byte(r.text())}
-		r.flags(&f.Exec)
-		o.Files = append(o.Files, f)
+		o.Files = append(o.Files, r.file())
 	}
 	r.bounds(&o.Bounds)
 	for range r.count() {
@@ -92,6 +98,18 @@ func (r reader) bounds(b *Bounds) {
 	for range r.count() {
 		b.Ports = append(b.Ports, uint16(r.number()))
 	}
+}
+
+func (w *writer) file(f File) {
+	w.text(f.Path)
+	w.text(string(f.Data))
+	w.flags(f.Exec)
+}
+
+func (r reader) file() (f File) {
+	f.Path, f.Data = r.text(), []byte(r.text())
+	r.flags(&f.Exec)
+	return f
 }
 
 type writer struct{ out []byte }

@@ -7,6 +7,7 @@ import (
 
 func sample() Orders {
 	return Orders{Argv: []string{"/bin/x", "", "a\nb"}, Env: []string{"A=1"}, Dir: "/p", Sealed: true, Back: true, Local: true,
+		Listen: []Endpoint{{IP: []byte{127, 9, 0, 1}, Port: 443}, {IP: make([]byte, 16), Port: 65535}}, Names: File{Path: "/etc/hosts", Data: []byte("127.0.0.1 localhost\n")},
 		Mounts: []Mount{{Kind: Given, Path: "/p", Source: "/q"}, {Kind: Tmpfs, Path: "/tmp", Size: 1 << 40}},
 		Files:  []File{{Path: "a/b", Data: []byte("x"), Exec: true}, {Path: "c", Data: []byte{}}},
 		Bounds: Bounds{Grants: []Grant{{Path: "/p", Rights: Write | Exec, Avoid: []string{"/p/x"}}}, Net: true, Ports: []uint16{}, Inside: true},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -15,14 +16,15 @@ import (
 func inside(answer *os.File) int {
 	ready := make(chan error, 1)
 	go func() { ready <- prepare() }()
-	o, given, tree, err := told()
+	o, more, err := told()
 	if o == nil && err == nil {
 		return 0 // no run needs it
 	}
 	if err != nil {
 		return refuse(answer, err)
 	}
-	start := o.starter(given)
+	given, tree := more.given, more.tree
+	start := o.starter(given, more.doors)
 	if err := <-ready; err != nil {
 		return refuse(answer, err)
 	}
@@ -51,11 +53,17 @@ func inside(answer *os.File) int {
 	return status.ExitStatus()
 }
 
-// told waits for the message. It returns the orders, the descriptors of the program, and the
-// descriptor of a handed tree. Neither orders nor an error means that the socket closed without a
-// message.
-func told() (o *Orders, given []int, tree int, err error) {
-	buf, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(7*4))
+// handedOver are the descriptors that come with the orders. A missing one is -1.
+type handedOver struct {
+	given []int // of the program
+	tree  int   // for the mount of kind Handed
+	doors int   // the socket for listeners
+}
+
+// told waits for the message. It returns the orders and the descriptors with them. Neither orders
+// nor an error means that the socket closed without a message.
+func told() (o *Orders, h handedOver, err error) {
+	buf, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(8*4))
 	var n, size int
 	for {
 		if n, size, _, _, err = unix.Recvmsg(fdTalk, buf, rights, unix.MSG_CMSG_CLOEXEC); err != unix.EINTR {
@@ -63,43 +71,46 @@ func told() (o *Orders, given []int, tree int, err error) {
 		}
 	}
 	if err != nil || n == 0 {
-		return nil, nil, -1, err
+		return nil, h, err
 	}
 	msgs, err := unix.ParseSocketControlMessage(rights[:size])
 	if err != nil || len(msgs) != 1 {
-		return nil, nil, -1, errOrders
+		return nil, h, errOrders
 	}
 	fds, err := unix.ParseUnixRights(&msgs[0])
 	if err != nil || len(fds) < 4 {
-		return nil, nil, -1, errOrders
+		return nil, h, errOrders
 	}
 	f := os.NewFile(uintptr(fds[3]), "orders")
 	defer f.Close()
 	raw, err := io.ReadAll(f)
 	if err != nil {
-		return nil, nil, -1, fmt.Errorf("read the orders: %w", err)
+		return nil, h, fmt.Errorf("read the orders: %w", err)
 	}
 	orders, err := Decode(raw)
 	if err != nil {
-		return nil, nil, -1, err
+		return nil, h, err
 	}
-	given, more := fds[:3:3], fds[4:]
-	want := 3
+	more := fds[4:]
+	next := func(there bool) int {
+		if !there || len(more) == 0 {
+			return -1
+		}
+		fd := more[0]
+		more = more[1:]
+		return fd
+	}
+	h.given = fds[:3:3]
 	for _, there := range []bool{orders.Sealed, orders.Back} {
-		if there && len(more) > 0 {
-			given, more = append(given, more[0]), more[1:]
-		}
 		if there {
-			want++
+			h.given = append(h.given, next(true))
 		}
 	}
-	if tree = -1; orders.Handed && len(more) > 0 {
-		tree, more = more[0], more[1:]
+	h.tree, h.doors = next(orders.Handed), next(len(orders.Listen) > 0)
+	if len(more) > 0 || slices.Contains(h.given, -1) || orders.Handed != (h.tree >= 0) || (len(orders.Listen) > 0) != (h.doors >= 0) {
+		return nil, h, errOrders
 	}
-	if len(more) > 0 || len(given) != want || orders.Handed != (tree >= 0) {
-		return nil, nil, -1, errOrders
-	}
-	return &orders, given, tree, nil
+	return &orders, h, nil
 }
 
 // prepare does the work that is the same for every run, before the orders arrive.
@@ -125,27 +136,19 @@ func prepare() error {
 	return nil
 }
 
-// ownNetwork gives the calling thread and its children a network with a loopback only.
-func ownNetwork() error {
-	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		return err
-	}
-	return bringUp("lo")
-}
-
 // starter returns the function that starts the program. The start runs on a thread that first
 // gives up every right and then ends. The thread has the program's bounds, so the program could
 // signal it, and crash this process through it.
 //
 // Making a network takes as long as all the rest together, so the thread does that at the same
 // time.
-func (o *Orders) starter(given []int) func() (pid int, err error) {
+func (o *Orders) starter(given []int, doors int) func() (pid int, err error) {
 	ready, started := make(chan *Confinement), make(chan error)
 	var pid int
 	OnThrownAwayThread(func() {
 		var err error
 		if o.Local {
-			err = ownNetwork()
+			err = o.network(doors)
 		}
 		bounds := <-ready
 		if err != nil {

@@ -18,9 +18,9 @@ import (
 const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWPID
 
 // mountCapabilities are the capabilities that rye-cage needs there: to mount, to bring a network
-// up, and to give up capabilities for good. A user other than root would lose them at the start
-// of a program.
-var mountCapabilities = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+// up and listen at each of its ports, and to give up capabilities for good. A user other than root
+// would lose them at the start of a program.
+var mountCapabilities = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETPCAP}
 
 // environ is the environment of rye-cage. It does at most two things at a time: a network and the
 // rest.

@@ -41,6 +41,9 @@ func (o *Orders) view(handed int) (kept map[string]uint64, err error) {
 			kept[m.Path] = mountAt(m.Path)
 		}
 	}
+	if err := o.Names.replace(); err != nil {
+		return nil, fmt.Errorf("name the hosts in %q: %w", o.Names.Path, err)
+	}
 	if err := o.layOut(); err != nil {
 		return nil, fmt.Errorf("lay out the files of the run: %w", err)
 	}
@@ -360,17 +363,25 @@ func (o *Orders) layOut() error {
 	return unix.MountSetattr(unix.AT_FDCWD, FilesDir, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | hardened})
 }
 
-// bringUp enables a network device.
-func bringUp(name string) error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+// replace puts a file over one of the view, which cannot be written.
+func (f *File) replace() error {
+	if f.Path == "" {
+		return nil
+	}
+	to, err := openAt(f.Path)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
-	req, err := unix.NewIfreq(name)
+	defer unix.Close(to)
+	const made = "/.file" // in the new root
+	if err := os.WriteFile(made, f.Data, 0o444); err != nil {
+		return err
+	}
+	defer os.Remove(made) // the mount keeps the file
+	tree, err := clone(made, unix.MOUNT_ATTR_RDONLY|hardened)
 	if err != nil {
 		return err
 	}
-	req.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, req)
+	defer unix.Close(tree)
+	return unix.MoveMount(tree, "", to, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }

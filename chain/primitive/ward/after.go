@@ -61,6 +61,7 @@ type ending struct {
 	before map[string]thing
 	inodes map[uint64]info // of things; an inode alone is soon given to another file
 	unheld []string
+	there  map[string]bool // paths of the things after the run
 	take   *taker
 }
 
@@ -72,6 +73,7 @@ func (e *ending) compare() {
 	}
 	c.all(e.w.links, gitDirectory)
 	c.targets(slices.DeleteFunc(slices.Clone(c.things), func(t thing) bool { return !t.link() || !e.kept(t) }))
+	e.there = c.paths
 	for _, t := range c.things {
 		switch {
 		case !e.kept(t):
@@ -102,10 +104,7 @@ func (e *ending) how(t thing) string {
 
 // away moves one thing. Of the writable parts of a git directory it leaves the harmless ones.
 func (e *ending) away(t thing, how string) {
-	need := t.path
-	if t.part != "" {
-		need = ""
-	}
+	need := e.needOf(t)
 	switch {
 	case slices.Contains(folders, t.part) && t.dir():
 		l, err := e.d.list(t.path, maxOpened, true)
@@ -128,6 +127,19 @@ func (e *ending) away(t thing, how string) {
 		return
 	}
 	e.take.away(t.path, t.kind, how, need)
+}
+
+// needOf returns the path in needs.write that would have allowed a thing; "" if none does.
+func (e *ending) needOf(t thing) string {
+	switch {
+	case t.part != "":
+		return ""
+	case t.kind == python:
+		if file := environmentOf(t.path, func(file string) bool { _, ok := e.there[file]; return ok }); file != "" {
+			return file
+		}
+	}
+	return t.path
 }
 
 // became handles an existing directory that the run turned into a git directory. It moves the

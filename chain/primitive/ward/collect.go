@@ -70,7 +70,7 @@ func (c *collector) add(p, kind string) {
 		return
 	}
 	switch {
-	case slices.Contains(c.write, p):
+	case slices.Contains(c.write, p), kind == python && environmentOf(p, func(file string) bool { return slices.Contains(c.write, file) }) != "":
 		if kind == gitDirectory && st.dir() {
 			c.git(p)
 		}
@@ -78,6 +78,19 @@ func (c *collector) add(p, kind string) {
 		c.open(p, kind)
 	default:
 		c.keep(thing{info: st, path: p, kind: kind})
+	}
+}
+
+// environmentOf returns the pyvenv.cfg of the virtual environment that a path belongs to, or "" if
+// there is none.
+func environmentOf(p string, is func(string) bool) string {
+	for dir, _ := split(p); ; dir, _ = split(dir) {
+		if file := join(dir, environment); is(file) {
+			return file
+		}
+		if dir == "" {
+			return ""
+		}
 	}
 }
 

@@ -27,9 +27,10 @@
 // Protecting both would make every tool ask for everything. In between we decided one by
 // one. .env is data and written daily, so it is not protected. .tool-versions, mise and
 // rustup take paths of programs, so they are; .nvmrc chooses among installed versions, so
-// it is not. A virtual environment is known by its pyvenv.cfg, since pip has to write the
-// rest. Files that a protected file leads to are followed only on git's own ways: links,
-// gitdir:, commondir, core.hooksPath.
+// it is not. In a virtual environment the files are protected that a shell or every start of
+// Python executes (activate, *.pth), and the packages are not. A tool that names pyvenv.cfg in
+// needs.write makes the environment, and may write them. Files that a protected file leads to
+// are followed only on git's own ways: links, gitdir:, commondir, core.hooksPath.
 //
 // AGENTS.md and CLAUDE.md count as programs, because agents obey them. A tool that edits
 // them names them in needs.write. The case of the name counts: a page agents.md may be

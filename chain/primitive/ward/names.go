@@ -11,7 +11,12 @@ import (
 const (
 	ryeItems     = "rye"
 	gitDirectory = "git directory"
+	python       = "Python"
 )
+
+// environment is the file that makes a directory a virtual environment of Python. A tool that may
+// write it may write the other names of this kind in that directory.
+const environment = "pyvenv.cfg"
 
 // ruled is the table of files that programs execute or obey by themselves. The user only entered,
 // opened, committed in or pushed the directory, and did not name the file. Files that a person
@@ -21,29 +26,36 @@ const (
 // A name may have one directory before it, and may begin or end with a star. Case is ignored, as
 // many file systems ignore it, unless exact is set: a page agents.md below docs may well exist.
 var ruled = []struct {
-	kind  string
-	names string
-	top   bool // only where a repository begins: at the project's top, and beside a .git
-	exact bool
+	kind   string
+	names  string
+	top    bool // only where a repository begins: at the project's top, and beside a .git
+	exact  bool
+	always bool // inside installed packages too
 }{
-	{kind: ryeItems, names: ".ai"},
-	{kind: gitDirectory, names: ".git"},
-	{kind: "another version control's hooks", names: ".hg .jj .pijul"},
+	{kind: ryeItems, names: ".ai", always: true},
+	{kind: gitDirectory, names: ".git", always: true},
+	{kind: "another version control's hooks", names: ".hg .jj .pijul .sl .bzr _darcs/prefs .fslckout _FOSSIL_ .p4config CVS/Checkin.prog CVS/Update.prog"},
 
 	// Shells, when a directory is entered. Not .env: nearly all its readers treat it as data, and
 	// tools write it every day. Not .nvmrc and similar files: they choose among installed
 	// versions, while .tool-versions, mise and rustup accept paths of programs.
-	{kind: "direnv", names: ".envrc .envrc.* .direnv .shadowenv.d .autoenv .autoenv.zsh"},
+	{kind: "direnv", names: ".envrc .envrc.* .direnv .shadowenv.d .autoenv .autoenv.zsh .autoenv_leave.zsh"},
+	{kind: "a shell", top: true, names: ".profile .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .zshrc .zprofile .zshenv .zlogin .zlogout " +
+		".kshrc .cshrc .tcshrc .login"}, // in a home directory
+
 	{kind: "versions of programs", names: ".tool-versions mise.toml mise.*.toml .mise.toml .mise.*.toml .mise " +
-		".config/mise .config/mise.toml rust-toolchain rust-toolchain.toml .cargo/config .cargo/config.toml"},
+		".config/mise .config/mise.toml .rtx.toml .prototools .rvmrc .rbenv-vars rust-toolchain rust-toolchain.toml .cargo/config .cargo/config.toml"},
 
 	// Editors, when the directory is opened.
 	{kind: "VS Code", names: ".vscode *.code-workspace .devcontainer .devcontainer.json .theia"},
+	{kind: "Sublime Text", names: "*.sublime-project *.sublime-workspace"},
 	{kind: "JetBrains", names: ".idea .fleet"},
 	{kind: "Visual Studio", names: ".vs"},
-	{kind: "Vim", names: ".exrc .vimrc _vimrc .gvimrc .nvimrc .nvim.lua .lvimrc"},
+	{kind: "Vim", names: ".exrc .vimrc _vimrc .gvimrc .nvimrc .nvim.lua .lvimrc .vimrc.local .local.vimrc .vim .ycm_extra_conf.py .neoconf.json"},
 	{kind: "Emacs", names: ".dir-locals.el .dir-locals-2.el"},
-	{kind: "another editor", names: ".zed .helix .gitpod.yml .externalToolBuilders"},
+	{kind: "another editor", names: ".zed .helix .nova .gitpod.yml .replit .idx .stackblitzrc .codesandbox .externalToolBuilders " +
+		".settings/language.settings.xml .kateproject .lite_project.lua"},
+	{kind: "a language server", names: ".bsp .bloop .lsp .merlin .solargraph.yml rust-analyzer.toml .rust-analyzer.toml"},
 
 	// Agents: the programs that they start, and their instructions.
 	{kind: "MCP servers", names: ".mcp.json"},
@@ -54,29 +66,38 @@ var ruled = []struct {
 	{kind: "OpenCode", names: ".opencode opencode.json opencode.jsonc"},
 	{kind: "another agent", names: ".aider.conf.yml .windsurf .windsurfrules .clinerules .cline .roo .roomodes .roorules .kiro " +
 		".continue .continuerc.json .amazonq .junie .goosehints .goose .augment .augment-guidelines .trae .qwen .crush " +
-		".crush.json crush.json .factory .agent .ryvos"},
-	{kind: "agents' instructions", names: "AGENTS.md AGENTS.override.md CLAUDE.md CLAUDE.local.md GEMINI.md QWEN.md", exact: true},
+		".crush.json crush.json .factory .agent .ryvos .amp .devin .kilocode .kilocodemodes .pi .openhands .qoder .codebuddy .zencoder .warp " +
+		".iflow .neovate .pochi .rovodev .tabnine .vibe .lingma"},
+	{kind: "agents' instructions", names: "AGENTS.md AGENTS.override.md CLAUDE.md CLAUDE.local.md GEMINI.md QWEN.md " +
+		"AGENT.md AGENTS.local.md CRUSH.md WARP.md IFLOW.md", exact: true},
+	{kind: "agents' instructions", names: ".kilocoderules .openhands_instructions .rules"},
 	{kind: "agents' instructions", names: ".github/copilot-instructions.md .github/instructions .github/agents " +
 		".github/prompts .github/chatmodes .github/skills .github/hooks"},
 
 	// Hooks and CI, at a commit or a push.
-	{kind: "git hooks", names: ".husky .githooks"},
+	{kind: "git hooks", names: ".husky .githooks .huskyrc .huskyrc.*"},
 	{kind: "git hooks", top: true, names: ".pre-commit-config.yaml .pre-commit-config.yml .overcommit.yml " +
-		"lefthook.* .lefthook.* lefthook-local.* .lefthook-local.*"},
+		"lefthook.* .lefthook.* lefthook-local.* .lefthook-local.* " +
+		".lintstagedrc .lintstagedrc.* lint-staged.config.* captainhook.json grumphp.yml .arcconfig"},
 	{kind: "continuous integration", top: true, names: ".github/workflows .github/actions .forgejo/workflows .gitea/workflows " +
 		".gitlab-ci.yml .circleci .travis.yml azure-pipelines.yml bitbucket-pipelines.yml .drone.yml .woodpecker .woodpecker.yml " +
+		".tekton .teamcity .woodpecker.yaml .drone.yaml .drone.star .cirrus.yaml .azure-pipelines .azure-pipelines.yml buildspec.yml " +
+		"cloudbuild.yaml cloudbuild.yml .zuul.yaml .zuul.d zuul.yaml zuul.d .readthedocs.yaml .readthedocs.yml netlify.toml bitrise.yml codemagic.yaml .harness " +
 		".buildkite appveyor.yml .appveyor.yml .cirrus.yml .cirrus.star .semaphore .builds .build.yml Jenkinsfile"},
 
 	// Package managers and interpreters, which load these before the user's program.
 	{kind: "npm", names: ".npmrc"},
-	{kind: "Yarn", names: ".yarnrc .yarnrc.yml .yarnrc.yaml"},
+	{kind: "Yarn", names: ".yarnrc .yarnrc.yml .yarnrc.yaml .yarn/releases .yarn/plugins .yarn/sdks"},
 	{kind: "pnpm", names: ".pnpmfile.cjs .pnpmfile.mjs"},
 	{kind: "Bun", names: "bunfig.toml"},
 	{kind: "Maven", names: ".mvn"},
-	{kind: "Python", names: "pyvenv.cfg"},
+	{kind: "sbt", names: ".sbtopts .jvmopts"},
+	{kind: python, names: environment + " bin/activate bin/activate.* bin/Activate.ps1 Scripts/activate Scripts/activate.* sitecustomize.py usercustomize.py"},
+	{kind: python, names: "site-packages/*.pth site-packages/sitecustomize.py site-packages/usercustomize.py dist-packages/*.pth", always: true},
+	{kind: "Jupyter", names: "jupyter_config.py jupyter_config.json jupyter_server_config.* jupyter_notebook_config.* jupyter_lab_config.*"},
 	{kind: "R", names: ".Rprofile .Renviron .RData"},
-	{kind: "an interpreter", names: ".ghci .irbrc .pryrc .iex.exs .octaverc"},
-	{kind: "a debugger", names: ".gdbinit .lldbinit"},
+	{kind: "an interpreter", names: ".ghci .irbrc .pryrc .iex.exs .octaverc .ocamlinit .erlang"},
+	{kind: "a debugger", names: ".gdbinit .lldbinit .pdbrc .pdbrc.py .perldb"},
 	{kind: "latexmk", names: ".latexmkrc latexmkrc"},
 }
 
@@ -117,7 +138,7 @@ var rules = sync.OnceValue(func() *ruleSet {
 	r := &ruleSet{whole: make(map[string]*rule, 256), above: map[string]bool{}, sum: 14695981039346656037}
 	for _, row := range ruled {
 		for name := range strings.FieldsSeq(row.names) {
-			r.add(&rule{kind: row.kind, name: name, top: row.top, exact: row.exact, always: row.kind == gitDirectory || row.kind == ryeItems})
+			r.add(&rule{kind: row.kind, name: name, top: row.top, exact: row.exact, always: row.always})
 		}
 	}
 	return r
@@ -126,7 +147,7 @@ var rules = sync.OnceValue(func() *ruleSet {
 func (r *ruleSet) add(one *rule) {
 	dir, base := split(one.name)
 	if dir != "" {
-		r.above[dir] = true
+		r.above[fold(dir)] = true
 	}
 	if strings.Contains(base, "*") {
 		r.starred = append(r.starred, one)
@@ -157,8 +178,9 @@ func ruleFor(above, name string) *rule {
 		}
 	}
 	for _, r := range rules.starred {
-		before, behind, _ := strings.Cut(r.name, "*")
-		if len(f) > len(before)+len(behind) && strings.HasPrefix(f, before) && strings.HasSuffix(f, behind) {
+		dir, base := split(r.name)
+		before, behind, _ := strings.Cut(base, "*")
+		if (dir == "" || fold(dir) == above) && len(f) > len(before)+len(behind) && strings.HasPrefix(f, before) && strings.HasSuffix(f, behind) {
 			return r
 		}
 	}

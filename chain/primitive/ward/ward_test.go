@@ -104,6 +104,10 @@ func TestLookFinds(t *testing.T) {
 		{"stars", []string{".envrc.local", "my.code-workspace", "lefthook-local.yml", ".code-workspace"}, nil, []string{".envrc.local", "my.code-workspace", "lefthook-local.yml"}},
 		{"git directories by content", append(gitDir("data/repo"), append(gitDir("x/y/z.git"), "w/HEAD", "w/commondir", "no/HEAD", "no/refs/")...), nil, []string{"data/repo/", "x/y/z.git/", "w/"}},
 		{"in installed packages, git directories only", append(gitDir("node_modules/a/r"), "node_modules/b/.vscode/x", "node_modules/b/.npmrc", "node_modules/c/.git/"), nil, []string{"node_modules/a/r/", "node_modules/c/.git/"}},
+		{"what every start of Python in an environment runs", []string{".venv/pyvenv.cfg", ".venv/bin/activate", ".venv/bin/activate.fish", ".venv/bin/pip", ".venv/lib/python3.12/site-packages/a.pth", ".venv/lib/python3.12/site-packages/b/c.py", "model.pth"},
+			nil, []string{".venv/pyvenv.cfg", ".venv/bin/activate", ".venv/bin/activate.fish", ".venv/lib/python3.12/site-packages/a.pth"}},
+		{"of an environment that the tool makes, nothing", []string{".venv/pyvenv.cfg", ".venv/bin/activate", ".venv/lib/python3.12/site-packages/a.pth", "v/bin/activate"}, []string{".venv/pyvenv.cfg"}, []string{"v/bin/activate"}},
+		{"a shell's files, where a home begins", []string{".bashrc", "docker/.bashrc"}, nil, []string{".bashrc"}},
 		{"where a .git file leads", []string{"s/.git"}, nil, []string{"s/.git"}},
 		{"what a link leads to", []string{"cfg/tasks.json", ".vscode -> cfg", "CLAUDE.md -> README.md", "README.md", ".idea -> /etc"}, nil, []string{"cfg/", "README.md"}},
 		{"a link to the project itself", []string{".vscode -> ."}, nil, nil},
@@ -312,6 +316,7 @@ func TestTable(t *testing.T) {
 			n++
 			name := strings.ReplaceAll(name, "*", "some")
 			dir, base := split(name)
+			dir = fold(dir)
 			if r := ruleFor(dir, base); r == nil || r.kind != row.kind {
 				t.Errorf("%s (%s) is found as %v", name, row.kind, r)
 			}
@@ -320,12 +325,19 @@ func TestTable(t *testing.T) {
 			}
 		}
 	}
-	if n < 120 {
+	if n < 250 {
 		t.Errorf("the table has %d names", n)
 	}
-	for _, plain := range []string{"Makefile", "package.json", ".env", "conftest.py", "setup.py", ".gitignore", ".gitattributes", "agents.md", "workflows", "config.toml", "git", ".gitx"} {
+	for _, plain := range []string{"Makefile", "package.json", ".env", "conftest.py", "setup.py", ".gitignore", ".gitattributes", "agents.md", "workflows", "config.toml", "git", ".gitx",
+		"model.pth", "activate", "prefs", "agent.md", "warp.md", "releases", ".python-version", ".gitmodules"} {
 		if r := ruleFor("", plain); r != nil {
 			t.Errorf("%s is found as %s", plain, r.kind)
+		}
+	}
+	for _, named := range []string{".kilocode", ".pi", ".openhands", ".bsp", ".vim", ".tekton", "AGENT.md", "WARP.md", "CRUSH.md", ".amp", ".devin", ".rules", ".replit", ".idx", ".nova",
+		"x.sublime-project", ".lsp", "rust-analyzer.toml", ".sl", ".bzr", ".readthedocs.yaml", "zuul.d", ".huskyrc", ".pdbrc", "sitecustomize.py", "jupyter_server_config.py", ".rvmrc", ".lintstagedrc.json"} {
+		if ruleFor("", named) == nil {
+			t.Errorf("%s is not in the table", named)
 		}
 	}
 }

@@ -1,16 +1,20 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/cgi"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -75,7 +79,9 @@ func (b *bench) openShop(n int) (*shop, error) {
 // serveGit serves the repositories below a directory by git's http-backend.
 func (b *bench) serveGit(root string) (url string, err error) { return b.serveGitSlowly(root, 0) }
 
-// serveGitSlowly is serveGit for a host that takes its time for each answer.
+// serveGitSlowly is serveGit for a host on another machine, which takes its time for each answer and
+// nothing of the processors here: it gives the same answer to the same request. So its repositories
+// must not change.
 func (b *bench) serveGitSlowly(root string, each time.Duration) (url string, err error) {
 	path, err := exec.Command("git", "--exec-path").Output()
 	if err != nil {
@@ -87,13 +93,46 @@ func (b *bench) serveGitSlowly(root string, each time.Duration) (url string, err
 	}
 	backend := collected{&cgi.Handler{Path: filepath.Join(strings.TrimSpace(string(path)), "git-http-backend"),
 		Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "HOME=" + b.dir}, InheritEnv: []string{"PATH"}}}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		time.Sleep(each)
-		backend.ServeHTTP(w, r)
-	})}
+	var handler http.Handler = backend
+	if each > 0 {
+		handler = &elsewhere{Handler: backend, each: each, answers: map[string]*httptest.ResponseRecorder{}}
+	}
+	server := &http.Server{Handler: handler}
 	go server.Serve(at)
 	b.ends = append(b.ends, server.Close)
 	return "http://" + at.Addr().String(), nil
+}
+
+// elsewhere remembers the answers of its handler, and waits before each.
+type elsewhere struct {
+	http.Handler
+	each    time.Duration
+	mu      sync.Mutex
+	answers map[string]*httptest.ResponseRecorder
+}
+
+func (h *elsewhere) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	key := strings.Join([]string{r.Method, r.URL.String(), r.Header.Get("Git-Protocol"), r.Header.Get("Accept-Encoding"), string(body)}, "\n")
+	h.mu.Lock()
+	answer := h.answers[key]
+	h.mu.Unlock()
+	if answer == nil {
+		r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+		answer = httptest.NewRecorder()
+		h.Handler.ServeHTTP(answer, r)
+		h.mu.Lock()
+		h.answers[key] = answer
+		h.mu.Unlock()
+	}
+	time.Sleep(h.each)
+	maps.Copy(w.Header(), answer.Header())
+	w.WriteHeader(answer.Code)
+	w.Write(answer.Body.Bytes())
 }
 
 // collected gives its handler only bodies of known length. It first collects a chunked body,

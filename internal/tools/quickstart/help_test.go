@@ -249,7 +249,8 @@ var ended = []struct {
 	{10, "is for the change of somebody else", []string{"rye trust patch tool:acme/hello --digest sha256:… --yes"}},
 	{3, "is for the change of somebody else", []string{"rye trust patch tool:acme/hello --remove"}},
 	{11, "names a key that did not sign", []string{"rye trust restore ~/trust.backup --fingerprint SHA256:…"}},
-	{3, "needs a git repository", []string{"rye resolve", "rye resolve tool:acme/hello", "rye resolve --dry-run"}},
+	{16, "names the digest of the reader's policy", []string{"rye policy accept --sha256 sha256:2f05d4b6…"}},
+	{3, "needs a git repository", []string{"rye policy accept --from origin/main", "rye resolve", "rye resolve tool:acme/hello", "rye resolve --dry-run"}},
 	{2, "is run by git", []string{"rye registry hook"}},
 	{3, "is about files of RYE OS, which docs/migrating.md has", []string{
 		"rye lock import --dry-run", "rye lock import", "rye lock import old/.ai/lockfiles/acme/hello@1.0.0.lock.json", "rye key import ~/.ai/keys/private_key.pem",

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/unpack"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects/foreign"
 	"github.com/rye-os/rye/workspace/internal/custody"
@@ -16,9 +17,13 @@ type Part struct {
 	Tree   foreign.Tree
 	Skills []string // the names to choose in it; empty is all
 	Name   string   // for reports about it
+
+	// Elsewhere are the plugins of its marketplaces that come in as parts of their own.
+	Elsewhere []string
 }
 
-// Gathered takes in the trees of several sources with one question. A part that cannot come in is
+// Gathered takes in the trees of several sources with one question, which shows the facts; without
+// facts there is no question. A part that cannot come in is
 // named, and stops no other; passed are those that failed before. It returns the bundles of each
 // part that came in.
 func Gathered(ctx context.Context, s *custody.Desk, q rye.AddRequest, parts []Part, passed []foreign.Passed, facts []string) ([]rye.AddReport, [][]Package, error) {
@@ -26,13 +31,16 @@ func Gathered(ctx context.Context, s *custody.Desk, q rye.AddRequest, parts []Pa
 	from := map[string]int{} // by directory or ref: the part that has it
 	for i, part := range parts {
 		w := wish(s, q)
-		w.Skills = part.Skills
+		w.Skills, w.Elsewhere = part.Skills, part.Elsewhere
 		here, rest, err := foreign.Read(part.Tree, w)
+		if err != nil && len(parts) == 1 {
+			return nil, nil, err
+		}
 		if err != nil {
 			passed = append(passed, foreign.Passed{Path: part.Name, Why: err.Error(), Code: fault.CodeOf(err)})
 			continue
 		}
-		if len(here) == 0 && !failed(rest) {
+		if len(here) == 0 && !failed(rest) && len(part.Elsewhere) == 0 {
 			passed = append(passed, foreign.Passed{Path: part.Name, Why: "no skill, command, rule or script there", Code: fault.NotFound})
 		}
 		for _, f := range here {
@@ -53,7 +61,7 @@ func Gathered(ctx context.Context, s *custody.Desk, q rye.AddRequest, parts []Pa
 	if len(found) == 0 {
 		return skipped(passed), nil, nothing(q, passed)
 	}
-	reports, packages, err := takeAll(ctx, s, q, found, passed, func(come []rye.AddReport) error { return s.Ask(ctx, question(q.URL, facts, come)) })
+	reports, packages, err := takeAll(ctx, s, q, found, passed, asking(ctx, s, q, facts))
 	if packages == nil {
 		return reports, nil, err
 	}
@@ -76,6 +84,9 @@ func failed(all []foreign.Passed) bool {
 
 // Folder reads a folder of this machine, as Add does.
 func Folder(ctx context.Context, dir string) (foreign.Tree, error) { return folder(ctx, dir) }
+
+// MaxArchive is the largest archive that Archive reads, in bytes.
+const MaxArchive = unpack.MaxArchive
 
 // Archive reads an archive, as Add does. file is its name.
 func Archive(file string, data []byte) (foreign.Tree, error) { return archive(file, data) }

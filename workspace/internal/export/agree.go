@@ -40,11 +40,15 @@ func (x *exporting) agree(ctx context.Context, all []*group) error {
 			lines = append(lines, src.ref.String()+"  "+a)
 		}
 	}
-	if len(fresh) == 0 && programs == 0 {
+	hook := x.plan.hooked() && x.memory.agreed[sessionHook] != hookSum()
+	if hook {
+		lines = append(lines, "hook at the start of a session  runs "+hookCommand)
+	}
+	if len(fresh) == 0 && programs == 0 && !hook {
 		return nil
 	}
 	proposed := len(x.q.To) == 0 && len(fresh) > 0 // by rye.yaml, which anybody wrote
-	q := rye.Question{Topic: "export to " + strings.Join(x.rep.Clients, ", "), Text: x.text(all, len(lines) > 0), Mend: x.mend(proposed), Person: proposed}
+	q := rye.Question{Topic: "export to " + strings.Join(x.rep.Clients, ", "), Text: x.text(all, programs > 0, hook), Mend: x.mend(proposed), Person: proposed}
 	q.Lines = append(q.Lines, x.folders(all)...)
 	if more := len(lines) - maxAsked; more > 0 {
 		lines = append(lines[:maxAsked:maxAsked], "… and "+words.Plural(more, "more line"))
@@ -53,10 +57,16 @@ func (x *exporting) agree(ctx context.Context, all []*group) error {
 	return x.Ask(ctx, q)
 }
 
-func (x *exporting) text(all []*group, programs bool) string {
+func (x *exporting) text(all []*group, programs, hook bool) string {
 	text := fmt.Sprintf("Write %s?", copies(len(all)))
+	if hook {
+		text += " The client runs the hook below at the start of each session"
+	}
 	if !programs {
 		return text
+	}
+	if hook {
+		text += "."
 	}
 	if x.q.Confined {
 		return text + " Stubs stand in the place of programs, and rye limits what they run. What the text makes the client do, rye does not limit"
@@ -93,6 +103,9 @@ func (x *exporting) mend(proposed bool) fault.Hint {
 	}
 	if x.q.Confined {
 		command = append(command, "--confined")
+	}
+	if x.q.Hook {
+		command = append(command, "--hook")
 	}
 	if x.q.Link {
 		command = append(command, "--link")

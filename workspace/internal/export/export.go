@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -80,11 +81,14 @@ func open(ctx context.Context, s *custody.Desk, q rye.ClientExport) (*exporting,
 	if err != nil {
 		return nil, err
 	}
-	sources, out, err := sourcesOf(ctx, s.Session, x.layer.Space, q.Targets)
+	sources, out, err := sourcesOf(ctx, s.Session, x.layer.Space, q.Targets, q.Check || q.DryRun)
 	if err != nil {
 		return nil, err
 	}
 	if x.plan, err = planFor(clients, sources, out, o); err != nil {
+		return nil, err
+	}
+	if err := x.hook(o); err != nil {
 		return nil, err
 	}
 	if o.user {
@@ -269,7 +273,7 @@ func (x *exporting) compareFile(ctx context.Context, g *group, c *copyOf) error 
 // hasOtherAttributes reports whether a file of attributes belongs to somebody else. It stays as it
 // is, and the copies beside it are no worse without rye's lines where git converts nothing.
 func (x *exporting) hasOtherAttributes(g *group) bool {
-	if len(g.copies) != 1 || g.copies[0].ref != (objects.Ref{}) || len(g.Changed) == 0 || g.refused != nil {
+	if path.Base(g.Path) != attributesName || len(g.copies) != 1 || g.copies[0].ref != (objects.Ref{}) || len(g.Changed) == 0 || g.refused != nil {
 		return false
 	}
 	x.rep.Left = append(x.rep.Left, rye.ClientLeft{Ref: g.Path, Why: "it has lines of others; for checkouts on Windows add: " + strings.ReplaceAll(strings.TrimSpace(string(g.copies[0].data)), "\n", "; ")})
@@ -382,7 +386,7 @@ func (x *exporting) leftOver(planned map[string]*group) (all []*group) {
 		}
 		g := byRef[w.ref+"\t"+folder]
 		if g == nil {
-			g = &group{ClientCopy: rye.ClientCopy{Ref: w.ref, Path: folder, State: x.fate(w.ref)}}
+			g = &group{ClientCopy: rye.ClientCopy{Ref: strings.TrimPrefix(w.ref, "-"), Path: folder, State: x.fate(w.ref)}}
 			byRef[w.ref+"\t"+folder] = g
 			all = append(all, g)
 		}
@@ -475,14 +479,12 @@ func (x *exporting) renew(ctx context.Context) error {
 	if err := x.agree(ctx, all); err != nil {
 		return err
 	}
+	if x.q.Remove { // nobody was asked about copies that stay
+		all = slices.DeleteFunc(all, func(g *group) bool { return g.Ref != "" && g.State != "left over" })
+	}
 	var first error
-	changed := false
 	for _, g := range all {
-		err := x.renewOne(g)
-		if err != nil {
-			first = cmp.Or(first, err)
-		}
-		changed = changed || g.State != "unchanged"
+		first = cmp.Or(first, x.renewOne(g))
 		x.rep.Copies = append(x.rep.Copies, g.ClientCopy)
 	}
 	if x.q.DryRun {
@@ -563,6 +565,11 @@ func (x *exporting) remember(all []*group) {
 		for _, n := range x.q.To {
 			delete(x.memory.clients, n)
 		}
+		if x.q.Hook {
+			delete(x.memory.agreed, sessionHook)
+		}
+	} else if x.plan.hooked() {
+		x.memory.agreed[sessionHook] = hookSum()
 	}
 	for _, c := range x.plan.clients {
 		x.memory.clients[c.Name] = true
@@ -584,7 +591,7 @@ func (x *exporting) remember(all []*group) {
 		}
 	}
 	for i := range x.plan.sources {
-		if src := &x.plan.sources[i]; src.gist != (objects.Digest{}) {
+		if src := &x.plan.sources[i]; !x.q.Remove && src.gist != (objects.Digest{}) {
 			x.memory.agreed[src.ref.String()] = src.gist
 		}
 	}

@@ -68,7 +68,7 @@ func (p part) fields() map[string]any {
 var selfActing = []string{"allowed-tools", "hooks", "mcpServers", "mcp-servers", "permissionMode"}
 
 // actsOf returns what a client does by itself because of a text: the fields above, and commands
-// in !`…`, which Claude Code runs before the model reads the text.
+// in !`…` and !{…}, which Claude Code and Gemini CLI run before the model reads the text.
 func actsOf(p string, fields map[string]any, text string) (acts []string) {
 	for _, name := range selfActing {
 		if v, ok := fields[name]; ok && fmt.Sprint(v) != "" {
@@ -76,10 +76,41 @@ func actsOf(p string, fields map[string]any, text string) (acts []string) {
 		}
 	}
 	for line := range strings.Lines(text) {
-		if _, rest, ok := strings.Cut(line, "!`"); ok {
-			command, _, _ := strings.Cut(rest, "`")
-			acts = append(acts, p+": runs "+words.Clip(command, 200))
+		for _, mark := range []struct{ begin, end string }{{"!`", "`"}, {"!{", "}"}} {
+			if _, rest, ok := strings.Cut(line, mark.begin); ok {
+				command, _, _ := strings.Cut(rest, mark.end)
+				acts = append(acts, p+": runs "+words.Clip(command, 200))
+			}
 		}
 	}
 	return acts
+}
+
+// configured are the files of a plugin with which a client starts programs by itself.
+var configured = map[string]string{"hooks.json": "hooks", ".mcp.json": "servers", "mcp.json": "servers", ".lsp.json": "servers", "monitors.json": "monitors"}
+
+// pluginActs returns what Claude Code does with the folder of a skill that is a plugin, too: it
+// loads the folder with its hooks and servers. Other skills have none.
+func pluginActs(files []objects.File) (acts []string) {
+	if !slices.ContainsFunc(files, func(f objects.File) bool { return strings.EqualFold(f.Path, ".claude-plugin/plugin.json") }) {
+		return nil
+	}
+	for _, f := range files {
+		if strings.EqualFold(f.Path, ".claude-plugin/plugin.json") {
+			acts = append(acts, f.Path+": makes Claude Code load the folder as a plugin, with the programs that the file names")
+		} else if what := configured[strings.ToLower(path.Base(f.Path))]; what != "" {
+			acts = append(acts, f.Path+": "+what+" that Claude Code starts")
+		}
+	}
+	return acts
+}
+
+// unwritten names the files of a plugin with which a client would start programs by itself, and
+// which rye writes for none.
+func (p *plan) unwritten(src *source) {
+	for _, f := range src.bundle.Files() {
+		if what := configured[strings.ToLower(path.Base(f.Path))]; what != "" {
+			p.left = append(p.left, left{ref: src.ref.String(), why: f.Path + ": rye writes no " + what + " of plugins for clients"})
+		}
+	}
 }

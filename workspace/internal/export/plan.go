@@ -23,11 +23,13 @@ import (
 
 // source is a verified bundle whose parts are exported.
 type source struct {
-	ref    objects.Ref // bundle:acme/pdf
-	dir    string      // below .ai; "" for a bundle that the lock pins
-	bundle trust.Bundle
-	skill  string // the name of the skill; "" for a bundle without SKILL.md
-	parts  []part // commands, agents and rules, in the client's form
+	ref     objects.Ref // bundle:acme/pdf
+	dir     string      // below .ai; "" for a bundle that the lock pins
+	bundle  trust.Bundle
+	skill   string // the name of the skill; "" for a bundle without SKILL.md
+	about   string // the skill's description
+	license string // the skill's license, "" for none stated
+	parts   []part // commands, agents and rules, in the client's form
 
 	programs []string // what a client could start: "scripts/tide.py (script)"
 	acts     []string // what a client starts by itself: "SKILL.md: allowed-tools: Bash(*)"
@@ -68,12 +70,12 @@ type plan struct {
 
 // sourcesOf returns the verified bundles of a space that hold skills, commands, agents or rules:
 // all, or the ones that the targets name. A bundle that does not verify is left out, by name.
-func sourcesOf(ctx context.Context, s *session.Session, sp objects.Space, targets []rye.Target) (all []source, out []left, err error) {
+func sourcesOf(ctx context.Context, s *session.Session, sp objects.Space, targets []rye.Target, rehearsal bool) (all []source, out []left, err error) {
 	found, err := look.Scan(ctx, s, sp, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	rules, err := s.Rules()
+	d, err := demands(ctx, s, rehearsal)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,7 +94,7 @@ func sourcesOf(ctx context.Context, s *session.Session, sp objects.Space, target
 			return nil
 		}
 		if refused == nil {
-			refused = s.AdmitBundle(rules.Demands, ref, b, registry)
+			refused = s.AdmitBundle(d, ref, b, registry)
 		}
 		switch {
 		case refused != nil:
@@ -144,16 +146,6 @@ func sourcesOf(ctx context.Context, s *session.Session, sp objects.Space, target
 	return all, out, nil
 }
 
-// denied is the refusal of bundles that the policy does not allow.
-func (p *plan) denied() error {
-	for _, l := range p.left {
-		if l.code == fault.Denied {
-			return fault.New(fault.Denied, "export: %s", l.why).Advise("rye policy explain shows what the policy demands")
-		}
-	}
-	return nil
-}
-
 // names reports whether a target names a bundle: by its ref, the ref of its entry, its id or a
 // pattern.
 func names(target string, ref objects.Ref) bool {
@@ -182,7 +174,8 @@ func sourceOf(ref objects.Ref, dir string, b trust.Bundle) (source, error) {
 			if err != nil {
 				return err
 			}
-			src.skill = cmp.Or(it.Meta.Title, ref.ID.Name())
+			src.skill, src.about = cmp.Or(it.Meta.Title, ref.ID.Name()), it.Meta.Description
+			src.license, _ = it.Meta.Fields["license"].(string)
 			src.acts = append(src.acts, actsOf(f.Path, it.Meta.Fields, string(data))...)
 		}
 		if p, ok := partOf(f, data); ok {
@@ -193,6 +186,12 @@ func sourceOf(ref objects.Ref, dir string, b trust.Bundle) (source, error) {
 	})
 	if err != nil {
 		return source{}, err
+	}
+	if acts := pluginActs(b.Files()); src.skill != "" && len(acts) > 0 {
+		src.acts = append(src.acts, acts...)
+		for _, f := range b.Files() { // its manifest may name any of them
+			danger = append(danger, f.Path+" "+f.Sum.Hex())
+		}
 	}
 	if len(danger)+len(src.acts) > 0 {
 		src.gist = objects.DigestOf([]byte(strings.Join(append(danger, src.acts...), "\n")))
@@ -214,6 +213,9 @@ func planFor(clients []places.Client, sources []source, out []left, o options) (
 		}
 		for _, part := range src.parts {
 			p.part(src, part, taken, o)
+		}
+		if src.skill == "" {
+			p.unwritten(src)
 		}
 	}
 	return p, nil
@@ -247,8 +249,9 @@ func (p *plan) skill(src *source, taken map[string]objects.Ref, o options) error
 	if !places.ValidSkill(name) {
 		name = places.SkillName(strings.ReplaceAll(src.ref.ID.Name(), "_", "-"))
 	}
+	reserved := slices.ContainsFunc(p.clients, func(c places.Client) bool { return c.Reserved(name) })
 	for _, dir := range p.skillDirs(o) {
-		if other, ok := taken[dir+"/"+name]; ok && other != src.ref {
+		if other, ok := taken[dir+"/"+name]; reserved || ok && other != src.ref {
 			name = places.SkillName(strings.ReplaceAll(string(src.ref.ID), "/", "-"))
 			break
 		}

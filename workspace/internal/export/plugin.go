@@ -2,7 +2,6 @@ package export
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -19,12 +18,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// pluginSchema is the only value that Agent Plugins 1.0.0 allows. Nobody fetches it.
-const pluginSchema = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"
-
-// Plugin writes one folder that is a plugin for the clients of Agent Plugins 1.0, for Codex and
-// for Claude Code: the same skills, and a manifest for each. Commands and agents are in the places
-// of Claude Code, which the others pass over.
+// Plugin writes one folder that is a plugin for the clients of Agent Plugins 1.0 and for Claude
+// Code, and a marketplace that offers it: the same skills, and a manifest for each. Commands and
+// agents are in the places of Claude Code, which the others pass over.
 func Plugin(ctx context.Context, s *session.Session, q rye.PluginExport) (*rye.PluginExported, error) {
 	name := q.Name
 	if name == "" && s.Project != nil {
@@ -33,7 +29,7 @@ func Plugin(ctx context.Context, s *session.Session, q rye.PluginExport) (*rye.P
 	if !places.ValidSkill(name) {
 		return nil, fault.New(fault.Usage, "export --plugin: %s is no name for a plugin", words.Quote(words.Brief(name))).Advise("give one with --as: 1 to 64 lower-case letters, digits and hyphens")
 	}
-	sources, out, err := sourcesOf(ctx, s, objects.Project, q.Targets)
+	sources, out, err := sourcesOf(ctx, s, objects.Project, q.Targets, false)
 	if err != nil {
 		return nil, err
 	}
@@ -49,24 +45,7 @@ func Plugin(ctx context.Context, s *session.Session, q rye.PluginExport) (*rye.P
 	if len(p.copies) == 0 {
 		return nil, fault.New(fault.NotFound, "export --plugin: no skill, command or agent here verifies").Advise("rye verify shows the reasons")
 	}
-	about := "Skills of " + name + ", exported from signed items"
-	for path, manifest := range map[string]any{
-		"plugin.json": struct {
-			Schema      string `json:"$schema"`
-			Name        string `json:"name"`
-			Description string `json:"description"`
-		}{pluginSchema, name, about},
-		".claude-plugin/plugin.json": struct {
-			Name        string `json:"name"`
-			Description string `json:"description"`
-		}{name, about},
-	} {
-		raw, err := json.MarshalIndent(manifest, "", "  ")
-		if err != nil {
-			return nil, err
-		}
-		p.copies = append(p.copies, copyOf{path: path, data: append(raw, '\n')})
-	}
+	p.packed(name, exporter(s, name))
 	slices.SortFunc(p.copies, func(a, b copyOf) int { return strings.Compare(a.path, b.path) })
 	rep := &rye.PluginExported{Name: name}
 	for _, l := range p.left {
@@ -117,7 +96,7 @@ func into(dir string, fill func(dir string) error) (string, error) {
 func Clients(context.Context, *session.Session, struct{}) ([]rye.ExportClient, error) {
 	var all []rye.ExportClient
 	for _, c := range places.All() {
-		all = append(all, rye.ExportClient{Name: c.Name, Title: c.Title, Tried: c.Tried, Skills: c.Skills, Commands: c.Commands.Path, Agents: c.Agents, Rules: c.Rules.Path, User: c.UserSkills})
+		all = append(all, rye.ExportClient{Name: c.Name, Title: c.Title, Tried: c.Tried.Version != "", With: c.Tried.String(), Skills: c.Skills, Commands: c.Commands.Path, Agents: c.Agents, Rules: c.Rules.Path, User: c.UserSkills})
 	}
 	return all, nil
 }

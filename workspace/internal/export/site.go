@@ -41,7 +41,7 @@ func Site(ctx context.Context, s *session.Session, q rye.SiteExport) (*rye.SiteE
 	if err != nil {
 		return nil, err
 	}
-	sources, out, err := sourcesOf(ctx, s, objects.Project, q.Targets)
+	sources, out, err := sourcesOf(ctx, s, objects.Project, q.Targets, q.Check || q.DryRun)
 	if err != nil {
 		return nil, err
 	}

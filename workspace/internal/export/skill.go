@@ -18,11 +18,11 @@ import (
 // SkillFiles writes the files of a verified skill, without the manifest, byte for byte into a
 // folder that does not exist yet or is empty.
 func SkillFiles(ctx context.Context, s *session.Session, q rye.SkillExport) (*rye.SkillExported, error) {
-	files, err := skillOf(ctx, s, q.Ref)
+	d, err := demands(ctx, s, false)
 	if err != nil {
 		return nil, err
 	}
-	rules, err := s.Rules()
+	files, err := skillOf(ctx, s, q.Ref)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func SkillFiles(ctx context.Context, s *session.Session, q rye.SkillExport) (*ry
 	if s.Lock != nil && s.Lock.Items[ref].SHA256 == files.Digest() {
 		registry = session.RegistryOf(s, ref)
 	}
-	if err := s.AdmitBundle(rules.Demands, ref, files, registry); err != nil {
+	if err := s.AdmitBundle(d, ref, files, registry); err != nil {
 		return nil, err
 	}
 	rep := &rye.SkillExported{Ref: q.Ref.String()}

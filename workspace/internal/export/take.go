@@ -94,7 +94,7 @@ func (x *exporting) editsOf(g *group, edits map[objects.Ref]map[string]store.Cha
 			return err
 		}
 	}
-	if len(g.copies) == 0 || len(g.Extra) == 0 {
+	if len(g.copies) == 0 || len(g.Extra) == 0 || g.copies[0].ref == (objects.Ref{}) {
 		return nil
 	}
 	for _, p := range g.Extra {

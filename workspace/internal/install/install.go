@@ -144,7 +144,49 @@ func (in *installation) named(ctx context.Context, name string) (objects.Ref, er
 	if ref, err := objects.ParseRef(name); err == nil && !in.q.Update {
 		return ref, nil
 	}
+	if id, err := objects.ParseID(name); err == nil && !in.q.Update {
+		if _, bound := share.Bound(&in.Desk, id.Namespace()); bound {
+			return in.ofAnyKind(ctx, id)
+		}
+	}
 	return session.RefOf(ctx, in.Session, name)
+}
+
+// ofAnyKind finds the item that a registry has under a name without a kind.
+func (in *installation) ofAnyKind(ctx context.Context, id objects.ID) (objects.Ref, error) {
+	var refs, there []objects.Ref
+	for _, kind := range append(slices.Clone(objects.Kinds), objects.Bundle) {
+		refs = append(refs, objects.Ref{Kind: kind, ID: id})
+	}
+	name, _, err := in.Project.RegistryFor(id.Namespace())
+	if err != nil {
+		return refs[0], err
+	}
+	reg, err := in.registry(ctx, name, id.Namespace())
+	if err != nil {
+		return refs[0], err
+	}
+	if err := reg.Look(ctx, id.Namespace(), refs...); err != nil {
+		return refs[0], err
+	}
+	var names []string
+	for _, ref := range refs {
+		all, err := reg.VersionsOf(ref)
+		if err != nil {
+			return ref, err
+		}
+		if len(all) > 0 {
+			there, names = append(there, ref), append(names, ref.Published())
+		}
+	}
+	switch len(there) {
+	case 0:
+		return refs[0], fault.New(fault.NotFound, "add %s: %s comes from the registry %s here, which has no such item", id, id.Namespace(), name).
+			Advise("rye search --registry %s looks for items there; write https://github.com/%s for a repository of GitHub", id.Name(), id)
+	case 1:
+		return there[0], nil
+	}
+	return refs[0], fault.New(fault.Usage, "add %s: the registry %s has %d items of this name", id, name, len(there)).Advise("give the kind: %s", strings.Join(names, ", "))
 }
 
 // want parses a name with or without a range. A given range replaces the project's.

@@ -94,6 +94,7 @@ func Load(ctx context.Context, s *session.Session, c rye.Caller, q rye.LoadReque
 	it := f.Verified.Item()
 	info := Describe(f.Row(nil))
 	Declared(&info, it)
+	info.Programs = programsBeside(ctx, s, f)
 	warn(s, &info, f.Registry)
 	return &Loaded{Finding: f, Result: &rye.LoadResult{ItemInfo: info, Content: string(it.Raw), Digest: it.Digest.String(), Body: it.Meta.Prose}}, nil
 }

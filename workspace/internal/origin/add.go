@@ -18,6 +18,7 @@ import (
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/custody"
+	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // acceptSigner is the flag by which another upstream signer is accepted.
@@ -78,7 +79,7 @@ func Add(ctx context.Context, d *custody.Desk, q rye.AddRequest) ([]rye.AddRepor
 			d.Tell(words.Quote(f.Path) + " is a pointer of Git LFS: its content lies elsewhere, and is not fetched")
 		}
 	}
-	reports, packages, err := author.FetchedFrom(ctx, d, q, g.files, facts(src, g))
+	reports, packages, err := addTree(ctx, d, q, g.files, facts(src, g))
 	if len(packages) == 0 || q.DryRun {
 		return reports, err
 	}
@@ -92,7 +93,7 @@ func guess(ctx context.Context, d *custody.Desk, src objects.Source) error {
 		return nil
 	}
 	ns, _, _ := strings.Cut(strings.TrimPrefix(src.Address, "https://github.com/"), "/")
-	if name, c, err := d.Project.RegistryFor(ns); err == nil && d.Site().RegistryOf(d.Trust, ns) == c.ID {
+	if name, bound := share.Bound(d, ns); bound {
 		return fault.New(fault.NotFound, "add %s: %s comes from the registry %s here, which has no such item", words.Brief(src.String()), ns, name).
 			Advise("give the kind, as in %s/tool/<name>; for the repository, give %s", ns, src.Address)
 	}
@@ -212,6 +213,11 @@ func remember(ctx context.Context, d *custody.Desk, src objects.Source, q rye.Ad
 	if err != nil || !q.NoVendor {
 		return err
 	}
+	return keepManifests(d, packages)
+}
+
+// keepManifests lets git keep only the manifests of the bundles that came in.
+func keepManifests(d *custody.Desk, packages []author.Package) error {
 	var dirs []string
 	for _, p := range packages {
 		if cameIn(d, p) {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/unpack"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/foreign"
@@ -47,7 +46,7 @@ func (d *download) fetch(ctx context.Context, want objects.Digest) (t foreign.Tr
 		v.more = d.follow
 	}
 	d.Say("fetching " + words.Brief(d.address))
-	p, err := v.get(ctx, d.address, unpack.MaxArchive, artifactTime)
+	p, err := v.get(ctx, d.address, author.MaxArchive, artifactTime)
 	if err != nil {
 		return t, sum, err
 	}
@@ -112,7 +111,7 @@ func addArchive(ctx context.Context, d *custody.Desk, q rye.AddRequest, src obje
 	if q.DryRun {
 		d.Tell("the archive is " + sum.String())
 	}
-	reports, packages, err := author.FetchedFrom(ctx, d, q, t, []string{"source   " + words.Brief(src.Address), "archive  " + sum.String()})
+	reports, packages, err := addTree(ctx, d, q, t, []string{"source   " + words.Brief(src.Address), "archive  " + sum.String()})
 	if q.DryRun || len(packages) == 0 {
 		return reports, err
 	}

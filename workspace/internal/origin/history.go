@@ -22,7 +22,7 @@ func (h *host) reaches(ctx context.Context, tips []store.OID, id store.OID) (boo
 		return false, nil
 	}
 	// The answer leaves out what lies behind id, so most answers are short.
-	q, st, err := h.remote.Fetch(ctx, h.repo, tips, []store.OID{id}, transport.FetchOptions{Filter: "tree:0", NoThin: true, Lacking: true, Limits: historyLimits})
+	q, st, err := h.bring(ctx, tips, []store.OID{id}, transport.FetchOptions{Filter: "tree:0", NoThin: true, Lacking: true, Limits: historyLimits})
 	if err != nil {
 		if fault.Is(err, fault.Limit) {
 			how := "its history has too many commits"

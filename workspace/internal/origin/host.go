@@ -32,7 +32,8 @@ var (
 type host struct {
 	address string
 	remote  *transport.Remote
-	repo    *store.Repo
+	desk    *custody.Desk
+	repo    *store.Repo // nil until something is fetched
 	dir     string
 }
 
@@ -54,26 +55,32 @@ func contact(d *custody.Desk, address string, typed bool) (*host, error) {
 	if err := d.NeedCache(); err != nil {
 		return nil, err
 	}
-	d.SweepStale()
 	o := share.TransportOf(d)
 	o.ReadOnly, o.Public = true, !typed
 	remote, err := transport.Dial(address, o)
 	if err != nil {
 		return nil, err
 	}
-	h := &host{address: address, remote: remote}
-	if err := h.makeRoom(d.CacheDir); err != nil {
-		h.Close()
-		return nil, err
-	}
-	return h, nil
+	return &host{address: address, remote: remote, desk: d}, nil
 }
 
-func (h *host) makeRoom(cache string) (err error) {
-	if err := os.MkdirAll(cache, 0o700); err != nil {
+// bring fetches objects into a quarantine. The first one makes the temporary repository: most hosts
+// are only asked for their refs.
+func (h *host) bring(ctx context.Context, want, have []store.OID, o transport.FetchOptions) (*store.Quarantine, transport.Stats, error) {
+	if h.repo == nil {
+		if err := h.makeRoom(); err != nil {
+			return nil, transport.Stats{}, err
+		}
+	}
+	return h.remote.Fetch(ctx, h.repo, want, have, o)
+}
+
+func (h *host) makeRoom() (err error) {
+	h.desk.SweepStale()
+	if err := os.MkdirAll(h.desk.CacheDir, 0o700); err != nil {
 		return err
 	}
-	if h.dir, err = os.MkdirTemp(cache, "rye-add-*"); err != nil {
+	if h.dir, err = os.MkdirTemp(h.desk.CacheDir, "rye-add-*"); err != nil {
 		return err
 	}
 	h.repo, err = store.Init(filepath.Join(h.dir, "add.git"), "refs/heads/main")
@@ -93,7 +100,7 @@ func (h *host) Close() {
 
 // fetch brings objects into the temporary repository.
 func (h *host) fetch(ctx context.Context, want []store.OID, o transport.FetchOptions) error {
-	q, _, err := h.remote.Fetch(ctx, h.repo, want, nil, o)
+	q, _, err := h.bring(ctx, want, nil, o)
 	if err != nil {
 		return err
 	}
@@ -169,7 +176,7 @@ func (h *host) get(ctx context.Context, d *custody.Desk, src objects.Source, t t
 	if src.Path != "" {
 		o.Filter = "blob:none"
 	}
-	q, st, err := h.remote.Fetch(ctx, h.repo, []store.OID{t.tip}, nil, o)
+	q, st, err := h.bring(ctx, []store.OID{t.tip}, nil, o)
 	if err != nil {
 		return nil, err
 	}

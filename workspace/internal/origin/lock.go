@@ -321,7 +321,7 @@ func (t *takeover) repository(ctx context.Context, all []lockfile.Entry) {
 
 // entry takes one entry from a repository.
 func (t *takeover) entry(ctx context.Context, h *host, e lockfile.Entry, refs map[string]store.OID, head string, whole map[target]*got, several bool) error {
-	at, err := h.locked(ctx, e, refs, head)
+	at, err := h.locked(ctx, e.Source, e.Commit, "the lock", refs, head)
 	if err != nil {
 		return err
 	}
@@ -369,17 +369,17 @@ func (h *host) below(ctx context.Context, g *got, dir string) (*got, error) {
 	return &got{files: files, target: g.target, commit: g.commit}, err
 }
 
-// locked returns the target for the commit that a lock file names. The commit has to be in the
-// history of the entry's branch, or be what its tag names; without a ref, in any of them.
-func (h *host) locked(ctx context.Context, e lockfile.Entry, refs map[string]store.OID, head string) (target, error) {
-	at, err := resolve(e.Source, refs, head)
-	if err != nil || e.Commit == "" {
+// locked returns the target for the commit that a lock file or a marketplace names. The commit has to be in the
+// history of the source's branch, or be what its tag names; without a ref, in any of them.
+func (h *host) locked(ctx context.Context, src objects.Source, commit, by string, refs map[string]store.OID, head string) (target, error) {
+	at, err := resolve(src, refs, head)
+	if err != nil || commit == "" {
 		if err == nil && at.ref == "" {
 			err = h.belongs(ctx, at.tip, refs)
 		}
 		return at, err
 	}
-	want, err := store.ParseOID(e.Commit)
+	want, err := store.ParseOID(commit)
 	if err != nil || at.tip == want {
 		if err == nil && at.ref == "" {
 			err = h.belongs(ctx, want, refs)
@@ -389,11 +389,11 @@ func (h *host) locked(ctx context.Context, e lockfile.Entry, refs map[string]sto
 	name := strings.TrimPrefix(strings.TrimPrefix(at.ref, branches), tags)
 	switch {
 	case at.ref == "":
-		return at, fault.New(fault.Malformed, "the lock names two commits, %s and %s", short(at.tip), short(want))
+		return at, fault.New(fault.Malformed, "%s names two commits, %s and %s", by, short(at.tip), short(want))
 	case strings.HasPrefix(at.ref, tags):
 		v, err := h.view(ctx, at)
 		if err == nil && v.commit.id != want {
-			err = fault.New(fault.Rollback, "the tag %s names commit %s now, and the lock has %s", words.Quote(words.Brief(name)), short(v.commit.id), short(want))
+			err = fault.New(fault.Rollback, "the tag %s names commit %s now, and %s has %s", words.Quote(words.Brief(name)), short(v.commit.id), by, short(want))
 		}
 		return at, err
 	}
@@ -403,8 +403,8 @@ func (h *host) locked(ctx context.Context, e lockfile.Entry, refs map[string]sto
 		return at, err
 	case ok:
 		return target{at.ref, want}, nil
-	case e.Source.Ref != "":
-		return at, fault.New(fault.Rollback, "the branch %s no longer has commit %s of the lock", words.Quote(words.Brief(name)), short(want))
+	case src.Ref != "":
+		return at, fault.New(fault.Rollback, "the branch %s no longer has commit %s of %s", words.Quote(words.Brief(name)), short(want), by)
 	}
 	return target{tip: want}, h.belongs(ctx, want, refs)
 }

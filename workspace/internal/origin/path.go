@@ -11,7 +11,6 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
-	"github.com/rye-os/rye/internal/unpack"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/foreign"
@@ -28,7 +27,7 @@ func AddPath(ctx context.Context, d *custody.Desk, q rye.AddRequest) ([]rye.AddR
 	}
 	var came []author.Package
 	reports, err := author.Add(ctx, d, q, func(ctx context.Context, d *custody.Desk, q rye.AddRequest, t foreign.Tree) ([]rye.AddReport, error) {
-		reports, packages, err := author.FetchedFrom(ctx, d, q, t, nil)
+		reports, packages, err := addTree(ctx, d, q, t, nil)
 		came = packages
 		return reports, err
 	})
@@ -95,7 +94,7 @@ func localTree(ctx context.Context, file string) (t foreign.Tree, digest string,
 	if st.Mode()&fs.ModeSymlink != 0 {
 		return t, "", becameLink(file)
 	}
-	data, err := place.ReadIn(root, base, unpack.MaxArchive)
+	data, err := place.ReadIn(root, base, author.MaxArchive)
 	if err != nil {
 		return t, "", err
 	}

@@ -33,6 +33,7 @@ type pinned struct {
 	Address string `json:"address"`          // as rye contacts it: also the path of a folder of this machine
 	Root    string `json:"root,omitempty"`   // the folder that was named
 	As      string `json:"as,omitempty"`     // the id or namespace that was wished for
+	Listed  string `json:"listed,omitempty"` // foreign.Remote.Entry of the marketplace that listed it
 	Ref     string `json:"ref,omitempty"`    // full name
 	Commit  string `json:"commit,omitempty"` // as in the manifest
 	Path    string `json:"path,omitempty"`

@@ -111,6 +111,7 @@ func (s *site) now(ctx context.Context, b bundle) (*arrived, error) {
 // arrivedFrom imports a tree as the bundle was imported.
 func arrivedFrom(d *custody.Desk, b bundle, t foreign.Tree, digest string) (*arrived, error) {
 	as, _, _ := strings.Cut(b.pin.As, "/")
+	t.Listed = b.pin.Listed
 	packages, err := author.Bundles(d, rye.AddRequest{As: as, Entry: b.pin.Entry}, t)
 	return &arrived{got: &got{files: t}, packages: packages, digest: digest}, err
 }

@@ -209,7 +209,7 @@ func (a *arrived) mark() string {
 // arrive fetches and imports a source at the tip of a bundle's ref, once for all bundles that came
 // the same way.
 func (u *updating) arrive(ctx context.Context, h *host, b bundle, tip store.OID, came arrivals) (*arrived, error) {
-	key := b.pin.Ref + "\x00" + b.pin.Root + "\x00" + b.pin.As
+	key := strings.Join([]string{b.pin.Ref, b.pin.Root, b.pin.As, b.pin.Listed}, "\x00")
 	if a := came[key]; a != nil {
 		return a, nil
 	}
@@ -227,13 +227,17 @@ func (u *updating) arrive(ctx context.Context, h *host, b bundle, tip store.OID,
 		return nil, err
 	}
 	a := &arrived{got: g, reached: map[string]bool{}}
-	a.packages, err = imported(u.Desk, src, b.pin.As, g)
+	a.packages, err = imported(u.Desk, src, b.pin, g)
 	came[key] = a
 	return a, err
 }
 
 // imported returns the bundles that a fetched tree gives.
-func imported(d *custody.Desk, src objects.Source, as string, g *got) ([]author.Package, error) {
+func imported(d *custody.Desk, src objects.Source, pin pinned, g *got) ([]author.Package, error) {
+	as := pin.As
+	if src.Path == pin.Root {
+		g.files.Listed = pin.Listed
+	}
 	g.files.Name = treeName(src)
 	g.files.Origin = objects.Origin{Source: sourceName(src), Ref: g.ref, Commit: g.commit.id.String(), Path: src.Path}
 	if strings.Contains(as, "/") { // a wish for one id: the folder decides which
@@ -532,7 +536,7 @@ func fetchPinned(ctx context.Context, d *custody.Desk, h *host, b bundle) ([]aut
 	}
 	as, _, _ := strings.Cut(b.name, "/")
 	g.ref = b.pin.Ref
-	return imported(d, src, as, g)
+	return imported(d, src, pinned{As: as, Root: b.pin.Root, Listed: b.pin.Listed}, g)
 }
 
 // treeOf is the id of the git tree of a version that holds a folder whole.

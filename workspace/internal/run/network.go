@@ -12,9 +12,19 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// networkOf reads the user's network settings once for each job, and only for a tool that may
-// reach the network.
+// networkOf returns the user's network settings for a tool. rye itself uses the user's proxy for a
+// tool whose connections it carries, so that tool gets none.
 func (j *job) networkOf(s *custody.Desk) network.Found {
+	found := j.settings(s)
+	if t, err := tier(s, j.plan); err == nil && j.plan.Own(t) {
+		return found.WithoutProxies()
+	}
+	return found
+}
+
+// settings reads the user's network settings once for each job, and only for a tool that may reach
+// the network.
+func (j *job) settings(s *custody.Desk) network.Found {
 	if len(j.plan.Net()) == 0 {
 		return network.Found{}
 	}

@@ -38,6 +38,7 @@ func (j *job) reachOf(s *custody.Desk) (r rye.Reach, err error) {
 		return r, err
 	}
 	tier, open := primitive.Foresee(box)
-	r.Sandbox, r.Unbound = tier.String(), open
-	return r, nil
+	unseen, err := j.ward.unseen()
+	r.Sandbox, r.Unbound = tier.String(), append(open, unseen...)
+	return r, err
 }

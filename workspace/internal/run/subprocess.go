@@ -35,7 +35,7 @@ func (r *Runner) runSubprocess(ctx context.Context, s *custody.Desk, j *job) (ou
 	}
 	defer j.line.end()
 	o, err := j.start(ctx, s, &call, sink(j.q.Stdout), sink(j.q.Stderr))
-	o.Denied = j.denials(in, &call, &o)
+	o.Denied = append(o.Denied, j.denials(in, &call, &o)...)
 	return o, err
 }
 
@@ -47,8 +47,18 @@ func (j *job) start(ctx context.Context, s *custody.Desk, call *primitive.Call, 
 	if s.ProjectDir != "" {
 		call.Sandbox.Owner, call.Sandbox.OwnerGroup = primitive.OwnerOf(s.ProjectDir)
 	}
+	ways, err := j.forward(s, call)
+	if err != nil {
+		return outcome{}, err
+	}
+	defer ways.Close()
 	defer j.ward.begin(s)()
 	tier, open := primitive.Foresee(call.Sandbox)
+	unlooked, err := j.ward.unseen()
+	if err != nil {
+		return outcome{}, err
+	}
+	open = append(open, unlooked...)
 	for _, what := range open { // before the run, while it can still be stopped
 		s.Tell("not limited here: " + what)
 	}
@@ -57,9 +67,13 @@ func (j *job) start(ctx context.Context, s *custody.Desk, call *primitive.Call, 
 	j.ward.remember(ctx, j, tier)
 	res, err := primitive.Run(ctx, *call, stdout, stderr)
 	j.line.end() // before the look at its files
+	ways.Close()
 	j.watch.ran(res)
 	taken, unseen := j.ward.after(ctx, s, j, res)
 	for _, what := range unseen {
+		if slices.Contains(open, what) {
+			continue
+		}
 		s.Tell("not limited here: " + what)
 	}
 	if err != nil || res.Reached != "" {
@@ -74,7 +88,9 @@ func (j *job) start(ctx context.Context, s *custody.Desk, call *primitive.Call, 
 		return outcome{}, fault.New(fault.Limit, "execute %s: stopped at its limit of %s", j.plan.Tool().Ref, res.Reached).
 			Advise("review the tool; its author can set another limits.%s", res.Reached)
 	}
-	return outcome{Near: res.Near, Outcome: chain.Read(res), Exit: res.Exit, Sandbox: res.Tier.String(), Unbound: append(res.Unbound, unseen...), Truncated: res.Truncated, Taken: taken, Stderr: res.Stderr}, nil
+	o := outcome{Near: res.Near, Outcome: chain.Read(res), Exit: res.Exit, Sandbox: res.Tier.String(), Unbound: append(res.Unbound, unseen...), Truncated: res.Truncated, Taken: taken, Stderr: res.Stderr}
+	o.Unbound, o.Denied = append(o.Unbound, unchecked(ways)...), missed(ways)
+	return o, nil
 }
 
 // sink turns a callback into a writer; nil stays nil.

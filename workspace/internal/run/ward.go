@@ -82,6 +82,18 @@ func (w *watched) protect(j *job, b *primitive.Sandbox) error {
 	return nil
 }
 
+// unseen waits for the look, and returns the places that it did not check, in words. w may be nil.
+func (w *watched) unseen() ([]string, error) {
+	if w == nil {
+		return nil, nil
+	}
+	<-w.done
+	if w.err != nil || w.ward == nil {
+		return nil, w.err
+	}
+	return w.ward.Unbound(), nil
+}
+
 // begin reports files that killed runs may have left, and notes the files before this one. The
 // returned function is called after the final look.
 func (w *watched) begin(s *custody.Desk) (done func()) {

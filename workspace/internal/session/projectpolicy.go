@@ -137,7 +137,7 @@ func (s *Session) Admit(ctx context.Context, d policy.Demands, u Used) error {
 		return nil
 	}
 	if u.Registry != "" {
-		return fault.Wrap(d.Source(s.addressOf(u.Registry)), "%s", u.Ref)
+		return s.admitRegistry(d, u.Ref, u.Registry)
 	}
 	o, err := s.originOf(ctx, u)
 	if err != nil {
@@ -152,9 +152,19 @@ func (s *Session) AdmitBundle(d policy.Demands, ref objects.Ref, b trust.Bundle,
 	case d.Review && b.Patched() != trust.NoPatch:
 		return s.unreviewed(ref)
 	case registry != "":
-		return fault.Wrap(d.Source(s.addressOf(registry)), "%s", ref)
+		return s.admitRegistry(d, ref, registry)
 	}
 	return s.admitOrigin(d, Used{Ref: ref, Key: b.Key()}, b.Manifest().Origin)
+}
+
+// admitRegistry refuses an item of a registry whose address the demands do not allow. id is the
+// registry's identity. rye.yaml and the lock may state another address than the one where the user met it.
+func (s *Session) admitRegistry(d policy.Demands, ref objects.Ref, id string) error {
+	known, _ := s.Trust.Registry(id)
+	if err := d.Source(known.URL); err != nil {
+		return fault.Wrap(err, "%s", ref)
+	}
+	return nil
 }
 
 func (s *Session) unreviewed(ref objects.Ref) error {
@@ -187,12 +197,6 @@ func RegistryOf(s *Session, ref objects.Ref) string {
 		return ""
 	}
 	return s.Lock.Registries[pin.From].ID.String()
-}
-
-// addressOf returns the address where the user met a registry; rye.yaml and the lock may state another.
-func (s *Session) addressOf(id string) string {
-	known, _ := s.Trust.Registry(id)
-	return known.URL
 }
 
 // originOf returns the origin in the signed manifest of the bundle that holds an item; nil for none.

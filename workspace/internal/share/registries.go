@@ -401,3 +401,18 @@ func NamespaceLog(ctx context.Context, s *custody.Desk, q rye.RegistryLogRequest
 	}
 	return all, nil
 }
+
+// Bound returns the registry that a namespace comes from here, by the project and by the user's
+// consent. A binding that only a clone states is none.
+func Bound(s *custody.Desk, namespace string) (registry string, ok bool) {
+	name, c, err := s.Project.RegistryFor(namespace)
+	return name, err == nil && s.Site().RegistryOf(s.Trust, namespace) == c.ID
+}
+
+// RegistryOf is Bound as a verb: "" where the namespace is bound to no registry.
+func RegistryOf(_ context.Context, s *custody.Desk, namespace string) (string, error) {
+	if name, ok := Bound(s, namespace); ok {
+		return name, nil
+	}
+	return "", nil
+}

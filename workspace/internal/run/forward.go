@@ -1,0 +1,87 @@
+package run
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain/network/forward"
+	"github.com/rye-os/rye/chain/primitive"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/hosts"
+	"github.com/rye-os/rye/workspace/internal/custody"
+)
+
+// forward prepares the ways out of a program's own network, to the hosts that its needs name and to
+// the user's mirrors. nil is none: the program has no network, or the machine's. The caller closes
+// it.
+func (j *job) forward(s *custody.Desk, call *primitive.Call) (*forward.Forwarder, error) {
+	if !call.Sandbox.Own || call.Sandbox.Tier < primitive.S3 {
+		return nil, nil
+	}
+	rules, err := s.Rules()
+	if err != nil {
+		return nil, err
+	}
+	o := forward.Options{Needs: j.plan.Net(), Allow: rules.Net.Allows, Deny: rules.Net.Denies, Upstream: j.upstream(s), Roots: s.Roots}
+	for _, set := range j.networkOf(s).Admitted(o.Needs) {
+		o.Mirrors = append(o.Mirrors, set.Hosts...)
+	}
+	f, err := forward.New(o)
+	if err != nil {
+		return nil, fault.Wrap(err, "execute %s", j.plan.Tool().Ref)
+	}
+	call.Doors = primitive.Doors{Listen: f.Listen(), Serve: f.Serve, Names: f.Names()}
+	return f, nil
+}
+
+// upstream returns the user's proxies: those of the environment, or else the first one that a file of
+// the user's sets. Files set none for hosts of this network.
+func (j *job) upstream(s *custody.Desk) func(host string, port uint16) *url.URL {
+	found := j.settings(s)
+	first, err := url.Parse(found.Upstream())
+	if err != nil || first.Host == "" {
+		return nil
+	}
+	environment := slices.ContainsFunc(s.Env, func(kv string) bool {
+		name, value, _ := strings.Cut(kv, "=")
+		return value != "" && (strings.EqualFold(name, "http_proxy") || strings.EqualFold(name, "https_proxy"))
+	})
+	return func(host string, port uint16) *url.URL {
+		if !environment || s.Proxy == nil {
+			if hosts.Inside(host) != "" {
+				return nil
+			}
+			return first
+		}
+		to := &url.URL{Scheme: "https", Host: net.JoinHostPort(host, strconv.Itoa(int(port)))}
+		if port == 80 {
+			to.Scheme = "http"
+		}
+		via, _ := s.Proxy(&http.Request{URL: to})
+		return via
+	}
+}
+
+// unchecked says that the user's proxy resolved the names of hosts.
+func unchecked(f *forward.Forwarder) []string {
+	if f == nil || !f.Proxied() {
+		return nil
+	}
+	return []string{"addresses of hosts: your proxy resolves their names, so rye cannot check where they lead"}
+}
+
+// missed lists the hosts that a run did not reach, for the reader of its result.
+func missed(f *forward.Forwarder) (all []rye.Denial) {
+	if f == nil {
+		return nil
+	}
+	for _, m := range f.Misses() {
+		all = append(all, rye.Denial{What: "reaching " + m.String() + ": " + m.Why})
+	}
+	return all
+}
