@@ -273,6 +273,7 @@ type outcome struct {
 	Truncated bool
 	Near      []string // limits that it may have met
 	Taken     []rye.TakenInfo
+	Left      []rye.LeftInfo
 	Stderr    []byte
 	Denied    []rye.Denial // accesses that the sandbox seems to have refused
 }
@@ -296,7 +297,7 @@ func (r *Runner) run(ctx context.Context, s *custody.Desk, j *job) (*rye.Execute
 	}
 	res := j.planned()
 	res.Metadata.Sandbox, res.Metadata.Unbound, res.Metadata.Truncated, res.Metadata.Taken = o.Sandbox, o.Unbound, o.Truncated, o.Taken
-	res.Metadata.Denied = o.Denied
+	res.Metadata.Denied, res.Metadata.Left = o.Denied, o.Left
 	res.Status, res.Data, res.Error, res.Exit = "success", o.Data, o.Error, o.Exit
 	if !o.OK {
 		res.Status = "error"
