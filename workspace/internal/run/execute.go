@@ -10,6 +10,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/network"
+	"github.com/rye-os/rye/chain/network/forward"
 	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
@@ -275,7 +276,8 @@ type outcome struct {
 	Taken     []rye.TakenInfo
 	Left      []rye.LeftInfo
 	Stderr    []byte
-	Denied    []rye.Denial // accesses that the sandbox seems to have refused
+	Missed    []forward.Miss // hosts that it did not reach
+	Denied    []rye.Denial   // accesses that were refused, or seem to have been
 }
 
 // run lets the chain's primitive do the work and converts its outcome to a result.

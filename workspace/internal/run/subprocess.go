@@ -36,7 +36,7 @@ func (r *Runner) runSubprocess(ctx context.Context, s *custody.Desk, j *job) (ou
 	}
 	defer j.line.end()
 	o, err := j.start(ctx, s, &call, sink(j.q.Stdout), sink(j.q.Stderr))
-	o.Denied = append(o.Denied, j.denials(in, &call, &o)...)
+	o.Denied = j.denials(in, &call, &o)
 	return o, err
 }
 
@@ -90,7 +90,9 @@ func (j *job) start(ctx context.Context, s *custody.Desk, call *primitive.Call, 
 			Advise("review the tool; its author can set another limits.%s", res.Reached)
 	}
 	o := outcome{Near: res.Near, Outcome: chain.Read(res), Exit: res.Exit, Sandbox: res.Tier.String(), Unbound: append(res.Unbound, found.unseen...), Truncated: res.Truncated, Taken: found.taken, Left: found.left, Stderr: res.Stderr}
-	o.Unbound, o.Denied = append(o.Unbound, unchecked(ways)...), missed(ways)
+	if ways != nil {
+		o.Unbound, o.Missed = append(o.Unbound, unchecked(ways)...), ways.Misses()
+	}
 	return o, nil
 }
 
