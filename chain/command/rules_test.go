@@ -149,7 +149,7 @@ func TestUnreadCode(t *testing.T) {
 		`python3 -c "print(1)"`: true, "node -e '1'": true, "python3 - <<'E'\nprint(1)\nE": true, "perl -ne 'print' f": true, "bash -c 'ruby -e 1'": true,
 		"python3 x.py": false, "node --version": false, "bash -c 'ls'": false, "awk '{print $1}' f": false, "sed s/a/b/ f": false, "go test ./...": false,
 	} {
-		found := Unread("", map[string]any{"command": line})
+		found := Unread(map[string]any{"command": line})
 		if (len(found) > 0) != want {
 			t.Errorf("%s: %+v", line, found)
 		}
