@@ -64,8 +64,11 @@ type AddRequest struct {
 	AcceptSource []string // addresses that a lock file or a marketplace names and that may be contacted, also inside the network
 
 	// For a URL.
-	NoVendor             bool // git keeps only the signed manifests; rye pull fetches the files
-	AcceptUpstreamSigner bool // another key than before signed the commit or the tag there
+	NoVendor             bool   // git keeps only the signed manifests; rye pull fetches the files
+	AcceptUpstreamSigner bool   // another key than before signed the commit or the tag there
+	SHA256               string // the digest of an archive by https, in hexadecimal digits; "" shows it in the question, and --yes is not enough
+
+	Unpinned objects.Digest `json:"-"` // rye's own: the digest of an archive that SHA256 does not name
 }
 
 // AddReport describes one item that was added, removed or restored.

@@ -80,9 +80,11 @@ type ExecuteMeta struct {
 	Denied     []Denial `json:"denied,omitempty"` // accesses that the sandbox seems to have refused
 	Reach      *Reach   `json:"reach,omitempty"`  // set in a dry run
 
-	// Taken lists things that the run made in the project and that other programs would run by
-	// themselves. They were moved away, and nothing is lost.
+	// Taken lists things that appeared in the project during the run, and that other programs would
+	// run by themselves. They were moved away, and nothing is lost. Left lists those that stay,
+	// because another run of the same time may write them.
 	Taken     []TakenInfo `json:"taken,omitempty"`
+	Left      []LeftInfo  `json:"left,omitempty"`
 	Warnings  []string    `json:"warnings,omitempty"` // from registries, about versions that ran
 	Locked    bool        `json:"locked"`
 	Drift     string      `json:"drift,omitempty"`   // the difference from the lock's pins; it ran because nothing required the lock
@@ -99,6 +101,13 @@ type TakenInfo struct {
 	How   string `json:"how"`             // "new", "moved" or "changed"
 	Where string `json:"where,omitempty"` // its present path; "" for something empty
 	Need  string `json:"need,omitempty"`  // the entry of needs.write that allows it; "" where none does
+}
+
+// LeftInfo is one thing that was not moved, because another run may write it.
+type LeftInfo struct {
+	Path string `json:"path"`
+	Kind string `json:"kind"`
+	By   string `json:"by"` // the tool of the other run
 }
 
 // Denial is one access that the sandbox seems to have refused, derived from the run's own

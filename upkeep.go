@@ -215,6 +215,7 @@ type OriginUpdateRequest struct {
 	AcceptUpstreamSigner bool     // a commit that another key signed than at first, or none
 	AcceptNeeds          bool     // new programs, and tools with wider needs
 	AcceptSource         []string // addresses that a manifest of a clone names
+	SHA256               []string // digests of archives by https, which the user pins
 }
 
 // OriginPullRequest fetches the files of bundles whose manifests are here alone.
@@ -239,7 +240,7 @@ type OriginUpdate struct {
 	Name      string     `json:"name"`
 	State     string     `json:"state"` // updated, conflict, ok, pinned, unknown, gone, removed, failed; fetched
 	Source    string     `json:"source"`
-	Was       string     `json:"was,omitempty"` // commit
+	Was       string     `json:"was,omitempty"` // commit; of a source without commits the tree_sha256
 	Now       string     `json:"now,omitempty"`
 	Renamed   string     `json:"renamed,omitempty"`   // the path of its folder now
 	Files     []string   `json:"files,omitempty"`     // that upstream changed

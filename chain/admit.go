@@ -22,7 +22,7 @@ func (p *Plan) Net() []string {
 // hosts that its needs name. Below S3, and for every host ("*"), it has the machine's.
 func (p *Plan) Own(tier primitive.Tier) bool {
 	named := slices.DeleteFunc(slices.Clone(p.Net()), func(h string) bool { return h == "unix" })
-	return tier >= primitive.S3 && len(named) > 0 && !slices.ContainsFunc(named, func(h string) bool { return strings.HasPrefix(h, "*") })
+	return tier >= primitive.S3 && len(named) > 0 && !slices.Contains(named, "*")
 }
 
 // NetworkFiles returns the files of the user's network settings, to be materialised with the plan's

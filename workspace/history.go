@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace/internal/aside"
 	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/look"
 )
@@ -39,4 +41,13 @@ func (g History) Diff(ctx context.Context, c rye.Caller, q rye.DiffRequest) ([]r
 func (g History) Restore(ctx context.Context, c rye.Caller, q rye.RestoreRequest) ([]rye.AddReport, error) {
 	all, err := do(ctx, c, "restore", g.working(g.of(q.Space)), author.Restore, q)
 	return all, g.inUserSpace(ctx, c, "restore", q.Space, q.Targets, err)
+}
+
+// Taken shows what runs left in the project and rye moved away, puts it back, or ends the notices
+// about it. Only a person may.
+func (g History) Taken(ctx context.Context, c rye.Caller, q rye.TakenRequest) (*rye.TakenReport, error) {
+	if !c.IsPerson() {
+		return nil, fault.New(fault.Denied, "restore --taken: only a person may")
+	}
+	return do(ctx, c, "restore", g.project, aside.Restore, q)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/workspace/internal/aside"
 	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/export"
 	"github.com/rye-os/rye/workspace/internal/locks"
@@ -24,6 +25,7 @@ func (w *Workspace) Status(ctx context.Context, c rye.Caller) ([]rye.ItemInfo, e
 	defer s.Close()
 	share.TellVendor(ctx, s)
 	export.Tell(ctx, s)
+	aside.Tell(s)
 	return look.Status(ctx, s)
 }
 
@@ -39,6 +41,7 @@ func (w *Workspace) Survey(ctx context.Context, c rye.Caller) (*rye.Survey, erro
 	defer s.Close()
 	share.TellVendor(ctx, s)
 	export.Tell(ctx, s)
+	aside.Tell(s)
 	return look.Survey(ctx, s)
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace/internal/aside"
 	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/leave"
@@ -49,6 +50,7 @@ func (g Upkeep) Doctor(ctx context.Context, c rye.Caller) ([]rye.DoctorCheck, er
 	all = append(all, custody.CheckAccepted(g.host)...)
 	all = append(append(all, author.CheckAttributes(g.host)...), author.CheckDriver(g.host)...)
 	all = append(all, session.CheckTaken(ctx, g.host)...)
+	all = append(all, aside.Check(g.host)...)
 	all = append(all, share.DoctorVendor(ctx, g.host)...)
 	all = append(all, look.CheckRecords(ctx, g.host)...)
 	return append(append(all, session.CheckSystem(g.host)), g.runner.Check(ctx)...), ctx.Err()

@@ -30,7 +30,7 @@ var (
 	system = lazy(`^/etc/(passwd|shadow|group|gshadow|sudoers|pam\.d/|pam\.conf|ssh/sshd_config|hosts$|hosts\.(allow|deny)|fstab|crypttab|selinux/|resolv\.conf|nsswitch\.conf|securetty|security/|shells$|login\.defs|polkit-1/|sysctl|apt/(sources\.list|trusted\.gpg|preferences)|yum\.repos\.d/|pacman\.(conf|d/)|docker/daemon\.json|pip\.conf|ca-certificates|audit/|apparmor)` +
 		`|^/boot/|^/proc/(sysrq-trigger|sys/kernel/)|^/sys/(firmware/|fs/selinux/)|^/proc/kcore|^/var/log/(auth|secure|wtmp|btmp|lastlog|audit|syslog)|^/usr/s?bin/(sudo|su|login|sshd|passwd)$|^/usr/local/share/ca-certificates/|drivers/etc/hosts$|^/(usr/)?s?bin/(ba|z|da)?sh$|^/(usr/)?lib(64)?/`)
 	traces   = lazy(`(^|/)\.[a-z]+_history$|^/var/log/(auth|secure|wtmp|btmp|lastlog|audit)`)
-	gitStore = lazy(`(^|/)\.git/(HEAD|refs|packed-refs|objects|index|logs|ORIG_HEAD)(/|$)`)
+	gitStore = lazy(`(^|/)\.git/(HEAD|refs|packed-refs|objects|logs|ORIG_HEAD)(/|$)`)
 )
 
 // secretHints are parts of the names of secrets. They exclude most words quickly.
@@ -66,7 +66,7 @@ func top(w string) bool {
 	if w == "" {
 		return false // unknown, so not t4
 	}
-	return w == "*" || names("/ .. ~ . .ai .git ./.git /etc /usr /var /home /root /boot /bin /sbin /lib /lib64 /opt /dev /Users /System /Library /usr/bin /usr/lib /usr/sbin /usr/local C: C:/ C:/Windows C:/Users").has(clean)
+	return w == "*" || names("/ .. ~ . .ai .git ./.git /etc /usr /var /home /root /boot /bin /sbin /lib /lib64 /opt /dev /Users /System /Library /usr/bin /usr/lib /usr/sbin C: C:/ C:/Windows C:/Users").has(clean)
 }
 
 // regrowable reports whether a path is below the current directory and made again by the next

@@ -163,3 +163,16 @@ func TestUnreadCode(t *testing.T) {
 		}
 	}
 }
+
+// The page of the format lists every rule, with what the rulebook says.
+func TestRulesAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/format/policy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rulebook {
+		if line := fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", r.id, r.label, r.class, r.tier, r.reason); !strings.Contains(string(page), line) {
+			t.Errorf("docs/format/policy.md lacks %s", line)
+		}
+	}
+}

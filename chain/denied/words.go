@@ -111,12 +111,24 @@ func (h *Had) network(line string, of kind) (Denial, bool) {
 	return Denial{What: "reaching " + at + ": " + why, Need: h.stating(objects.Needs{Net: []string{at}})}, true
 }
 
+// Naming returns the text of needs that also names a host, for a host that was refused.
+func (h *Had) Naming(host string, port uint16) string {
+	at := net.JoinHostPort(host, strconv.Itoa(int(port)))
+	if port == 443 {
+		at = strings.TrimSuffix(at, ":443")
+	}
+	return h.stating(objects.Needs{Net: []string{at}})
+}
+
 // named reports whether the needs name a host, with a port if the complaint has one.
 func (h *Had) named(host string, port uint16) bool {
 	return slices.ContainsFunc(h.Needs.Net, func(need string) bool {
 		name, at := need, "443"
 		if i := strings.LastIndexByte(need, ':'); i > strings.LastIndexByte(need, ']') {
 			name, at = need[:i], need[i+1:]
+		}
+		if suffix, ok := strings.CutPrefix(name, "*"); ok && strings.HasSuffix(strings.ToLower(host), strings.ToLower(suffix)) {
+			name = host
 		}
 		return strings.EqualFold(name, host) && (port == 0 || at == strconv.Itoa(int(port)))
 	})

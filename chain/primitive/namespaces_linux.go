@@ -281,7 +281,7 @@ func (cp *cagedProcess) reap() (exit int, sig string, err error) {
 
 // finish adds the facts that only the first process of the namespace saw.
 func (cp *cagedProcess) finish(res *Result) {
-	res.Vanished = cp.found.Vanished
+	res.Vanished, res.Blind = cp.found.Vanished, !cp.told
 	if cp.found.TempFull {
 		res.Near = append(res.Near, "temp")
 	}

@@ -175,6 +175,9 @@ type Result struct {
 	Reached  string
 	Near     []string
 	Vanished []string
+
+	// Blind is set under S3 after a kill: which paths were protected to the end is unknown.
+	Blind bool
 }
 
 // Run runs c and waits for the end of the program and its descendants. The output goes to stdout

@@ -275,4 +275,8 @@ func TestStandardToolsOverMCP(t *testing.T) {
 	if got, failed := exec("bash/bash", map[string]any{"command": "rm -rf src"}); !failed || len(asked) != 3 || !strings.Contains(asked[2], "recursive delete") {
 		t.Errorf("a finding, with an override: %s, asked %q", got, asked)
 	}
+	// A program in another language is not read, so a person sees it first.
+	if got, failed := exec("bash/bash", map[string]any{"command": "python3 -c 'print(1)'"}); !failed || len(asked) != 4 || !strings.Contains(asked[3], "code that rye does not read") {
+		t.Errorf("inline code, with an override: %s, asked %q", got, asked)
+	}
 }

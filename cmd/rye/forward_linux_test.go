@@ -90,3 +90,63 @@ curl -sS -m 10 http://web.example.org/ http://other.example.org/
 		t.Errorf("sandbox %s, not limited: %q", r.Metadata.Sandbox, r.Metadata.Unbound)
 	}
 }
+
+// TestSilentToolsReachPublicHosts: a tool that states no needs, such as rye's own bash, reaches public hosts at the web's
+// ports through the proxy, and nothing of this machine and its network. A pattern does the same for
+// the hosts that it covers. The refusal names the host and the line of needs that admits it.
+func TestSilentToolsReachPublicHosts(t *testing.T) {
+	t.Parallel()
+	needBash(t)
+	testkit.NeedProgram(t, "curl")
+	in := newInternet(t, webAddress+" web.example.org", dbAddress+" db.other.net", "127.0.0.1 evil.example.org", metadata+" cloud.example.org", privateHost+" inner.example.org", hereAddress+" self.example.org")
+	for _, at := range []string{webAddress + ":80", webAddress + ":443", webAddress + ":8080", dbAddress + ":80", dbAddress + ":443"} {
+		in.says(in.there, at)
+	}
+	var inward []func() int
+	for _, at := range []string{metadata + ":80", privateHost + ":80"} {
+		inward = append(inward, in.says(in.there, at))
+	}
+	for _, at := range []string{"127.0.0.1:80", "[::1]:80", hereAddress + ":80"} {
+		inward = append(inward, in.says(in.here, at))
+	}
+	h := newHome(t)
+	h.env = withoutNetwork(h.env)
+	const fetch = askAll + `
+get() { echo "$1 $(curl -s -m 10 -w '%{http_code} %{http_connect} %{errormsg}' "$@" | tail -n 1)"; }
+get http://web.example.org/; get http://web.example.org:443/ -p; get http://db.other.net/; get http://web.example.org:8080/
+curl -sS -m 10 http://web.example.org/ -x "socks5h://${http_proxy#http://}"
+for h in evil.example.org cloud.example.org inner.example.org self.example.org 127.0.0.1:80 127.1 0x7f000001 '[::1]' '[::ffff:127.0.0.1]' 169.254.169.254 10.1.2.3 localhost; do
+	curl -s -m 10 -o /dev/null -w "$h %{http_code}\n" --noproxy '' "http://$h/"
+done
+ask web.example.org 80; ask 127.0.0.1 80; ask 93.184.215.14 80
+env | grep -ci _proxy=
+`
+	h.write(".ai/tools/acme/some.sh", netTool("Fetch", "{net: ['*.example.org:80', 'db.other.net:443']}", fetch))
+	h.rye("sign", "--all")
+	inside := "evil.example.org 403\ncloud.example.org 403\ninner.example.org 403\nself.example.org 403\n127.0.0.1:80 403\n127.1 403\n0x7f000001 403\n[::1] 403\n[::ffff:127.0.0.1] 403\n169.254.169.254 403\n10.1.2.3 403\nlocalhost 403\n" +
+		"web.example.org 80 no\n127.0.0.1 80 no\n93.184.215.14 80 no\n9\n"
+	for tool, want := range map[string][]string{
+		"tool:rye/bash/bash": {"http://web.example.org/ 200 000", "http://web.example.org:443/ 200 200", "http://db.other.net/ 200 000", "http://web.example.org:8080/ 403 000"},
+		"tool:acme/some":   {"http://web.example.org/ 200 000", "http://web.example.org:443/ 000 403", "http://db.other.net/ 403 000", "http://web.example.org:8080/ 403 000"},
+	} {
+		r := h.runIn(in, tool, map[string][]string{"tool:rye/bash/bash": {"--yes", "-p", "command=" + fetch}}[tool]...)
+		for _, line := range append(want, "this is 93.184.215.14:80\n", inside) {
+			if !strings.Contains(r.Data.Stdout, line) {
+				t.Errorf("%s: no %q in\n%s%s", tool, line, r.Data.Stdout, r.Data.Stderr)
+			}
+		}
+		for _, line := range []string{"reaching web.example.org:8080: its needs do not name it", `web.example.org:8080\"]}`, "reaching evil.example.org:80: its name leads to 127.0.0.1"} {
+			if !strings.Contains(r.raw, line) {
+				t.Errorf("%s: the result says no %q:\n%s", tool, line, r.raw[strings.Index(r.raw, `"denied"`):])
+			}
+		}
+		if strings.Contains(strings.Join(r.Metadata.Unbound, "\n"), "host") {
+			t.Errorf("%s: not limited: %q", tool, r.Metadata.Unbound)
+		}
+	}
+	for i, came := range inward {
+		if n := came(); n != 0 {
+			t.Errorf("%d connections came inward, to server %d", n, i)
+		}
+	}
+}

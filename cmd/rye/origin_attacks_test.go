@@ -17,25 +17,15 @@ import (
 )
 
 // raw stores an object as it is, without git's checks, and returns its id.
-func (o *origin) raw(kind string, data []byte) string {
+func (o *origin) raw(kind, data string) string {
 	o.t.Helper()
 	cmd := exec.Command("git", "-C", o.work, "hash-object", "-t", kind, "-w", "--stdin", "--literally")
-	cmd.Stdin = bytes.NewReader(data)
+	cmd.Stdin = strings.NewReader(data)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		o.t.Fatalf("git hash-object: %v\n%s", err, out)
 	}
 	return strings.TrimSpace(string(out))
-}
-
-// entry is one line of a tree object.
-func treeEntry(mode, name, id string) []byte {
-	var raw [20]byte
-	fmt.Sscanf(id, "%x", new([]byte))
-	for i := range raw {
-		fmt.Sscanf(id[2*i:2*i+2], "%02x", &raw[i])
-	}
-	return append([]byte(mode+" "+name+"\x00"), raw[:]...)
 }
 
 // publish makes a commit of a tree the tip of the branch main.
@@ -49,10 +39,10 @@ func (o *origin) publish(tree string) {
 // that the person has.
 func (o *origin) refused(h *home, status int, source string, says ...string) {
 	o.t.Helper()
-	project, trusted := tree(o.t, h.dir), h.trustFile()
+	project, trusted := filesBelow(o.t, h.dir), h.trustFile()
 	out := h.fails(status, "add", source, "--yes")
 	wants(o.t, out, says...)
-	if tree(o.t, h.dir) != project || h.trustFile() != trusted {
+	if filesBelow(o.t, h.dir) != project || h.trustFile() != trusted {
 		o.t.Errorf("a refusal changed the project or the trust\n%s", out)
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(h.dir), "home", ".cache", "rye", "rye-add-*")); len(left) > 0 {
@@ -60,8 +50,8 @@ func (o *origin) refused(h *home, status int, source string, says ...string) {
 	}
 }
 
-// tree returns the files of a folder with their content.
-func tree(t *testing.T, dir string) string {
+// filesBelow returns the files of a folder with their content.
+func filesBelow(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
 	err := filepath.Walk(dir, func(p string, st os.FileInfo, err error) error {
@@ -91,52 +81,52 @@ func TestOriginTrees(t *testing.T) {
 		says   string
 	}{
 		{"into git's own files", func(o *origin) string {
-			return o.raw("tree", treeEntry("40000", ".git", o.raw("tree", treeEntry("100755", "post-checkout", o.raw("blob", []byte("#!/bin/sh\n"))))))
+			return o.raw("tree", treeEntry("40000", ".git", o.raw("tree", treeEntry("100755", "post-checkout", o.raw("blob", "#!/bin/sh\n")))))
 		}, 19, "invalid name"},
 		{"into git's own files by a short name", func(o *origin) string {
-			return o.raw("tree", treeEntry("40000", ".GIT ", o.raw("tree", treeEntry("100644", "config", o.raw("blob", nil)))))
+			return o.raw("tree", treeEntry("40000", ".GIT ", o.raw("tree", treeEntry("100644", "config", o.raw("blob", "")))))
 		}, 19, "invalid name"},
 		{"up", func(o *origin) string {
-			return o.raw("tree", treeEntry("40000", "..", o.raw("tree", treeEntry("100644", "SKILL.md", o.raw("blob", []byte(skill))))))
+			return o.raw("tree", treeEntry("40000", "..", o.raw("tree", treeEntry("100644", "SKILL.md", o.raw("blob", skill)))))
 		}, 19, "name"},
 		{"a slash in a name", func(o *origin) string {
-			return o.raw("tree", treeEntry("100644", "../../x", o.raw("blob", []byte(skill))))
+			return o.raw("tree", treeEntry("100644", "../../x", o.raw("blob", skill)))
 		}, 19, "name"},
 		{"two files of one name", func(o *origin) string {
-			id := o.raw("blob", []byte(skill))
-			return o.raw("tree", append(treeEntry("100644", "SKILL.md", id), treeEntry("100644", "SKILL.md", id)...))
+			id := o.raw("blob", skill)
+			return o.raw("tree", treeEntry("100644", "SKILL.md", id)+treeEntry("100644", "SKILL.md", id))
 		}, 19, ""},
 		{"a deep tree", func(o *origin) string {
-			id := o.raw("tree", treeEntry("100644", "SKILL.md", o.raw("blob", []byte(skill))))
+			id := o.raw("tree", treeEntry("100644", "SKILL.md", o.raw("blob", skill)))
 			for range 100 {
 				id = o.raw("tree", treeEntry("40000", "a", id))
 			}
 			return id
 		}, 20, "levels"},
 		{"a tree of ten thousand million files", func(o *origin) string {
-			id, name := o.raw("blob", []byte("x")), "100644"
+			id, name := o.raw("blob", "x"), "100644"
 			for range 10 {
-				var all []byte
+				all := ""
 				for i := range 10 {
-					all = append(all, treeEntry(name, fmt.Sprint("f", i), id)...)
+					all += treeEntry(name, fmt.Sprint("f", i), id)
 				}
 				id, name = o.raw("tree", all), "40000"
 			}
 			return id
 		}, 20, "files and folders"},
 		{"many files", func(o *origin) string {
-			id := o.raw("blob", []byte("x"))
-			var all []byte
+			id := o.raw("blob", "x")
+			all := ""
 			for i := range 21_000 {
-				all = append(all, treeEntry("100644", fmt.Sprintf("f%06d", i), id)...)
+				all += treeEntry("100644", fmt.Sprintf("f%06d", i), id)
 			}
 			return o.raw("tree", all)
 		}, 20, "files and folders"},
 		{"a packed blob of 70 MiB", func(o *origin) string {
-			return o.raw("tree", treeEntry("100644", "SKILL.md", o.raw("blob", make([]byte, 70<<20))))
+			return o.raw("tree", treeEntry("100644", "SKILL.md", o.raw("blob", strings.Repeat("\x00", 70<<20))))
 		}, 20, ""},
 		{"an unknown mode", func(o *origin) string {
-			return o.raw("tree", treeEntry("107777", "SKILL.md", o.raw("blob", []byte(skill))))
+			return o.raw("tree", treeEntry("107777", "SKILL.md", o.raw("blob", skill)))
 		}, 19, "mode"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -153,8 +143,8 @@ func TestOriginTrees(t *testing.T) {
 			h.rye("add", o.url, "--yes")
 			h.rye("sign", "--all")
 			o.publish(c.make(o))
-			before := tree(t, h.dir)
-			if out, status := h.status("update", "--yes"); status == 0 || tree(t, h.dir) != before {
+			before := filesBelow(t, h.dir)
+			if out, status := h.status("update", "--yes"); status == 0 || filesBelow(t, h.dir) != before {
 				t.Errorf("update ends with %d\n%s", status, out)
 			}
 		})
@@ -197,7 +187,7 @@ func TestOriginAttributes(t *testing.T) {
 	wants(t, out, "sub", "pointer of Git LFS")
 	for _, f := range []string{"subst.md", "ignored.md", "ends.md", "wide.md", "big.bin", ".gitattributes", ".lfsconfig", ".gitmodules"} {
 		raw := o.git("rev-parse", "HEAD:skills/pdf/"+f)
-		if got := o.raw("blob", []byte(h.read(".ai/bundles/acme/pdf/"+f))); got != raw {
+		if got := o.raw("blob", h.read(".ai/bundles/acme/pdf/"+f)); got != raw {
 			t.Errorf("%s has other bytes: %q", f, h.read(".ai/bundles/acme/pdf/"+f))
 		}
 	}
@@ -250,7 +240,7 @@ func TestOriginArchives(t *testing.T) {
 	}
 	file := func(w *tar.Writer, name string, size int64) {
 		w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: size})
-		io.CopyN(w, zeros{}, size)
+		io.CopyN(w, zeroBytes{}, size)
 	}
 	s.put("/zeros.tar.gz", packed(func(w *tar.Writer) { file(w, "a/SKILL.md", 300<<20) }))
 	s.put("/many.tar.gz", packed(func(w *tar.Writer) {
@@ -266,20 +256,20 @@ func TestOriginArchives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	io.CopyN(f, zeros{}, 300<<20)
+	io.CopyN(f, zeroBytes{}, 300<<20)
 	w.Close()
 	s.put("/zeros.zip", z.Bytes())
-	s.lies["/endless.zip"] = func(w http.ResponseWriter, r *http.Request) { io.CopyN(w, zeros{}, 70<<20) }
+	s.lies["/endless.zip"] = func(w http.ResponseWriter, r *http.Request) { io.CopyN(w, zeroBytes{}, 70<<20) }
 	h := newHome(t)
 	for name, status := range map[string]int{"zeros.tar.gz": 20, "many.tar.gz": 20, "up.tar.gz": 19, "deep.tar.gz": 20, "zeros.zip": 20, "endless.zip": 20} {
 		o.refused(h, status, s.url+"/"+name)
 	}
 }
 
-// zeros reads as zeros without end.
-type zeros struct{}
+// zeroBytes reads as zeros without end.
+type zeroBytes struct{}
 
-func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+func (zeroBytes) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // TestOriginHostChanges: a host that answers the second request from another repository, or moves its
 // branch in between, gives nothing else than the commit that it named.
@@ -294,7 +284,7 @@ func TestOriginHostChanges(t *testing.T) {
 	h.rye("sign", "--all")
 	o.skill("pdf", "two")
 	o.push("two")
-	before := tree(t, h.dir)
+	before := filesBelow(t, h.dir)
 	// The list of refs is one repository's, and the objects another's.
 	o.answer(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
@@ -307,7 +297,7 @@ func TestOriginHostChanges(t *testing.T) {
 		}
 		o.serve.ServeHTTP(w, r)
 	})
-	if out, status := h.status("update", "--yes"); status == 0 || tree(t, h.dir) != before {
+	if out, status := h.status("update", "--yes"); status == 0 || filesBelow(t, h.dir) != before {
 		t.Errorf("objects of another repository: %d\n%s", status, out)
 	}
 	o.refused(o.person(), 5, o.url)
@@ -328,7 +318,7 @@ func TestOriginHostChanges(t *testing.T) {
 	if out, status := h.status("update", "--yes"); status == 0 {
 		wants(t, h.read(".ai/bundles/acme/pdf/SKILL.md"), "two")
 		h.rye("verify")
-	} else if tree(t, h.dir) != before {
+	} else if filesBelow(t, h.dir) != before {
 		t.Errorf("a moved branch: %d\n%s", status, out)
 	}
 }

@@ -172,7 +172,7 @@ func TestArchiveAddress(t *testing.T) {
 	if exists(filepath.Join(h.dir, ".ai/bundles")) {
 		t.Fatal("something came in without a yes")
 	}
-	h.rye("add", s.url+"/a/kit.tar.gz", "--yes")
+	h.rye("add", s.url+"/a/kit.tar.gz", "--sha256", digestOf(raw), "--yes")
 	wants(t, h.read(".ai/bundles/acme/tide/rye.bundle.yaml"), `source: "`+regexp.QuoteMeta(s.url)+`/a/kit.tar.gz"`)
 	h.fails(3, "add", s.url+"/none.zip", "--yes")
 	h.fails(16, "add", s.url+"/b.zip", "--yes")

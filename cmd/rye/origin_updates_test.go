@@ -91,7 +91,7 @@ type updateCase struct {
 	flags  []string // beside --yes
 	status int
 	says   []string
-	asks   []string // parts of the question, which is shown where nobody said yes
+	asks   []string          // parts of the question, which is shown where nobody said yes
 	files  map[string]string // of the bundle afterwards, as regular expressions; "" is absent
 	signed string            // "no" where the bundle is not signed afterwards
 	then   func(u *updates)

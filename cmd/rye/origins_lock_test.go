@@ -1,6 +1,8 @@
 package main_test
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -81,7 +83,15 @@ func TestStaleFilesAreRemoved(t *testing.T) {
 	h.rye("sign", "--all")
 	reached, never := make(chan bool, 8), make(chan bool)
 	t.Cleanup(func() { close(never) })
-	hang := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	o.skill("pdf", "two")
+	o.push("two")
+	serve := backend(t, filepath.Dir(o.bare), false)
+	hang := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if r.Body = io.NopCloser(bytes.NewReader(body)); !bytes.Contains(body, []byte("command=fetch")) {
+			serve.ServeHTTP(w, r)
+			return
+		}
 		reached <- true
 		select {
 		case <-r.Context().Done():

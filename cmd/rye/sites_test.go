@@ -158,10 +158,17 @@ func TestSite(t *testing.T) {
 	wants(t, h.rye("outdated"), "acme/bundle/tide .*ok", "acme/bundle/note .*ok")
 	s.index(s.skill("tide", tar.Header{Name: "new.md", Typeflag: tar.TypeReg, Mode: 0o644}), s.skill("pdf"))
 	wants(t, h.rye("outdated"), "acme/bundle/tide .*outdated", "acme/bundle/pdf .*ok", "acme/bundle/note .*removed")
-	h.rye("update", "bundle:acme/tide")
-	h.rye("add", s.url, "--skill", "tide", "--force", "--yes")
+	h.write(".ai/bundles/acme/tide/SKILL.md", strings.Replace(h.read(".ai/bundles/acme/tide/SKILL.md"), "One", "Uno", 1))
+	wants(t, h.fails(16, "update", "bundle:acme/tide"), "content  sha256:[0-9a-f]{64} -> sha256:", "your edit stays: SKILL.md", "new.md  .new.")
+	wants(t, h.rye("update", "bundle:acme/tide", "--yes"), "updated +acme/bundle/tide")
 	wants(t, h.rye("outdated"), "acme/bundle/tide .*ok")
 	wants(t, h.read(".ai/bundles/acme/tide/new.md"), "x")
+	wants(t, h.read(".ai/bundles/acme/tide/SKILL.md"), "Uno")
+	wants(t, h.rye("update", "bundle:acme/pdf"), "")
+	wants(t, h.fails(3, "update", "bundle:acme/note"), "the index does not name the skill")
+	h.fails(17, "update", "bundle:acme/tide", "--offline")
+	h.rye("add", s.url, "--skill", "tide", "--force", "--yes")
+	wants(t, h.rye("outdated"), "acme/bundle/tide .*ok")
 	s.mu.Lock()
 	if len(s.auth) > 0 {
 		t.Errorf("credentials were sent: %q", s.auth)
@@ -185,6 +192,13 @@ func TestSiteFirst(t *testing.T) {
 		}
 		wants(t, string(out), "added knowledge:acme/tide", "no digests", "not added half: .*404", "not added up: .*cannot be fetched")
 		wants(t, h.read(".ai/bundles/acme/tide/rye.bundle.yaml"), `source: "`+s.url+place+`index.json"`, `run me.sh", mode: "0755"`)
+		// Without digests the content itself is compared.
+		wants(t, h.rye("outdated"), "acme/bundle/tide .*ok")
+		s.put(place+"tide/SKILL.md", []byte("---\nname: tide\ndescription: Tides.\n---\n\nNew\n"))
+		wants(t, h.rye("outdated"), "acme/bundle/tide .*outdated")
+		h.rye("update", "--yes")
+		wants(t, h.read(".ai/bundles/acme/tide/SKILL.md"), "New")
+		wants(t, h.rye("outdated"), "acme/bundle/tide .*ok")
 		if exists(filepath.Join(h.dir, ".ai/bundles/acme/half")) || exists(filepath.Join(h.dir, ".ai/bundles/acme/up")) {
 			t.Error("a part of a skill came in")
 		}

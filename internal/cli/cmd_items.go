@@ -42,7 +42,10 @@ one bundle, with the originals. Links inside the source are followed. --list sho
 and --skill chooses some. Everything that is skipped is listed with its reason. What cannot come
 in stops nothing else, and the exit status is that of the first. Imported items are unsigned until
 you run rye sign. The manifest of a bundle says where it came from; rye outdated and rye update
-follow its branch.
+follow its branch, or read its folder, archive or site anew.
+
+An archive by https comes in with the digest of --sha256. Without it rye shows the digest and
+asks; --yes alone is not enough. Before rye follows a redirect to another public host it asks.
 
 The plugins that a marketplace lists in other repositories and archives come in with it, after
 your yes to their sources. rye takes the commit and compares the digest that the marketplace
@@ -63,6 +66,7 @@ its hash by the rule of that tool. An entry that differs does not come in (10).`
 			&cli.BoolFlag{Name: "list", Aliases: []string{"l"}, Destination: &list, Usage: "list what is there to choose from, and add nothing"},
 			&cli.BoolFlag{Name: "no-vendor", Destination: &q.NoVendor, Usage: "let git keep only the signed manifests of bundles; rye pull fetches their files"},
 			acceptUpstreamSigner(&q.AcceptUpstreamSigner),
+			&cli.StringFlag{Name: "sha256", Destination: &q.SHA256, Usage: "take an archive by https only with this `digest`"},
 			acceptSource(&accepted),
 			changedSpace(&q.Space),
 			dryRun(&q.DryRun),
@@ -100,7 +104,7 @@ func (t *task) runAdd(q rye.AddRequest, from rye.InstallRequest, list bool) erro
 		requests = append(requests, q)
 	}
 	for _, url := range urls {
-		requests = append(requests, rye.AddRequest{URL: url, As: q.As, Entry: q.Entry, Skills: q.Skills, DryRun: q.DryRun, Force: q.Force, NoVendor: q.NoVendor, AcceptUpstreamSigner: q.AcceptUpstreamSigner, List: list, AcceptSource: q.AcceptSource})
+		requests = append(requests, rye.AddRequest{URL: url, As: q.As, Entry: q.Entry, Skills: q.Skills, DryRun: q.DryRun, Force: q.Force, NoVendor: q.NoVendor, AcceptUpstreamSigner: q.AcceptUpstreamSigner, List: list, AcceptSource: q.AcceptSource, SHA256: q.SHA256})
 	}
 	for _, q := range requests {
 		print := func(p *printer, rep rye.AddReport) { p.printAdded(added, q.DryRun, &rep) }

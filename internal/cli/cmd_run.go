@@ -96,17 +96,24 @@ func (l *liveOutput) flush() {
 	}
 }
 
-// printTaken names the files that a run left, and that other programs would run by themselves.
-func (p *printer) printTaken(all []rye.TakenInfo) {
+// printTaken names the files that appeared during a run, and that other programs would run by
+// themselves.
+func (p *printer) printTaken(all []rye.TakenInfo, left []rye.LeftInfo) {
 	for _, t := range all {
 		need := prose("")
 		if t.Need != "" {
 			need = prose("; to allow it, declare in the tool: needs: {write: [" + words.Quote(t.Need) + "]}")
 		}
-		p.infof("rye: moved away: %s (%s: %s)%s", t.Path, prose(t.How), prose(t.Kind), need)
+		p.infof("rye: appeared during the run, and moved away: %s (%s: %s)%s", t.Path, prose(t.How), prose(t.Kind), need)
 		if t.Where != "" {
 			p.infof("rye:   it is now %s", t.Where)
 		}
+	}
+	if len(all) > 0 {
+		p.infof("rye:   to see it, and to put it back: %s", typed("rye", "restore", "--taken"))
+	}
+	for _, l := range left {
+		p.infof("rye: appeared during the run, and stays: %s (%s); %s may write it, and runs at the same time", l.Path, prose(l.Kind), l.By)
 	}
 }
 
@@ -160,7 +167,7 @@ func (p *printer) printRun(res *rye.ExecuteResult, shown bool) {
 		}
 	}
 	p.warn(res.Metadata.Warnings...)
-	p.printTaken(res.Metadata.Taken)
+	p.printTaken(res.Metadata.Taken, res.Metadata.Left)
 	for _, l := range res.Chain {
 		if l.State == objects.Legacy {
 			p.infof("rye: %s is legacy: RYE OS's signature covers only a part of it, and your policy accepts it", l.ItemID)

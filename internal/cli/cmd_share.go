@@ -342,7 +342,7 @@ item, use rye add.`,
 func updateCommand() *spec {
 	q := rye.InstallRequest{Update: true}
 	var from rye.OriginUpdateRequest
-	var sources cli.StringSlice
+	var sources, archives cli.StringSlice
 	return &spec{
 		name: "update", args: "[<namespace>/<kind>/<name>…]", group: "Share",
 		short: "Update locked items and bundles with an origin to their newest version",
@@ -353,15 +353,19 @@ into your edits, and signs the result after your yes.
 rye asks before it changes anything. Without a terminal --yes agrees, but not to wider needs,
 new programs and new signers: for these add --accept-needs and --accept-signer. A tag that
 moved, a branch that was rewritten, and another upstream signer stop an update, each with a
-flag of its own.`,
+flag of its own.
+
+A folder, an archive and a site have no branches: rye reads them anew and compares the content.
+An archive by https needs --sha256 with the digest that rye shows.`,
 		examples: "rye update --dry-run\nrye update acme/tool/hello --diff\nrye update acme/pdf\nrye update --yes --accept-needs",
 		exits:    sharing,
 		flags: append(accepting(&q), dryRun(&q.DryRun), acceptUpstreamSigner(&from.AcceptUpstreamSigner), acceptSource(&sources),
+			&cli.StringSliceFlag{Name: "sha256", Destination: &archives, Usage: "also accept the archive by https with this `digest`"},
 			&cli.BoolFlag{Name: "accept-tag", Destination: &from.AcceptTag, Usage: "also accept a tag that names another commit than before"},
 			&cli.BoolFlag{Name: "accept-rewrite", Destination: &from.AcceptRewrite, Usage: "also accept a branch that lost the commit that was added"}),
 		max: many,
 		run: func(t *task) error {
-			from.Names, from.DryRun, from.Diff, from.AcceptNeeds, from.AcceptSource = t.args, q.DryRun, q.Diff, q.AcceptNeeds, sources.Value()
+			from.Names, from.DryRun, from.Diff, from.AcceptNeeds, from.AcceptSource, from.SHA256 = t.args, q.DryRun, q.Diff, q.AcceptNeeds, sources.Value(), archives.Value()
 			rep, err := t.w.Upkeep().UpdateOrigins(t.ctx, t.env.Caller, from)
 			if rep == nil {
 				return err

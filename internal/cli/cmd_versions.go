@@ -12,29 +12,79 @@ import (
 
 func restoreCommand() *spec {
 	var q rye.RestoreRequest
+	var taken, dismiss bool
 	return &spec{
-		name: "restore", args: "[ref | pattern…]", group: "Items",
-		short: "Restore items from their history",
+		name: "restore", args: "[ref | pattern… | --taken path…]", group: "Items",
+		short: "Restore items from their history, or files that rye moved away after a run",
 		long: `Without --at, rye restores the last recorded version, even of an item that was removed since.
 A different file in the place of a named item is recorded first. A pattern ('acme/*') brings
 back all removed items that match; --all brings back the items that the record has and whose
 files are gone. Both leave a changed file as it is. Before rye restores more than one item
-it lists them and asks.`,
-		examples: "rye restore tool:acme/hello\nrye restore --all --dry-run\nrye restore tool:acme/hello --at 1f2e3d4c     # see rye log tool:acme/hello",
-		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity},
+it lists them and asks.
+
+Files that other programs run by themselves, and that appeared while a tool ran, were moved
+out of the project. --taken shows them with their content. With paths it puts these back,
+and overwrites nothing. --dismiss ends the notices; the files stay where rye put them.`,
+		examples: "rye restore tool:acme/hello\nrye restore --all --dry-run\nrye restore tool:acme/hello --at 1f2e3d4c     # see rye log tool:acme/hello\nrye restore --taken\nrye restore --taken .vscode/tasks.json",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Denied},
 		flags: []cli.Flag{
 			changedSpace(&q.Space),
 			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "every item that the record has and whose file is gone"},
 			&cli.StringFlag{Name: "at", Destination: &q.At, Usage: "the version recorded at `commit`"},
+			&cli.BoolFlag{Name: "taken", Destination: &taken, Usage: "show files that rye moved away after a run; with paths, put them back"},
+			&cli.BoolFlag{Name: "dismiss", Destination: &dismiss, Usage: "with --taken: end the notices, and leave the files where they are"},
 			dryRun(&q.DryRun),
 		},
 		max: many,
 		run: func(t *task) (err error) {
+			switch {
+			case taken && (q.All || q.At != "" || q.Space != ""):
+				return fault.New(fault.Usage, "restore: --taken goes with paths, --dismiss and --dry-run only").Mend("rye restore --taken")
+			case taken:
+				return answer(t, t.w.History().Taken, rye.TakenRequest{Paths: t.args, Dismiss: dismiss, DryRun: q.DryRun}, printTakenReport)
+			case dismiss:
+				return fault.New(fault.Usage, "restore: --dismiss needs --taken").Mend("rye restore --taken --dismiss")
+			}
 			if q.Targets, err = t.someRefs(q.All); err != nil {
 				return err
 			}
 			return answerBatch(t, t.w.History().Restore, q, func(p *printer, rep rye.AddReport) { p.printAdded(restored, q.DryRun, &rep) })
 		},
+	}
+}
+
+// printTakenReport prints what runs left, or what was put back or dismissed.
+func printTakenReport(p *printer, rep *rye.TakenReport) {
+	if len(rep.Notices)+len(rep.Restored)+len(rep.Dismissed) == 0 {
+		p.infof("rye: nothing was moved away after a run")
+	}
+	for _, n := range rep.Notices {
+		state := ""
+		if n.Killed {
+			state = ", rye was killed"
+		}
+		if n.Dismissed {
+			state += ", dismissed"
+		}
+		p.printf("while %s ran, %s%s\n", n.Tool, n.At, prose(state))
+		for _, c := range n.Things {
+			p.printf("  %s  %s: %s\n", c.Path, prose(c.How), prose(c.Kind))
+			for _, l := range c.Lines {
+				p.printf("    | %s\n", l)
+			}
+			if c.Where != "" {
+				p.printf("    it is at %s\n", c.Where)
+			}
+		}
+	}
+	for _, c := range rep.Restored {
+		p.resultf(rep.DryRun, "%s  %s\n", good("restored"), c.Path)
+	}
+	for _, c := range rep.Dismissed {
+		p.resultf(rep.DryRun, "%s  %s\n", warning("dismissed"), c.Path)
+	}
+	if len(rep.Notices) > 0 {
+		p.infof("next: %s puts one back; %s ends the notices", typed("rye", "restore", "--taken", rep.Notices[0].Things[0].Path), typed("rye", "restore", "--taken", "--dismiss"))
 	}
 }
 
@@ -132,8 +182,8 @@ func diffCommand() *spec {
 		long: `Prints the unified format. Without arguments it compares all working items with the record;
 with --from, one item since that commit, or up to --to. For a bundle, it shows files that
 differ from the manifest, are missing, or are not in it.`,
-		examples: "rye diff\nrye diff tool:acme/hello\nrye diff .ai/tools/acme/pack\nrye diff tool:acme/hello --from 1f2e3d4c --to 5a6b7c8d     # see rye log tool:acme/hello",
-		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity},
+		examples: "rye diff\nrye diff tool:acme/hello\nrye diff .ai/tools/acme/pack\nrye diff tool:acme/hello --from 1f2e3d4c --to 5a6b7c8d     # see rye log tool:acme/hello\nrye restore --taken\nrye restore --taken .vscode/tasks.json",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Denied},
 		flags: []cli.Flag{
 			spaceOf(&q.Space),
 			&cli.StringFlag{Name: "from", Destination: &q.From, Usage: "compare with the version recorded at `commit`"},

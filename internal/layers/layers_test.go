@@ -115,8 +115,9 @@ var house = []room{
 	{4, "workspace/internal/author", ". internal/diff internal/merging internal/parallel internal/unpack objects/extract objects/foreign objects/program scaffold " + session + " workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look", ""},
 	{4, "workspace/internal/locks", ". internal/merging " + session + " workspace/internal/session workspace/internal/look", ""},
 	{4, "workspace/internal/export", ". internal/clients/places internal/diff objects/foreign objects/foreign/discovery objects/program " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
+	{4, "workspace/internal/aside", ". " + session + " workspace/internal/session", ""},
 	{4, "workspace/internal/run", ". objects/expr chain/callback chain/command chain/consent chain/denied chain/network chain/network/forward chain/primitive chain/primitive/builtin chain/primitive/ward chain/primitive/web internal/hosts " + session +
-		" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
+		" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks workspace/internal/export workspace/internal/aside", ""},
 	{4, "workspace/internal/share", ". internal/diff registry registry/oplog registry/resolve search store/transport " + session +
 		" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/author workspace/internal/locks", ""},
 	{4, "workspace/internal/origin", ". chain/primitive/web internal/diff internal/hosts objects/foreign objects/foreign/discovery objects/foreign/lockfile objects/program store/transport " + session +
@@ -126,7 +127,7 @@ var house = []room{
 	{4, "workspace/internal/health", ". chain/audit internal/parallel registry registry/memory registry/oplog " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/share", ""},
 	{4, "workspace/internal/threads", ". " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look", ""},
 	{4, "workspace/internal/leave", ". chain/primitive " + session + " workspace/internal/session workspace/internal/threads", ""},
-	{4, "workspace", ". fault search store store/records store/space store/transport workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/author workspace/internal/export workspace/internal/locks workspace/internal/run workspace/internal/share workspace/internal/origin workspace/internal/install workspace/internal/govern workspace/internal/health workspace/internal/threads workspace/internal/leave", ""},
+	{4, "workspace", ". fault search store store/records store/space store/transport workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/author workspace/internal/export workspace/internal/aside workspace/internal/locks workspace/internal/run workspace/internal/share workspace/internal/origin workspace/internal/install workspace/internal/govern workspace/internal/health workspace/internal/threads workspace/internal/leave", ""},
 
 	{4, "agent/journal", "fault internal/place internal/strict internal/words", xsys},
 	{4, "agent/transcript", "fault internal/parallel internal/place internal/table internal/words search agent/journal", ""},

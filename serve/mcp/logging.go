@@ -32,6 +32,6 @@ func (s *Server) sayOf(ctx context.Context, res *rye.ExecuteResult) {
 		s.say(ctx, mcp.LoggingLevelNotice, "%s: patched, so no owner signed it: %s", of, strings.Join(m.Patched, ", "))
 	}
 	for _, t := range m.Taken {
-		s.say(ctx, mcp.LoggingLevelWarning, "%s: %s was moved away: %s runs it by itself", of, t.Path, t.Kind)
+		s.say(ctx, mcp.LoggingLevelWarning, "%s: %s appeared while it ran, and was moved away: %s runs it by itself", of, t.Path, t.Kind)
 	}
 }

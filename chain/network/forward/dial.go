@@ -30,6 +30,8 @@ type refusal struct{ why string }
 
 func (r refusal) Error() string { return r.why }
 
+var unnamed = refusal{"its needs do not name it"}
+
 // dial resolves a host once, and connects to the first of its addresses that is allowed and answers.
 func (f *Forwarder) dial(ctx context.Context, t target) (net.Conn, error) {
 	if via := f.via(t); via != nil {
@@ -135,6 +137,8 @@ const ownKind = "local (this machine's own)"
 // admits reports whether a host that the needs name may lead to an address of a special kind.
 func (t target) admits(to netip.Addr, kind string) bool {
 	switch {
+	case t.public:
+		return false
 	case t.mirror, t.addr == to:
 		return true
 	case isLoopback(t.host):

@@ -6,6 +6,10 @@
 // connection the forwarder resolves the name once, checks the addresses, and dials one that it has
 // checked. The program therefore needs no support for proxies, and no name server is in reach.
 //
+// Hosts that only a pattern names, such as *.example.org, have no address inside. For them there is
+// a proxy, which takes HTTP and SOCKS 5 at one port, and which programs find by Env. It matches a
+// name before it resolves it, and then does the same. Such hosts are public.
+//
 // # Addresses
 //
 // A name that looks public leads to public addresses only, whatever a name server says. A name that
@@ -27,6 +31,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,6 +73,9 @@ type Forwarder struct {
 	doors []door
 	names []name
 
+	patterns []pattern // hosts without an address inside
+	proxy    *proxy    // for them; nil without patterns. It is at the last door
+
 	ctx   context.Context
 	stop  context.CancelFunc
 	slots chan struct{}
@@ -102,6 +110,10 @@ func New(o Options) (*Forwarder, error) {
 			if text == "unix" {
 				continue
 			}
+			if p, ok := parsePattern(text); ok {
+				f.patterns = append(f.patterns, p)
+				continue
+			}
 			t, err := parse(text)
 			if err != nil {
 				return nil, err
@@ -114,6 +126,10 @@ func New(o Options) (*Forwarder, error) {
 	slices.SortStableFunc(all, func(a, b target) int { return order(a) - order(b) })
 	for _, t := range all {
 		f.open(t)
+	}
+	if len(f.patterns) > 0 {
+		f.proxy = newProxy(f)
+		f.doors = append(f.doors, door{at: netip.AddrPortFrom(f.unused(names4), proxyPort)})
 	}
 	if len(f.doors) > maxDoors {
 		return nil, fault.New(fault.Limit, "needs.net: %d hosts, ports and mirrors, at most %d", len(all), maxDoors/2)
@@ -197,8 +213,28 @@ func (f *Forwarder) Serve(all []net.Listener) {
 			continue
 		}
 		context.AfterFunc(f.ctx, func() { l.Close() })
-		f.work.Go(func() { f.accept(l, f.doors[i].to) })
+		f.work.Go(func() {
+			if f.proxy != nil && i == len(f.doors)-1 {
+				f.proxy.serve(l)
+				return
+			}
+			f.accept(l, func(conn net.Conn) { f.carry(conn, f.doors[i].to) })
+		})
 	}
+}
+
+// Env returns the variables that lead a program to the proxy. Programs that know none of them reach
+// named hosts only.
+func (f *Forwarder) Env() map[string]string {
+	if f.proxy == nil {
+		return nil
+	}
+	env := map[string]string{"NODE_USE_ENV_PROXY": "1"}
+	at := "http://" + f.doors[len(f.doors)-1].at.String()
+	for name, value := range map[string]string{"http_proxy": at, "https_proxy": at, "all_proxy": at, "no_proxy": "localhost,127.0.0.1,::1"} {
+		env[name], env[strings.ToUpper(name)] = value, value
+	}
+	return env
 }
 
 // Close ends all connections and returns when none is left. A nil Forwarder has none.
@@ -207,11 +243,14 @@ func (f *Forwarder) Close() {
 		return
 	}
 	f.stop()
+	if f.proxy != nil {
+		f.proxy.close()
+	}
 	f.work.Wait()
 }
 
-// accept accepts connections to one host. Beyond MaxConns, it waits for the end of another.
-func (f *Forwarder) accept(l net.Listener, t target) {
+// accept accepts connections. Beyond MaxConns, it waits for the end of another.
+func (f *Forwarder) accept(l net.Listener, serve func(net.Conn)) {
 	for {
 		conn, err := l.Accept()
 		if err != nil {
@@ -233,7 +272,8 @@ func (f *Forwarder) accept(l net.Listener, t target) {
 		}
 		f.work.Go(func() {
 			defer func() { <-f.slots }()
-			f.carry(conn, t)
+			defer context.AfterFunc(f.ctx, func() { conn.Close() })()
+			serve(conn)
 		})
 	}
 }
@@ -259,8 +299,7 @@ func (f *Forwarder) carry(conn net.Conn, t target) {
 // half-closed connections work.
 func (f *Forwarder) join(in, out net.Conn, t target) {
 	defer out.Close()
-	end := context.AfterFunc(f.ctx, func() { in.Close(); out.Close() })
-	defer end()
+	defer context.AfterFunc(f.ctx, func() { out.Close() })()
 	var back sync.WaitGroup
 	var received int64
 	back.Go(func() { received = copyTo(in, out) })

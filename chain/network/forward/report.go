@@ -22,6 +22,7 @@ type Miss struct {
 	Port    uint16
 	Why     string
 	Refused bool // by rye; false is a failure of the network
+	Unnamed bool // the needs do not name it
 }
 
 // String returns the host with its port, as needs.net writes it.
@@ -55,7 +56,7 @@ func (r *report) count(t target, sent, received int64) {
 
 func (r *report) miss(t target, err error) {
 	var no refusal
-	m := Miss{Host: t.host, Port: t.port, Why: err.Error(), Refused: errors.As(err, &no)}
+	m := Miss{Host: t.host, Port: t.port, Why: err.Error(), Refused: errors.As(err, &no), Unnamed: no == unnamed}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.misses) < maxReport && !slices.Contains(r.misses, m) {

@@ -16,6 +16,50 @@ type target struct {
 	addr   netip.Addr // of a host that is an address
 	port   uint16
 	mirror bool // of the user's own settings
+	public bool // only a pattern names it
+}
+
+// pattern names hosts that a program may reach through the proxy.
+type pattern struct {
+	suffix string // ".example.org"; "" is every host
+	port   uint16
+}
+
+// parsePattern reads "*.example.org", with or without :port, or "*:port".
+func parsePattern(text string) (p pattern, ok bool) {
+	rest, ok := strings.CutPrefix(text, "*")
+	if !ok {
+		return p, false
+	}
+	name, port, given := strings.Cut(rest, ":")
+	if !given {
+		port = "443"
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	p.suffix, p.port = strings.TrimSuffix(strings.ToLower(name), "."), uint16(n)
+	base, dotted := strings.CutPrefix(p.suffix, ".")
+	return p, err == nil && n > 0 && (dotted && isName(base) || p.suffix == "" && given)
+}
+
+// allowed returns the target of a request to the proxy, or a refusal.
+func (f *Forwarder) allowed(host string, port uint16) (target, error) {
+	t, err := targetOf(host, port)
+	if err != nil {
+		return t, refusal{"not a host: " + words.Brief(words.Printable(host))}
+	}
+	for _, d := range f.doors {
+		if d.to.host == t.host && d.to.port == t.port {
+			return d.to, nil
+		}
+	}
+	for _, p := range f.patterns {
+		if p.port == t.port && (p.suffix == "" || strings.HasSuffix(t.host, p.suffix) && !t.addr.IsValid()) {
+			t.public = true
+			return t, nil
+		}
+	}
+	f.miss(t, unnamed)
+	return t, unnamed
 }
 
 // localhost is this machine, whatever a name server says.

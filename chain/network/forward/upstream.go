@@ -47,7 +47,7 @@ func (f *Forwarder) through(ctx context.Context, via *url.URL, t target) (net.Co
 	case "http":
 		conn, err = connect(conn, via, t)
 	case "socks5", "socks5h":
-		err = socks(conn, via, t)
+		err = askSocks(conn, via, t)
 	default:
 		err = fmt.Errorf("rye does not speak %s", via.Scheme)
 	}
@@ -129,8 +129,8 @@ const (
 	socksV6       = 4
 )
 
-// socks asks a SOCKS proxy for a connection, by name.
-func socks(conn net.Conn, via *url.URL, t target) error {
+// askSocks asks a SOCKS proxy for a connection, by name.
+func askSocks(conn net.Conn, via *url.URL, t target) error {
 	hello := []byte{socksVersion, 1, socksOpen}
 	if via.User != nil {
 		hello = []byte{socksVersion, 2, socksOpen, socksPassword}

@@ -25,7 +25,10 @@ type Taken struct {
 //
 // unheld are absolute protected paths that did not stay read-only to the end. Either their mounts
 // vanished, because another process replaced the file below them, or the system has no mounts.
-// After takes them if they differ from what Remember saw. It cannot know who changed them.
+// After judges them if they differ from what Remember saw.
+//
+// What is new, moved or changed stays if something excuses it (see Excuse). A new repository stays
+// as far as it is what git itself makes.
 //
 // ctx bounds the time. It should not be one that an impatient user cancels, because unsearched
 // things stay in the project. The error names the things that could not be moved; the result has
@@ -44,13 +47,18 @@ func (w *Ward) After(ctx context.Context, unheld []string, to string) ([]Taken, 
 	if err := walk.again(w.tree); err != nil {
 		return nil, err
 	}
-	e := &ending{w: w, d: d, before: map[string]thing{}, inodes: map[uint64]info{}, take: &taker{ctx: ctx, d: d, to: to}}
+	defer w.closeRepos()
+	if w.watch != nil {
+		w.watch.end()
+	}
+	e := &ending{w: w, d: d, before: map[string]thing{}, inodes: map[uint64]thing{}, take: &taker{ctx: ctx, d: d, to: to}}
 	for _, t := range w.before {
 		e.before[t.path] = t
-		e.inodes[t.ino] = t.info
+		e.inodes[t.ino] = t
 	}
 	e.unheld = w.relative(unheld)
 	e.compare()
+	slices.SortStableFunc(e.take.taken, func(a, b Taken) int { return strings.Compare(a.Path, b.Path) })
 	return e.take.taken, errors.Join(e.take.failed...)
 }
 
@@ -59,7 +67,7 @@ type ending struct {
 	w      *Ward
 	d      *disk
 	before map[string]thing
-	inodes map[uint64]info // of things; an inode alone is soon given to another file
+	inodes map[uint64]thing // an inode alone is soon given to another file
 	unheld []string
 	there  map[string]bool // paths of the things after the run
 	take   *taker
@@ -74,16 +82,38 @@ func (e *ending) compare() {
 	c.all(e.w.links, gitDirectory)
 	c.targets(slices.DeleteFunc(slices.Clone(c.things), func(t thing) bool { return !t.link() || !e.kept(t) }))
 	e.there = c.paths
+	// A new worktree comes first: its index excuses files in it.
+	slices.SortStableFunc(c.things, func(a, b thing) int { return rank(a) - rank(b) })
 	for _, t := range c.things {
 		switch {
-		case !e.kept(t):
-			e.away(t, e.how(t))
-		case !t.link():
-			for _, p := range e.changed(t) {
-				e.away(p, "changed")
+		case e.kept(t):
+			if t.link() {
+				continue
 			}
+			for _, p := range e.changed(t) {
+				e.judge(p, "changed")
+			}
+		case e.w.excuses.Held && e.existed(t.path) && !slices.Contains(e.unheld, t.path): // replaced by another process
+		case e.along(t):
+			if e.untouched(t) {
+				continue
+			}
+			if t.kind == gitDirectory && t.dir() {
+				e.repository(t, "changed", true)
+				continue
+			}
+			e.judge(t, "changed")
+		default:
+			e.judge(t, e.how(t))
 		}
 	}
+}
+
+func rank(t thing) int {
+	if t.kind == gitDirectory {
+		return 0
+	}
+	return 1
 }
 
 // kept reports whether a thing is the one from before the run.
@@ -194,6 +224,9 @@ func (n *node) find(ino uint64) *node {
 // could write past a mount.
 func (e *ending) changed(t thing) []thing {
 	if slices.Contains(e.unheld, t.path) {
+		if t.kind == gitDirectory && t.dir() {
+			return e.rewritten(t)
+		}
 		if e.same(t) {
 			return nil
 		}
@@ -213,6 +246,51 @@ func (e *ending) changed(t thing) []thing {
 		s.thing(t)
 	}
 	return s.hits
+}
+
+// rewritten returns the parts of an existing git directory that nothing held, and that differ from
+// those before the run. The user's git works in the rest of it all the time.
+func (e *ending) rewritten(t thing) (bad []thing) {
+	differs := func(p, part string) {
+		st, err := e.d.stat(p)
+		if err != nil || e.w.seen != nil && e.w.seen.whole[t.path] && e.w.seen.same(e.d, p) {
+			return
+		}
+		at := thing{info: st, path: p, kind: "part of a git directory", part: part}
+		if e.w.seen == nil && e.untouched(at) || strings.HasSuffix(p, ".sample") && st.file() {
+			return
+		}
+		if (part == "config" || part == "config.worktree") && st.file() && e.sameKeys(p) {
+			return
+		}
+		bad = append(bad, at)
+	}
+	for _, part := range parts {
+		at := join(t.path, part)
+		if !slices.Contains(folders, part) {
+			differs(at, part)
+			continue
+		}
+		l, err := e.d.list(at, maxOpened, false)
+		if err != nil || l.more {
+			differs(at, part)
+			continue
+		}
+		for _, in := range l.entries {
+			differs(join(at, in.name), "")
+		}
+	}
+	return bad
+}
+
+// sameKeys reports whether the settings of a config that are not harmless were there before.
+func (e *ending) sameKeys(p string) bool {
+	if e.w.seen == nil {
+		return false
+	}
+	was, ok := parseConfig(e.w.seen.configs[p])
+	is, ok2 := parseConfig(e.d.small(p))
+	return ok && ok2 && !slices.ContainsFunc(is, func(s setting) bool { return !s.harmless() && !slices.Contains(was, s) })
 }
 
 // same reports whether a thing that nothing held is as it was before the run. Without a snapshot

@@ -57,7 +57,10 @@ func (m marks) git() bool {
 
 // parts are the paths in a git directory that git executes, or that lead it elsewhere. A
 // directory in needs.write does not include them.
-var parts = []string{"config", "config.worktree", "commondir", "hooks", "remotes", "branches", "objects/info/alternates", "objects/info/http-alternates"}
+//
+// git executes lines of the files of an unfinished rebase.
+var parts = []string{"config", "config.worktree", "commondir", "hooks", "remotes", "branches", "objects/info/alternates", "objects/info/http-alternates",
+	"rebase-merge", "rebase-apply", "sequencer"}
 
 // folders are parts that a new repository has, empty or with samples.
 var folders = []string{"hooks", "remotes", "branches"}

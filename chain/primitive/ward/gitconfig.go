@@ -110,7 +110,15 @@ var harmless = map[string]string{
 	"init.defaultbranch":           plainName,
 	"user.name":                    `[^"\\]*`,
 	"user.email":                   `[^"\\]*`,
-	"remote.*.url":                 `(https|ssh)://([A-Za-z0-9._%+:-]+@)?[A-Za-z0-9[][^ @"\\]*|[A-Za-z0-9._]+@[A-Za-z0-9][A-Za-z0-9.-]*:[A-Za-z0-9._~/][A-Za-z0-9._~/+-]*`,
+	"extensions.partialclone":      plainName,
+	"lfs.repositoryformatversion":  "0|1",
+	"remote.*.promisor":            boolean,
+	"remote.*.partialclonefilter":  `blob:none|blob:limit=[0-9]+[kmg]?|tree:[0-9]+`,
+	"remote.*.tagopt":              `--no-tags|--tags`,
+	"submodule.active":             `\.`,
+	"submodule.*.active":           boolean,
+	"submodule.*.url":              address,
+	"remote.*.url":                 address,
 	"remote.*.fetch":               `\+?refs/[^ :"\\]*:refs/[^ :"\\]*`,
 	"branch.*.remote":              plainName + `|\.`,
 	"branch.*.merge":               `refs/[^ :"\\]*`,
@@ -120,6 +128,10 @@ var harmless = map[string]string{
 const (
 	plainName = `[A-Za-z0-9_][A-Za-z0-9._/-]*`
 	boolean   = "true|false"
+
+	// address has no form that starts a program ("ext::") or an option ("-oProxyCommand"). A path of
+	// this machine is one: git runs no program of the repository that it fetches from.
+	address = `(https|ssh)://([A-Za-z0-9._%+:-]+@)?[A-Za-z0-9[][^ @"\\]*|[A-Za-z0-9._]+@[A-Za-z0-9][A-Za-z0-9.-]*:[A-Za-z0-9._~/][A-Za-z0-9._~/+-]*|(file://)?/[^:"\\]*|\.{1,2}(/[^:"\\]*)?`
 )
 
 func (s setting) harmless() bool {

@@ -18,10 +18,12 @@ func TestUnderMounts(t *testing.T) {
 	if exec.Command("unshare", "-m", "true").Run() != nil {
 		t.Skip("mount namespaces cannot be made here")
 	}
-	dir := project(t, append(gitDir("sub/.git"), ".envrc", ".vscode/tasks.json", "sub/src", ".git/HEAD", ".git/config", ".git/hooks/a.sample", ".git/objects/", ".git/refs/")...)
+	dir := project(t, append(gitDir("sub/.git"), ".envrc", ".mcp.json", "AGENTS.md", "doc/GEMINI.md", "doc/CLAUDE.md", ".vscode/tasks.json", "sub/src", ".git/HEAD", ".git/config", ".git/hooks/a.sample", ".git/objects/", ".git/refs/")...)
 	settle(t)
 	o := Options{Project: dir, Write: []string{filepath.Join(dir, ".git")}}
 	w := look(t, o)
+	w.Excuse(Excuses{Held: true, Git: true})
+	w.Watch()
 	var b strings.Builder
 	for _, m := range w.Protected() {
 		fmt.Fprintf(&b, "mount --bind '%s' '%[1]s'; mount -o remount,bind,ro '%[1]s'\n", m.Path)
@@ -32,6 +34,8 @@ func TestUnderMounts(t *testing.T) {
 		denied 'mv .vscode v2'; denied 'mv sub/.git g2'; denied 'rm .envrc'; denied 'ln .envrc e2'; denied 'ln sub/.git/HEAD h2'; denied 'mv .git/hooks .git/h2'; denied 'mv new .git/config'
 		echo ready; read go
 		echo evil >.envrc || echo "the mount is still there"
+		echo evil >e; mv e AGENTS.md || echo "the mount is still there"
+		echo evil >e; ln -f e doc/CLAUDE.md || echo "the mount is still there"
 		mv sub s2; mkdir -p sub/.git/hooks; echo x >.git/index; echo x >.git/commondir
 		echo done`)
 	cmd := exec.Command("unshare", "-m", "sh", "-c", b.String())
@@ -53,18 +57,28 @@ func TestUnderMounts(t *testing.T) {
 			t.Error(lines.Text())
 			continue
 		}
-		put(t, dir, "new-envrc") // an editor of the user
-		if err := os.Rename(filepath.Join(dir, "new-envrc"), filepath.Join(dir, ".envrc")); err != nil {
-			t.Fatal(err)
+		for _, name := range []string{".envrc", ".mcp.json", "AGENTS.md", "doc/GEMINI.md", "doc/CLAUDE.md"} { // an editor of the user saves
+			put(t, dir, name+"~")
+			if err := os.Rename(filepath.Join(dir, name+"~"), filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
 		}
 		fmt.Fprintln(in, "go")
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	taken, err := w.After(context.Background(), []string{filepath.Join(dir, ".envrc")}, t.TempDir())
+	var gone []string
+	for _, name := range []string{".envrc", ".mcp.json", "AGENTS.md", "doc/GEMINI.md", "doc/CLAUDE.md", "sub/.git"} {
+		gone = append(gone, filepath.Join(dir, name))
+	}
+	taken, err := w.After(context.Background(), gone, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "taken", says(taken), []string{"changed .envrc", "changed sub/.git", "moved s2/.git", "new .git/commondir"})
+	var names []string
+	for _, k := range taken {
+		names = append(names, k.Path)
+	}
+	equal(t, "taken", names, []string{".envrc", "AGENTS.md", "doc/CLAUDE.md", "sub/.git", ".git/commondir"})
 }

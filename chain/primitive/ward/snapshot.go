@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -27,11 +28,13 @@ type sight struct {
 type snapshot struct {
 	seed   maphash.Seed // no program can search for other bytes with the same sum
 	sights map[string]sight
-	whole  map[string]bool // things with all their content in sights
+	whole  map[string]bool // things with all their content in sights; of git directories, with their parts
+
+	configs map[string]string // the text of the configs of git directories
 }
 
 func newSnapshot() *snapshot {
-	return &snapshot{seed: maphash.MakeSeed(), sights: map[string]sight{}, whole: map[string]bool{}}
+	return &snapshot{seed: maphash.MakeSeed(), sights: map[string]sight{}, whole: map[string]bool{}, configs: map[string]string{}}
 }
 
 // Remember records the content of protected paths that stay writable during a run, so that After
@@ -48,11 +51,31 @@ func (w *Ward) Remember(ctx context.Context, unheld []string) {
 	w.seen = newSnapshot()
 	m := &memoriser{snapshot: w.seen, ctx: ctx, d: d, names: maxEntries, bytes: maxCompared}
 	for _, p := range w.relative(unheld) {
-		if m.add(p); m.full() {
+		if m.thing(p); m.full() {
 			w.missed.place(p, byTimes)
 			return
 		}
 		w.seen.whole[p] = true
+	}
+}
+
+// Watch begins to watch the protected files. It belongs directly before a run whose files are
+// protected by mounts: After then knows which of them another process replaced.
+func (w *Ward) Watch() {
+	d, err := openDisk(w.o.Project)
+	if err != nil {
+		return // After reports it
+	}
+	defer d.Close()
+	w.watch = watchFiles(d, w.before)
+}
+
+// Close ends a ward without After.
+func (w *Ward) Close() {
+	w.closeRepos()
+	if w.watch != nil {
+		w.watch.end()
+		w.watch = nil
 	}
 }
 
@@ -76,6 +99,22 @@ type memoriser struct {
 }
 
 func (m *memoriser) full() bool { return m.names < 0 || m.bytes < 0 || m.ctx.Err() != nil }
+
+// thing adds a path with all its content; of a git directory the parts that git executes.
+func (m *memoriser) thing(p string) {
+	l, err := m.d.list(p, maxOpened, false)
+	if _, name := split(p); err != nil || fold(name) != ".git" && !marksOf(l.entries).git() {
+		m.add(p)
+		return
+	}
+	for _, part := range parts {
+		at := join(p, part)
+		m.add(at)
+		if strings.HasPrefix(part, "config") {
+			m.configs[at] = m.d.small(at)
+		}
+	}
+}
 
 func (m *memoriser) add(p string) {
 	if m.names--; m.full() {

@@ -46,6 +46,12 @@ type Ward struct {
 	links  []string  // the .git of submodules by .gitmodules
 	seen   *snapshot // nil without Remember
 	missed missed
+
+	since   time.Time // of a killed run: the indexes before it are unknown
+	excuses Excuses
+	left    []Left
+	repos   []*repo // around the project and in it
+	watch   *watch  // nil without Remember
 }
 
 // Look finds the things that must be read-only during a run. It fails if it cannot search the
@@ -80,6 +86,7 @@ func Look(ctx context.Context, o Options) (*Ward, error) {
 		c.hooks(p)
 	}
 	w.before = c.things
+	w.findRepos(d)
 	if walk.read > 0 {
 		saveCache(o.Cache, d, w.max, memory{w.tree, foundBefore(w.before)})
 	}

@@ -215,7 +215,7 @@ func TestLedThere(t *testing.T) {
 	}
 	put(t, dir, gitDir("z/z/z/store")...)
 	taken, err := w.After(context.Background(), nil, t.TempDir())
-	if err != nil || len(taken) != 1 || taken[0].Path != "z/z/z/store" || taken[0].How != "changed" {
+	if err != nil || len(taken) != 1 || taken[0].Path != "z/z/z/store/config" || taken[0].How != "changed" {
 		t.Errorf("taken: %v, %v", taken, err)
 	}
 }

@@ -102,7 +102,14 @@ func asking(ctx context.Context, s *custody.Desk, q rye.AddRequest, facts []stri
 	if facts == nil {
 		return agreed
 	}
-	return func(come []rye.AddReport) error { return s.Ask(ctx, question(source(q), facts, come)) }
+	return func(come []rye.AddReport) error {
+		ask := question(source(q), facts, come)
+		if !q.Unpinned.IsZero() {
+			ask.Flags = []string{"--sha256 " + q.Unpinned.String()}
+			ask.Mend = fault.CommandOf("rye", "add", q.URL, "--sha256", q.Unpinned.String(), "--yes")
+		}
+		return s.Ask(ctx, ask)
+	}
 }
 
 // Bundles returns the bundles that an import of a tree would make. Nothing is written or asked.

@@ -32,9 +32,14 @@ func folder(ctx context.Context, dir string) (foreign.Tree, error) {
 		return foreign.Tree{}, err
 	}
 	defer root.Close()
+	return FolderIn(ctx, root, abs)
+}
+
+// FolderIn reads a folder that is open, as Add does. abs is its path.
+func FolderIn(ctx context.Context, root *os.Root, abs string) (foreign.Tree, error) {
 	w := &walk{root: root, modes: place.KeepsModes(abs), skills: map[string]bool{}}
 	w.tree = foreign.Tree{Name: filepath.Base(abs), At: "/" + strings.TrimPrefix(filepath.ToSlash(abs), "/"), Origin: here(abs)}
-	err = fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -49,6 +54,9 @@ func folder(ctx context.Context, dir string) (foreign.Tree, error) {
 	})
 	return w.tree, err
 }
+
+// LocalSource names a folder or an archive of this machine in an origin.
+func LocalSource(file string) string { return here(file).Source }
 
 // here returns the origin of a folder or an archive of this machine. Its place on the disk means
 // nothing elsewhere, so only its name is kept.

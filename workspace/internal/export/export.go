@@ -482,6 +482,9 @@ func (x *exporting) renew(ctx context.Context) error {
 	if x.q.Remove { // nobody was asked about copies that stay
 		all = slices.DeleteFunc(all, func(g *group) bool { return g.Ref != "" && g.State != "left over" })
 	}
+	if err := x.announce(); err != nil {
+		return err
+	}
 	var first error
 	for _, g := range all {
 		first = cmp.Or(first, x.renewOne(g))
@@ -492,6 +495,22 @@ func (x *exporting) renew(ctx context.Context) error {
 	}
 	x.remember(all)
 	return cmp.Or(x.memory.write(x.record), first)
+}
+
+// announce notes the clients before the first file of theirs: the check after a run of a tool
+// then knows whose files these are.
+func (x *exporting) announce() error {
+	known := true
+	for _, c := range x.plan.clients {
+		known = known && x.memory.clients[c.Name]
+	}
+	if x.q.DryRun || x.q.Remove || known {
+		return nil
+	}
+	for _, c := range x.plan.clients {
+		x.memory.clients[c.Name] = true
+	}
+	return x.memory.write(x.record)
 }
 
 func (x *exporting) renewOne(g *group) error {

@@ -31,6 +31,9 @@ func Add(ctx context.Context, d *custody.Desk, q rye.AddRequest) ([]rye.AddRepor
 	if err != nil {
 		return nil, err
 	}
+	if q.SHA256 != "" && (src.Kind != objects.SourceArchive || src.Local()) {
+		return nil, onlyArchives(q.URL)
+	}
 	switch src.Kind {
 	case objects.SourceSite:
 		return addSite(ctx, d, q, src)
@@ -193,8 +196,11 @@ func repositoryName(address string) string {
 // sourceName is the source as the manifest names it: a path of this machine is nobody else's
 // business.
 func sourceName(src objects.Source) string {
-	if src.Local() {
+	switch {
+	case src.Local() && src.Kind == objects.SourceGit:
 		return "file:" + url.PathEscape(repositoryName(src.Address))
+	case src.Local():
+		return author.LocalSource(src.Address)
 	}
 	return src.Address
 }
@@ -258,6 +264,9 @@ func noteCame(ctx context.Context, d *custody.Desk, src objects.Source, packages
 		known := st.Sources[src.Address]
 		known.Typed = known.Typed || now.Typed
 		known.Signer = cmp.Or(now.Signer, known.Signer)
+		if len(now.Hosts) > 0 {
+			known.Hosts = now.Hosts
+		}
 		st.Sources[src.Address] = known
 		return nil
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path/filepath"
 
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/workspace/internal/custody"
@@ -19,6 +20,7 @@ type bundle struct {
 	pin      pinned
 	typed    bool // a person typed the address, here
 	signer   string
+	hosts    []string // of an archive: other hosts that the user agreed to
 }
 
 // bundlesOf returns the bundles of the project that have an origin, sorted by name. A manifest that
@@ -44,7 +46,7 @@ func bundlesOf(ctx context.Context, s *session.Session, st *state) ([]bundle, er
 		}
 		b := bundle{name: name, dir: dir, manifest: m, pin: pinOf(st, name, m.Origin)}
 		known := st.Sources[b.pin.Address]
-		b.typed, b.signer = known.Typed, known.Signer
+		b.typed, b.signer, b.hosts = known.Typed, known.Signer, known.Hosts
 		all = append(all, b)
 	}
 	return all, nil
@@ -72,7 +74,7 @@ func manifestAt(s *session.Session, dir string) (*objects.Manifest, error) {
 func pinOf(st *state, name string, o *objects.Origin) pinned {
 	if p, ok := st.Bundles[name]; ok && p.Ref == o.Ref && p.Path == o.Path {
 		if src, err := objects.ParseSource(p.Address); err == nil && sourceName(src) == o.Source {
-			if p.Commit != o.Commit {
+			if p.Commit != o.Commit || p.Commit == "" && p.Tree != o.Tree {
 				p.Commit, p.Tree, p.Tip, p.Answer = o.Commit, o.Tree, "", answer{}
 			}
 			return p
@@ -86,6 +88,37 @@ func pinOf(st *state, name string, o *objects.Origin) pinned {
 func (b bundle) contactable() bool {
 	src, err := objects.ParseSource(b.pin.Address)
 	return err == nil && src.Kind == objects.SourceGit && (!src.Local() || b.typed)
+}
+
+// kind is the kind of the source; "" for one that is no source here.
+func (b bundle) kind() objects.SourceKind {
+	src, err := objects.ParseSource(b.pin.Address)
+	if err != nil {
+		return ""
+	}
+	return src.Kind
+}
+
+// still reports whether the source of a bundle has no history, and can be read: a site, an archive, or
+// a folder where a person typed it.
+func (b bundle) still() bool {
+	src, err := objects.ParseSource(b.pin.Address)
+	if err != nil || b.pin.Commit != "" {
+		return false
+	}
+	switch src.Kind {
+	case objects.SourceSite:
+		return true
+	case objects.SourceFolder, objects.SourceArchive:
+		return !src.Local() || b.typed && filepath.IsAbs(src.Address)
+	}
+	return false
+}
+
+// local reports whether the source of a bundle lies on this machine.
+func (b bundle) local() bool {
+	src, err := objects.ParseSource(b.pin.Address)
+	return err == nil && src.Local()
 }
 
 // allowed reports whether rye may ask the source of a bundle now: by a grant, or the user's own disk.

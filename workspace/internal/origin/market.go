@@ -17,19 +17,10 @@ import (
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/custody"
-	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // maxRemotes bounds the plugins of a marketplace that come in from other places at once.
 const maxRemotes = 200
-
-// AddPath is Add for a folder, an archive or a file of this machine.
-func AddPath(ctx context.Context, d *custody.Desk, q rye.AddRequest) ([]rye.AddReport, error) {
-	return author.Add(ctx, d, q, func(ctx context.Context, d *custody.Desk, q rye.AddRequest, t foreign.Tree) ([]rye.AddReport, error) {
-		reports, _, err := addTree(ctx, d, q, t, nil)
-		return reports, err
-	})
-}
 
 // addTree takes in a tree, with the plugins that its marketplaces list in other places: one level
 // deep, since no marketplace of a listed plugin is read. With facts the user is asked. It returns the
@@ -280,7 +271,7 @@ func (m *market) plugin(ctx context.Context, h *host, r foreign.Remote, refs map
 
 // archive brings a plugin of an archive. Its digest is compared before anything is unpacked.
 func (m *market) archive(ctx context.Context, r foreign.Remote) error {
-	t, sum, err := fetchArchive(ctx, m.Desk, r.Source.Address, m.typed(r.Source.Address), r.Sum)
+	t, sum, err := (&download{Desk: m.Desk, address: r.Source.Address, typed: m.typed(r.Source.Address)}).fetch(ctx, r.Sum)
 	if err != nil {
 		return err
 	}
@@ -288,62 +279,6 @@ func (m *market) archive(ctx context.Context, r foreign.Remote) error {
 		m.Tell(words.Quote(words.Brief(r.Name)) + ": the marketplace lists no digest of its archive")
 	}
 	return m.part(r, t, func(ctx context.Context, packages []author.Package) error {
-		return noteArchive(ctx, m.Desk, r.Source, packages, m.typed(r.Source.Address), sum, pinned{As: m.q.As, Listed: r.Entry})
+		return noteArchive(ctx, m.Desk, r.Source, packages, sources{Typed: m.typed(r.Source.Address)}, sum, pinned{As: m.q.As, Listed: r.Entry})
 	})
-}
-
-// fetchArchive fetches an archive by HTTPS and unpacks it. A promised digest is compared before.
-func fetchArchive(ctx context.Context, d *custody.Desk, address string, typed bool, want objects.Digest) (t foreign.Tree, sum objects.Digest, err error) {
-	rules, err := d.Rules()
-	if err == nil {
-		err = session.AdmitSource(rules.Demands, address)
-	}
-	if err != nil {
-		return t, sum, err
-	}
-	v, err := visit(d, address, typed)
-	if err != nil {
-		return t, sum, err
-	}
-	d.Say("fetching " + words.Brief(address))
-	p, err := v.get(ctx, address, author.MaxArchive, artifactTime)
-	if err != nil {
-		return t, sum, err
-	}
-	if sum = objects.DigestOf(p.body); !want.IsZero() && sum != want {
-		return t, sum, &difference{"sha256", want.String(), sum.String()}
-	}
-	t, err = author.Archive(address[strings.LastIndexByte(address, '/')+1:], p.body)
-	t.Origin = objects.Origin{Source: address}
-	return t, sum, err
-}
-
-// noteArchive records what came in from an archive, and the grant to contact its address again.
-func noteArchive(ctx context.Context, d *custody.Desk, src objects.Source, packages []author.Package, typed bool, sum objects.Digest, pin pinned) error {
-	return noteCame(ctx, d, src, packages, sources{Typed: typed}, func(o *objects.Origin) pinned {
-		pin.Address, pin.Path, pin.Tree, pin.Tip = src.Address, o.Path, o.Tree, sum.String()
-		return pin
-	})
-}
-
-// addArchive takes in an archive whose address a person typed.
-func addArchive(ctx context.Context, d *custody.Desk, q rye.AddRequest, src objects.Source) ([]rye.AddReport, error) {
-	if _, err := d.Acting(q.DryRun); err != nil {
-		return nil, err
-	}
-	if q.NoVendor {
-		return nil, fault.New(fault.Usage, "add %s: --no-vendor is for a repository, which keeps what it had", words.Brief(q.URL))
-	}
-	if src.Path != "" {
-		return nil, fault.New(fault.Usage, "add %s: a folder in an archive cannot be named", words.Brief(src.String())).Advise("choose with --skill")
-	}
-	t, sum, err := fetchArchive(ctx, d, src.Address, true, objects.Digest{})
-	if err != nil {
-		return nil, fault.Wrap(err, "add %s", words.Brief(src.String()))
-	}
-	reports, packages, err := addTree(ctx, d, q, t, []string{"source   " + words.Brief(src.Address), "digest   " + sum.String()})
-	if len(packages) == 0 {
-		return reports, err
-	}
-	return reports, cmp.Or(err, noteArchive(ctx, d, src, packages, true, sum, pinned{As: q.As}))
 }

@@ -34,10 +34,11 @@ func Outdated(ctx context.Context, d *custody.Desk) ([]rye.OriginInfo, error) {
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	fresh, faults := map[string]answer{}, []error(nil)
-	if !d.Offline {
-		fresh, faults = askAll(ctx, d, bySource(all))
+	ask := all
+	if d.Offline { // the user's own disk can be read
+		ask = slices.DeleteFunc(slices.Clone(all), func(b bundle) bool { return !b.local() || !b.still() })
 	}
+	fresh, faults := askAll(ctx, d, bySource(ask))
 	reports := make([]rye.OriginInfo, 0, len(all))
 	never := 0
 	for _, b := range all {
@@ -120,15 +121,9 @@ func report(d *custody.Desk, b bundle, a answer) rye.OriginInfo {
 		Renamed: a.Renamed, Reason: a.Reason, Known: a.Time}
 	update := fault.Command("rye update %s", b.name)
 	switch {
-	case b.site():
-		if update = b.again(); !b.allowed(d) && a.State == "" {
-			r.State, r.Reason = stateNotAsked, "its site needs your yes"
-		} else if a.State == "" {
-			r.State = stateUnknown
-		}
-	case b.pin.Ref == "":
+	case b.pin.Ref == "" && b.pin.Commit != "":
 		r.State = statePinned
-	case !b.contactable():
+	case !b.contactable() && !b.still():
 		r.State, r.Reason = stateUnknown, "it came from a folder or an archive of one machine"
 	case !b.allowed(d) && a.State == "":
 		r.State, r.Reason, r.Instead = stateNotAsked, "its source needs your yes", update
@@ -147,6 +142,9 @@ func ask(ctx context.Context, d *custody.Desk, all []bundle) (map[string]answer,
 	first := all[0]
 	if first.site() && first.allowed(d) {
 		return askSite(ctx, d, all)
+	}
+	if first.still() && first.allowed(d) {
+		return askStill(ctx, d, all)
 	}
 	if !first.contactable() || !first.allowed(d) {
 		return nil, nil

@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -186,7 +187,11 @@ func (n *next) question(a *arrived, q rye.OriginUpdateRequest) rye.Question {
 		lines = append(lines, words.Clip(fmt.Sprintf(format, args...), rye.MaxLineBytes-8))
 	}
 	add("source   %s", shown(o))
-	add("commit   %s -> %s", n.bundle.pin.Commit, o.Commit)
+	if o.Commit != "" {
+		add("commit   %s -> %s", n.bundle.pin.Commit, o.Commit)
+	} else {
+		add("content  %s -> %s", n.bundle.manifest.Origin.Sum, o.Sum)
+	}
 	if a.signer != "" || a.other != "" {
 		add("upstream %s", signedBy(a.commit))
 	}
@@ -232,8 +237,13 @@ func (n *next) question(a *arrived, q rye.OriginUpdateRequest) rye.Question {
 	}
 	again := []string{"rye", "update", n.bundle.name}
 	var flags []string
+	if pin := n.unpinned(a, q); pin != "" {
+		add("archive  %s -> %s", cmp.Or(n.bundle.pin.Tip, "unknown"), pin)
+		flags = append(flags, acceptArchive+" "+pin)
+		again = append(again, acceptArchive, pin)
+	}
 	if len(programs)+len(wider) > 0 && !q.AcceptNeeds {
-		flags = []string{acceptNeeds}
+		flags = append(flags, acceptNeeds)
 		again = append(again, acceptNeeds)
 	}
 	return rye.Question{Topic: "update " + n.bundle.name, Text: "Update it?", Lines: lines, Flags: flags, Mend: fault.CommandOf(append(again, "--yes")...)}

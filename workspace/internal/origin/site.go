@@ -35,6 +35,7 @@ type site struct {
 	*visitor
 	address string // of the index, as an origin keeps it
 	index   *discovery.Index
+	again   []string // the command for a hint; nil is rye add
 }
 
 // openSite reads the index of a site. Without one at the usual place, the place of 0.1.0 is asked.
@@ -57,7 +58,7 @@ func openSite(ctx context.Context, d *custody.Desk, address string, typed bool) 
 		if err != nil {
 			return nil, fault.Wrap(err, "%s", words.Brief(at))
 		}
-		return &site{v, at, ix}, nil
+		return &site{visitor: v, address: at, index: ix}, nil
 	}
 	return nil, noIndex(address, err)
 }
@@ -216,7 +217,7 @@ func (s *site) elsewhereToo(ctx context.Context, q rye.AddRequest, skills []disc
 		return stay, passed, nil
 	}
 	ask := rye.Question{Topic: "contact other hosts for " + words.Brief(s.address), Text: "The files lie on " + words.Plural(len(other), "other host") + ". Contact them?",
-		Mend: fault.CommandOf("rye", "add", q.URL, "--yes")}
+		Mend: fault.CommandOf(append(s.command(q), "--yes")...)}
 	for _, at := range slices.Sorted(maps.Keys(other)) {
 		ask.Lines = append(ask.Lines, strings.TrimSuffix(at, ":443")+"  "+words.Plural(other[at], "skill"))
 	}
@@ -230,6 +231,14 @@ func (s *site) elsewhereToo(ctx context.Context, q rye.AddRequest, skills []disc
 		s.agree[at] = true
 	}
 	return stay, passed, nil
+}
+
+// command is the command that a person typed, for a hint.
+func (s *site) command(q rye.AddRequest) []string {
+	if s.again != nil {
+		return slices.Clone(s.again)
+	}
+	return []string{"rye", "add", q.URL}
 }
 
 // skill fetches the files of one skill. The digest is compared before anything is unpacked.
@@ -290,13 +299,6 @@ func (b bundle) site() bool {
 	return err == nil && src.Kind == objects.SourceSite
 }
 
-// again says how to take the newest version of a skill of a site. A merge with local edits is a
-// person's work there: a site keeps no history.
-func (b bundle) again() fault.Hint {
-	name, _, _ := strings.Cut(b.pin.Path, "/")
-	return fault.Advice("rye add %s --skill %s --force takes the version there, and the history keeps yours", words.Quote(b.pin.Address), words.Quote(name))
-}
-
 // askSite compares the bundles of a site with its index.
 func askSite(ctx context.Context, d *custody.Desk, all []bundle) (map[string]answer, error) {
 	s, err := openSite(ctx, d, all[0].pin.Address, all[0].typed)
@@ -319,7 +321,7 @@ func askSite(ctx context.Context, d *custody.Desk, all []bundle) (map[string]ans
 		case i < 0:
 			a.State, a.Reason = stateRemoved, "the index does not name the skill any more"
 		case b.pin.Tip == "" || s.index.Skills[i].Type == discovery.TypeFiles:
-			a.State, a.Reason = stateUnknown, "there is no digest to compare"
+			a = compareStill(ctx, s, b, a)
 		case s.index.Skills[i].Digest.String() != b.pin.Tip:
 			a.State, a.Reason = stateOutdated, "the index has another digest"
 		}

@@ -38,7 +38,8 @@ type pinned struct {
 	Commit  string `json:"commit,omitempty"` // as in the manifest
 	Path    string `json:"path,omitempty"`
 	Tree    string `json:"tree"`
-	Tip     string `json:"tip,omitempty"` // the object that the ref named
+	Tip     string `json:"tip,omitempty"`   // the object that the ref named; of a site or an archive the digest
+	Entry   string `json:"entry,omitempty"` // the main file that was named, of a folder of programs
 	Answer  answer `json:"answer,omitzero"`
 }
 
@@ -55,6 +56,8 @@ type answer struct {
 type sources struct {
 	Typed  bool   `json:"typed,omitempty"`  // a person typed the address
 	Signer string `json:"signer,omitempty"` // the key that signed at first use, as in authorized_keys
+
+	Hosts []string `json:"hosts,omitempty"` // of an archive: the hosts, each with its port, to which its own may lead
 }
 
 func statePath(s *session.Session) (string, error) {

@@ -85,7 +85,8 @@ type updating struct {
 
 // add reports the outcome for a bundle, and returns its error.
 func (u *updating) add(b bundle, o rye.OriginUpdate, err error) error {
-	o.Name, o.Source, o.Was = string(b.manifest.ID), b.manifest.Origin.Source, b.manifest.Origin.Commit
+	o.Name, o.Source = string(b.manifest.ID), b.manifest.Origin.Source
+	o.Was = cmp.Or(o.Was, b.manifest.Origin.Commit)
 	if err != nil {
 		o.Reason, o.Code, o.Hint = err.Error(), fault.CodeOf(err), fault.HintOf(err)
 		if o.State == "" || o.State == stateUpdated {
@@ -104,18 +105,21 @@ func (u *updating) source(ctx context.Context, all []bundle) (first error) {
 		}
 		return first
 	}
-	var follow []bundle
+	var follow, still []bundle
 	for _, b := range all {
 		switch {
 		case b.pin.Ref == "" && b.pin.Commit != "":
 			u.add(b, rye.OriginUpdate{State: statePinned, Reason: "it is pinned to a commit; rye add with #<branch or tag> follows one"}, nil)
-		case b.site():
-			u.add(b, rye.OriginUpdate{State: stateUnknown, Reason: "it came from a site; " + b.again().String()}, nil)
+		case b.still():
+			still = append(still, b)
 		case !b.contactable():
-			u.add(b, rye.OriginUpdate{State: stateUnknown, Reason: "it came from a folder or an archive; add it again to update it"}, nil)
+			u.add(b, rye.OriginUpdate{State: stateUnknown, Reason: "it came from a folder or an archive of another machine; add it again to update it"}, nil)
 		default:
 			follow = append(follow, b)
 		}
+	}
+	if len(still) > 0 { // then all are
+		return u.stills(ctx, still)
 	}
 	if len(follow) == 0 {
 		return nil
@@ -190,6 +194,16 @@ type arrived struct {
 	*got
 	packages []author.Package
 	reached  map[string]bool
+	digest   string   // of what a source without a history sent; "" for none
+	hosts    []string // other hosts that the user agreed to on the way
+}
+
+// mark is what tells whether a source has something new.
+func (a *arrived) mark() string {
+	if a.tip.IsZero() {
+		return a.digest
+	}
+	return a.tip.String()
 }
 
 // arrive fetches and imports a source at the tip of a bundle's ref, once for all bundles that came
@@ -326,11 +340,17 @@ func (u *updating) bundle(ctx context.Context, h *host, b bundle, tip store.OID,
 		out.State = stateOK
 		return u.add(b, out, u.stands(ctx, b, tip))
 	}
+	return u.renew(ctx, h, b, a, p, out)
+}
+
+// renew merges, asks, and writes the next version of a bundle. h is nil for a source without a
+// history.
+func (u *updating) renew(ctx context.Context, h *host, b bundle, a *arrived, p author.Package, out rye.OriginUpdate) error {
 	n, err := u.next(ctx, h, b, p)
 	if err != nil {
 		return u.add(b, out, fault.Wrap(err, "update %s", b.name))
 	}
-	n.renamed = renamed
+	n.renamed = out.Renamed
 	n.describe(&out, u.q.Diff)
 	if u.q.DryRun {
 		return u.add(b, out, nil)
@@ -449,7 +469,7 @@ func (u *updating) next(ctx context.Context, h *host, b bundle, p author.Package
 		return nil, err
 	}
 	n.noBase = n.base == nil
-	n.merged = mergeFiles(n.base, ours, n.theirs, diff.Marks{Ours: "yours", Theirs: "upstream " + p.Origin.Commit[:min(12, len(p.Origin.Commit))]})
+	n.merged = mergeFiles(n.base, ours, n.theirs, diff.Marks{Ours: "yours", Theirs: strings.TrimSpace("upstream " + p.Origin.Commit[:min(12, len(p.Origin.Commit))])})
 	n.sign = n.sign && len(n.merged.conflicts) == 0
 	n.manifest = &objects.Manifest{ID: b.manifest.ID, Version: versionOf(b.dir, b.manifest, n.merged.files), Origin: p.Origin, Needs: b.manifest.Needs, Deps: b.manifest.Deps}
 	for _, path := range slices.Sorted(maps.Keys(n.merged.files)) {
@@ -485,6 +505,10 @@ func (u *updating) base(ctx context.Context, h *host, b bundle, ours members) (m
 	}
 	if treeOf(ours) == b.manifest.Origin.Tree {
 		return ours, nil
+	}
+	if h == nil {
+		u.Tell("update " + b.name + ": its source keeps no earlier versions, and neither does this record, so every difference is a conflict")
+		return nil, nil
 	}
 	packages, err := fetchPinned(ctx, u.Desk, h, b)
 	if err != nil {
@@ -559,12 +583,15 @@ func (u *updating) write(ctx context.Context, b bundle, a *arrived, p author.Pac
 		return err
 	}
 	pin := b.pin
-	pin.Commit, pin.Path, pin.Tree, pin.Tip, pin.Answer = p.Origin.Commit, p.Origin.Path, p.Origin.Tree, a.tip.String(), answer{}
+	pin.Commit, pin.Path, pin.Tree, pin.Tip, pin.Answer = p.Origin.Commit, p.Origin.Path, p.Origin.Tree, a.mark(), answer{}
 	return update(ctx, u.Desk, func(st *state) error {
 		st.Bundles[b.name] = pin
 		known := st.Sources[pin.Address]
 		if a.signer != "" || u.q.AcceptUpstreamSigner {
 			known.Signer = string(a.signer)
+		}
+		if len(a.hosts) > 0 {
+			known.Hosts = a.hosts
 		}
 		st.Sources[pin.Address] = known
 		return nil

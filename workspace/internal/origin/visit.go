@@ -27,6 +27,9 @@ type visitor struct {
 	d     *custody.Desk
 	typed string          // host:port that a person typed
 	agree map[string]bool // host:port
+
+	// more asks whether rye may follow a redirect to another public host; nil follows none.
+	more func(ctx context.Context, from, to *url.URL) error
 }
 
 // visit returns a visitor for the address of a site.
@@ -95,10 +98,11 @@ func (v *visitor) get(ctx context.Context, address string, limit int64, whole ti
 	}
 	from := u
 	for range maxRedirects + 1 {
-		if err := v.check(u); err != nil {
-			if u != from {
-				return nil, v.elsewhere(from, u, err)
+		if u != from {
+			if err := v.follow(ctx, from, u); err != nil {
+				return nil, err
 			}
+		} else if err := v.check(u); err != nil {
 			return nil, err
 		}
 		res, err := web.Do(ctx, web.Request{Method: http.MethodGet, URL: u.String(), MaxBody: limit, Whole: whole, Idle: 20 * time.Second, First: 20 * time.Second}, v.options(u))
@@ -131,10 +135,32 @@ func (v *visitor) get(ctx context.Context, address string, limit int64, whole ti
 	return nil, fault.New(fault.Limit, "%s: more than %d redirects", words.Brief(from.String()), maxRedirects)
 }
 
+// follow refuses a redirect that leads elsewhere, unless a person agrees to another public host.
+func (v *visitor) follow(ctx context.Context, from, to *url.URL) error {
+	err := v.check(to)
+	if err == nil {
+		return nil
+	}
+	at := hostPort(to)
+	if v.more == nil || v.agree[at] || to.Scheme != "https" {
+		return v.elsewhere(from, to, err)
+	}
+	v.agree[at] = true
+	if err = v.check(to); err == nil { // nothing but the host was wrong
+		if err = v.more(ctx, from, to); err == nil {
+			return nil
+		}
+		delete(v.agree, at)
+		return err
+	}
+	delete(v.agree, at)
+	return v.elsewhere(from, to, err)
+}
+
 // elsewhere refuses a redirect. A public host can be named instead.
 func (v *visitor) elsewhere(from, to *url.URL, why error) error {
 	err := fault.New(fault.Denied, "%s redirects to %s: %w", words.Brief(from.Host), words.Quote(words.Brief(to.Host)), why)
-	if src, perr := objects.ParseSource(to.String()); perr == nil && src.Kind == objects.SourceSite && to.Scheme == "https" && hosts.Inside(to.Hostname()) == "" {
+	if src, perr := objects.ParseSource(to.String()); perr == nil && (src.Kind == objects.SourceSite || src.Kind == objects.SourceArchive) && to.Scheme == "https" && hosts.Inside(to.Hostname()) == "" {
 		return err.With(fault.CommandOf("rye", "add", src.Address))
 	}
 	return err

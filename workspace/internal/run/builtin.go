@@ -42,7 +42,7 @@ func (r *Runner) runBuiltin(ctx context.Context, s *custody.Desk, j *job) (outco
 		call.Files = j.plan.NetworkFiles(in.Network)
 	}
 	o, err := j.start(ctx, s, &call, nil, nil)
-	o.Denied = append(o.Denied, j.denials(in, &call, &o)...)
+	o.Denied = j.denials(in, &call, &o)
 	return o, err
 }
 

@@ -11,7 +11,9 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/denied"
+	"github.com/rye-os/rye/chain/network/forward"
 	"github.com/rye-os/rye/chain/primitive"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // denials guesses the accesses that the sandbox refused, from the run's own error messages. They
@@ -21,7 +23,7 @@ func (j *job) denials(in chain.Inputs, call *primitive.Call, o *outcome) (all []
 		return nil // nothing ran, or nothing restricted it
 	}
 	said := complaints(o)
-	if len(bytes.TrimSpace(said)) == 0 {
+	if len(bytes.TrimSpace(said)) == 0 && len(o.Missed) == 0 {
 		return nil // without messages there is nothing to look for
 	}
 	seen, never := primitive.Common()
@@ -33,11 +35,28 @@ func (j *job) denials(in chain.Inputs, call *primitive.Call, o *outcome) (all []
 	if !j.caller.IsPerson() {
 		h.Exists = guessed(in.ProjectPath, call.Temp)
 	}
-	for _, d := range denied.Read(said, h) {
+	for _, d := range append(missed(o.Missed, &h), denied.Read(said, h)...) {
 		if d.Need != "" && j.plan.Tool().Meta.Program {
 			d.Need += " in " + manifestOf(j.plan.Tool())
 		}
-		all = append(all, rye.Denial(d))
+		if d := rye.Denial(d); !slices.Contains(all, d) {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// maxMissed bounds the hosts that a result names.
+const maxMissed = 8
+
+// missed describes the hosts that rye did not reach for a run.
+func missed(list []forward.Miss, h *denied.Had) (all []denied.Denial) {
+	for _, m := range list[:min(len(list), maxMissed)] {
+		d := denied.Denial{What: words.Printable(words.Clip("reaching "+m.String()+": "+m.Why, 300))}
+		if m.Unnamed {
+			d.Need = h.Naming(m.Host, m.Port)
+		}
+		all = append(all, d)
 	}
 	return all
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/network"
+	"github.com/rye-os/rye/chain/network/forward"
 	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
@@ -273,8 +274,10 @@ type outcome struct {
 	Truncated bool
 	Near      []string // limits that it may have met
 	Taken     []rye.TakenInfo
+	Left      []rye.LeftInfo
 	Stderr    []byte
-	Denied    []rye.Denial // accesses that the sandbox seems to have refused
+	Missed    []forward.Miss // hosts that it did not reach
+	Denied    []rye.Denial   // accesses that were refused, or seem to have been
 }
 
 // run lets the chain's primitive do the work and converts its outcome to a result.
@@ -296,7 +299,7 @@ func (r *Runner) run(ctx context.Context, s *custody.Desk, j *job) (*rye.Execute
 	}
 	res := j.planned()
 	res.Metadata.Sandbox, res.Metadata.Unbound, res.Metadata.Truncated, res.Metadata.Taken = o.Sandbox, o.Unbound, o.Truncated, o.Taken
-	res.Metadata.Denied = o.Denied
+	res.Metadata.Denied, res.Metadata.Left = o.Denied, o.Left
 	res.Status, res.Data, res.Error, res.Exit = "success", o.Data, o.Error, o.Exit
 	if !o.OK {
 		res.Status = "error"

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -8,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain/network/forward"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
@@ -34,6 +34,14 @@ func (j *job) forward(s *custody.Desk, call *primitive.Call) (*forward.Forwarder
 	f, err := forward.New(o)
 	if err != nil {
 		return nil, fault.Wrap(err, "execute %s", j.plan.Tool().Ref)
+	}
+	for name, value := range f.Env() {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(call.Env)), func(set string) bool { return strings.EqualFold(set, name) }) {
+			if call.Network == nil {
+				call.Network = map[string]string{}
+			}
+			call.Network[name] = value
+		}
 	}
 	call.Doors = primitive.Doors{Listen: f.Listen(), Serve: f.Serve, Names: f.Names()}
 	return f, nil
@@ -69,19 +77,8 @@ func (j *job) upstream(s *custody.Desk) func(host string, port uint16) *url.URL 
 
 // unchecked says that the user's proxy resolved the names of hosts.
 func unchecked(f *forward.Forwarder) []string {
-	if f == nil || !f.Proxied() {
+	if !f.Proxied() {
 		return nil
 	}
 	return []string{"addresses of hosts: your proxy resolves their names, so rye cannot check where they lead"}
-}
-
-// missed lists the hosts that a run did not reach, for the reader of its result.
-func missed(f *forward.Forwarder) (all []rye.Denial) {
-	if f == nil {
-		return nil
-	}
-	for _, m := range f.Misses() {
-		all = append(all, rye.Denial{What: "reaching " + m.String() + ": " + m.Why})
-	}
-	return all
 }

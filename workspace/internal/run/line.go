@@ -34,6 +34,7 @@ type called struct {
 	asked  *rye.ExecuteRequest // its locks, its pins, and its callback
 	now    time.Time
 	self   func() (program, build string, err error) // rye; nil is unknown
+	run    string                                    // the id of its note
 }
 
 // line is the connection to one running tool; nil is none.
@@ -150,6 +151,7 @@ func (r *called) show(call *primitive.Call) {
 type within struct {
 	depth int
 	left  *atomic.Int64
+	runs  []string // ids of the notes of the others
 }
 
 type withinKey struct{}
@@ -166,7 +168,7 @@ func withinOf(ctx context.Context) within {
 // serve answers one call after the other, until the tool ends or misbehaves.
 func (l *line) serve(ctx context.Context) {
 	w := withinOf(ctx)
-	ctx = context.WithValue(ctx, withinKey{}, within{w.depth + 1, w.left})
+	ctx = context.WithValue(ctx, withinKey{}, within{w.depth + 1, w.left, append(slices.Clip(w.runs), l.r.run)})
 	hello := callback.Hello{V: 1, Token: l.grant.Token, May: append([]string{}, l.grant.Caller.Capabilities()...), Denied: append([]string{}, l.grant.Denied...)}
 	raw, err := json.Marshal(hello)
 	if err != nil || !l.write(append(raw, '\n')) {

@@ -10,6 +10,7 @@ import (
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -29,13 +30,13 @@ func (r *Runner) runSubprocess(ctx context.Context, s *custody.Desk, j *job) (ou
 	if call.Sandbox.Tier >= primitive.S3 {
 		call.Files = append(j.plan.Files(), j.plan.NetworkFiles(in.Network)...)
 	}
-	j.line, err = openLine(ctx, called{verbs: r.verbs, caller: j.caller, tool: j.plan.Tool().Ref, needs: j.plan.Needs().Rye, asked: &j.q, now: s.Now(), self: s.Self}, &call)
+	j.line, err = openLine(ctx, called{verbs: r.verbs, caller: j.caller, tool: j.plan.Tool().Ref, needs: j.plan.Needs().Rye, asked: &j.q, now: s.Now(), self: s.Self, run: j.ward.id}, &call)
 	if err != nil {
 		return outcome{}, err
 	}
 	defer j.line.end()
 	o, err := j.start(ctx, s, &call, sink(j.q.Stdout), sink(j.q.Stderr))
-	o.Denied = append(o.Denied, j.denials(in, &call, &o)...)
+	o.Denied = j.denials(in, &call, &o)
 	return o, err
 }
 
@@ -52,7 +53,6 @@ func (j *job) start(ctx context.Context, s *custody.Desk, call *primitive.Call, 
 		return outcome{}, err
 	}
 	defer ways.Close()
-	defer j.ward.begin(s)()
 	tier, open := primitive.Foresee(call.Sandbox)
 	unlooked, err := j.ward.unseen()
 	if err != nil {
@@ -64,21 +64,22 @@ func (j *job) start(ctx context.Context, s *custody.Desk, call *primitive.Call, 
 	}
 	j.watch.lap(&j.watch.parts.Rest)
 	call.Caller = j.caller.Name()
+	defer j.ward.begin(ctx, s, j, &call.Sandbox, tier)()
 	j.ward.remember(ctx, j, tier)
 	res, err := primitive.Run(ctx, *call, stdout, stderr)
 	j.line.end() // before the look at its files
 	ways.Close()
 	j.watch.ran(res)
-	taken, unseen := j.ward.after(ctx, s, j, res)
-	for _, what := range unseen {
+	found := j.ward.after(ctx, s, j, res)
+	for _, what := range found.unseen {
 		if slices.Contains(open, what) {
 			continue
 		}
 		s.Tell("not limited here: " + what)
 	}
 	if err != nil || res.Reached != "" {
-		for _, t := range taken { // there is no result to name it in
-			s.Tell("moved away: " + t.Path + " (" + t.How + ", " + t.Kind + "), now " + t.Where)
+		for _, t := range found.taken { // there is no result to name it in
+			s.Tell("appeared during the run, and moved away: " + words.Quote(t.Path) + " (" + t.How + ", " + t.Kind + "); rye restore --taken shows it")
 		}
 	}
 	if err != nil {
@@ -88,8 +89,10 @@ func (j *job) start(ctx context.Context, s *custody.Desk, call *primitive.Call, 
 		return outcome{}, fault.New(fault.Limit, "execute %s: stopped at its limit of %s", j.plan.Tool().Ref, res.Reached).
 			Advise("review the tool; its author can set another limits.%s", res.Reached)
 	}
-	o := outcome{Near: res.Near, Outcome: chain.Read(res), Exit: res.Exit, Sandbox: res.Tier.String(), Unbound: append(res.Unbound, unseen...), Truncated: res.Truncated, Taken: taken, Stderr: res.Stderr}
-	o.Unbound, o.Denied = append(o.Unbound, unchecked(ways)...), missed(ways)
+	o := outcome{Near: res.Near, Outcome: chain.Read(res), Exit: res.Exit, Sandbox: res.Tier.String(), Unbound: append(res.Unbound, found.unseen...), Truncated: res.Truncated, Taken: found.taken, Left: found.left, Stderr: res.Stderr}
+	if ways != nil {
+		o.Unbound, o.Missed = append(o.Unbound, unchecked(ways)...), ways.Misses()
+	}
 	return o, nil
 }
 

@@ -12,7 +12,9 @@ import (
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/chain/primitive/ward"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace/internal/aside"
 	"github.com/rye-os/rye/workspace/internal/custody"
+	"github.com/rye-os/rye/workspace/internal/export"
 )
 
 // watched is the look at files in the project that other programs run by themselves. It goes on
@@ -23,12 +25,18 @@ type watched struct {
 	ward *ward.Ward // nil where the run writes nothing in the project
 	base string     // prefix of the names of its notes; "" where there can be none
 	err  error
+
+	project string // without links
+	write   []string
+	id      string   // of the note
+	run     *running // nil if it has no note
+	note    note
 }
 
 // watch begins the look, if the plan may write in the project.
 func watch(ctx context.Context, s *custody.Desk, plan *chain.Plan) *watched {
 	ctx, stop := context.WithCancel(ctx)
-	w := &watched{stop: stop, done: make(chan struct{})}
+	w := &watched{stop: stop, done: make(chan struct{}), id: newID()}
 	n := plan.Needs()
 	writes := len(n.Write) > 0 || !n.Declared && !published(plan)
 	if s.ProjectDir == "" || plan.Primitive() == chain.HTTP || !writes {
@@ -37,8 +45,8 @@ func watch(ctx context.Context, s *custody.Desk, plan *chain.Plan) *watched {
 	}
 	go func() {
 		defer close(w.done)
-		var project string
-		if project, w.err = filepath.EvalSymlinks(s.ProjectDir); w.err != nil {
+		project, err := filepath.EvalSymlinks(s.ProjectDir)
+		if w.project, w.err = project, err; err != nil {
 			return
 		}
 		o := ward.Options{Project: project}
@@ -54,6 +62,7 @@ func watch(ctx context.Context, s *custody.Desk, plan *chain.Plan) *watched {
 				o.Write = append(o.Write, filepath.Join(project, filepath.FromSlash(name)))
 			}
 		}
+		w.write = o.Write
 		w.ward, w.err = ward.Look(ctx, o)
 	}()
 	return w
@@ -64,6 +73,9 @@ func watch(ctx context.Context, s *custody.Desk, plan *chain.Plan) *watched {
 func (w *watched) end() {
 	w.stop()
 	<-w.done
+	if w.ward != nil {
+		w.ward.Close()
+	}
 }
 
 // protect adds the paths that have to be read-only during the run.
@@ -94,45 +106,129 @@ func (w *watched) unseen() ([]string, error) {
 	return w.ward.Unbound(), nil
 }
 
-// begin reports files that killed runs may have left, and notes the files before this one. The
-// returned function is called after the final look.
-func (w *watched) begin(s *custody.Desk) (done func()) {
+// begin reports and moves what killed runs left, tells the pending notices, and writes the note of
+// this run. The returned function is called after the final look.
+func (w *watched) begin(ctx context.Context, s *custody.Desk, j *job, b *primitive.Sandbox, tier primitive.Tier) (done func()) {
+	recovered(ctx, s, w.base, w.project)
+	aside.Tell(s.Session)
 	if w.ward == nil {
 		return func() {}
 	}
-	for _, p := range orphaned(w.base, w.ward) {
-		s.Tell("after a killed run, there is a new file " + inProject(s, p) + ", which other programs run by themselves: review it, if it is not yours")
+	n := note{Tool: j.plan.Tool().Ref.String(), Began: s.Now(), Within: withinOf(ctx).runs, Write: w.write, Before: paths(w.ward),
+		Git: !held(j, tier) || w.ward.WritesGit(), Dirs: outside(b, w.project)}
+	w.run, w.note = enroll(w.base, w.id, n), n
+	return func() { w.run.end(s.Now()) }
+}
+
+func paths(w *ward.Ward) (all []string) {
+	for _, m := range w.Protected() {
+		all = append(all, m.Path)
 	}
-	return note(w.base, w.ward)
+	return all
+}
+
+// outside lists the writable directories of a sandbox that are not in the project.
+func outside(b *primitive.Sandbox, project string) (all []string) {
+	for _, p := range b.Write {
+		if rel, err := filepath.Rel(project, p); err != nil || !filepath.IsLocal(rel) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// excusesOf returns the excuses of a run, from the runs of the same time, and from those of them
+// that it did not cause.
+func excusesOf(s *custody.Desk, n *note, all, apart []*note) ward.Excuses {
+	x := ward.Excuses{Git: !n.Git, Own: export.Wrote(s)}
+	dirs := slices.Clone(n.Dirs)
+	for _, o := range all {
+		x.Git = x.Git && !o.Git
+		dirs = append(dirs, o.Dirs...)
+	}
+	for _, o := range apart {
+		if len(o.Write) > 0 {
+			x.Others = append(x.Others, ward.Other{Tool: o.Tool, Write: slices.Clone(o.Write)})
+		}
+	}
+	git := x.Git
+	x.Closed = func(dir string) bool {
+		return git && !slices.ContainsFunc(dirs, func(d string) bool { return inside(d, dir) || inside(dir, d) })
+	}
+	return x
+}
+
+// inside reports whether a path is a directory or is in it.
+func inside(p, dir string) bool {
+	rel, err := filepath.Rel(dir, p)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+func thingsOf(found []ward.Taken) (all []aside.Thing) {
+	for _, t := range found {
+		all = append(all, aside.Thing{Path: t.Path, Kind: t.Kind, How: t.How, File: t.Where, Need: t.Need})
+	}
+	return all
 }
 
 // patience bounds the look after a run. An ended context does not shorten it, because files
 // that were not checked would stay.
 const patience = 30 * time.Second
 
-// after moves away files of the run that other programs would run by themselves, and names them.
-// It reports parts that it could not check beside the limits that were not enforced.
-func (w *watched) after(ctx context.Context, s *custody.Desk, j *job, res primitive.Result) (taken []rye.TakenInfo, unbound []string) {
+// after moves away files of the run that other programs would run by themselves, names them, and
+// asks a person at a terminal whether to put them back. It reports parts that it could not check
+// beside the limits that were not enforced.
+func (w *watched) after(ctx context.Context, s *custody.Desk, j *job, res primitive.Result) (o afterwards) {
 	if w.ward == nil {
-		return nil, nil
+		return o
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	all, err := w.ward.After(ctx, w.unheld(j, res), takenTo(s))
-	for _, t := range all {
-		taken = append(taken, rye.TakenInfo{Path: t.Path, Kind: t.Kind, How: t.How, Where: t.Where, Need: t.Need})
+	defer export.Settle(look, s.Session)()
+	all, apart := w.run.others()
+	x := excusesOf(s, &w.note, all, apart)
+	x.Held = held(j, res.Tier) && !res.Blind
+	w.ward.Excuse(x)
+	at := s.Now()
+	dir, files := aside.Room(s.Session, at)
+	found, err := w.ward.After(look, w.unheld(j, res), files)
+	for _, l := range w.ward.Left() {
+		o.left = append(o.left, rye.LeftInfo{Path: l.Path, Kind: l.Kind, By: l.By})
 	}
-	unbound = w.ward.Unbound()
+	o.unseen = w.ward.Unbound()
 	if err != nil {
-		unbound = append(unbound, "files that other programs run by themselves: "+err.Error())
+		o.unseen = append(o.unseen, "files that other programs run by themselves: "+err.Error())
 	}
-	return taken, unbound
+	if len(found) == 0 {
+		return o
+	}
+	notice := &aside.Notice{Tool: j.plan.Tool().Ref.String(), At: at, Things: thingsOf(found)}
+	o.taken = notice.Info()
+	if err := aside.Keep(s.Session, dir, notice); err != nil {
+		s.Tell("files that rye moved away: " + err.Error())
+		return o
+	}
+	if j.caller.IsPerson() && aside.Ask(ctx, s.Session, notice) {
+		o.taken = nil
+	}
+	return o
+}
+
+// afterwards is what the look after a run found.
+type afterwards struct {
+	taken  []rye.TakenInfo
+	left   []rye.LeftInfo
+	unseen []string
 }
 
 // remember records the files that nothing will hold during the run, directly before it.
 func (w *watched) remember(ctx context.Context, j *job, tier primitive.Tier) {
-	if w.ward != nil && !held(j, tier) {
+	switch {
+	case w.ward == nil:
+	case !held(j, tier):
 		w.ward.Remember(ctx, w.free())
+	case tier >= primitive.S3:
+		w.ward.Watch()
 	}
 }
 
@@ -147,23 +243,5 @@ func (w *watched) unheld(j *job, res primitive.Result) []string {
 // held reports whether the sandbox enforces the protection of files during a run.
 func held(j *job, tier primitive.Tier) bool { return tier >= primitive.S2 && !j.open }
 
-// free are the paths to compare where nothing is enforced. The project's own git directory is
-// never among them: the user's git works in it all the time.
-func (w *watched) free() (all []string) {
-	for _, m := range w.ward.Protected() {
-		if filepath.Base(m.Path) != ".git" {
-			all = append(all, m.Path)
-		}
-	}
-	return all
-}
-
-// takenTo is the directory for files moved away from one run: beside the project's record, or,
-// without one, in the state directory.
-func takenTo(s *custody.Desk) string {
-	base := s.Place.Dir
-	if base == "" {
-		base = s.StateDir
-	}
-	return filepath.Join(base, "taken", s.Now().UTC().Format("20060102T150405.000000000Z"))
-}
+// free are the paths to compare where nothing is enforced.
+func (w *watched) free() []string { return paths(w.ward) }
