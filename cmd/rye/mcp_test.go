@@ -18,6 +18,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/rye-os/rye/internal/agents"
 	"github.com/rye-os/rye/internal/testkit"
 )
 
@@ -38,6 +39,12 @@ func newHome(t testing.TB) *home {
 	return h
 }
 
+// ofAgent reports whether a variable (name=value) is the mark of an agent, which may run these tests.
+func ofAgent(kv string) bool {
+	_, ok := agents.Find([]string{kv}, agents.Known, false)
+	return ok
+}
+
 // emptyHome is the home of somebody who has not used rye yet, and a directory for a project.
 func emptyHome(t testing.TB) *home {
 	t.Helper()
@@ -50,7 +57,7 @@ func emptyHome(t testing.TB) *home {
 		}
 	}
 	for _, kv := range os.Environ() {
-		if name, _, _ := strings.Cut(kv, "="); !strings.HasPrefix(name, "RYE_") && !strings.HasPrefix(name, "XDG_") && name != "USER_SPACE" {
+		if name, _, _ := strings.Cut(kv, "="); !strings.HasPrefix(name, "RYE_") && !strings.HasPrefix(name, "XDG_") && name != "USER_SPACE" && !ofAgent(kv) {
 			h.env = append(h.env, kv)
 		}
 	}

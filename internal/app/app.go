@@ -19,6 +19,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/agents"
 	"github.com/rye-os/rye/internal/bearer"
 	"github.com/rye-os/rye/internal/build"
 	"github.com/rye-os/rye/internal/place"
@@ -33,6 +34,8 @@ type Flags struct {
 	Yes     bool // answers every question without its own flag
 	Offline bool
 	NoColor bool
+
+	Argv []string // the words after the name of the program, for hints; nil where nobody typed any
 
 	AcceptOwner []string // namespaces that a registry may give to other owners
 
@@ -78,6 +81,8 @@ type App struct {
 	home   string
 	getenv func(string) string
 
+	mark func() (agents.Mark, error) // of an agent in the environment; the zero value for none
+
 	uses sync.Once // sets up this process to run other programs
 }
 
@@ -88,6 +93,7 @@ func New(ctx context.Context, f Flags, s *Screen) (*App, error) {
 	if a.Caller.IsInside() {
 		a.Back = back(a.getenv)
 	}
+	a.mark = sync.OnceValues(a.findMark)
 	var err error
 	if a.Dir, err = workingDir(f.Dir); err != nil {
 		return nil, err
@@ -202,7 +208,7 @@ func (a *App) options() workspace.Options {
 		Program:      a.startedAs,
 		Offline:      a.Offline,
 		Consent:      a.consent,
-		NoPerson:     !a.Screen.InTTY || !a.Screen.ErrTTY,
+		NoPerson:     !a.Attended(),
 		Progress:     a.Screen.progressFunc(a.Quiet || a.JSON),
 		Notice:       a.notice(),
 	}

@@ -15,7 +15,7 @@ import (
 
 // consent asks the person at the terminal. A flag that answers the question replaces the
 // person, and is shown. Without a terminal and such a flag, the answer is a refusal that names
-// the flag or command to use.
+// the flag or command to use. At a terminal of an agent, nobody answers for a person.
 func (a *App) consent(ctx context.Context, q rye.Question) (bool, error) {
 	if flag := a.Flags.answering(q); flag != "" {
 		if !a.Quiet {
@@ -23,8 +23,11 @@ func (a *App) consent(ctx context.Context, q rye.Question) (bool, error) {
 		}
 		return true, nil
 	}
-	if !a.Screen.InTTY || !a.Screen.ErrTTY {
+	if !a.terminal() {
 		return false, refusal(q)
+	}
+	if err := a.byPerson(q); err != nil {
+		return false, err
 	}
 	Listen(ctx) // Ctrl-C is an answer, and unfinished work must be removed
 	a.Screen.Say("%s\n", q.Text)
@@ -140,7 +143,7 @@ func interruptible[T any](ctx context.Context, read func() (T, error)) (T, error
 // ReadSecret asks for a line without showing it. It needs a terminal. It turns the echo
 // off before the question, so that text typed ahead is not shown either.
 func (a *App) ReadSecret(ctx context.Context, prompt string) ([]byte, error) {
-	if !a.Screen.InTTY || !a.Screen.ErrTTY {
+	if !a.terminal() {
 		return nil, fault.New(fault.Denied, "%s: rye cannot ask, because this is not a terminal", prompt)
 	}
 	Listen(ctx) // the echo must be restored after a signal

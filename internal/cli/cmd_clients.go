@@ -257,6 +257,10 @@ func (t *task) askOfQuestions(c clients.Client) error {
 	if c.Calls == "" || t.out.json || !t.screen.InTTY || !t.screen.ErrTTY {
 		return nil
 	}
+	if agent, variable := t.env.Agent(); agent != "" {
+		t.out.infof("rye: only a person can accept answers from %s, and %s started this command: the variable %s is set; in a terminal that no agent started, run: rye mcp install %s", c.Calls, agent, variable, c.Name)
+		return nil
+	}
 	told, err := t.w.Policy().Elicitation(t.ctx, t.env.Caller, rye.ElicitationRequest{Client: c.Calls})
 	if err == nil && told.Changed {
 		t.out.infof("rye: answers from %s are accepted as yours; undo with: rye mcp uninstall %s", told.Client, c.Name)

@@ -46,6 +46,7 @@ func run(ctx context.Context, args []string, s *app.Screen, parts Parts) (exit i
 	if err != nil || inv.help {
 		inv, err = arrange(commands(), globalFlags(&g), args) // the whole tree is needed for suggestions
 	}
+	g.Argv = args
 	g.JSON = g.JSON || (err != nil && inv.json) // errors in the arguments themselves are JSON, too
 	out := newPrinter(s, g)
 	defer func() {

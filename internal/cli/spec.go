@@ -171,7 +171,7 @@ func (s *spec) start(t *task) (err error) {
 // and does not answer this.
 func (t *task) offered(refused error) bool {
 	asks := fault.HintOf(refused).String() == "rye trust" && (fault.Is(refused, fault.Untrusted) || fault.Is(refused, fault.Denied))
-	if !asks || t.flags.Yes || t.flags.JSON || !t.screen.InTTY || !t.screen.ErrTTY {
+	if !asks || t.flags.Yes || t.flags.JSON || !t.env.Attended() {
 		return false
 	}
 	t.out.infof("rye: %s", refused)

@@ -31,6 +31,7 @@ var house = []room{
 	{0, "internal/hosts", "", ""},
 	{0, "fault", "internal/words", ""},
 	{0, "internal/secrets", "", ""},
+	{0, "internal/agents", "fault", ""},
 	{0, "internal/parallel", "", ""},
 	{0, "internal/diff", "", anchored},
 	{0, "internal/place", "fault", xsys},
@@ -142,7 +143,7 @@ var house = []room{
 
 	{5, "internal/clients/files", ". fault internal/clients internal/diff internal/place internal/words", ""},
 
-	{6, "internal/app", ". workspace chain/callback chain/network internal/diff internal/merging internal/clients internal/clients/files chain/primitive chain/primitive/builtin fault internal/bearer internal/build internal/place internal/strict internal/words objects", xterm + " " + xsys},
+	{6, "internal/app", ". workspace chain/callback chain/network internal/agents internal/diff internal/merging internal/clients internal/clients/files chain/primitive chain/primitive/builtin fault internal/bearer internal/build internal/place internal/strict internal/words objects", xterm + " " + xsys},
 	{6, "internal/cli", ". workspace internal/app internal/bearer internal/build internal/clients internal/clients/files internal/strict internal/words fault objects", "github.com/urfave/cli"},
 	{6, "cmd/rye", "internal/cli internal/headroom", ""},
 	{6, "cmd/rye-cage", "chain/primitive/cage internal/build", ""},
@@ -235,7 +236,7 @@ var forTests = []string{"internal/fieldcorpus", "internal/githost", "internal/mo
 // pure rooms are functions of their arguments: no files, network, processes,
 // randomness or clock.
 var (
-	pure      = []string{"internal/clients", "internal/fields", "internal/secrets", "internal/sse", "internal/strict", "internal/table", "internal/words", "objects", "objects/expr", "objects/extract", "objects/foreign/discovery", "objects/foreign/lockfile", "objects/trust/token", "chain", "chain/audit", "chain/command", "chain/consent", "chain/policy", "chain/question", "chain/primitive/web/page", "internal/diff"}
+	pure      = []string{"internal/agents", "internal/clients", "internal/fields", "internal/secrets", "internal/sse", "internal/strict", "internal/table", "internal/words", "objects", "objects/expr", "objects/extract", "objects/foreign/discovery", "objects/foreign/lockfile", "objects/trust/token", "chain", "chain/audit", "chain/command", "chain/consent", "chain/policy", "chain/question", "chain/primitive/web/page", "internal/diff"}
 	effects   = []string{"os", "net", "syscall", "crypto/rand", "math/rand", "log", "io/ioutil", "plugin", "embed"}
 	effectsOK = []string{"net/url", "net/netip"} // parse and compare only
 	clock     = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
