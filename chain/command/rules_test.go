@@ -87,7 +87,7 @@ func TestTunedLines(t *testing.T) {
 		if by[f[0]] == nil {
 			by[f[0]] = &count{}
 		}
-		found := Analyse(f[2], nil, nil)
+		found := foundIn(t, f[2])
 		for _, c := range []*count{by[f[0]], sum} {
 			switch {
 			case f[1] == "dangerous" && len(found) > 0:
