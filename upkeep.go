@@ -248,6 +248,7 @@ type OriginUpdate struct {
 	Programs  []string   `json:"programs,omitempty"`  // new ones
 	Hosts     []string   `json:"hosts,omitempty"`     // that its texts name now
 	Wider     []string   `json:"wider,omitempty"`     // needs and permissions
+	Left      []string   `json:"left,omitempty"`      // about files there that are not in the bundle, or otherwise than there
 	SHA256Was string     `json:"sha256_was,omitempty"`
 	SHA256    string     `json:"sha256,omitempty"` // of the manifest without its signature line
 	Signed    bool       `json:"signed"`

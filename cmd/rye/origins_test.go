@@ -20,6 +20,7 @@ type origin struct {
 	work  string // the person's working tree
 	bare  string // what the host serves
 	url   string
+	serve http.Handler
 	lie   atomic.Pointer[http.HandlerFunc] // answers first; nil serves
 	asked atomic.Int64                     // requests
 	auth  atomic.Pointer[string]           // the last Authorization that came
@@ -31,6 +32,7 @@ func newOrigin(t *testing.T, settings ...string) *origin {
 	root := t.TempDir()
 	o := &origin{t: t, work: filepath.Join(t.TempDir(), "work"), bare: bareRepo(t, root, "skills.git", settings...)}
 	serve := backend(t, root, false)
+	o.serve = serve
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		o.asked.Add(1)
 		if a := r.Header.Get("Authorization"); a != "" {

@@ -404,6 +404,9 @@ func (t *task) printUpdates(rep *rye.OriginUpdateReport) error {
 		for _, f := range u.Edited {
 			p.infof("  your edit stays: %s", f)
 		}
+		for _, l := range u.Left {
+			p.infof("  note: %s", prose(l))
+		}
 		if rep.DryRun {
 			for _, f := range u.Programs {
 				p.infof("  new program: %s", f)

@@ -85,6 +85,7 @@ type Found struct {
 	Origin  *objects.Origin // of a bundle's content; nil without a source
 	About   string          // its description, for a list; "" is none
 	Lost    []string        // features that rye cannot keep
+	Left    []string        // those of Lost that are about single files
 }
 
 // Wish holds the user's choices for names and kinds.

@@ -230,7 +230,7 @@ func (r *reading) partBundle(q *plugin, all []part) error {
 		f.Path = dir + f.Path
 		found.Files = append(found.Files, f)
 	}
-	found.Lost = append(found.Lost, b.lost...)
+	found.Lost, found.Left = append(found.Lost, b.lost...), b.lost
 	r.found = append(r.found, found)
 	return nil
 }

@@ -102,7 +102,7 @@ func (r *reading) program(entry string) error {
 	}
 	found := Found{Ref: objects.Ref{Kind: objects.Tool, ID: id}, What: "program", Name: r.tree.Name, From: ".", Dir: dir}
 	b := r.pack(".", dir, "")
-	found.Lost = b.lost
+	found.Lost, found.Left = b.lost, b.lost
 	for _, f := range b.files {
 		if f.Path != dir+"/"+entry {
 			found.Files = append(found.Files, f)

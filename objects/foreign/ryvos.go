@@ -78,7 +78,7 @@ func (r *reading) ryvos(f File) error {
 	from := path.Dir(f.Path)
 	found := Found{Ref: objects.Ref{Kind: objects.Tool, ID: id}, What: "Ryvos skill", Name: name, From: from, Dir: dir, Lost: s.lost()}
 	b := r.pack(from, dir, "")
-	found.Lost = append(found.Lost, b.lost...)
+	found.Lost, found.Left = append(found.Lost, b.lost...), b.lost
 	if from != "." {
 		r.dirs = append(r.dirs, from)
 	}

@@ -269,7 +269,7 @@ func (r *reading) skill(from, real string, p *plugin, f File) error {
 		found.Lost = append(found.Lost, "allowed-tools grants nothing here")
 	}
 	b := r.pack(from, dir, f.Path)
-	found.Files, found.Lost = b.files, append(found.Lost, b.lost...)
+	found.Files, found.Lost, found.Left = b.files, append(found.Lost, b.lost...), b.lost
 	if from != "." {
 		r.dirs = append(r.dirs, from, real)
 	}

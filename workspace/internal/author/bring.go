@@ -115,6 +115,16 @@ func Bundles(s *custody.Desk, q rye.AddRequest, t foreign.Tree) ([]Package, erro
 	return packages, err
 }
 
+// Refusals returns the parts of a tree that an import could not take in, although they should come
+// in.
+func Refusals(s *custody.Desk, q rye.AddRequest, t foreign.Tree) []foreign.Passed {
+	_, passed, err := foreign.Read(t, wish(s, q))
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(passed, func(p foreign.Passed) bool { return p.Code == "" })
+}
+
 func wish(s *custody.Desk, q rye.AddRequest) foreign.Wish {
 	return foreign.Wish{Namespace: s.Project.Namespace, As: q.As, Kind: q.Kind, Entry: filepath.ToSlash(q.Entry), Skills: q.Skills, Windows: runtime.GOOS == "windows"}
 }
@@ -242,7 +252,7 @@ func packagesOf(found []foreign.Found) (items []*objects.Item, packages []Packag
 
 // packageOf returns a bundle as it is written.
 func packageOf(f foreign.Found) (Package, error) {
-	p := Package{Ref: f.Ref, Dir: f.Dir, Origin: f.Origin}
+	p := Package{Ref: f.Ref, Dir: f.Dir, Origin: f.Origin, Left: f.Left}
 	for _, file := range f.Files {
 		p.Files = append(p.Files, store.Change{Path: file.Path, Data: file.Data, Mode: space.ModeOf(objects.File{Executable: file.Executable})})
 	}

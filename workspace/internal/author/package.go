@@ -19,6 +19,7 @@ type Package struct {
 	Dir    string
 	Files  []store.Change
 	Origin *objects.Origin // nil for none
+	Left   []string        // about files there that are not in it, or otherwise than there
 	// Manifest lists the files, and is unsigned.
 	Manifest []byte
 }

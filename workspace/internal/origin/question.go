@@ -25,7 +25,7 @@ func (n *next) describe(out *rye.OriginUpdate, whole bool) {
 	for _, c := range n.merged.conflicts {
 		out.Conflicts = append(out.Conflicts, c.path+": "+c.why)
 	}
-	out.Edited = n.merged.edited
+	out.Edited, out.Left = n.merged.edited, n.left
 	out.Files = n.changed()
 	out.Programs, out.Hosts, out.Wider = n.programs(), n.hosts(), n.wider()
 	out.SHA256Was, out.SHA256 = n.bundle.manifest.Item().Digest.String(), objects.DigestOf(n.raw).String()
@@ -202,6 +202,9 @@ func (n *next) question(a *arrived, q rye.OriginUpdateRequest) rye.Question {
 	}
 	for _, h := range n.hosts() {
 		add("NEW HOST in a text: %s", h)
+	}
+	for _, l := range n.left {
+		add("NOTE     %s", l)
 	}
 	for _, p := range n.merged.edited {
 		add("your edit stays: %s", p)

@@ -261,6 +261,17 @@ func (a *arrived) of(b bundle) (p author.Package, renamed string, ok bool) {
 	return list[0], renamed, true
 }
 
+// broken returns why the folder of a bundle is there and can no longer come in; nil where it is gone.
+func (a *arrived) broken(d *custody.Desk, b bundle) error {
+	below := strings.TrimPrefix(strings.TrimPrefix(b.pin.Path, a.files.Origin.Path), "/")
+	for _, p := range author.Refusals(d, rye.AddRequest{}, a.files) {
+		if p.Path == below || strings.HasPrefix(p.Path, below+"/") {
+			return fault.New(p.Code, "update %s: %s: %s", b.name, words.Brief(p.Path), p.Why).Advise("the bundle stays as it is until this is mended there")
+		}
+	}
+	return nil
+}
+
 // elsewhere finds the folder of a bundle that moved: the one with the same content, else the only
 // skill with the same last name.
 func (a *arrived) elsewhere(b bundle) string {
@@ -304,6 +315,9 @@ func (u *updating) bundle(ctx context.Context, h *host, b bundle, tip store.OID,
 	}
 	p, renamed, ok := a.of(b)
 	if out.Renamed = renamed; !ok {
+		if err := a.broken(u.Desk, b); err != nil {
+			return u.add(b, out, err)
+		}
 		out.State = stateRemoved
 		return u.add(b, out, u.named(fault.New(fault.NotFound, "update %s: the folder %s is not there any more", b.name, words.Quote(b.pin.Path)).
 			Advise("the bundle stays as it is; rye remove bundle:%s takes it out", b.name)))
@@ -418,6 +432,7 @@ type next struct {
 	sign     bool
 	noBase   bool
 	renamed  string
+	left     []string // author.Package.Left
 }
 
 // next merges upstream's change into the user's files.
@@ -428,7 +443,7 @@ func (u *updating) next(ctx context.Context, h *host, b bundle, p author.Package
 		return nil, err
 	}
 	here = slices.DeleteFunc(here, func(c store.Change) bool { return c.Path == b.dir+"/"+objects.ManifestName })
-	n := &next{bundle: b, ours: here, theirs: membersOf(p.Dir, p.Files), sign: author.Signable(u.Desk, b.manifest)}
+	n := &next{bundle: b, left: p.Left, ours: here, theirs: membersOf(p.Dir, p.Files), sign: author.Signable(u.Desk, b.manifest)}
 	ours := membersOf(b.dir, here)
 	if n.base, err = u.base(ctx, h, b, ours); err != nil {
 		return nil, err
