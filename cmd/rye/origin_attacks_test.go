@@ -341,7 +341,7 @@ func TestOriginRefNames(t *testing.T) {
 	h := o.person()
 	for source, status := range map[string]int{
 		"#refs/main": 2, "#refs/remotes/origin/main": 2, "#refs/pull/7/head": 2, "#refs/notes/main": 2, "#refs/stash": 2, "#main~1": 2, "#main^{tree}": 2, "#main@{1}": 2,
-		"#:/evil": 2, "#--upload-pack=id": 2, "#none": 3, "#refs/heads/none": 3, "#" + good[:39]: 3, "#" + strings.Repeat("0", 40): 19,
+		"#:/evil": 2, "#--upload-pack=id": 2, "#none": 3, "#refs/heads/none": 3, "#" + good[:39]: 3, "#" + strings.Repeat("0", 40): 19, "#" + strings.Repeat("1", 40): 3,
 	} {
 		out, got := h.status("add", o.url+source, "--yes")
 		if got != status || exists(filepath.Join(h.dir, ".ai/bundles")) {
