@@ -77,8 +77,13 @@ type ExecuteMeta struct {
 	Sandbox    string   `json:"sandbox,omitempty"`
 	Limits     string   `json:"limits,omitempty"` // the combined limits of the chain's items
 	Unbound    []string `json:"unbound,omitempty"`
-	Denied     []Denial `json:"denied,omitempty"` // accesses that the sandbox seems to have refused
-	Reach      *Reach   `json:"reach,omitempty"`  // set in a dry run
+	Denied     []Denial `json:"denied,omitempty"` // accesses that were refused, or seem to have been
+
+	// Hosts are the hosts that the run reached over connections that rye carried, at most 100. nil
+	// for a run that dials by itself.
+	Hosts []HostUse `json:"hosts,omitempty"`
+
+	Reach *Reach `json:"reach,omitempty"` // set in a dry run
 
 	// Taken lists things that appeared in the project during the run, and that other programs would
 	// run by themselves. They were moved away, and nothing is lost. Left lists those that stay,
@@ -110,8 +115,18 @@ type LeftInfo struct {
 	By   string `json:"by"` // the tool of the other run
 }
 
-// Denial is one access that the sandbox seems to have refused, derived from the run's own
-// error messages. Both fields are for people; no decision depends on them.
+// HostUse is the traffic of a run with one host.
+type HostUse struct {
+	Host     string `json:"host"`
+	Port     uint16 `json:"port"`
+	Conns    int    `json:"connections"`
+	Sent     int64  `json:"sent"` // bytes from the program to the host
+	Received int64  `json:"received"`
+}
+
+// Denial is one access that was refused: a host that rye did not reach for the run, or something that
+// the sandbox seems to have refused by the run's own error messages. Both fields are for people; no
+// decision depends on them.
 type Denial struct {
 	What string `json:"what"`           // "writing build/a.o: read-only for this tool"
 	Need string `json:"need,omitempty"` // the declaration that the item lacks: "needs: {read: [.], write: [build]}"

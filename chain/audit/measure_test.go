@@ -22,7 +22,7 @@ func worst(t testing.TB, name string, data []byte) (most audit.Severity) {
 }
 
 // TestRecallAndPrecision measures which files of the corpus have a high finding. The floors are a little below
-// what the rules reach: who changes a rule sees what it loses. Nothing was tuned on the half kept apart, nor
+// the results of the rules, so that a change of a rule shows its losses. No rule was tuned on the half kept apart, nor
 // on the later texts.
 func TestRecallAndPrecision(t *testing.T) {
 	for _, half := range []struct {

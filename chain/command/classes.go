@@ -76,7 +76,7 @@ var testData = lazy(`(?i)(^|[\W_])(tests?|testing|:memory:|dev|development|ci|tm
 // as reports whether the words of a call are, together, of a class.
 func (c *call) as(class string) bool {
 	switch class {
-	case "lasting": // what the next build does not make again, or what is not known
+	case "lasting": // all but the products of a build
 		ops := operands(c.args, "")
 		return len(ops) == 0 || slices.ContainsFunc(ops, func(v value) bool { return !regrowable(strings.TrimSuffix(v.text, ",")) })
 	case "replaced":

@@ -13,7 +13,7 @@
 // each text the visible part and the source of the rest. Both branches are taken and nothing
 // is guessed, so it finds too little rather than too much where a value is not known.
 //
-// What is dangerous is data. programs.go says what programs do with data: fetch, send, decode,
+// Danger is described by data. programs.go lists the uses of data by programs: they fetch, send, decode,
 // print secrets. rulebook.go says which acts are dangerous, in rows about programs by their
 // names or roles; rules.go explains the rows. A new act is a row, and a new program is a word.
 // The rules say why they exist, and an example each way keeps them honest. The tables are Go

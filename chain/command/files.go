@@ -10,7 +10,7 @@ import (
 type files struct {
 	held    map[string]value // by place: a file's content, and its origin
 	fetched []string         // directories that came from the network
-	foreign []string         // those of them that came from a host which is none of the usual ones
+	foreign []string         // those of them from an unusual host
 	cwd     string           // "" in the first directory of the text
 }
 

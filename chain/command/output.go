@@ -59,7 +59,7 @@ func (c *call) output() value {
 	}
 	out := value{from: data.from | partial}
 	if c.is(changes) {
-		// The strings of a script show what it prints, as far as anything does.
+		// The strings of a script are the best guess at its output.
 		out.text = strings.Join(stringsOf(line(c.args)), " ")
 		if c.name == "sed" || c.name == "gsed" {
 			out.text = inserted(operands(c.args, ""))

@@ -22,10 +22,10 @@ const (
 	writesFiles                    // writes its operands
 	editsFiles                     // changes its operands with -i
 	archives                       // packs and unpacks
-	repacks                        // writes what it reads in another form
+	repacks                        // writes its input in another form
 	editsText                      // runs commands of its own language, with a shell in it
 	lists                          // prints the names of all files
-	mails                          // sends what it reads to a person
+	mails                          // sends its input to a person
 	printsClip                     // prints what a person copied
 	builds                         // runs the recipes in files
 )

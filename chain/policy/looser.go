@@ -47,7 +47,7 @@ func Looser(old, now []byte) ([]string, error) {
 			c.add("tool_overrides no longer has %s: %s", words.Brief(id), a.Tools[id])
 		}
 	}
-	c.kept("dangerous_patterns", patterns(a), patterns(b))
+	c.kept("dangerous_patterns", a.patterns(), b.patterns())
 	c.lost("sandbox "+a.Sandbox, a.Sandbox != "", b.Sandbox >= a.Sandbox)
 	c.net(a.Net, b.Net)
 	c.lost("locked_only", a.Locked, b.Locked)
@@ -158,8 +158,8 @@ func listed(p *[]string) []string {
 	return append([]string{}, *p...)
 }
 
-// patterns returns the dangerous patterns of a file, each with all of its fields.
-func patterns(f *file) (all []string) {
+// patterns returns its dangerous patterns, each with all of its fields.
+func (f *file) patterns() (all []string) {
 	for _, p := range f.Patterns {
 		t := command.T4
 		if p.Tier != nil {

@@ -2,9 +2,11 @@ package main_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/internal/testkit"
 )
 
@@ -20,6 +22,7 @@ type outcomeOf struct {
 	Metadata struct {
 		Sandbox string
 		Unbound []string `json:"unbound"`
+		Hosts   []rye.HostUse
 	}
 	raw string
 }
@@ -85,6 +88,13 @@ curl -sS -m 10 http://web.example.org/ http://other.example.org/
 		if !strings.Contains(r.raw, want) {
 			t.Errorf("the result says no %q:\n%s", want, r.raw)
 		}
+	}
+	reached := map[string]rye.HostUse{}
+	for _, u := range r.Metadata.Hosts {
+		reached[fmt.Sprint(u.Host, ":", u.Port)] = u
+	}
+	if web := reached["web.example.org:80"]; web.Conns != 2 || web.Sent == 0 || web.Received == 0 || len(reached) != 6 {
+		t.Errorf("the result counts %+v", r.Metadata.Hosts)
 	}
 	if r.Metadata.Sandbox != "S3" || strings.Contains(strings.Join(r.Metadata.Unbound, "\n"), "host") {
 		t.Errorf("sandbox %s, not limited: %q", r.Metadata.Sandbox, r.Metadata.Unbound)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/app"
 	"github.com/rye-os/rye/internal/words"
 )
 
@@ -333,7 +335,7 @@ item, use rye add.`,
 			if rep == nil {
 				return err
 			}
-			perr := t.printUpdates(rep)
+			perr := t.printUpdates(rep, err)
 			return cmp.Or(err, t.install(q), perr)
 		},
 	}
@@ -370,7 +372,7 @@ An archive by https needs --sha256 with the digest that rye shows.`,
 			if rep == nil {
 				return err
 			}
-			perr := t.printUpdates(rep)
+			perr := t.printUpdates(rep, err)
 			t.out.printRenewed(rep.Lock, q.DryRun)
 			if q.Names = rep.Others; len(t.args) == 0 || len(q.Names) > 0 {
 				err = cmp.Or(err, t.install(q))
@@ -385,8 +387,9 @@ func acceptSource(into *cli.StringSlice) cli.Flag {
 	return &cli.StringSliceFlag{Name: "accept-source", Destination: into, Usage: "also contact the source at this `address`"}
 }
 
-// printUpdates prints the outcome for each bundle.
-func (t *task) printUpdates(rep *rye.OriginUpdateReport) error {
+// printUpdates prints the outcome for each bundle. A question that nobody could answer, with which the
+// command ends, is printed after them in its own lines.
+func (t *task) printUpdates(rep *rye.OriginUpdateReport, end error) error {
 	return each(t.out, rep.Updates, func(p *printer, u rye.OriginUpdate) {
 		commits := prose(commitName(u.Was) + prefixed(" -> ", commitName(u.Now)))
 		switch u.State {
@@ -396,6 +399,10 @@ func (t *task) printUpdates(rep *rye.OriginUpdateReport) error {
 			p.resultf(rep.DryRun, "%s  %s  %s\n", fetched.mark(rep.DryRun), u.Name, prose(words.Plural(len(u.Files), "file")+" at "+commitName(u.Now)))
 		case "ok":
 			p.infof("%s is up to date", u.Name)
+		case "failed":
+			if open := (*app.Unasked)(nil); !errors.As(end, &open) || u.Reason != end.Error() {
+				p.infof("%s: %s", u.Name, prose(u.Reason))
+			}
 		default:
 			p.infof("%s: %s", u.Name, prose(cmp.Or(u.Reason, u.State)))
 		}

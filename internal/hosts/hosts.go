@@ -2,6 +2,7 @@
 package hosts
 
 import (
+	"net"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -45,6 +46,22 @@ func Special(a netip.Addr) string {
 		return "not public"
 	}
 	return ""
+}
+
+// Own lists the addresses of this machine; nil where the system cannot list them.
+func Own() (all []netip.Addr) {
+	list, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	for _, a := range list {
+		if n, ok := a.(*net.IPNet); ok {
+			if at, ok := netip.AddrFromSlice(n.IP); ok {
+				all = append(all, at.Unmap())
+			}
+		}
+	}
+	return all
 }
 
 // Numeric reports whether the last label of a host is a number (127.1, 0x7f000001,

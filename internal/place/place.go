@@ -53,17 +53,12 @@ func file(path string, data []byte, mode os.FileMode, durable bool) error {
 	return nil
 }
 
-// Draft is a file to be written by Files.
+// Draft is a file to be written by Ready.Files.
 type Draft struct {
 	Path string
 	Data []byte
 	Mode os.FileMode
 }
-
-// Files is File for several files in existing directories. It waits for the disk once for all
-// of them. They get their names in the order of the list. After a power cut each of them may be
-// old or new, independently of the others.
-func Files(list ...Draft) error { return Ready{}.Files(list...) }
 
 // Ready holds drafts that are on disk under temporary names, in the directories of their files.
 // The zero value holds none.
@@ -112,7 +107,9 @@ func (r Ready) Discard() {
 	}
 }
 
-// Files is the function Files. It writes only the drafts that are not ready in the same words.
+// Files is File for several files in existing directories. It waits for the disk once for all
+// of them, and writes only the drafts that are not ready in the same words. They get their names in the
+// order of the list. After a power cut each of them may be old or new, independently of the others.
 func (r Ready) Files(list ...Draft) error {
 	defer r.Discard()
 	temps := make([]string, len(list))

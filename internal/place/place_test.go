@@ -52,7 +52,7 @@ func TestFiles(t *testing.T) {
 	}
 	one, two := filepath.Join(dir, "one"), filepath.Join(other, "two")
 	for _, text := range []string{"first", "then", ""} {
-		if err := Files(Draft{one, []byte(text + "1"), 0o600}, Draft{two, []byte(text + "2"), 0o644}); err != nil {
+		if err := (Ready{}).Files(Draft{one, []byte(text + "1"), 0o600}, Draft{two, []byte(text + "2"), 0o644}); err != nil {
 			t.Fatal(err)
 		}
 		for p, want := range map[string]string{one: text + "1", two: text + "2"} {
@@ -61,10 +61,10 @@ func TestFiles(t *testing.T) {
 			}
 		}
 	}
-	if err := Files(Draft{one, []byte("x"), 0o600}, Draft{other, []byte("x"), 0o600}, Draft{two, []byte("x"), 0o600}); err == nil {
+	if err := (Ready{}).Files(Draft{one, []byte("x"), 0o600}, Draft{other, []byte("x"), 0o600}, Draft{two, []byte("x"), 0o600}); err == nil {
 		t.Error("replaced a directory")
 	}
-	if err := Files(Draft{one, []byte("y"), 0o600}, Draft{filepath.Join(dir, "none", "x"), nil, 0o600}); err == nil {
+	if err := (Ready{}).Files(Draft{one, []byte("y"), 0o600}, Draft{filepath.Join(dir, "none", "x"), nil, 0o600}); err == nil {
 		t.Error("wrote into a directory that is not there")
 	}
 	if got, _ := os.ReadFile(one); string(got) != "x" {
@@ -99,7 +99,7 @@ func TestPrepare(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			one, two := filepath.Join(dir, "one"), filepath.Join(dir, "two")
-			if err := Files(draft(one, "old"), draft(two, "old")); err != nil {
+			if err := (Ready{}).Files(draft(one, "old"), draft(two, "old")); err != nil {
 				t.Fatal(err)
 			}
 			r := Prepare(draft(one, row.prepared), draft(two, row.prepared), draft(filepath.Join(dir, "none", "x"), ""))

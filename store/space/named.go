@@ -48,7 +48,7 @@ func (s *Stack) Named(ctx context.Context, locked []objects.Ref, name string, ma
 		}
 	}
 	if id, err := objects.ParseID(name); err == nil && may == nil && len(m.refs) == 0 {
-		if b, ok := unfetched(ctx, s, objects.Ref{Kind: objects.Knowledge, ID: id}); ok {
+		if b, ok := s.unfetched(ctx, objects.Ref{Kind: objects.Knowledge, ID: id}); ok {
 			return objects.Ref{}, manifestOnly(b)
 		}
 	}

@@ -17,7 +17,7 @@ const maxNearest = 20_000
 // Missing returns the error for a ref that was not found; where describes the place. It
 // suggests the item with the most similar name, and rye pull where git has only the manifest.
 func Missing(ctx context.Context, s *Stack, ref objects.Ref, where string) error {
-	if b, ok := unfetched(ctx, s, ref); ok {
+	if b, ok := s.unfetched(ctx, ref); ok {
 		return manifestOnly(b)
 	}
 	err := fault.New(fault.NotFound, "%s: %s", ref, where)
@@ -33,7 +33,7 @@ func manifestOnly(b objects.Ref) error {
 
 // unfetched returns the bundle that would hold an item, where a manifest that counts is here and none of
 // its files.
-func unfetched(ctx context.Context, s *Stack, ref objects.Ref) (of objects.Ref, ok bool) {
+func (s *Stack) unfetched(ctx context.Context, ref objects.Ref) (of objects.Ref, ok bool) {
 	of, ok = ref.Package()
 	if !ok {
 		return of, false

@@ -147,26 +147,6 @@ func (t target) admits(to netip.Addr, kind string) bool {
 	return hosts.Inside(t.host) != "" && (kind == ownKind || strings.HasPrefix(kind, "private") || strings.HasPrefix(kind, "shared"))
 }
 
-// addresses lists the addresses of this machine. Where the system cannot list them, only the
-// special ranges are refused.
-func (o *Options) addresses() (all []netip.Addr) {
-	if o.Own != nil {
-		return o.Own()
-	}
-	list, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil
-	}
-	for _, a := range list {
-		if n, ok := a.(*net.IPNet); ok {
-			if at, ok := netip.AddrFromSlice(n.IP); ok {
-				all = append(all, at.Unmap())
-			}
-		}
-	}
-	return all
-}
-
 // copyTo copies until the end of from, and passes the end on. A program that has closed its
 // connection looks like one that still reads, so the other direction then has a limit.
 func copyTo(to, from net.Conn) int64 {

@@ -37,6 +37,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/hosts"
 )
 
 // Bounds of one run.
@@ -103,7 +104,10 @@ type name struct {
 func New(o Options) (*Forwarder, error) {
 	f := &Forwarder{o: o, slots: make(chan struct{}, MaxConns)}
 	f.ctx, f.stop = context.WithCancel(context.Background())
-	f.own = sync.OnceValue(o.addresses)
+	if o.Own == nil {
+		o.Own = hosts.Own // where the system cannot list them, only the special ranges are refused
+	}
+	f.own = sync.OnceValue(o.Own)
 	var all []target
 	for i, list := range [][]string{o.Needs, o.Mirrors} {
 		for _, text := range list {

@@ -69,20 +69,9 @@ func (e *exchange) address(host string, to netip.AddrPort, clear bool) error {
 
 // own lists the addresses of this machine. If the system cannot list them, only the special
 // ranges are refused.
-func own(o *Options) (all []netip.Addr) {
+func own(o *Options) []netip.Addr {
 	if o.Own != nil {
 		return o.Own()
 	}
-	list, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil
-	}
-	for _, a := range list {
-		if n, ok := a.(*net.IPNet); ok {
-			if at, ok := netip.AddrFromSlice(n.IP); ok {
-				all = append(all, at.Unmap())
-			}
-		}
-	}
-	return all
+	return hosts.Own()
 }

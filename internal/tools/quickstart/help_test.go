@@ -250,7 +250,7 @@ var ended = []struct {
 	{10, "is for the change of somebody else", []string{"rye trust patch tool:acme/hello --digest sha256:… --yes"}},
 	{3, "is for the change of somebody else", []string{"rye trust patch tool:acme/hello --remove"}},
 	{11, "names a key that did not sign", []string{"rye trust restore ~/trust.backup --fingerprint SHA256:…"}},
-	{16, "names the digest of the reader's policy", []string{"rye policy accept --sha256 sha256:2f05d4b6…"}},
+	{2, "stands for the digest of the reader's policy", []string{"rye policy accept --sha256 sha256:2f05d4b6…"}},
 	{3, "needs a git repository", []string{"rye policy accept --from origin/main", "rye resolve", "rye resolve tool:acme/hello", "rye resolve --dry-run"}},
 	{2, "is run by git", []string{"rye registry hook"}},
 	{3, "is about files of RYE OS, which docs/migrating.md has", []string{

@@ -76,9 +76,6 @@ var readers = map[string]func([]byte) (*Lock, error){
 	"toolhive.lock.yaml": readToolHive,
 }
 
-// Is reports whether a file with this name is a lock file that Read knows.
-func Is(base string) bool { return readers[base] != nil }
-
 // Read reads a lock file with this name. Errors are Malformed, Limit, or Usage for a name that is
 // none of a lock file.
 func Read(base string, raw []byte) (*Lock, error) {

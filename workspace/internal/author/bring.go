@@ -80,19 +80,9 @@ func Add(ctx context.Context, s *custody.Desk, q rye.AddRequest, take func(conte
 
 func agreed([]rye.AddReport) error { return nil }
 
-// Fetched takes in a tree from elsewhere, whose Origin is set. It calls agree with the reports of
-// what would come in, and writes nothing before that agreed. A nil agree shows them to the user.
-func Fetched(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.Tree, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
-	if agree == nil {
-		facts := []string{"commit   " + t.Origin.Commit}
-		agree = func(come []rye.AddReport) error { return s.Ask(ctx, question(q.URL, facts, come)) }
-	}
-	return all(ctx, s, q, t, agree)
-}
-
-// FetchedFrom is Fetched with the facts about the source that the user is shown; without facts there
-// is no question. It also returns the bundles that were to come in, with their origins; some may have
-// been refused.
+// FetchedFrom takes in a tree from elsewhere, whose Origin is set. A question shows the facts about the
+// source, and nothing is written before the answer; without facts there is no question. It also returns
+// the bundles that were to come in, with their origins; some may have been refused.
 func FetchedFrom(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.Tree, facts []string) ([]rye.AddReport, []Package, error) {
 	return every(ctx, s, q, t, asking(ctx, s, q, facts))
 }
@@ -156,14 +146,8 @@ func lone(ctx context.Context, s *custody.Desk, q rye.AddRequest, data []byte) (
 	return take(ctx, s, q, []foreign.Found{found}, nil, agreed)
 }
 
-// all takes in what a tree holds. A part that cannot come in is named and stops nothing else. The
-// error is then that of the first one.
-func all(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.Tree, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
-	reports, _, err := every(ctx, s, q, t, agree)
-	return reports, err
-}
-
-// every is all, with the bundles that were to come in.
+// every takes in the parts of a tree, and returns the bundles that were to come in. A part that cannot
+// come in is named and stops nothing else. The error is then that of the first one.
 func every(ctx context.Context, s *custody.Desk, q rye.AddRequest, t foreign.Tree, agree func([]rye.AddReport) error) ([]rye.AddReport, []Package, error) {
 	found, passed, err := foreign.Read(t, wish(s, q))
 	if err != nil {

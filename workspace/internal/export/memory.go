@@ -3,9 +3,7 @@ package export
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io/fs"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -126,14 +124,4 @@ func parseMemory(raw []byte) (*memory, error) {
 		return nil, fault.New(fault.Malformed, "it is not in canonical form")
 	}
 	return m, nil
-}
-
-// names returns the agreed clients, sorted.
-func (m *memory) names() []string { return slices.Sorted(maps.Keys(m.clients)) }
-
-func (w written) String() string {
-	if w.link != "" {
-		return "a link to " + w.link
-	}
-	return fmt.Sprintf("%s of %s", w.sum, w.ref)
 }

@@ -96,8 +96,7 @@ func sourcesOf(ctx context.Context, s *session.Session, sp objects.Space, target
 		if refused == nil {
 			refused = s.AdmitBundle(d, ref, b, registry)
 		}
-		switch {
-		case refused != nil:
+		if refused != nil {
 			out = append(out, left{ref.String(), refused.Error(), fault.CodeOf(refused)})
 			return nil
 		}
@@ -131,7 +130,7 @@ func sourcesOf(ctx context.Context, s *session.Session, sp objects.Space, target
 	if sp == objects.Project && s.Lock != nil {
 		for _, ref := range session.LockedRefs(s) {
 			if p := s.Stack.LockedPackage(ref); p != nil {
-				if err := add(ref, "", session.RegistryOf(s, ref), p.Bundle, p.Err); err != nil {
+				if err := add(ref, "", s.RegistryOf(ref), p.Bundle, p.Err); err != nil {
 					return nil, nil, err
 				}
 			}

@@ -28,7 +28,7 @@ func SkillFiles(ctx context.Context, s *session.Session, q rye.SkillExport) (*ry
 	}
 	registry, ref := "", objects.BundleRef(files.ID())
 	if s.Lock != nil && s.Lock.Items[ref].SHA256 == files.Digest() {
-		registry = session.RegistryOf(s, ref)
+		registry = s.RegistryOf(ref)
 	}
 	if err := s.AdmitBundle(d, ref, files, registry); err != nil {
 		return nil, err

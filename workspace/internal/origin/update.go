@@ -33,6 +33,11 @@ const (
 // stay, by a three-way merge. Names that are no such bundles are returned for other commands. The
 // report is complete beside an error, which is the first of its bundles.
 func Update(ctx context.Context, d *custody.Desk, q rye.OriginUpdateRequest) (*rye.OriginUpdateReport, error) {
+	for _, typed := range q.SHA256 {
+		if _, err := pinOfArchive(typed); err != nil {
+			return nil, err
+		}
+	}
 	if _, err := d.Acting(q.DryRun); err != nil {
 		return nil, err
 	}

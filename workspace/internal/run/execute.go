@@ -277,6 +277,7 @@ type outcome struct {
 	Left      []rye.LeftInfo
 	Stderr    []byte
 	Missed    []forward.Miss // hosts that it did not reach
+	Hosts     []rye.HostUse  // hosts that it reached
 	Denied    []rye.Denial   // accesses that were refused, or seem to have been
 }
 
@@ -299,6 +300,7 @@ func (r *Runner) run(ctx context.Context, s *custody.Desk, j *job) (*rye.Execute
 	}
 	res := j.planned()
 	res.Metadata.Sandbox, res.Metadata.Unbound, res.Metadata.Truncated, res.Metadata.Taken = o.Sandbox, o.Unbound, o.Truncated, o.Taken
+	res.Metadata.Hosts = o.Hosts
 	res.Metadata.Denied, res.Metadata.Left = o.Denied, o.Left
 	res.Status, res.Data, res.Error, res.Exit = "success", o.Data, o.Error, o.Exit
 	if !o.OK {

@@ -72,8 +72,12 @@ func AcceptPolicy(ctx context.Context, d *custody.Desk, q rye.AcceptPolicyReques
 	if err != nil {
 		return nil, err
 	}
-	if q.SHA256 != "" && policySum(text) != normalSum(q.SHA256) {
-		return nil, fault.New(fault.Denied, "policy accept: the policy is %s, not %s", policySum(text), words.Brief(q.SHA256)).
+	want, err := typedSum(q.SHA256)
+	if err != nil {
+		return nil, err
+	}
+	if want != "" && policySum(text) != want {
+		return nil, fault.New(fault.Denied, "policy accept: the policy is %s, not %s", policySum(text), want).
 			Advise("review the change of .ai/%s, then give its digest", session.PolicyFile)
 	}
 	p, err := d.ReadProjectPolicy()
@@ -147,14 +151,14 @@ func looserQuestion(was, is []byte, looser []string) rye.Question {
 
 const maxLooser = 40
 
-// normalSum writes a digest as policySum does.
-func normalSum(text string) string {
-	if text == rye.NoPolicy {
-		return text
+// typedSum reads a digest that a user typed, and writes it as policySum does; "" is none.
+func typedSum(text string) (string, error) {
+	if text == "" || text == rye.NoPolicy {
+		return text, nil
 	}
 	d, err := objects.ParseDigest("sha256:" + strings.TrimPrefix(strings.ToLower(text), "sha256:"))
 	if err != nil {
-		return text
+		return "", fault.New(fault.Usage, "policy accept: --sha256 %s: want 64 hexadecimal digits, or none", words.Quote(words.Brief(text)))
 	}
-	return d.String()
+	return d.String(), nil
 }

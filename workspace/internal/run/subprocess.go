@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
@@ -92,6 +93,9 @@ func (j *job) start(ctx context.Context, s *custody.Desk, call *primitive.Call, 
 	o := outcome{Near: res.Near, Outcome: chain.Read(res), Exit: res.Exit, Sandbox: res.Tier.String(), Unbound: append(res.Unbound, found.unseen...), Truncated: res.Truncated, Taken: found.taken, Left: found.left, Stderr: res.Stderr}
 	if ways != nil {
 		o.Unbound, o.Missed = append(o.Unbound, unchecked(ways)...), ways.Misses()
+		for _, u := range ways.Uses() {
+			o.Hosts = append(o.Hosts, rye.HostUse(u))
+		}
 	}
 	return o, nil
 }

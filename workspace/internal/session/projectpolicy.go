@@ -191,7 +191,7 @@ func (s *Session) admitOrigin(d policy.Demands, u Used, o *objects.Origin) error
 }
 
 // RegistryOf returns the identity of the registry from which the lock pins an item; "" for none.
-func RegistryOf(s *Session, ref objects.Ref) string {
+func (s *Session) RegistryOf(ref objects.Ref) string {
 	pin := s.Lock.Items[ref]
 	if pin.From == "" {
 		return ""
