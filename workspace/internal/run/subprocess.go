@@ -42,6 +42,7 @@ func (r *Runner) runSubprocess(ctx context.Context, s *custody.Desk, j *job) (ou
 
 // start runs a program to its end and reads its answer.
 func (j *job) start(ctx context.Context, s *custody.Desk, call *primitive.Call, stdout, stderr io.Writer) (outcome, error) {
+	defer primitive.AtWork(ctx)()
 	if err := j.ward.protect(j, &call.Sandbox); err != nil {
 		return outcome{}, err
 	}

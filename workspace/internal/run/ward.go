@@ -51,7 +51,7 @@ func watch(ctx context.Context, s *custody.Desk, plan *chain.Plan) *watched {
 		}
 		o := ward.Options{Project: project}
 		if s.CacheDir != "" && s.Place.Key != "" {
-			w.base = filepath.Join(s.CacheDir, "ward", s.Place.Key)
+			w.base = noteBase(s)
 			o.Cache = w.base
 		}
 		for _, name := range n.Write {
