@@ -140,7 +140,7 @@ func gitDirs(project string) chain.GitDirs {
 		return chain.GitDirs{}
 	}
 	links, _, _ := primitive.Way(g.Pointer)
-	return chain.GitDirs{File: g.File, Dirs: g.Dirs, Links: links}
+	return chain.GitDirs{File: g.File, Dirs: g.Dirs, Links: links, Write: g.Write}
 }
 
 // known returns the directories that are set.
