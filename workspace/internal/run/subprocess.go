@@ -60,9 +60,7 @@ func (j *job) start(ctx context.Context, s *custody.Desk, call *primitive.Call, 
 		return outcome{}, err
 	}
 	open = append(open, unlooked...)
-	for _, what := range open { // before the run, while it can still be stopped
-		s.Tell("not limited here: " + what)
-	}
+	tellOpen(s, j, open) // before the run, while it can still be stopped
 	j.watch.lap(&j.watch.parts.Rest)
 	call.Caller = j.caller.Name()
 	defer j.ward.begin(ctx, s, j, &call.Sandbox, tier)()
