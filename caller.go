@@ -231,6 +231,10 @@ type Question struct {
 	// trusted for the first time, and --yes does not answer it.
 	Person bool
 
+	// Typed is set where only a typed answer counts: the end of the input, as of a terminal that was
+	// closed, is no answer, but an error (fault.Interrupt).
+	Typed bool
+
 	// Flags say yes without a person, as they are typed: "--accept-owner acme". Where there are
 	// any, Person is set: new owners, new signers and wider needs are agreed to by name. A flag
 	// that the request already has is not listed.

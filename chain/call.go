@@ -46,8 +46,12 @@ type Inputs struct {
 // GitDirs are the git directories outside of the project that its .git file leads to.
 type GitDirs struct {
 	File  string   // the .git file; "" for none
-	Dirs  []string // readable where the .git file is, and never writable
+	Dirs  []string // readable where the .git file is, and else not writable
 	Links []string // the links on the way
+
+	// Write are the directories that a tool may write if its needs name the .git file: what git
+	// writes at a commit. The caller protects the parts of them that git executes.
+	Write []string
 }
 
 // Interpreter returns the interpreter that the chain requests for its tool. It returns false when
@@ -378,7 +382,10 @@ func (p *Plan) tooLong(what string, n int) error {
 
 // sandbox computes from the needs and the item's origin what the run may reach.
 func (p *Plan) sandbox(in Inputs) (primitive.Sandbox, error) {
-	in.Protect = slices.Concat(in.Protect, in.Git.Dirs)
+	writes := p.writesGit(in)
+	if !writes {
+		in.Protect = slices.Concat(in.Protect, in.Git.Dirs)
+	}
 	b := primitive.Sandbox{Tier: in.Tier, Protect: in.Protect, Hide: in.Hide}
 	if in.Open {
 		b.Protect = slices.DeleteFunc(slices.Clone(in.Protect), func(p string) bool { return below(p, in.ProjectPath) })
@@ -413,12 +420,27 @@ func (p *Plan) sandbox(in Inputs) (primitive.Sandbox, error) {
 	if file := in.Git.File; file != "" && slices.ContainsFunc(slices.Concat(b.Read, b.Write), func(p string) bool { return below(file, p) }) {
 		b.Read = slices.Concat(b.Read, in.Git.Dirs, in.Git.Links)
 	}
+	if writes {
+		b.Write = append(slices.DeleteFunc(b.Write, func(p string) bool { return p == in.Git.File }), in.Git.Write...)
+	}
 	if err := p.network(&b, p.Net()); err != nil {
 		return b, err
 	}
 	b.Own = p.Own(in.Tier)
 	p.admit(&b, in)
 	return b, nil
+}
+
+// writesGit reports whether the needs name the .git file of a linked worktree or a submodule, and
+// nothing around the git directories that it leads to.
+func (p *Plan) writesGit(in Inputs) bool {
+	if in.Git.File == "" || len(in.Git.Write) == 0 || !p.config.needs.Declared {
+		return false
+	}
+	all, err := p.paths(p.config.needs.Write, in, nil)
+	return err == nil && slices.Contains(all, in.Git.File) && !slices.ContainsFunc(all, func(w string) bool {
+		return slices.ContainsFunc(in.Git.Dirs, func(d string) bool { return below(d, w) || below(w, d) })
+	})
 }
 
 // below reports whether a clean path is dir or is inside it.

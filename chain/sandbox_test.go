@@ -238,6 +238,25 @@ func TestGitDirsOfNeeds(t *testing.T) {
 			t.Errorf("%q protects %q", needs, b.Protect)
 		}
 	}
+	for needs, want := range map[string]bool{"[., .git]": true, "[.]": false, "[., .git, /main]": false, "[.git, /main/.git/refs]": false} {
+		w := newWorld(t)
+		path, text := yamlTool("acme/tool", string(Subprocess), "config: {command: /bin/true}\nneeds: {write: "+needs+"}")
+		w.add(objects.Project, path, text)
+		p := w.plan("acme/tool")
+		in, _ := w.inputs(p, "")
+		in.Git = GitDirs{File: filepath.Join(in.ProjectPath, ".git"), Dirs: []string{"/main/.git"}, Write: []string{"/main/.git/worktrees/x", "/main/.git/refs"}}
+		c, err := p.Call(in)
+		switch {
+		case err != nil && !fault.Is(err, fault.Denied), err != nil && want:
+			t.Errorf("write %s: %v", needs, err)
+		case err == nil && slices.Contains(c.Sandbox.Write, "/main/.git/worktrees/x") != want:
+			t.Errorf("write %s: writes %q", needs, c.Sandbox.Write)
+		case err == nil && want == slices.Contains(c.Sandbox.Protect, "/main/.git"):
+			t.Errorf("write %s: protects %q", needs, c.Sandbox.Protect)
+		case err == nil && want && slices.Contains(c.Sandbox.Write, in.Git.File):
+			t.Errorf("write %s: the .git file itself", needs)
+		}
+	}
 	w := newWorld(t)
 	path, text := yamlTool("acme/tool", string(Subprocess), "config: {command: /bin/true}\nneeds: {write: [/main/.git/hooks]}")
 	w.add(objects.Project, path, text)

@@ -80,8 +80,10 @@ type ran struct {
 	Patched   []string             `json:"patched,omitempty"` // parts of the run that no owner of their namespace signed
 	Denied    []rye.Denial         `json:"denied,omitempty"`
 	Taken     []rye.TakenInfo      `json:"taken,omitempty"`
-	Truncated bool                 `json:"truncated,omitempty"` // the tool's output was longer than kept
-	Warnings  []string             `json:"warnings,omitempty"`  // bad status of versions that ran
+	Left      []rye.LeftInfo       `json:"left,omitempty"`
+	Unbound   []string             `json:"not_limited,omitempty"` // limits that did not bind
+	Truncated bool                 `json:"truncated,omitempty"`   // the tool's output was longer than kept
+	Warnings  []string             `json:"warnings,omitempty"`    // bad status of versions that ran
 
 	Chain    []rye.ChainLink  `json:"chain,omitempty"`
 	Metadata *rye.ExecuteMeta `json:"metadata,omitempty"`
@@ -92,7 +94,8 @@ type ran struct {
 func Executed(res *rye.ExecuteResult, detail bool) Answer {
 	text, data := Output(res)
 	head := ran{Status: res.Status, Exit: res.Exit, Data: data, Truncated: res.Metadata.Truncated,
-		Warnings: res.Metadata.Warnings, Patched: res.Metadata.Patched, Denied: res.Metadata.Denied, Taken: res.Metadata.Taken}
+		Warnings: res.Metadata.Warnings, Patched: res.Metadata.Patched, Denied: res.Metadata.Denied, Taken: res.Metadata.Taken,
+		Left: res.Metadata.Left, Unbound: res.Metadata.Unbound}
 	for _, l := range res.Chain {
 		if l.State == "" {
 			continue

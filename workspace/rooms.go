@@ -6,8 +6,10 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace/internal/aside"
 	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/custody"
+	"github.com/rye-os/rye/workspace/internal/run"
 	"github.com/rye-os/rye/workspace/internal/session"
 	"github.com/rye-os/rye/workspace/internal/threads"
 )
@@ -42,12 +44,23 @@ func (r *rooms) enter(c rye.Caller, verb string) (*session.Session, error) {
 	if err := r.host.Permit(c, verb); err != nil {
 		return nil, err
 	}
-	return decided(c, verb)(r.host.Open())
+	return r.decided(c, verb)(r.host.Open())
 }
 
 // withoutLock are the verbs that go on where the lock has merge conflicts: they use items of the
 // project alone, and change no lock.
 var withoutLock = []string{"list", "show", "search", "status", "verify", "load", "sign", "new", "diff", "log", "blame", "review", "doctor", "record", "policy.explain"}
+
+// decided is the function of that name, which also looks for what killed runs left.
+func (r *rooms) decided(c rye.Caller, verb string) func(*session.Session, error) (*session.Session, error) {
+	decide := decided(c, verb)
+	return func(s *session.Session, err error) (*session.Session, error) {
+		if s, err = decide(s, err); err == nil && run.Recover(context.Background(), r.desk(s)) && verb != "status" { // which reports all notices
+			aside.Tell(s)
+		}
+		return s, err
+	}
+}
 
 // decided prepares a session for a caller's use of items that stand behind their record, and for
 // a lock with merge conflicts.
@@ -72,7 +85,7 @@ func (r *rooms) project(c rye.Caller, verb string) (*session.Session, error) {
 	if err := r.host.Permit(c, verb); err != nil {
 		return nil, err
 	}
-	return decided(c, verb)(r.host.OpenProject())
+	return r.decided(c, verb)(r.host.OpenProject())
 }
 
 // of is project, or enter for verbs that work on the user space this time.
@@ -121,7 +134,7 @@ func (r *rooms) visit(c rye.Caller, verb string) (*session.Session, error) {
 	if err := r.host.Require(c, verb); err != nil {
 		return nil, err
 	}
-	return decided(c, verb)(r.host.Open())
+	return r.decided(c, verb)(r.host.Open())
 }
 
 // look is project for verbs that read every file: it lists the files while it reads trust,
@@ -130,7 +143,7 @@ func (r *rooms) look(ctx context.Context, c rye.Caller, verb string) (*session.S
 	if err := r.host.Permit(c, verb); err != nil {
 		return nil, err
 	}
-	return decided(c, verb)(r.host.OpenLook(ctx))
+	return r.decided(c, verb)(r.host.OpenLook(ctx))
 }
 
 // pinFor is threads.Pin on behalf of a caller.

@@ -46,6 +46,10 @@ func (g Upkeep) Doctor(ctx context.Context, c rye.Caller) ([]rye.DoctorCheck, er
 	if err := g.host.Permit(c, "doctor"); err != nil {
 		return nil, err
 	}
+	if s, err := g.host.Open(); err == nil { // an error is reported below
+		run.Recover(ctx, g.desk(s))
+		s.Close()
+	}
 	all := append([]rye.DoctorCheck{g.keys.Check(ctx), custody.CheckTrust(g.host)}, session.Checks(g.host)...)
 	all = append(all, custody.CheckAccepted(g.host)...)
 	all = append(append(all, author.CheckAttributes(g.host)...), author.CheckDriver(g.host)...)

@@ -1,6 +1,7 @@
 package primitive
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -325,6 +326,9 @@ var setIDDeeds = []deed{
 	}},
 	{"a device in the project", "E2", "arrr rrrr", "", func(s *scene) error { return mknod(s.in("data/null"), unix.S_IFCHR|0o666, 1<<8|3) }},
 	{"a disk in the project", "E2", "arrr rrrr", "", func(s *scene) error { return mknod(s.in("data/disk"), unix.S_IFBLK|0o666, 254<<8) }},
+	{"a whiteout by a rename", "E35", "**rr", "", func(s *scene) error { // overlayfs does not know it
+		return errors.Join(os.WriteFile(s.in("data/renamed"), nil, 0o600), unix.Renameat2(unix.AT_FDCWD, s.in("data/renamed"), unix.AT_FDCWD, s.in("data/renamed2"), unix.RENAME_WHITEOUT))
+	}},
 	{"a whiteout in the project", "E2", "aarr", "", func(s *scene) error { return mknod(s.in("data/white"), unix.S_IFCHR, 0) }},
 	{"rights by starting such a program", "E2", "arrr", "", func(*scene) error { return mayGain() }},
 }

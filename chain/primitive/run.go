@@ -2,6 +2,7 @@ package primitive
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -114,7 +115,7 @@ func finish(ctx context.Context, c *Call, res Result, why end, err error) (Resul
 }
 
 func interrupted(c *Call, ctx context.Context) error {
-	return fault.New(fault.Interrupt, "run %s: %w", c.Argv[0], context.Cause(ctx))
+	return fault.New(fault.Interrupt, "run %s: %w", c.Argv[0], cmp.Or(context.Cause(ctx), context.Canceled))
 }
 
 // check fills in defaults and refuses invalid calls.
@@ -167,16 +168,22 @@ func wait(ctx context.Context, c *Call, p process) end {
 		why = byTimeout
 	case <-ctx.Done():
 		why = byCancel
+	case <-hurried(ctx):
+		p.signal(true)
+		<-p.ended()
+		return byCancel
 	}
 	p.signal(false)
 	grace := time.NewTimer(c.Grace)
 	defer grace.Stop()
 	select {
 	case <-p.ended():
+		return why
 	case <-grace.C:
-		p.signal(true)
-		<-p.ended()
+	case <-hurried(ctx):
 	}
+	p.signal(true)
+	<-p.ended()
 	return why
 }
 

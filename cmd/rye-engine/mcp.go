@@ -22,7 +22,7 @@ func serveMCP(ctx context.Context, a *app.App) error {
 		return err
 	}
 	p := &projects{app: a, served: served, have: map[string]*workspace.Workspace{}}
-	s := mcp.New(mcp.Options{Project: p.verbs, Threads: p.threads, Missing: p.missing, Caller: client(a), Version: build.Version(), Log: os.Stderr})
+	s := mcp.New(mcp.Options{Project: p.verbs, Threads: p.threads, Missing: p.missing, Caller: client(a), Version: build.Version(), Log: os.Stderr, Hurry: app.Hurry(ctx)})
 	command := "rye mcp"
 	if a.Reach.Addr != "" {
 		command += " serve --http " + a.Reach.Addr

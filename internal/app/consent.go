@@ -36,6 +36,9 @@ func (a *App) consent(ctx context.Context, q rye.Question) (bool, error) {
 	}
 	a.Screen.Say("%s? [y/N] ", q.Topic)
 	answer, err := a.readLine(ctx)
+	if err == nil && answer == "" && q.Typed {
+		err = fault.New(fault.Interrupt, "%s: the input ended", q.Topic)
+	}
 	if err != nil {
 		a.Screen.Say("\n")
 		return false, err

@@ -218,13 +218,22 @@ func (s *Server) execute(ctx context.Context, t *task, a executeArgs) (none view
 	if string(a.Parameters) == "null" {
 		a.Parameters = nil // many models write null for none
 	}
-	q := rye.ExecuteRequest{Ref: ref, Params: a.Parameters, DryRun: a.DryRun, Stdout: t.progress.output, Stderr: t.progress.output}
+	q := rye.ExecuteRequest{Ref: ref, Params: a.Parameters, DryRun: a.DryRun, Stdout: t.progress.output, Stderr: t.progress.output,
+		Begin: func(*rye.ExecuteResult) error { return begins(ctx) }}
 	res, err := t.verbs.Execute(ctx, s.caller(ctx), q)
 	if err != nil {
 		return none, err
 	}
 	s.sayOf(ctx, res)
 	return view.Executed(res, a.Detail), nil
+}
+
+// begins notes on a request's connection that a tool is about to run.
+func begins(ctx context.Context) error {
+	if s, ok := server.ClientSessionFromContext(ctx).(*session); ok {
+		return s.c.begins(s.turn)
+	}
+	return nil
 }
 
 // toSign returns what a call of sign names: an item or a pattern.

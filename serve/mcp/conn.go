@@ -7,9 +7,11 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 )
 
@@ -36,12 +38,14 @@ type conn struct {
 	lastID  int64
 	asked   map[string]chan *envelope // unanswered questions, by the id's key
 	deaf    bool                      // no more answers can arrive
+	left    time.Time                 // when the client closed its input; zero before
 }
 
 // inflight is an unanswered request.
 type inflight struct {
 	cancel    context.CancelFunc
 	cancelled bool // by the client, which then wants no answer
+	turn      *turn
 }
 
 func newConn(s *Server, who *account, id string, out outlet) *conn {
@@ -157,7 +161,10 @@ func (c *conn) start(ctx context.Context, e *envelope, out outlet) {
 		c.others.Go(func() { defer c.who.opens.Release(1); run(nil) })
 		return
 	}
-	t := &turn{who: c.who, lane: c.who.quick, bytes: size}
+	t := &turn{who: c.who, lane: c.who.quick, bytes: size, came: time.Now()}
+	c.mu.Lock()
+	f.turn = t
+	c.mu.Unlock()
 	if e.method == string(mcp.MethodToolsCall) {
 		t.lane = c.who.calls
 	}
@@ -330,6 +337,41 @@ func (c *conn) hearNoMore() {
 		delete(c.asked, key)
 		to <- nil
 	}
+}
+
+// piped is how long before the end of the input a call may come and still be answered. A script that
+// pipes in its requests closes its side at once, while a client that goes away sent its call earlier.
+const piped = 200 * time.Millisecond
+
+// wanted reports whether somebody still waits for what a request runs.
+func (c *conn) wanted(t *turn) bool { return c.left.IsZero() || c.left.Sub(t.came) < piped }
+
+// leaves cancels the tools that run: the client closed its input. It reports whether there are any.
+func (c *conn) leaves() (any bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left = time.Now()
+	for _, f := range c.running {
+		if f.turn != nil && f.turn.began && !c.wanted(f.turn) {
+			f.cancel()
+			any = true
+		}
+	}
+	return any
+}
+
+// begins notes that a tool is about to run for a request. It is an error if the client has gone.
+func (c *conn) begins(t *turn) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t == nil {
+		return nil
+	}
+	if !c.wanted(t) {
+		return fault.New(fault.Interrupt, "the client closed its input")
+	}
+	t.began = true
+	return nil
 }
 
 // end cancels all running requests.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 )
@@ -91,6 +92,9 @@ type turn struct {
 	who   *account
 	lane  *lane
 	bytes int64 // of the request
+
+	came  time.Time // when the request was read
+	began bool      // a tool runs for it; guarded by the conn
 }
 
 // rest gives up the turn while f waits for something outside this process. It returns false,

@@ -13,10 +13,12 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// Serve answers the messages on in until it ends or ctx is cancelled. It writes only protocol
+// Serve answers the messages on in until it ends or ctx is cancelled. When the input ends, tools that
+// run are cancelled, unless their call came with the end of the input. It writes only protocol
 // messages to out. It returns nil at the end of the input, otherwise the cause: cancellation or a
 // broken stream. If ctx ends while in is silent, one goroutine remains in its Read.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	outer := ctx
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	to := &lines{to: out, broken: func(err error) { end(fmt.Errorf("write to the MCP client: %w", err)) }}
@@ -32,6 +34,7 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	err = c.receiveLines(ctx, read)
 	if errors.Is(err, errEOF) {
 		c.hearNoMore()
+		defer s.hurry(outer, c.leaves())()
 		c.drain(ctx, s.o.Drain)
 		err = nil
 	}
@@ -39,6 +42,33 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	c.calls.Wait()
 	c.others.Wait()
 	return err
+}
+
+// patienceAtEnd is how long a cancelled tool may take to end by itself after the client closed its
+// input. Clients kill a server some seconds after that, and then nothing checks what the tool left.
+const patienceAtEnd = time.Second
+
+// hurry kills the tools of a client that has closed its input, after a while or with the first signal.
+// cancelled says whether tools were told to end.
+func (s *Server) hurry(ctx context.Context, cancelled bool) (stop func()) {
+	if s.o.Hurry == nil {
+		return func() {}
+	}
+	over, late := make(chan struct{}), time.NewTimer(patienceAtEnd)
+	if !cancelled {
+		late.Stop()
+	}
+	go func() {
+		defer late.Stop()
+		select {
+		case <-ctx.Done():
+			s.o.Hurry()
+		case <-late.C:
+			s.o.Hurry()
+		case <-over:
+		}
+	}()
+	return func() { close(over) }
 }
 
 // errEOF ends a connection whose client closed its side.

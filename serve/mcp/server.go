@@ -28,6 +28,10 @@ type Options struct {
 	// a client introduces itself; nil for none.
 	Missing func() []string
 
+	// Hurry kills the tools that run in this process, without waiting until they end by themselves;
+	// nil for none. It is called when a client over pipes has gone.
+	Hurry func()
+
 	MaxMessage int64         // bytes of one request; 0 is 8 MiB
 	Workers    int           // concurrent calls of one client; 0 is 16
 	Drain      time.Duration // time for running calls after the input's end; 0 is 10 s

@@ -71,8 +71,12 @@ func (c *collector) add(p, kind string) {
 	}
 	switch {
 	case slices.Contains(c.write, p), kind == python && environmentOf(p, func(file string) bool { return slices.Contains(c.write, file) }) != "":
-		if kind == gitDirectory && st.dir() {
+		switch _, name := split(p); {
+		case kind != gitDirectory:
+		case st.dir():
 			c.git(p)
+		case fold(name) == ".git": // what it leads to may be written, and not where it leads
+			c.keep(thing{info: st, path: p, kind: kind})
 		}
 	case st.dir() && slices.ContainsFunc(c.write, func(w string) bool { return below(w, p) }):
 		c.open(p, kind)

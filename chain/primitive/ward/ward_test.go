@@ -108,6 +108,7 @@ func TestLookFinds(t *testing.T) {
 			nil, []string{".venv/pyvenv.cfg", ".venv/bin/activate", ".venv/bin/activate.fish", ".venv/lib/python3.12/site-packages/a.pth"}},
 		{"of an environment that the tool makes, nothing", []string{".venv/pyvenv.cfg", ".venv/bin/activate", ".venv/lib/python3.12/site-packages/a.pth", "v/bin/activate"}, []string{".venv/pyvenv.cfg"}, []string{"v/bin/activate"}},
 		{"a shell's files, where a home begins", []string{".bashrc", "docker/.bashrc"}, nil, []string{".bashrc"}},
+		{"a .git file that is named: what it leads to may be written, and not where it leads", []string{"s/.git"}, []string{"s/.git"}, []string{"s/.git"}},
 		{"where a .git file leads", []string{"s/.git"}, nil, []string{"s/.git"}},
 		{"what a link leads to", []string{"cfg/tasks.json", ".vscode -> cfg", "CLAUDE.md -> README.md", "README.md", ".idea -> /etc"}, nil, []string{"cfg/", "README.md"}},
 		{"a link to the project itself", []string{".vscode -> ."}, nil, nil},

@@ -360,7 +360,7 @@ func Ask(ctx context.Context, s *session.Session, n *Notice) (back bool) {
 		}
 	}
 	yes, err := session.Put(ctx, s.Host, rye.Question{
-		Topic: "put them back", Person: true,
+		Topic: "put them back", Person: true, Typed: true,
 		Text:  "Other programs run these by themselves, and they appeared while " + n.Tool + " ran. They were moved away. Put them back?",
 		Lines: lines, Mend: fault.Command("rye restore --taken"),
 	})

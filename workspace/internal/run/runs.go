@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/chain/primitive/ward"
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/workspace/internal/aside"
@@ -145,6 +146,30 @@ func notes(base, except string) (all []*note) {
 	return all
 }
 
+// Recover looks in the project of a session for what killed runs left, moves it away and keeps a notice.
+// It reports whether there was a killed run. Every command does so.
+func Recover(ctx context.Context, s *custody.Desk) (found bool) {
+	if s.ProjectDir == "" || s.CacheDir == "" || s.Place.Key == "" {
+		return false
+	}
+	base := noteBase(s)
+	if files, _ := filepath.Glob(glob(base) + ".run-*"); len(files) == 0 {
+		return false
+	}
+	project, err := filepath.EvalSymlinks(s.ProjectDir)
+	if err != nil {
+		return false
+	}
+	if found = slices.ContainsFunc(notes(base, ""), func(n *note) bool { return n.Ended.IsZero() && !n.live() }); found {
+		_, _ = primitive.Sweep(s.RunsDir()) // the processes of such runs, before a look at their files
+	}
+	recovered(ctx, s, base, project)
+	return found
+}
+
+// noteBase is the beginning of the paths of a project's notes.
+func noteBase(s *custody.Desk) string { return filepath.Join(s.CacheDir, "ward", s.Place.Key) }
+
 // recovered looks for what killed runs left. Its notes tell what was there before. What is new
 // since, and by itself runs, is moved away as at the end of a run: nobody has seen it.
 func recovered(ctx context.Context, s *custody.Desk, base, project string) {
@@ -160,22 +185,25 @@ func recovered(ctx context.Context, s *custody.Desk, base, project string) {
 			continue // the run is alive
 		}
 		if _, err := os.Lstat(n.file); err == nil { // nobody else was faster
-			if recoverOne(ctx, s, base, project, n) == nil {
-				os.Remove(n.file)
-			}
+			recoverOne(ctx, s, base, project, n)
+			os.Remove(n.file)
 		}
 		os.Remove(n.file + ".lock")
 		unlock()
 	}
 	locks, _ := filepath.Glob(glob(base) + ".run-*.lock")
 	for _, lock := range locks {
+		st, err := os.Lstat(lock)
+		if err != nil || time.Since(st.ModTime()) < time.Minute {
+			continue // a run may be about to take it
+		}
 		if _, err := os.Lstat(strings.TrimSuffix(lock, ".lock")); err != nil && !place.Held(lock) {
 			os.Remove(lock) // of a run that was killed before it had a note
 		}
 	}
 }
 
-func recoverOne(ctx context.Context, s *custody.Desk, base, project string, n *note) error {
+func recoverOne(ctx context.Context, s *custody.Desk, base, project string, n *note) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	at := s.Now()
@@ -192,7 +220,6 @@ func recoverOne(ctx context.Context, s *custody.Desk, base, project string, n *n
 	if err != nil {
 		s.Tell("after a killed run: " + err.Error())
 	}
-	return nil
 }
 
 // grab takes the lock of a note whose run has ended.

@@ -43,6 +43,7 @@ func (r *Runner) runSubprocess(ctx context.Context, s *custody.Desk, j *job) (ou
 
 // start runs a program to its end and reads its answer.
 func (j *job) start(ctx context.Context, s *custody.Desk, call *primitive.Call, stdout, stderr io.Writer) (outcome, error) {
+	defer primitive.AtWork(ctx)()
 	if err := j.ward.protect(j, &call.Sandbox); err != nil {
 		return outcome{}, err
 	}
@@ -60,9 +61,7 @@ func (j *job) start(ctx context.Context, s *custody.Desk, call *primitive.Call, 
 		return outcome{}, err
 	}
 	open = append(open, unlooked...)
-	for _, what := range open { // before the run, while it can still be stopped
-		s.Tell("not limited here: " + what)
-	}
+	tellOpen(s, j, open) // before the run, while it can still be stopped
 	j.watch.lap(&j.watch.parts.Rest)
 	call.Caller = j.caller.Name()
 	defer j.ward.begin(ctx, s, j, &call.Sandbox, tier)()
@@ -143,7 +142,7 @@ func gitDirs(project string) chain.GitDirs {
 		return chain.GitDirs{}
 	}
 	links, _, _ := primitive.Way(g.Pointer)
-	return chain.GitDirs{File: g.File, Dirs: g.Dirs, Links: links}
+	return chain.GitDirs{File: g.File, Dirs: g.Dirs, Links: links, Write: g.Write}
 }
 
 // known returns the directories that are set.

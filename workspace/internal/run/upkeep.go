@@ -23,7 +23,21 @@ func (r *Runner) Check(ctx context.Context) []rye.DoctorCheck {
 	}
 	all = append(all, r.checkVenv(ctx)...)
 	all = append(all, checkProgram("git", "rye works without git; with git it uses your own credentials and proxies"))
-	return append(append(all, r.checkNetwork()...), checkSandbox()...)
+	return append(append(append(all, r.checkNetwork()...), checkSandbox()...), r.checkOpen()...)
+}
+
+// checkOpen names what does not bind for a tool that may write the project.
+func (r *Runner) checkOpen() (all []rye.DoctorCheck) {
+	box := primitive.Sandbox{}
+	if r.host.ProjectDir != "" {
+		box.Write = []string{r.host.ProjectDir}
+		box.Owner, box.OwnerGroup = primitive.OwnerOf(r.host.ProjectDir)
+	}
+	_, open := primitive.Foresee(box)
+	for _, what := range open {
+		all = append(all, rye.DoctorCheck{Name: "not limited", OK: true, Text: what})
+	}
+	return all
 }
 
 // starts are arguments with which an interpreter starts, loads its library and does nothing.

@@ -2,6 +2,8 @@ package run
 
 import (
 	"context"
+	"errors"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -15,6 +17,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/aside"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/export"
+	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // watched is the look at files in the project that other programs run by themselves. It goes on
@@ -23,6 +26,7 @@ type watched struct {
 	stop context.CancelFunc
 	done chan struct{}
 	ward *ward.Ward // nil where the run writes nothing in the project
+	git  *gitWard   // nil where the run writes no git directory outside of it
 	base string     // prefix of the names of its notes; "" where there can be none
 	err  error
 
@@ -51,7 +55,7 @@ func watch(ctx context.Context, s *custody.Desk, plan *chain.Plan) *watched {
 		}
 		o := ward.Options{Project: project}
 		if s.CacheDir != "" && s.Place.Key != "" {
-			w.base = filepath.Join(s.CacheDir, "ward", s.Place.Key)
+			w.base = noteBase(s)
 			o.Cache = w.base
 		}
 		for _, name := range n.Write {
@@ -63,9 +67,75 @@ func watch(ctx context.Context, s *custody.Desk, plan *chain.Plan) *watched {
 			}
 		}
 		w.write = o.Write
-		w.ward, w.err = ward.Look(ctx, o)
+		if w.ward, w.err = ward.Look(ctx, o); w.err == nil {
+			w.git, w.err = lookAtGit(ctx, project, o.Write)
+		}
 	}()
 	return w
+}
+
+// A gitWard is the look at the git directory of a linked worktree or a submodule that a run may write.
+type gitWard struct {
+	*ward.Ward
+	keep []string // what must stay read-only besides
+	info string   // objects/info, if there is none; a run could make one that leads elsewhere
+}
+
+// lookAtGit looks at the git directory outside of the project, if needs.write names the .git file that
+// leads to it; nil if it does not.
+func lookAtGit(ctx context.Context, project string, write []string) (*gitWard, error) {
+	g, ok := session.GitDirsOf(project)
+	if !ok || !slices.Contains(write, g.File) {
+		return nil, nil
+	}
+	w, err := ward.Look(ctx, ward.Options{Project: g.Admin})
+	if err != nil {
+		return nil, err
+	}
+	git := &gitWard{Ward: w}
+	for _, dir := range g.Write {
+		if filepath.Base(dir) != "objects" || dir == g.Admin {
+			continue
+		}
+		if info := filepath.Join(dir, "info"); exists(info) {
+			git.keep = append(git.keep, info)
+		} else {
+			git.info = info
+		}
+	}
+	return git, nil
+}
+
+// protected lists what must be read-only.
+func (g *gitWard) protected() (all []string) {
+	if g == nil {
+		return nil
+	}
+	return append(paths(g.Ward), g.keep...)
+}
+
+// after moves away what a run left in a git directory outside of the project.
+func (g *gitWard) after(ctx context.Context, x ward.Excuses, vanished []string, to string) ([]ward.Taken, error) {
+	if g == nil {
+		return nil, nil
+	}
+	g.Excuse(ward.Excuses{Held: x.Held})
+	all, err := g.After(ctx, slices.DeleteFunc(slices.Clone(vanished), func(p string) bool { return !slices.Contains(paths(g.Ward), p) }), to)
+	for i := range all {
+		all[i].Path, all[i].Need = ".git/"+all[i].Path, "" // git resolves the .git file
+	}
+	if g.info != "" && exists(g.info) {
+		where := filepath.Join(to, "objects", "info")
+		merr := os.MkdirAll(filepath.Dir(where), 0o700)
+		if merr == nil {
+			merr = os.Rename(g.info, where)
+		}
+		if merr != nil {
+			return all, errors.Join(err, fault.New(fault.Denied, "%s is new and could not be removed: %w", g.info, merr).Advise("look at it, and remove it"))
+		}
+		all = append(all, ward.Taken{Path: ".git/objects/info", Kind: "part of a git directory", How: "new", Where: where})
+	}
+	return all, err
 }
 
 // end ends a look that is still under way: after the answer, nothing of a refused or rehearsed
@@ -76,6 +146,9 @@ func (w *watched) end() {
 	if w.ward != nil {
 		w.ward.Close()
 	}
+	if w.git != nil {
+		w.git.Close()
+	}
 }
 
 // protect adds the paths that have to be read-only during the run.
@@ -84,10 +157,10 @@ func (w *watched) protect(j *job, b *primitive.Sandbox) error {
 	if w.err != nil {
 		return fault.Wrap(w.err, "execute %s", j.plan.Tool().Ref)
 	}
+	b.Protect = slices.Concat(b.Protect, w.git.protected())
 	if w.ward == nil || j.open {
 		return nil
 	}
-	b.Protect = slices.Clone(b.Protect)
 	for _, m := range w.ward.Protected() {
 		b.Protect = append(b.Protect, m.Path)
 	}
@@ -192,6 +265,8 @@ func (w *watched) after(ctx context.Context, s *custody.Desk, j *job, res primit
 	at := s.Now()
 	dir, files := aside.Room(s.Session, at)
 	found, err := w.ward.After(look, w.unheld(j, res), files)
+	more, gerr := w.git.after(look, x, res.Vanished, filepath.Join(files, ".git"))
+	found, err = append(found, more...), errors.Join(err, gerr)
 	for _, l := range w.ward.Left() {
 		o.left = append(o.left, rye.LeftInfo{Path: l.Path, Kind: l.Kind, By: l.By})
 	}

@@ -14,6 +14,8 @@ type GitDirs struct {
 	File    string   // the .git file
 	Pointer string   // the path that it names, which may lead over links
 	Dirs    []string // what git reads there, without links
+	Admin   string   // the git directory of this tree alone
+	Write   []string // what git writes at a commit: Admin, and directories of the repository
 }
 
 // entries are the names in a git directory that git itself makes. Of a directory that is not
@@ -43,6 +45,14 @@ func GitDirsOf(dir string) (g GitDirs, ok bool) {
 	}
 	if !ok || !isGitDir(common) || !oneOwner(dir, top, g.File, admin, common) {
 		return GitDirs{}, false
+	}
+	g.Admin, g.Write = admin, []string{admin}
+	if admin != common {
+		for _, name := range []string{"objects", "refs", "logs"} {
+			if st, err := os.Lstat(filepath.Join(common, name)); err == nil && st.IsDir() {
+				g.Write = append(g.Write, filepath.Join(common, name))
+			}
+		}
 	}
 	if g.Dirs = []string{common}; filepath.Base(common) == ".git" {
 		return g, true
