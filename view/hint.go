@@ -39,7 +39,7 @@ func Hint(h fault.Hint, prefix string) any {
 }
 
 // forPeople matches text that a model cannot use: commands and their flags.
-var forPeople = regexp.MustCompile(`(^|[\s(])(rye [a-z]|git [a-z]|mv |chmod |--?[a-z])`)
+var forPeople = regexp.MustCompile(`(^|[\s(])(rye [-a-z]|git [a-z]|mv |chmod |--?[a-z])`)
 
 // forPerson returns a hint for a step that needs a person, even if a model could call it.
 func forPerson(h fault.Hint) any {
