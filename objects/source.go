@@ -361,6 +361,8 @@ func scp(s, address string) (string, error) {
 	user, host, named := strings.Cut(at, "@")
 	host = strings.ToLower(host)
 	switch {
+	case !named && strings.Contains(p, "@"):
+		return "", badSource(at+":…", "it has credentials in it").Advise("put them into RYE_TOKEN_<HOST>, netrc or git's credential helper")
 	case !named || user == "" || !plainUser(user):
 		return "", badSource(s, "it is no address and no name").Advise("write ssh://[user@]host/path for a repository behind ssh")
 	case badHost(host) != "":

@@ -40,11 +40,11 @@ func Analyse(script string, params map[string]any, extra []Pattern) []Finding {
 	return analysed(script, params, extra).list
 }
 
-// Unread returns a finding for each program in another language that the same text and parameters
-// hold: rules judge it by its words, but rye does not read it. It serves calls that a person did
-// not make.
-func Unread(script string, params map[string]any) []Finding {
-	return analysed(script, params, nil).inline.list
+// Unread returns a finding for each program in another language that parameters hold: rules judge it
+// by its words, but rye does not read it. It serves calls that a person did not make. What the
+// tool's own text holds is signed, as a tool in that language is.
+func Unread(params map[string]any) []Finding {
+	return analysed("", params, nil).inline.list
 }
 
 func analysed(script string, params map[string]any, extra []Pattern) *analysis {

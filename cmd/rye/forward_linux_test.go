@@ -127,7 +127,7 @@ env | grep -ci _proxy=
 		"web.example.org 80 no\n127.0.0.1 80 no\n93.184.215.14 80 no\n9\n"
 	for tool, want := range map[string][]string{
 		"tool:rye/bash/bash": {"http://web.example.org/ 200 000", "http://web.example.org:443/ 200 200", "http://db.other.net/ 200 000", "http://web.example.org:8080/ 403 000"},
-		"tool:acme/some":   {"http://web.example.org/ 200 000", "http://web.example.org:443/ 000 403", "http://db.other.net/ 403 000", "http://web.example.org:8080/ 403 000"},
+		"tool:acme/some":     {"http://web.example.org/ 200 000", "http://web.example.org:443/ 000 403", "http://db.other.net/ 403 000", "http://web.example.org:8080/ 403 000"},
 	} {
 		r := h.runIn(in, tool, map[string][]string{"tool:rye/bash/bash": {"--yes", "-p", "command=" + fetch}}[tool]...)
 		for _, line := range append(want, "this is 93.184.215.14:80\n", inside) {

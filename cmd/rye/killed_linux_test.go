@@ -36,9 +36,9 @@ func firstOfNamespace() func(*exec.Cmd) {
 	return first
 }
 
-// TestKilledRunIsNamed: a rye that is killed takes nothing away; the next run names what
-// came since, once, and takes nothing that may be a person's.
-func TestKilledRunIsNamed(t *testing.T) {
+// TestKilledRun: a rye that is killed takes nothing away; the next run moves what came since, and it is
+// named until a person answers. A plain clone and what git checked out stay.
+func TestKilledRun(t *testing.T) {
 	t.Parallel()
 	needBash(t)
 	h := newHome(t)
@@ -63,14 +63,32 @@ func TestKilledRunIsNamed(t *testing.T) {
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
+	h.plainGit("init", "-q", "repo")
 	_, said := h.exit("execute", "tool:acme/idle")
-	if !strings.Contains(said, "after a killed run, there is a new file .envrc") {
+	want := ".envrc appeared while tool:acme/plant ran (rye was killed), and was moved away"
+	if !strings.Contains(said, want) {
 		t.Errorf("the next run says %q", said)
 	}
-	if _, err := os.Stat(planted); err != nil {
-		t.Error("what may be a person's was taken:", err)
+	if _, err := os.Stat(planted); err == nil {
+		t.Error("what the killed run planted is still there")
 	}
-	if _, said := h.exit("execute", "tool:acme/idle"); strings.Contains(said, "killed") {
+	if _, err := os.Stat(filepath.Join(h.dir, "repo/.git/HEAD")); err != nil {
+		t.Error("a plain repository was taken:", err)
+	}
+	for range 2 {
+		if _, said := h.exit("status"); !strings.Contains(said, want) {
+			t.Errorf("rye status says %q", said)
+		}
+	}
+	h.rye("restore", "--taken", ".envrc", "--yes")
+	if _, said := h.exit("execute", "tool:acme/idle"); strings.Contains(said, "appeared") {
 		t.Errorf("said again: %q", said)
+	}
+	if _, err := os.Stat(planted); err != nil {
+		t.Error("what a person put back was taken:", err)
+	}
+	notes, err := filepath.Glob(filepath.Join(strings.TrimSpace(h.rye("where", "cache")), "ward", "*.run-*"))
+	if err != nil || len(notes) > 0 {
+		t.Errorf("left: %q, %v", notes, err)
 	}
 }

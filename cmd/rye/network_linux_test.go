@@ -182,7 +182,7 @@ true
 		out, _ := h.command(args...).CombinedOutput()
 		said.Write(out)
 		if args[0] == "doctor" && len(args) == 1 {
-			for _, want := range []string{"PIP_INDEX_URL, from ~/.config/pip/pip.conf: " + c.index.URL + "/simple reaches tools that may reach pypi.org; its password does not", "tools cannot use a proxy that asks for one", "CURL_CA_BUNDLE, from the environment: a copy of the certificates in "} {
+			for _, want := range []string{"PIP_INDEX_URL, from ~/.config/pip/pip.conf: " + c.index.URL + "/simple reaches tools that may reach pypi.org; its password does not", "by themselves cannot use a proxy that asks for one", "CURL_CA_BUNDLE, from the environment: a copy of the certificates in "} {
 				if !strings.Contains(string(out), want) {
 					t.Errorf("doctor shows no %q:\n%s", want, out)
 				}

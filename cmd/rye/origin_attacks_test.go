@@ -79,30 +79,31 @@ func TestOriginTrees(t *testing.T) {
 		make   func(o *origin) string // the tree
 		status int
 		says   string
+		large  bool
 	}{
 		{"into git's own files", func(o *origin) string {
 			return o.raw("tree", treeEntry("40000", ".git", o.raw("tree", treeEntry("100755", "post-checkout", o.raw("blob", "#!/bin/sh\n")))))
-		}, 19, "invalid name"},
+		}, 19, "invalid name", false},
 		{"into git's own files by a short name", func(o *origin) string {
 			return o.raw("tree", treeEntry("40000", ".GIT ", o.raw("tree", treeEntry("100644", "config", o.raw("blob", "")))))
-		}, 19, "invalid name"},
+		}, 19, "invalid name", false},
 		{"up", func(o *origin) string {
 			return o.raw("tree", treeEntry("40000", "..", o.raw("tree", treeEntry("100644", "SKILL.md", o.raw("blob", skill)))))
-		}, 19, "name"},
+		}, 19, "name", false},
 		{"a slash in a name", func(o *origin) string {
 			return o.raw("tree", treeEntry("100644", "../../x", o.raw("blob", skill)))
-		}, 19, "name"},
+		}, 19, "name", false},
 		{"two files of one name", func(o *origin) string {
 			id := o.raw("blob", skill)
 			return o.raw("tree", treeEntry("100644", "SKILL.md", id)+treeEntry("100644", "SKILL.md", id))
-		}, 19, ""},
+		}, 19, "", false},
 		{"a deep tree", func(o *origin) string {
 			id := o.raw("tree", treeEntry("100644", "SKILL.md", o.raw("blob", skill)))
 			for range 100 {
 				id = o.raw("tree", treeEntry("40000", "a", id))
 			}
 			return id
-		}, 20, "levels"},
+		}, 20, "levels", false},
 		{"a tree of ten thousand million files", func(o *origin) string {
 			id, name := o.raw("blob", "x"), "100644"
 			for range 10 {
@@ -113,7 +114,7 @@ func TestOriginTrees(t *testing.T) {
 				id, name = o.raw("tree", all), "40000"
 			}
 			return id
-		}, 20, "files and folders"},
+		}, 20, "files and folders", false},
 		{"many files", func(o *origin) string {
 			id := o.raw("blob", "x")
 			all := ""
@@ -121,13 +122,13 @@ func TestOriginTrees(t *testing.T) {
 				all += treeEntry("100644", fmt.Sprintf("f%06d", i), id)
 			}
 			return o.raw("tree", all)
-		}, 20, "files and folders"},
+		}, 20, "files and folders", true},
 		{"a packed blob of 70 MiB", func(o *origin) string {
 			return o.raw("tree", treeEntry("100644", "SKILL.md", o.raw("blob", strings.Repeat("\x00", 70<<20))))
-		}, 20, ""},
+		}, 20, "", true},
 		{"an unknown mode", func(o *origin) string {
 			return o.raw("tree", treeEntry("107777", "SKILL.md", o.raw("blob", skill)))
-		}, 19, "mode"},
+		}, 19, "mode", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -135,8 +136,9 @@ func TestOriginTrees(t *testing.T) {
 			o.t = t
 			o.publish(c.make(o))
 			h := o.person()
-			for _, source := range []string{o.url, o.bare} {
-				o.refused(h, c.status, source, regexp.QuoteMeta(c.says))
+			o.refused(h, c.status, o.url, regexp.QuoteMeta(c.says))
+			if c.large {
+				return
 			}
 			// An update meets the same.
 			o.git("push", "-q", "-f", o.bare, "main:refs/heads/main")
@@ -144,7 +146,7 @@ func TestOriginTrees(t *testing.T) {
 			h.rye("sign", "--all")
 			o.publish(c.make(o))
 			before := filesBelow(t, h.dir)
-			if out, status := h.status("update", "--yes"); status == 0 || filesBelow(t, h.dir) != before {
+			if out, status := h.status("update", "acme/pdf", "--yes"); status == 0 || filesBelow(t, h.dir) != before {
 				t.Errorf("update ends with %d\n%s", status, out)
 			}
 		})
@@ -181,10 +183,10 @@ func TestOriginAttributes(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, status := h.status("add", o.url+"//skills/pdf", "--yes")
-	if status != 0 {
+	if status != 3 { // the submodule did not come in
 		t.Fatalf("%d\n%s", status, out)
 	}
-	wants(t, out, "sub", "pointer of Git LFS")
+	wants(t, out, "not added sub: another repository", "big.bin is a pointer of Git LFS")
 	for _, f := range []string{"subst.md", "ignored.md", "ends.md", "wide.md", "big.bin", ".gitattributes", ".lfsconfig", ".gitmodules"} {
 		raw := o.git("rev-parse", "HEAD:skills/pdf/"+f)
 		if got := o.raw("blob", h.read(".ai/bundles/acme/pdf/"+f)); got != raw {
@@ -220,7 +222,7 @@ func TestOriginTwins(t *testing.T) {
 		t.Errorf("%d twins are named, want 3\n%s", n, out)
 	}
 	h.rye("sign", ".ai/bundles/acme/pdf", "--yes")
-	h.rye("verify")
+	h.rye("verify", "bundle:acme/pdf")
 }
 
 // TestOriginArchives: an archive that unpacks to far more than it holds, or whose names lead
@@ -297,10 +299,10 @@ func TestOriginHostChanges(t *testing.T) {
 		}
 		o.serve.ServeHTTP(w, r)
 	})
-	if out, status := h.status("update", "--yes"); status == 0 || filesBelow(t, h.dir) != before {
+	if out, status := h.status("update", "acme/pdf", "--yes"); status == 0 || filesBelow(t, h.dir) != before {
 		t.Errorf("objects of another repository: %d\n%s", status, out)
 	}
-	o.refused(o.person(), 5, o.url)
+	o.refused(o.person(), 3, o.url, "not our ref")
 	// The branch moves after it was named: what was named comes, or nothing does.
 	moved := false
 	o.answer(func(w http.ResponseWriter, r *http.Request) {
@@ -315,7 +317,7 @@ func TestOriginHostChanges(t *testing.T) {
 		}
 		o.serve.ServeHTTP(w, r)
 	})
-	if out, status := h.status("update", "--yes"); status == 0 {
+	if out, status := h.status("update", "acme/pdf", "--yes"); status == 0 {
 		wants(t, h.read(".ai/bundles/acme/pdf/SKILL.md"), "two")
 		h.rye("verify")
 	} else if filesBelow(t, h.dir) != before {
@@ -333,13 +335,13 @@ func TestOriginRefNames(t *testing.T) {
 	o.skill("pdf", "evil")
 	o.git("commit", "-qam", "evil")
 	evil := o.git("rev-parse", "HEAD")
-	for _, ref := range []string{"refs/heads/refs/heads/main", "refs/tags/refs/heads/main", "refs/heads/" + good[:12], "refs/heads/HEAD", "refs/heads/heads/main", "refs/main", "refs/remotes/origin/main", "refs/pull/7/head", "refs/notes/main", "refs/stash"} {
+	for _, ref := range []string{"refs/heads/refs/heads/main", "refs/tags/refs/heads/main", "refs/heads/" + good[:12], "refs/heads/HEAD", "refs/heads/heads/main", "refs/remotes/origin/main", "refs/pull/7/head", "refs/notes/main"} {
 		o.git("push", "-q", o.bare, evil+":"+ref)
 	}
 	h := o.person()
 	for source, status := range map[string]int{
 		"#refs/main": 2, "#refs/remotes/origin/main": 2, "#refs/pull/7/head": 2, "#refs/notes/main": 2, "#refs/stash": 2, "#main~1": 2, "#main^{tree}": 2, "#main@{1}": 2,
-		"#:/evil": 2, "#--upload-pack=id": 2, "#none": 3, "#refs/heads/none": 3, "#" + good[:39]: 3, "#" + strings.Repeat("0", 40): 10,
+		"#:/evil": 2, "#--upload-pack=id": 2, "#none": 3, "#refs/heads/none": 3, "#" + good[:39]: 3, "#" + strings.Repeat("0", 40): 19, "#" + strings.Repeat("1", 40): 3,
 	} {
 		out, got := h.status("add", o.url+source, "--yes")
 		if got != status || exists(filepath.Join(h.dir, ".ai/bundles")) {
@@ -366,7 +368,7 @@ func TestOriginCredentials(t *testing.T) {
 		o.url + "?token=hunter2", "https://example.org/x.zip?token=hunter2", "https://me:hunter2@example.org", "me:hunter2@example.org:x.git", "http://me:hunter2@" + host + "/%zz",
 	} {
 		out, status := h.status("add", source, "--yes")
-		if status != 2 || strings.Contains(out, "hunter2") && !strings.HasPrefix(source, "http://hunter2@") {
+		if status != 2 || strings.Contains(out, "hunter2") {
 			t.Errorf("%s: %d\n%s", source, status, out)
 		}
 	}

@@ -39,7 +39,7 @@ and overwrites nothing. --dismiss ends the notices; the files stay where rye put
 		run: func(t *task) (err error) {
 			switch {
 			case taken && (q.All || q.At != "" || q.Space != ""):
-				return fault.New(fault.Usage, "restore: --taken goes with paths, --dismiss and --dry-run only").Mend("rye restore --taken")
+				return fault.New(fault.Usage, "restore: --taken goes with paths, --dismiss and --dry-run only").Advise("rye restore --taken shows what there is")
 			case taken:
 				return answer(t, t.w.History().Taken, rye.TakenRequest{Paths: t.args, Dismiss: dismiss, DryRun: q.DryRun}, printTakenReport)
 			case dismiss:

@@ -76,35 +76,33 @@ func (e *ending) judge(t thing, how string) {
 	}
 }
 
-// content judges the files of a thing one by one.
+// content judges the files of a thing one by one. A directory without an excused file goes as a whole.
 func (e *ending) content(t thing, how string) {
 	budget := maxJudged
-	files, ok := e.files(t, &budget)
-	var bad []thing
-	for _, f := range files {
-		if !e.excused(f) {
-			bad = append(bad, f)
-		}
+	bad, some := e.unexcused(t, &budget)
+	if !some || budget < 0 {
+		bad = []thing{t}
 	}
-	if !ok || len(bad) == len(files) {
-		e.away(t, how)
-		return
-	}
-	for _, f := range bad {
-		e.away(f, how)
+	for _, b := range bad {
+		e.away(b, how)
 	}
 }
 
-// files lists what is not a directory in a thing. ok is false if it holds too much.
-func (e *ending) files(t thing, budget *int) (all []thing, ok bool) {
+// unexcused returns what has to go of a thing, and whether something of it may stay. A budget below
+// zero means that it holds too much to judge.
+func (e *ending) unexcused(t thing, budget *int) (bad []thing, some bool) {
 	if *budget--; *budget < 0 {
 		return nil, false
 	}
 	if !t.dir() {
-		return []thing{t}, true
+		if e.excused(t) {
+			return nil, true
+		}
+		return []thing{t}, false
 	}
 	l, err := e.d.list(t.path, *budget, false)
 	if err != nil || l.more {
+		*budget = -1
 		return nil, false
 	}
 	for _, in := range l.entries {
@@ -112,13 +110,13 @@ func (e *ending) files(t thing, budget *int) (all []thing, ok bool) {
 		if f.info, err = e.d.stat(f.path); err != nil {
 			continue
 		}
-		below, ok := e.files(f, budget)
-		if !ok {
-			return nil, false
-		}
-		all = append(all, below...)
+		below, stay := e.unexcused(f, budget)
+		bad, some = append(bad, below...), some || stay
 	}
-	return all, true
+	if !some {
+		bad = []thing{t}
+	}
+	return bad, some
 }
 
 // excused reports whether a file may stay.

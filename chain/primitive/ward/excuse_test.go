@@ -39,6 +39,7 @@ func TestExcused(t *testing.T) {
 	}{
 		{name: "a checkout", excuses: held, vanished: []string{"AGENTS.md"}, does: "git checkout -q two", stays: []string{".envrc", ".claude/settings.json", "CLAUDE.md"}},
 		{name: "a checkout and back", excuses: held, vanished: []string{"AGENTS.md"}, does: "git checkout -q two; git checkout -q one", stays: []string{"AGENTS.md"}},
+		{name: "a checkout and back, of a directory", first: userGit + "; git checkout -q two", excuses: held, vanished: []string{"AGENTS.md", ".envrc", ".claude", "CLAUDE.md"}, does: "git checkout -q one; git checkout -q two", stays: []string{".envrc", ".claude/settings.json", "CLAUDE.md"}},
 		{name: "a stash, a merge and a worktree", excuses: held, does: "git merge -q two; echo y >>AGENTS.md; git stash -q; git worktree add -q -b w wt two; git clone -q . cl 2>/dev/null",
 			stays: []string{".envrc", "wt/.git", "wt/AGENTS.md", "wt/.envrc", "cl/.git/HEAD"}, vanished: []string{"AGENTS.md"}, want: []string{"new cl/.claude", "new cl/.envrc", "new cl/AGENTS.md", "new cl/CLAUDE.md"}},
 		{name: "a worktree that the tool changed", excuses: held, does: "git worktree add -q -b w wt two; echo evil >wt/.envrc", want: []string{"new wt/.envrc"}, stays: []string{"wt/.git", "wt/AGENTS.md", "wt/.claude/settings.json"}},
@@ -46,7 +47,7 @@ func TestExcused(t *testing.T) {
 		{name: "a checked out file that the tool changed", excuses: held, vanished: []string{"AGENTS.md"}, does: "git checkout -q two; echo evil >>AGENTS.md; echo evil >>.envrc; ln -sf main.go CLAUDE.md",
 			want: []string{"changed AGENTS.md", "new .envrc", "new CLAUDE.md"}, stays: []string{".claude/settings.json"}},
 		{name: "a file beside checked out ones", excuses: held, vanished: []string{"AGENTS.md"}, does: "git checkout -q two; echo evil >.claude/hooks.json; mkdir -p .claude/skills/b; echo evil >.claude/skills/b/SKILL.md",
-			want: []string{"new .claude/hooks.json", "new .claude/skills/b/SKILL.md"}, stays: []string{".claude/settings.json", ".claude/skills/a/SKILL.md"}},
+			want: []string{"new .claude/hooks.json", "new .claude/skills/b"}, stays: []string{".claude/settings.json", ".claude/skills/a/SKILL.md"}},
 		{name: "what the user had removed, brought back", first: userGit + "; git checkout -q two; rm .envrc", excuses: held, does: "echo use nix >.envrc", want: []string{"new .envrc"}},
 		{name: "a repository that the run may write", excuses: held, write: []string{".git"}, vanished: []string{"AGENTS.md"}, does: "git checkout -q two",
 			want: []string{"changed AGENTS.md", "new .envrc", "new .claude", "new CLAUDE.md"}},
@@ -89,6 +90,7 @@ func TestExcused(t *testing.T) {
 			}
 			w := look(t, o)
 			w.Excuse(c.excuses)
+			w.Watch()
 			run(t, dir, c.does)
 			var vanished []string
 			for _, p := range c.vanished {

@@ -170,8 +170,8 @@ func (e *ending) tracked(t thing) bool {
 	return !had || old != now
 }
 
-// existed reports whether a path was protected before the run.
-func (e *ending) existed(p string) bool { return e.before[p].path != "" }
+// existed reports whether a path was protected before the run, by its name or in a directory.
+func (e *ending) existed(p string) bool { return e.before[p].path != "" || e.w.inDirs[p] }
 
 // contentOf returns the bytes of a file, or the target of a link.
 func (d *disk) contentOf(t thing) ([]byte, error) {

@@ -59,8 +59,9 @@ func (w *Ward) Remember(ctx context.Context, unheld []string) {
 	}
 }
 
-// Watch begins to watch the protected files. It belongs directly before a run whose files are
-// protected by mounts: After then knows which of them another process replaced.
+// Watch begins to watch the protected files, and remembers the names in protected directories. It
+// belongs directly before a run whose files are protected by mounts: After then knows which of them
+// another process replaced.
 func (w *Ward) Watch() {
 	d, err := openDisk(w.o.Project)
 	if err != nil {
@@ -68,6 +69,32 @@ func (w *Ward) Watch() {
 	}
 	defer d.Close()
 	w.watch = watchFiles(d, w.before)
+	w.inDirs = map[string]bool{}
+	left := maxNamed
+	for _, t := range w.before {
+		if t.kind != gitDirectory && t.kind != ryeItems && t.dir() {
+			w.nameAll(d, t.path, &left)
+		}
+	}
+}
+
+// maxNamed bounds the names in protected directories that are remembered. A path beyond them counts
+// as new.
+const maxNamed = 5000
+
+func (w *Ward) nameAll(d *disk, dir string, left *int) {
+	l, err := d.list(dir, max(*left, 0), false)
+	if *left -= len(l.entries); err != nil {
+		return
+	}
+	for _, e := range l.entries {
+		p := join(dir, e.name)
+		if e.mode.IsDir() {
+			w.nameAll(d, p, left)
+			continue
+		}
+		w.inDirs[p] = true
+	}
 }
 
 // Close ends a ward without After.

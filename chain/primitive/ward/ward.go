@@ -50,8 +50,9 @@ type Ward struct {
 	since   time.Time // of a killed run: the indexes before it are unknown
 	excuses Excuses
 	left    []Left
-	repos   []*repo // around the project and in it
-	watch   *watch  // nil without Remember
+	inDirs  map[string]bool // of files in protected directories; nil without Watch
+	repos   []*repo         // around the project and in it
+	watch   *watch          // nil without Remember
 }
 
 // Look finds the things that must be read-only during a run. It fails if it cannot search the

@@ -229,6 +229,7 @@ var ended = []struct {
 	}},
 	{-1, "serves until it is interrupted", []string{"rye mcp serve", "rye mcp serve --http 127.0.0.1:8765"}},
 	{3, "is for edits of copies, of which there are none", []string{"rye export --take"}},
+	{3, "names what a run left, and here none did", []string{"rye restore --taken .vscode/tasks.json"}},
 	{2, "names a program of the reader's", []string{"rye run acme/tide/scripts/tide.py -- --port Bergen"}},
 	{3, "is for a bundle that came from a source", []string{"rye update acme/pdf"}},
 	{11, "leaves out what helpWorld left unsigned", []string{"rye export --site ../www"}},

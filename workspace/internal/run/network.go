@@ -71,5 +71,5 @@ func describeSetting(s network.Setting) string {
 	case s.Public != "":
 		return text + "; its password does not, so a mirror that asks for one refuses them"
 	}
-	return text + "; its password does not, so tools cannot use a proxy that asks for one"
+	return text + "; its password does not, so tools that dial by themselves cannot use a proxy that asks for one"
 }

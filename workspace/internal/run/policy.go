@@ -47,7 +47,7 @@ func (j *job) judge(s *custody.Desk) (policy.Decision, policy.Request, error) {
 		q.Findings = append(q.Findings, command.Secrets(j.params.Values, j.plan.Shell())...)
 	}
 	if !q.Person && runs {
-		q.Findings = append(q.Findings, command.Unread(j.plan.Script(), commandsIn(it, j.params.Values))...)
+		q.Findings = append(q.Findings, command.Unread(commandsIn(it, j.params.Values))...)
 	}
 	d := rules.Decide(q)
 	if d.Verdict != policy.Ask || len(rules.Allowed) == 0 {
