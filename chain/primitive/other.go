@@ -16,14 +16,7 @@ import (
 func best() Tier { return S0 }
 
 func probe() (Report, error) {
-	why := "only Linux has namespaces"
-	switch no := noSeatbelt(); {
-	case no == "":
-		why += "; " + untestedSeatbelt
-	case runtime.GOOS == "darwin":
-		why += "; no Seatbelt profile is used: " + no
-	}
-	return Report{Tier: best(), NoDeeper: why}, nil
+	return Report{Tier: best(), NoDeeper: noDeeper(runtime.GOOS, noSeatbelt())}, nil
 }
 
 // unconfined names the limits that do not bind below S1.

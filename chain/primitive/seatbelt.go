@@ -299,6 +299,19 @@ func seatbeltUnbound(s *Sandbox) []string {
 	return out
 }
 
+// noDeeper returns the reason why a system other than Linux gives no S3, and the standing of its
+// profile. no is the reason why none is used.
+func noDeeper(system, no string) string {
+	why := "only Linux has namespaces"
+	switch {
+	case no == "":
+		why += "; " + untestedSeatbelt
+	case system == "darwin":
+		why += "; no Seatbelt profile is used: " + no
+	}
+	return why
+}
+
 func ports(list []uint16) string {
 	var out []string
 	for _, p := range list {

@@ -128,6 +128,19 @@ func TestSeatbeltUnbound(t *testing.T) {
 	}
 }
 
+// TestSeatbeltStanding: rye doctor says that the profile is untested, or why there is none.
+func TestSeatbeltStanding(t *testing.T) {
+	for _, c := range []struct{ system, no, want string }{
+		{"darwin", "", "untested here"},
+		{"darwin", "sandbox-exec refuses it", "no Seatbelt profile is used: sandbox-exec refuses it"},
+		{"windows", "only macOS has it", "only Linux has namespaces"},
+	} {
+		if got := noDeeper(c.system, c.no); !strings.Contains(got, c.want) || c.system == "windows" && got != c.want {
+			t.Errorf("noDeeper(%q, %q) = %q", c.system, c.no, got)
+		}
+	}
+}
+
 var (
 	texts      = regexp.MustCompile(`"[^"]*"`)
 	constants  = regexp.MustCompile(`^"([A-Z]+_[0-9]+|[a-zA-Z0-9/.*:_-]*)"$`)
