@@ -5,16 +5,27 @@ package primitive
 import (
 	"errors"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/rye-os/rye/fault"
 )
 
-// Only S0 exists here. Other Unix systems cannot limit a child from outside before it runs, and
-// rye does not support their sandboxes yet.
+// Only S0 exists here. Other Unix systems cannot limit a child from outside before it runs. The
+// profile for macOS does not make a tier, because it is untested.
 func best() Tier { return S0 }
 
-func probe() (Report, error) { return Report{Tier: best(), NoDeeper: "only Linux has namespaces"}, nil }
+func probe() (Report, error) {
+	return Report{Tier: best(), NoDeeper: noDeeper(runtime.GOOS, noSeatbelt())}, nil
+}
+
+// unconfined names the limits that do not bind below S1.
+func unconfined(s *Sandbox) []string {
+	if noSeatbelt() == "" {
+		return seatbeltUnbound(s)
+	}
+	return []string{"files, network and system calls are not restricted below S2", "resource limits and no_new_privs are not set below S1"}
+}
 
 // onlyS0 refuses a call that requires more.
 func onlyS0(c *Call) error {

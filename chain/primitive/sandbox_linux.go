@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -123,11 +122,6 @@ func bounds(c *Call, secret []string) cage.Bounds {
 // own reports whether the program gets a network of its own that leads out.
 func (s *Sandbox) own() bool { return s.Net && s.Own && s.Tier >= S3 }
 
-// within reports whether path is dir or is below it. Both are clean.
-func within(path, dir string) bool {
-	return path == dir || dir == "/" || strings.HasPrefix(path, dir) && path[len(dir)] == '/'
-}
-
 // writable refuses paths that cannot be granted: the kernel's rules need an existing path, and a
 // link may lead anywhere.
 func writable(paths []string) error {
@@ -172,18 +166,6 @@ func canonical(paths []string) []string {
 		}
 	}
 	return out
-}
-
-// resolve follows links in the existing part of p.
-func resolve(p string) string {
-	if real, err := filepath.EvalSymlinks(p); err == nil {
-		return real
-	}
-	dir := filepath.Dir(p)
-	if dir == p {
-		return p
-	}
-	return filepath.Join(resolve(dir), filepath.Base(p))
 }
 
 // confine gives up rights, on the calling thread only and for good. The order matters: no later

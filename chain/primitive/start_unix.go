@@ -20,17 +20,35 @@ func start(c *Call, env []string, files []*os.File) (process, []string, error) {
 	if err := onlyS0(c); err != nil {
 		return nil, nil, err
 	}
-	attr := &os.ProcAttr{Dir: c.Dir, Env: env, Files: files, Sys: &syscall.SysProcAttr{Setsid: true}}
-	p, err := os.StartProcess(c.Argv[0], c.Argv, attr)
+	argv, unbound, err := belted(c)
 	if err != nil {
 		return nil, nil, err
 	}
-	return &unixProcess{p, waitFor(p)}, []string{
-		"files, network and system calls are not restricted below S2",
-		"resource limits and no_new_privs are not set below S1",
+	attr := &os.ProcAttr{Dir: c.Dir, Env: env, Files: files, Sys: &syscall.SysProcAttr{Setsid: true}}
+	p, err := os.StartProcess(argv[0], argv, attr)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &unixProcess{p, waitFor(p)}, append(unbound,
 		"a process that starts its own session outlives the run: this system has no way to find it",
 		"the program outlives rye when rye is killed: this system cannot tie them together",
-	}, nil
+	), nil
+}
+
+// belted returns the command of a call, under a Seatbelt profile where there is one, and the limits
+// that do not bind. The tier stays S0: nobody has shown that the profile holds.
+func belted(c *Call) (argv, unbound []string, err error) {
+	if noSeatbelt() != "" {
+		return c.Argv, unconfined(&c.Sandbox), nil
+	}
+	if _, err := os.Stat(c.Argv[0]); err != nil { // else sandbox-exec would report it, with a status of its own
+		return nil, nil, err
+	}
+	p, err := seatbelt(c, resolve)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p.argv(c.Argv), unconfined(&c.Sandbox), nil
 }
 
 func (u *unixProcess) signal(hard bool) {

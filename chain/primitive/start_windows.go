@@ -43,11 +43,9 @@ func start(c *Call, env []string, files []*os.File) (process, []string, error) {
 		windows.CloseHandle(job)
 		return nil, nil, err
 	}
-	return &windowsProcess{job, waitFor(p)}, []string{
-		"files, network and system calls are not restricted below S2",
-		"resource limits are not set below S1",
+	return &windowsProcess{job, waitFor(p)}, append(unconfined(&c.Sandbox),
 		"a process started in the first microseconds may be outside the job that ends it",
-	}, nil
+	), nil
 }
 
 // newJob makes a job whose processes end with its last handle, so also when rye is killed.

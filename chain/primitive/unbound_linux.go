@@ -2,7 +2,6 @@ package primitive
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -87,12 +86,4 @@ func unboundRules(s *Sandbox, abi int) []string {
 		out = append(out, "the superuser was given write access to system configuration")
 	}
 	return out
-}
-
-func ports(list []uint16) string {
-	var out []string
-	for _, p := range list {
-		out = append(out, strconv.Itoa(int(p)))
-	}
-	return strings.Join(out, ", ")
 }
