@@ -259,13 +259,7 @@ func (m *market) plugin(ctx context.Context, h *host, r foreign.Remote, refs map
 	g.files.Name = treeName(src)
 	g.files.Origin = objects.Origin{Source: sourceName(src), Ref: g.ref, Commit: g.commit.id.String(), Path: src.Path}
 	return m.part(r, g.files, func(ctx context.Context, packages []author.Package) error {
-		err := noteCame(ctx, m.Desk, src, packages, sources{Typed: m.typed(src.Address), Signer: string(g.commit.signer)}, func(o *objects.Origin) pinned {
-			return pinned{Address: src.Address, Root: src.Path, As: m.q.As, Listed: r.Entry, Ref: g.ref, Commit: o.Commit, Path: o.Path, Tree: o.Tree, Tip: g.tip.String()}
-		})
-		if err != nil || !m.q.NoVendor {
-			return err
-		}
-		return keepManifests(m.Desk, packages)
+		return noteCame(ctx, m.Desk, packages, came{src: src, now: sources{Typed: m.typed(src.Address), Signer: string(g.commit.signer)}, noVendor: m.q.NoVendor, as: m.q.As, tip: g.tip.String()})
 	})
 }
 
@@ -279,6 +273,6 @@ func (m *market) archive(ctx context.Context, r foreign.Remote) error {
 		m.Tell(words.Quote(words.Brief(r.Name)) + ": the marketplace lists no digest of its archive")
 	}
 	return m.part(r, t, func(ctx context.Context, packages []author.Package) error {
-		return noteArchive(ctx, m.Desk, r.Source, packages, sources{Typed: m.typed(r.Source.Address)}, sum, pinned{As: m.q.As, Listed: r.Entry})
+		return noteCame(ctx, m.Desk, packages, came{src: r.Source, now: sources{Typed: m.typed(r.Source.Address)}, noVendor: m.q.NoVendor, as: m.q.As, tip: sum.String()})
 	})
 }
