@@ -291,6 +291,7 @@ type CopyReport struct {
 	Next      fault.Hint `json:"next,omitzero"`
 	DryRun    bool       `json:"dry_run,omitempty"`
 	Replaces  bool       `json:"replaces,omitempty"` // another item with this ref
+	Unsigned  string     `json:"unsigned,omitempty"` // the signer whose line is left out: it signs the id before
 }
 
 // SkillExport asks for the files of a skill in a new folder.

@@ -57,7 +57,7 @@ func TestPullListed(t *testing.T) {
 	hub.file("plug/more/tide/SKILL.md", "---\nname: tide\ndescription: x\n---\n")
 	hub.file("other/more/tide/SKILL.md", "---\nname: tide\ndescription: x\n---\n") // a twin elsewhere
 	hub.push("plugin")
-	packed := siteArchive("tide", tar.Header{Name: "extra/ebb.md", Typeflag: tar.TypeReg, Mode: 0o644})
+	packed := deepArchive("skills/tide/SKILL.md", "skills/tide/scripts/run.sh", "extra/ebb.md")
 	site.put("/kit.tar.gz", packed)
 	m.market(
 		fmt.Sprintf(`{"name": "hub", "source": {"source": "git-subdir", "url": %q, "path": "plug", "ref": "main"}, "commands": ["./extra/go.md"], "skills": ["./more/tide"], "description": "Ünïcode"}`, hub.url),

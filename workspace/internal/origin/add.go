@@ -31,7 +31,7 @@ func Add(ctx context.Context, d *custody.Desk, q rye.AddRequest) ([]rye.AddRepor
 	if err != nil {
 		return nil, err
 	}
-	if q.SHA256 != "" && (src.Kind != objects.SourceArchive || src.Local()) {
+	if q.SHA256 != "" && (src.Kind == objects.SourceSite || src.Kind == objects.SourceLock) {
 		return nil, onlyArchives(q.URL)
 	}
 	switch src.Kind {

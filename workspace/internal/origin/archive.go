@@ -71,7 +71,7 @@ func (d *download) follow(ctx context.Context, from, to *url.URL) error {
 }
 
 func onlyArchives(source string) error {
-	return fault.New(fault.Usage, "add %s: --sha256 is for an archive by https", words.Brief(source)).Advise("leave it out")
+	return fault.New(fault.Usage, "add %s: --sha256 is for an archive by https whose digest nothing states", words.Brief(source)).Advise("leave it out")
 }
 
 // within returns the folder of a tree without a history.

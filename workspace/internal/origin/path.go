@@ -22,9 +22,6 @@ import (
 // AddPath is Add for a folder, an archive or a file of this machine. What came into a project is
 // compared with its folder or archive later.
 func AddPath(ctx context.Context, d *custody.Desk, q rye.AddRequest) ([]rye.AddReport, error) {
-	if q.SHA256 != "" {
-		return nil, onlyArchives(q.Path)
-	}
 	var here []author.Package
 	reports, err := author.Add(ctx, d, q, func(ctx context.Context, d *custody.Desk, q rye.AddRequest, t foreign.Tree) ([]rye.AddReport, error) {
 		t, err := within(t, q.Folder)
