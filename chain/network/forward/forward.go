@@ -31,7 +31,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -225,20 +224,6 @@ func (f *Forwarder) Serve(all []net.Listener) {
 			f.accept(l, func(conn net.Conn) { f.carry(conn, f.doors[i].to) })
 		})
 	}
-}
-
-// Env returns the variables that lead a program to the proxy. Programs that know none of them reach
-// named hosts only.
-func (f *Forwarder) Env() map[string]string {
-	if f.proxy == nil {
-		return nil
-	}
-	env := map[string]string{"NODE_USE_ENV_PROXY": "1"}
-	at := "http://" + f.doors[len(f.doors)-1].at.String()
-	for name, value := range map[string]string{"http_proxy": at, "https_proxy": at, "all_proxy": at, "no_proxy": "localhost,127.0.0.1,::1"} {
-		env[name], env[strings.ToUpper(name)] = value, value
-	}
-	return env
 }
 
 // Close ends all connections and returns when none is left. A nil Forwarder has none.
