@@ -15,18 +15,22 @@ import (
 // bash, PostgreSQL and other programs that print an address.
 func hostIn(line string) (host string, port uint16) {
 	for _, r := range hostWords() {
-		m := r.FindStringSubmatch(line)
-		if m == nil {
-			continue
+		for _, m := range r.FindAllStringSubmatch(line, 8) {
+			if host = m[r.SubexpIndex("host")]; noHost[host] {
+				continue
+			}
+			port = portOf(m[r.SubexpIndex("port")])
+			if i := r.SubexpIndex("scheme"); i >= 0 && port == 0 && m[i] == "http" {
+				port = 80
+			}
+			return host, port
 		}
-		port = portOf(m[r.SubexpIndex("port")])
-		if i := r.SubexpIndex("scheme"); i >= 0 && port == 0 && m[i] == "http" {
-			port = 80
-		}
-		return m[r.SubexpIndex("host")], port
 	}
 	return "", 0
 }
+
+// noHost are words of messages that stand where others have a host.
+var noHost = map[string]bool{"name": true, "address": true, "host": true, "getaddrinfo": true}
 
 func portOf(s string) uint16 {
 	n, _ := strconv.ParseUint(s, 10, 16)
@@ -39,14 +43,15 @@ var hostWords = sync.OnceValue(func() (all []*regexp.Regexp) {
 		`(?P<scheme>https?)://(?:[^@/\s']{1,80}@)?` + host + `(?::(?P<port>[0-9]{1,5}))?`,
 		`/dev/(?:tcp|udp)/` + host + `/(?P<port>[0-9]{1,5})`,
 		`host='` + host + `', port=(?P<port>[0-9]{1,5})`,
+		`failed \('` + host + `', (?P<port>[0-9]{1,5})`,
 		`at "` + host + `"(?: \([^)]*\))?, port (?P<port>[0-9]{1,5})`,
-		`(?:connect to|address)(?: host| address)? "?` + host + `"?,? port (?P<port>[0-9]{1,5})`,
+		`(?:connect to|address)(?: host| address)? "?` + host + `"?(?: \([^)]*\))?,? port (?P<port>[0-9]{1,5})`,
 		`(?:look up|resolve) ` + host + `(?:/| \(port )(?P<port>[0-9]{1,5})`,
-		`(?i:resolve|unknown|locate remote|bad|translate) (?i:the )?(?i:host|hostname|address|host address|host name)[:]? ['"‘]?` + host + `(?P<port>)`,
+		`(?i:resolve|unknown|locate remote|bad|translate) (?i:the )?(?i:host address|host name|hostname|host|address)[:]? ['"‘]?` + host + `(?P<port>)`,
 		`UnknownHostException: ` + host + `(?P<port>)`,
-		`getaddrinfo (?:for )?(?:host )?"?` + host + `"?(?: port (?P<port>[0-9]{1,5}))?`,
-		`getaddrinfo(?:\("|: )` + host + `(?:"|[: ])(?P<port>[0-9]{0,5})`,
 		`getaddrinfo [A-Z_]+ ` + host + `(?::(?P<port>[0-9]{1,5}))?`,
+		`getaddrinfo for (?:host )?"?` + host + `"?(?: port (?P<port>[0-9]{1,5}))?`,
+		`getaddrinfo(?:\("|: )` + host + `(?:"|[: ](?P<port>[0-9]{1,5}):)`,
 		`lookup ` + host + `(?P<port>)`,
 		`(?:connect|connect to|connection to|Redis at|dial (?:tcp|udp)[46]?|E[A-Z]+) '?` + host + `:(?P<port>[0-9]{1,5})`,
 		`: ` + host + `(?P<port>): (?:Temporary failure in name|Name or service)`,
@@ -70,6 +75,7 @@ var aims = sync.OnceValue(func() (all []*regexp.Regexp) {
 	for _, text := range []string{
 		`\b(?P<scheme>[a-z]{2,12})://(?:[^@/\s'"]{1,80}@)?` + host + `(?::` + port + `)?`,
 		`/dev/tcp/` + host + `/` + port,
+		`\b(?P<scheme>HTTPS?)Connection\(["']` + host + `["'](?:,\s*` + port + `)?`,
 		`["'(]` + host + `["']?,\s*(?:port\s*=\s*)?["']?` + port, // ("host", 80)
 		`\b` + port + `,\s*["']` + host + `["']`,                 // (80, "host")
 		`(?:^|[\s"'=@:])` + host + `:` + port,
@@ -96,7 +102,7 @@ func aimsIn(text []byte, host string) (all []aim) {
 				a.port = portOf(string(m[i]))
 			}
 			if i := r.SubexpIndex("scheme"); i >= 0 && a.port == 0 {
-				a.port = ports[string(m[i])]
+				a.port = ports[strings.ToLower(string(m[i]))]
 			}
 			if a.port != 0 && (host == "" && strings.Contains(a.host, ".") && !numeric(a.host) || strings.EqualFold(a.host, host)) {
 				all = append(all, a)

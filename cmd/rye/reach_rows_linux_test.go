@@ -4,7 +4,7 @@ package main_test
 type client struct {
 	name    string
 	uses    string // programs that must be there; the first one's version is shown
-	version string // its argument for that; "" is --version
+	version string // what follows it to show that; "" is --version
 	at      string // host:port of the server
 	proxy   bool   // it uses the proxy that the environment names
 	run     string // shell text that prints "welcome" if it reached the server
@@ -22,7 +22,7 @@ const (
 var reachClients = []client{
 	{name: "curl", uses: "curl", at: https, proxy: true, core: true, run: "curl -sS -m 20 https://web.example.org/"},
 	{name: "wget", uses: "wget", at: https, proxy: true, run: "wget -nv -t 1 -T 20 --ca-certificate=$SSL_CERT_FILE -O - https://web.example.org/"},
-	{name: "aria2", uses: "aria2c", at: https, proxy: true, run: "cd $TMPDIR && aria2c -q --max-tries=1 --ca-certificate=$SSL_CERT_FILE -o page https://web.example.org/ && cat page"},
+	{name: "aria2", uses: "aria2c", at: https, proxy: true, run: "cd $TMPDIR && aria2c --console-log-level=error --summary-interval=0 --show-console-readout=false --max-tries=1 --ca-certificate=$SSL_CERT_FILE -o page https://web.example.org/ && cat page"},
 	{name: "HTTPie", uses: "http", at: https, proxy: true, run: "http --ignore-stdin --body https://web.example.org/"},
 	{name: "w3m", uses: "w3m", version: "-version", at: https, proxy: true, run: "w3m -o ssl_ca_file=$SSL_CERT_FILE -dump https://web.example.org/"},
 	{name: "lynx", uses: "lynx", version: "-version", at: https, proxy: true, run: "lynx -dump https://web.example.org/"},
@@ -30,11 +30,11 @@ var reachClients = []client{
 	{name: "git, ssh", uses: "git ssh", at: dbHost + ":22", run: "GIT_SSH_COMMAND='ssh " + sshTo + "' git ls-remote ssh://git@db.example.org/repo.git main | grep main && echo welcome"},
 	{name: "git, its own protocol", uses: "git", at: dbHost + ":9418", run: "git ls-remote git://db.example.org/repo.git main | grep main && echo welcome"},
 	{name: "ssh", uses: "ssh", version: "-V", at: dbHost + ":22", run: "ssh " + sshTo + " git@db.example.org greet"},
-	{name: "sftp", uses: "sftp ssh", version: "-V", at: dbHost + ":22", run: "echo pwd | sftp -q -b - " + sshTo + " git@db.example.org"},
+	{name: "sftp", uses: "ssh sftp", version: "-V", at: dbHost + ":22", run: "echo pwd | sftp -b - " + sshTo + " git@db.example.org"},
 	{name: "rsync", uses: "rsync", at: dbHost + ":873", run: "rsync rsync://db.example.org/files/welcome.txt $TMPDIR/ && cat $TMPDIR/welcome.txt", proxy: true},
-	{name: "pip", uses: "python3", probe: "/usr/bin/python3 -m pip --version", at: https, proxy: true, run: "/usr/bin/python3 -m pip download -q --isolated --disable-pip-version-check --retries 0 --cert $SSL_CERT_FILE -i https://web.example.org/simple --no-deps --no-cache-dir -d $TMPDIR demo && ls $TMPDIR | grep demo-1.0 && echo welcome"},
+	{name: "pip", uses: "python3", probe: "/usr/bin/python3 -m pip --version", at: https, proxy: true, run: "/usr/bin/python3 -m pip download -q --disable-pip-version-check --retries 0 -i https://web.example.org/simple --no-deps --no-cache-dir -d $TMPDIR demo && ls $TMPDIR | grep demo-1.0 && echo welcome"},
 	{name: "npm", uses: "npm", at: https, proxy: true, run: "npm view demo version --registry=https://web.example.org/npm --fetch-retries=0 | grep 1.2.3 && echo welcome"},
-	{name: "yarn", uses: "yarn node", at: https, proxy: true, run: "YARN_ENABLE_TELEMETRY=0 YARN_NPM_REGISTRY_SERVER=https://web.example.org/npm YARN_HTTPS_CA_FILE_PATH=$SSL_CERT_FILE YARN_HTTP_RETRY=0 ./node yarn.js npm info demo --fields version | grep 1.2.3 && echo welcome"},
+	{name: "yarn", uses: "node", version: "yarn.js --version", at: https, proxy: true, run: "YARN_ENABLE_TELEMETRY=0 YARN_NPM_REGISTRY_SERVER=https://web.example.org/npm YARN_HTTPS_CA_FILE_PATH=$SSL_CERT_FILE YARN_HTTP_RETRY=0 YARN_ENABLE_GLOBAL_CACHE=0 ./node yarn.js npm info demo --fields version && echo welcome"},
 	{name: "Node, fetch", uses: "node", at: https, proxy: true, run: `./node -e 'fetch("https://web.example.org/").then(r => r.text()).then(console.log)'`},
 	{name: "Node, https", uses: "node", at: https, proxy: true, run: `./node -e 'require("https").get("https://web.example.org/", r => r.pipe(process.stdout))'`},
 	{name: "Node, net", uses: "node", at: greeter, run: `./node -e 'const c = require("net").connect(7000, "db.example.org", () => c.write("hello\n")); c.pipe(process.stdout)'`},
@@ -51,21 +51,21 @@ var reachClients = []client{
 	{name: "Ruby, net/http", uses: "ruby", at: https, proxy: true, run: `ruby -rnet/http -e 'puts Net::HTTP.get(URI("https://web.example.org/"))'`},
 	{name: "Ruby, socket", uses: "ruby", at: greeter, run: `ruby -rsocket -e 'c = TCPSocket.new("db.example.org", 7000); c.puts "hello"; puts c.read'`},
 	{name: "PHP, streams", uses: "php", at: https, run: `php -r 'echo file_get_contents("https://web.example.org/") ?: exit(1);'`},
-	{name: "Lua, socket", uses: "lua5.4", probe: "lua5.4 -l socket -e 0", version: "-v", at: greeter, run: `lua5.4 -e 'local c = require("socket").tcp() c:settimeout(20) assert(c:connect("db.example.org", 7000)) c:send("hello\n") print(c:receive())'`},
-	{name: "Tcl, socket", uses: "tclsh", at: greeter, run: "echo 'set c [socket db.example.org 7000]; puts $c hello; flush $c; puts [gets $c]' | tclsh"},
+	{name: "Lua, socket", uses: "lua5.4", probe: "lua5.4 -e 'require(\"socket\")'", version: "-v", at: greeter, run: `lua5.4 -e 'local c = require("socket").tcp() c:settimeout(20) assert(c:connect("db.example.org", 7000)) c:send("hello\n") print(c:receive())'`},
+	{name: "Tcl, socket", uses: "tclsh", version: "<<<'puts \"Tcl [info patchlevel]\"'", at: greeter, run: "echo 'set c [socket db.example.org 7000]; puts $c hello; flush $c; puts [gets $c]' | tclsh"},
 	{name: "Java, URL", uses: "java javac", at: https, run: "java $TRUST -cp . Reach url https://web.example.org/"},
 	{name: "Java, HttpClient", uses: "java javac", at: https, run: "java $TRUST -cp . Reach client https://web.example.org/"},
 	{name: "Java, Socket", uses: "java javac", at: greeter, run: "java -cp . Reach db.example.org 7000"},
-	{name: "Maven", uses: "mvn", at: https, proxy: true, run: `MAVEN_OPTS="$MAVEN_OPTS $TRUST" mvn -B -q -f pom.xml -Dmaven.repo.local=$TMPDIR/m2 validate && echo welcome`},
+	{name: "Maven", uses: "mvn", version: "-B --version", at: https, proxy: true, run: `MAVEN_OPTS="$MAVEN_OPTS $TRUST" mvn -B -q -f pom.xml -Dmaven.repo.local=$TMPDIR/m2 validate && echo welcome`},
 	{name: "cargo", uses: "cargo", at: https, proxy: true, run: "cp -r crate $TMPDIR/ && cd $TMPDIR/crate && CARGO_HOME=$TMPDIR/cargo CARGO_NET_RETRY=0 CARGO_HTTP_CAINFO=$SSL_CERT_FILE /usr/bin/cargo fetch -q && echo welcome"},
 	{name: "psql", uses: "psql", at: dbHost + ":5432", run: "PGCONNECT_TIMEOUT=20 psql -w -h db.example.org -U ann -d shop -Atc 'select greeting'"},
 	{name: "redis-cli", uses: "redis-cli", at: dbHost + ":6379", run: "redis-cli -h db.example.org get greeting | grep welcome"},
 	{name: "openssl s_client", uses: "openssl", version: "version", at: https, run: "out=$(openssl s_client -verify_return_error -connect web.example.org:443 </dev/null) && grep -q 'CN = web.example.org' <<<$out && echo welcome"},
 	{name: "bash /dev/tcp", uses: "bash", at: greeter, core: true, run: "exec 3<>/dev/tcp/db.example.org/7000 && echo hello >&3 && cat <&3"},
-	{name: "nc", uses: "nc", version: "-h", at: greeter, run: "echo hello | nc -w 20 db.example.org 7000 | grep welcome"},
-	{name: "ncat", uses: "ncat", at: greeter, run: "echo hello | ncat -w 20 db.example.org 7000 | grep welcome"},
-	{name: "socat", uses: "socat", version: "-V", at: greeter, run: "echo hello | socat -t 20 - TCP:db.example.org:7000 | grep welcome"},
-	{name: "telnet", uses: "telnet", at: greeter, run: "{ echo hello; sleep 0.3; } | telnet db.example.org 7000 | grep welcome"},
+	{name: "nc", uses: "nc", version: "-h", at: greeter, run: "echo hello | nc -v -w 20 db.example.org 7000"},
+	{name: "ncat", uses: "ncat", at: greeter, run: "echo hello | ncat -w 20 db.example.org 7000"},
+	{name: "socat", uses: "socat", version: "-V", at: greeter, run: "echo hello | socat -t 20 - TCP:db.example.org:7000"},
+	{name: "telnet", uses: "telnet", at: greeter, run: "{ echo hello; sleep 0.3; } | telnet db.example.org 7000"},
 }
 
 const javaReach = `
