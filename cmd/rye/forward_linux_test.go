@@ -96,6 +96,13 @@ curl -sS -m 10 http://web.example.org/ http://other.example.org/
 	if web := reached["web.example.org:80"]; web.Conns != 2 || web.Sent == 0 || web.Received == 0 || len(reached) != 6 {
 		t.Errorf("the result counts %+v", r.Metadata.Hosts)
 	}
+	log := h.rye("policy", "log", "--json")
+	if !strings.Contains(log, `"verb":"reach","ref":"tool:acme/ask"`) || !strings.Contains(log, `{"host":"web.example.org","port":80,"connections":2,"sent":`) {
+		t.Errorf("the log has no host:\n%s", log)
+	}
+	if text := h.rye("policy", "log"); !strings.Contains(text, "reached 93.184.215.14:5432 (") {
+		t.Errorf("the log has no host:\n%s", text)
+	}
 	if r.Metadata.Sandbox != "S3" || strings.Contains(strings.Join(r.Metadata.Unbound, "\n"), "host") {
 		t.Errorf("sandbox %s, not limited: %q", r.Metadata.Sandbox, r.Metadata.Unbound)
 	}

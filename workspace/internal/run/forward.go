@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain/network/forward"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
@@ -73,6 +74,17 @@ func (j *job) upstream(s *custody.Desk) func(host string, port uint16) *url.URL 
 		via, _ := s.Proxy(&http.Request{URL: to})
 		return via
 	}
+}
+
+// usesOf lists the hosts that a run reached. It is complete after the forwarder's end.
+func usesOf(f *forward.Forwarder) (all []rye.HostUse) {
+	if f == nil {
+		return nil
+	}
+	for _, u := range f.Uses() {
+		all = append(all, rye.HostUse(u))
+	}
+	return all
 }
 
 // unchecked says that the user's proxy resolved the names of hosts.
