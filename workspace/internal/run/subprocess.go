@@ -60,6 +60,9 @@ func (j *job) start(ctx context.Context, s *custody.Desk, call *primitive.Call, 
 		return outcome{}, err
 	}
 	open = append(open, unlooked...)
+	if ways != nil {
+		open = append(open, j.unforeseen(s)...)
+	}
 	tellOpen(s, j, open) // before the run, while it can still be stopped
 	j.watch.lap(&j.watch.parts.Rest)
 	call.Caller = j.caller.Name()
@@ -92,7 +95,7 @@ func (j *job) start(ctx context.Context, s *custody.Desk, call *primitive.Call, 
 	}
 	o := outcome{Near: res.Near, Outcome: chain.Read(res), Exit: res.Exit, Sandbox: res.Tier.String(), Unbound: append(res.Unbound, found.unseen...), Truncated: res.Truncated, Taken: found.taken, Left: found.left, Stderr: res.Stderr}
 	if ways != nil {
-		o.Unbound, o.Missed, o.Hosts = append(o.Unbound, unchecked(ways)...), ways.Misses(), hosts
+		o.Unbound, o.Missed, o.Hosts = append(o.Unbound, j.unchecked(s, ways)...), ways.Misses(), hosts
 	}
 	return o, nil
 }
