@@ -106,7 +106,7 @@ var complaints = []struct {
 	{"enotfound", unresolved}, {"name or service not known", unresolved}, {"no such host", unresolved},
 	{"unable to resolve", unresolved}, {"failed to resolve", unresolved}, {"could not be resolved", unresolved}, {"unknown host", unresolved}, {"unknownhostexception", unresolved},
 	{"unresolvedaddressexception", unresolved}, {"bad hostname", unresolved}, {"unable to locate remote host", unresolved}, {"host or service not provided", unresolved}, {"host not found", unresolved},
-	{"could not resolve", unresolved}, {"can't load http", unresolved}, {"connect call failed", unreachable},
+	{"could not resolve", unresolved}, {"name resolution for", unresolved}, {"can't load http", unresolved}, {"connect call failed", unreachable},
 	{"network is unreachable", unreachable}, {"enetunreach", unreachable}, {"connection refused", unreachable}, {"econnrefused", unreachable},
 	{"connection timed out", unreachable}, {"etimedout", unreachable}, {"failed to connect", unreachable}, {"no route to host", unreachable},
 	{"permission denied", forbidden}, {"eacces", forbidden}, {"operation not permitted", forbidden}, {"eperm", forbidden},

@@ -171,6 +171,8 @@ func TestDeniedPrograms(t *testing.T) {
 		{"Could not connect to Redis at db.example.org:6379: " + failure, "", `"db.example.org:6379"`},
 		{"Error: getaddrinfo EAI_AGAIN db.example.org", "connect(7000, 'db.example.org')", `"db.example.org:7000"`},
 		{"Failed to open TCP connection to db.example.org:8080 (getaddrinfo: " + failure + ")", "", `"db.example.org:8080"`},
+		{"  -> [AbstractCommand.cc:799] errorCode=19 CUID#7 - Name resolution for a.example.org failed:No address returned", "", "a.example.org"},
+		{"Server lookup failure:  db.example.org:7000, " + failure, "", `"db.example.org:7000"`},
 		{"java.net.UnknownHostException: db.example.org", "", "db.example.org"},
 		{"w3m: Can't load http://a.example.org/.", "", `"a.example.org:80"`},
 		{"socket.gaierror: [Errno -3] " + failure, "# see https://docs.example.org/\nc = create_connection(('db.example.org', 7000))\nopen('data.txt')", `docs.example.org, "db.example.org:7000"`},

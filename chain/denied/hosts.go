@@ -30,7 +30,7 @@ func hostIn(line string) (host string, port uint16) {
 }
 
 // noHost are words of messages that stand where others have a host.
-var noHost = map[string]bool{"name": true, "address": true, "host": true, "getaddrinfo": true}
+var noHost = map[string]bool{"name": true, "address": true, "host": true, "getaddrinfo": true, "failure": true}
 
 func portOf(s string) uint16 {
 	n, _ := strconv.ParseUint(s, 10, 16)
@@ -48,6 +48,7 @@ var hostWords = sync.OnceValue(func() (all []*regexp.Regexp) {
 		`(?:connect to|address)(?: host| address)? "?` + host + `"?(?: \([^)]*\))?,? port (?P<port>[0-9]{1,5})`,
 		`(?:look up|resolve) ` + host + `(?:/| \(port )(?P<port>[0-9]{1,5})`,
 		`(?i:resolve|unknown|locate remote|bad|translate) (?i:the )?(?i:host address|host name|hostname|host|address)[:]? ['"‘]?` + host + `(?P<port>)`,
+		`resolution for ` + host + `(?P<port>) failed`,
 		`UnknownHostException: ` + host + `(?P<port>)`,
 		`getaddrinfo [A-Z_]+ ` + host + `(?::(?P<port>[0-9]{1,5}))?`,
 		`getaddrinfo for (?:host )?"?` + host + `"?(?: port (?P<port>[0-9]{1,5}))?`,

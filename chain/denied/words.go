@@ -115,7 +115,7 @@ func (h *Had) stating(more objects.Needs) string {
 	for _, f := range []struct {
 		name      string
 		had, more []string
-	}{{"read", n.Read, more.Read}, {"write", n.Write, more.Write}, {"net", n.Net, more.Net}, {"rye", n.Rye, nil}} {
+	}{{"read", n.Read, more.Read}, {"write", n.Write, more.Write}, {"net", n.Net, more.Net}, {"listen", n.Listen, nil}, {"rye", n.Rye, nil}} {
 		var list []string
 		for _, v := range append(f.had[:len(f.had):len(f.had)], f.more...) {
 			if v = inYAML(v); !slices.Contains(list, v) {

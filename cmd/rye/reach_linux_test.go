@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -28,6 +29,7 @@ var columns = []struct {
 	{"host:port", "net: ['HOST:PORT']", always, always},
 	{"*.host:port", "net: ['*.example.org:PORT']", always, never},
 	{"*", "net: ['*']", always, always},
+	{"listen", "listen: [LISTEN]", never, never},
 }
 
 func never(string) bool        { return false }
@@ -63,7 +65,7 @@ func newJourneys(t *testing.T, list []client) *journeys {
 		for j := range columns {
 			if needs := columns[j].needs; needs != "" {
 				host, port, _ := strings.Cut(list[i].at, ":")
-				r.tool(i, j, "{read: [.], "+strings.NewReplacer("HOST", host, "PORT", port).Replace(needs)+"}")
+				r.tool(i, j, "{read: [.], "+strings.NewReplacer("HOST", host, "PORT", port, "LISTEN", strconv.Itoa(5300+i)).Replace(needs)+"}")
 			}
 		}
 	}

@@ -27,14 +27,14 @@ var reachClients = []client{
 	{name: "w3m", uses: "w3m", version: "-version", at: https, proxy: true, run: "w3m -o ssl_ca_file=$SSL_CERT_FILE -dump https://web.example.org/"},
 	{name: "lynx", uses: "lynx", version: "-version", at: https, proxy: true, run: "lynx -dump https://web.example.org/"},
 	{name: "git, https", uses: "git", at: https, proxy: true, core: true, run: "git ls-remote https://web.example.org/repo.git main | grep main && echo welcome"},
-	{name: "git, ssh", uses: "git ssh", at: dbHost + ":22", run: "GIT_SSH_COMMAND='ssh " + sshTo + "' git ls-remote ssh://git@db.example.org/repo.git main | grep main && echo welcome"},
+	{name: "git, ssh", uses: "git ssh", at: dbHost + ":22", proxy: true, run: "GIT_SSH_COMMAND=\"${GIT_SSH_COMMAND:-ssh} " + sshTo + "\" git ls-remote ssh://git@db.example.org/repo.git main | grep main && echo welcome"},
 	{name: "git, its own protocol", uses: "git", at: dbHost + ":9418", run: "git ls-remote git://db.example.org/repo.git main | grep main && echo welcome"},
 	{name: "ssh", uses: "ssh", version: "-V", at: dbHost + ":22", run: "ssh " + sshTo + " git@db.example.org greet"},
 	{name: "sftp", uses: "ssh sftp", version: "-V", at: dbHost + ":22", run: "echo pwd | sftp -b - " + sshTo + " git@db.example.org"},
 	{name: "rsync", uses: "rsync", at: dbHost + ":873", run: "rsync rsync://db.example.org/files/welcome.txt $TMPDIR/ && cat $TMPDIR/welcome.txt", proxy: true},
-	{name: "pip", uses: "python3", probe: "/usr/bin/python3 -m pip --version", at: https, proxy: true, run: "/usr/bin/python3 -m pip download -q --disable-pip-version-check --retries 0 -i https://web.example.org/simple --no-deps --no-cache-dir -d $TMPDIR demo && ls $TMPDIR | grep demo-1.0 && echo welcome"},
+	{name: "pip", uses: "python3", probe: "/usr/bin/python3 -m pip --version", at: https, proxy: true, run: "/usr/bin/python3 -m pip download --disable-pip-version-check --retries 1 -i https://web.example.org/simple --no-deps --no-cache-dir -d $TMPDIR demo && ls $TMPDIR | grep demo-1.0 && echo welcome"},
 	{name: "npm", uses: "npm", at: https, proxy: true, run: "npm view demo version --registry=https://web.example.org/npm --fetch-retries=0 | grep 1.2.3 && echo welcome"},
-	{name: "yarn", uses: "node", version: "yarn.js --version", at: https, proxy: true, run: "YARN_ENABLE_TELEMETRY=0 YARN_NPM_REGISTRY_SERVER=https://web.example.org/npm YARN_HTTPS_CA_FILE_PATH=$SSL_CERT_FILE YARN_HTTP_RETRY=0 YARN_ENABLE_GLOBAL_CACHE=0 ./node yarn.js npm info demo --fields version && echo welcome"},
+	{name: "yarn", uses: "node", version: "yarn.js --version", at: https, proxy: true, run: "here=$PWD; cd $TMPDIR && echo {} >package.json && touch yarn.lock && YARN_ENABLE_TELEMETRY=0 YARN_NPM_REGISTRY_SERVER=https://web.example.org/npm YARN_HTTPS_CA_FILE_PATH=$SSL_CERT_FILE YARN_HTTP_RETRY=0 YARN_ENABLE_GLOBAL_CACHE=0 $here/node $here/yarn.js npm info demo --fields version && echo welcome"},
 	{name: "Node, fetch", uses: "node", at: https, proxy: true, run: `./node -e 'fetch("https://web.example.org/").then(r => r.text()).then(console.log)'`},
 	{name: "Node, https", uses: "node", at: https, proxy: true, run: `./node -e 'require("https").get("https://web.example.org/", r => r.pipe(process.stdout))'`},
 	{name: "Node, net", uses: "node", at: greeter, run: `./node -e 'const c = require("net").connect(7000, "db.example.org", () => c.write("hello\n")); c.pipe(process.stdout)'`},
@@ -66,6 +66,15 @@ var reachClients = []client{
 	{name: "ncat", uses: "ncat", at: greeter, run: "echo hello | ncat -w 20 db.example.org 7000"},
 	{name: "socat", uses: "socat", version: "-V", at: greeter, run: "echo hello | socat -t 20 - TCP:db.example.org:7000"},
 	{name: "telnet", uses: "telnet", at: greeter, run: "{ echo hello; sleep 0.3; } | telnet db.example.org 7000"},
+}
+
+// devServers are programs that serve "welcome" at a port of their own, by HTTP. PORT is its number.
+var devServers = []client{
+	{name: "python -m http.server", uses: "python3", run: "cd $TMPDIR && echo welcome >index.html && exec /usr/bin/python3 -m http.server --bind 127.0.0.1 PORT"},
+	{name: "npm run dev", uses: "npm", run: `cd $TMPDIR && echo 'require("http").createServer((q, r) => r.end("welcome\n")).listen(PORT, "127.0.0.1")' >s.js && echo '{"scripts": {"dev": "node s.js"}}' >package.json && exec npm run dev`},
+	{name: "php -S", uses: "php", run: "cd $TMPDIR && echo welcome >index.php && exec php -S 127.0.0.1:PORT"},
+	{name: "Ruby, TCPServer", uses: "ruby", run: `exec ruby -rsocket -e 's = TCPServer.new("127.0.0.1", PORT); loop { c = s.accept; c.gets; c.write("HTTP/1.0 200 OK\r\n\r\nwelcome\n"); c.close }'`},
+	{name: "socat", uses: "socat", version: "-V", run: `exec socat TCP-LISTEN:PORT,bind=127.0.0.1,fork,reuseaddr SYSTEM:'read line; printf "HTTP/1.0 200 OK\r\n\r\nwelcome\n"'`},
 }
 
 const javaReach = `

@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"net/netip"
 	"strconv"
 	"strings"
 )
@@ -33,13 +34,21 @@ var variables = []struct {
 // javaProxy leaves out this machine by default (http.nonProxyHosts).
 const javaProxy = "-Dhttp.proxyHost=HOST -Dhttp.proxyPort=PORT -Dhttps.proxyHost=HOST -Dhttps.proxyPort=PORT"
 
+// Proxy returns the address of the proxy inside; the zero value is none.
+func (f *Forwarder) Proxy() netip.AddrPort {
+	if f.proxy == nil {
+		return netip.AddrPort{}
+	}
+	return f.doors[len(f.doors)-1].at
+}
+
 // Env returns the variables that lead a program to the proxy. Programs that know none of them reach
 // named hosts only.
 func (f *Forwarder) Env() map[string]string {
 	if f.proxy == nil {
 		return nil
 	}
-	at := f.doors[len(f.doors)-1].at
+	at := f.Proxy()
 	fill := strings.NewReplacer("URL", "http://"+at.String(), "AT", at.String(), "HOST", at.Addr().String(), "PORT", strconv.Itoa(int(at.Port())))
 	env := map[string]string{}
 	for _, v := range variables {
