@@ -55,14 +55,14 @@ func withPrograms(m *testing.M) int {
 	}
 	const pkg = module + "/internal/build."
 	build := exec.Command("go", "build", "-o", bin+string(filepath.Separator),
-		"-ldflags", "-X "+pkg+"id=test -X "+pkg+"version=v0.0.0-test -X "+module+"/internal/cli.testOnlyHints="+hintsFile(), "./cmd/...")
+		"-ldflags", "-s -w -X "+pkg+"id=test -X "+pkg+"version=v0.0.0-test -X "+module+"/internal/cli.testOnlyHints="+hintsFile(), "./cmd/...")
 	build.Dir = filepath.Join("..", "..")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build the programs: %v\n%s", err, out)
 		return 1
 	}
-	build = exec.Command("go", "build", "-o", filepath.Join(bin, "hinted", filepath.Base(program("rye"))), "./testdata/hinted")
+	build = exec.Command("go", "build", "-ldflags=-s -w", "-o", filepath.Join(bin, "hinted", filepath.Base(program("rye"))), "./testdata/hinted")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build what tries hints: %v\n%s", err, out)
 		return 1
@@ -240,7 +240,7 @@ func where(ts *testscript.TestScript, neg bool, args []string) {
 // languageServerOf is the server of the builtins' tests, built once.
 var languageServerOf = sync.OnceValues(func() (string, error) {
 	program := program("languageserver")
-	out, err := exec.Command("go", "build", "-o", program, "../../chain/primitive/builtin/testdata/languageserver").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "../../chain/primitive/builtin/testdata/languageserver").CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("%w\n%s", err, out)
 	}
