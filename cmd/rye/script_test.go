@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -71,6 +72,7 @@ func withPrograms(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	overlap()
 	code := m.Run()
 	wrong, err := wrongHints() // at the end, because tests that run at once note them in one file
 	if err != nil {
@@ -87,6 +89,17 @@ func withPrograms(m *testing.M) int {
 		}
 	}
 	return code
+}
+
+// overlap runs one test more at once than there are processors, unless -parallel says how many: the
+// tests spend a twelfth of their time in waiting for limits and pauses of hosts.
+func overlap() {
+	flag.Parse()
+	chosen := false
+	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
+	if !chosen {
+		flag.Set("test.parallel", strconv.Itoa(runtime.GOMAXPROCS(0)+1))
+	}
 }
 
 func program(name string) string {
