@@ -3,10 +3,8 @@ package main_test
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"net/http/cgi"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -16,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // A gitHost is a server of git with an empty repository, and what a person's machine needs
@@ -65,11 +65,8 @@ func backend(t testing.TB, root string, old bool) http.Handler {
 		if !old {
 			env = append(env, "GIT_PROTOCOL="+r.Header.Get("Git-Protocol"))
 		}
-		r.Header.Del("Git-Protocol")
 		r.TransferEncoding = nil // net/http/cgi refuses what it notices
-		// Whose client went away in the midst of a body, git 2.39's http-backend asks a
-		// closed pipe for the rest for ever; nobody but the system ends it.
-		(&cgi.Handler{Path: "/bin/sh", Args: []string{"-c", `ulimit -t 10; exec "$0"`, path}, Root: "/git", Env: env, Stderr: io.Discard}).ServeHTTP(w, r)
+		testkit.GitBackend(w, r, path, "/git", env)
 	})
 }
 

@@ -37,6 +37,7 @@ var house = []room{
 	{0, "internal/place", "fault", xsys},
 	{0, "internal/build", "fault", ""},
 	{0, "internal/headroom", "", ""},
+	{0, "internal/startheap", "", ""},
 	{0, "internal/rlimit", "", xsys},
 	{0, "internal/testkit", "fault", xsys},
 	{0, "internal/fieldcorpus", "", ""},
@@ -147,7 +148,7 @@ var house = []room{
 	{6, "internal/cli", ". workspace internal/app internal/bearer internal/build internal/clients internal/clients/files internal/strict internal/words fault objects", "github.com/urfave/cli"},
 	{6, "cmd/rye", "internal/cli internal/headroom", ""},
 	{6, "cmd/rye-cage", "chain/primitive/cage internal/build", ""},
-	{6, "cmd/rye-engine", ". fault agent/secret agent/thread chain/primitive/web/page workspace internal/app internal/bearer internal/build internal/cli internal/rlimit objects/trust/agefile objects/trust/kms search/fulltext serve/mcp store/gogit", ""},
+	{6, "cmd/rye-engine", ". fault agent/secret agent/thread chain/primitive/web/page workspace internal/app internal/bearer internal/build internal/cli internal/rlimit internal/startheap objects/trust/agefile objects/trust/kms search/fulltext serve/mcp store/gogit", ""},
 
 	{6, "internal/layers", "", ""},
 	{6, "internal/tools/mutants", "", ""},
