@@ -61,6 +61,7 @@ on a machine that remembers no stricter policy. If the file here then allows mor
 status is 16.`,
 		examples: "rye policy accept\nrye policy accept --from origin/main\nrye policy accept --sha256 sha256:2f05d4b6…",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Denied, fault.Malformed},
+		rights:   func() bool { return true },
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "from", Destination: &q.From, Usage: "the policy of this `commit`, branch or tag"},
 			&cli.StringFlag{Name: "sha256", Destination: &q.SHA256, Usage: "the `digest` that the policy must have; none for no policy"},
@@ -129,10 +130,13 @@ files with variables that it declares, and an interpreter in the project, such a
 .venv/bin/python. The approval covers their present bytes; after a change rye asks again. It
 does not cover the packages that an interpreter loads. --secrets approves the environment
 variables that another signer's web tool sends: these names, for the present bytes of the
-tool. --host approves a host for the project's requests that no person typed. --patched lets
+tool. --host approves a host. For a web tool it is for the project's requests that no person
+typed. For a program that another person signed it is for this tool in its present form, and
+'*' stands for any host, where this system cannot limit it to less. --patched lets
 clients and threads use the present bytes of a tool with parts that no owner signed.`,
 		examples: "rye policy allow tool:acme/deploy -p to=staging\nrye policy allow tool:acme/deploy --any\nrye policy allow tool:acme/deploy --env\nrye policy allow tool:acme/deploy --interpreter --forget\nrye policy allow tool:acme/weather --secrets\nrye policy allow tool:acme/deploy --patched --forget",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Denied, fault.Malformed, fault.Auth},
+		rights:   func() bool { return !c.Forget },
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "params", Destination: &params, Usage: "exactly these parameters: a JSON `object`, @file, or - for standard input"},
 			&cli.StringSliceFlag{Name: "param", Aliases: []string{"p"}, Destination: &pairs, Usage: "one of them, `name=value`; repeatable"},
