@@ -122,7 +122,7 @@ func TestHostIsAskedOnce(t *testing.T) {
 	config := strings.TrimSpace(h.rye("where", "config"))
 	testkit.WriteFile(t, filepath.Join(config, "policy.yaml"), "policy: 1\nnet: {allow: ['"+connectHost+"']}\n", 0o600)
 	h.rye("run", connectRef)
-	// Who signs a tool agrees to its hosts.
+	// A tool of one's own is not asked about.
 	h.write(".ai/tools/acme/own.sh", netTool("Own", "{net: ['own.example.org:443']}", "echo it ran\n"))
 	h.rye("sign", "tool:acme/own")
 	h.rye("run", "tool:acme/own")
@@ -375,7 +375,7 @@ func TestUnboundIsShown(t *testing.T) {
 	count("a question", shown, 1)
 	out, _ = bare.ends("doctor")
 	count("doctor", out, 1)
-	if !strings.Contains(out, "every host can be reached, not only those that its needs name") {
+	if !strings.Contains(out, "every host can be reached, not only the hosts in its needs") {
 		t.Errorf("doctor says nothing of hosts:\n%s", out)
 	}
 }

@@ -19,14 +19,14 @@ import (
 )
 
 // A person agrees once to each host that a program of another signer connects to. The agreement is for
-// one tool with its present plan, one host and one project. Who signs a tool with their own key agrees
-// by that to its hosts.
+// one tool with its present plan, one host and one project. A signature with the user's own key agrees to
+// the hosts of a tool.
 
-// anyHost is the need of every host. It is also what a system gives that cannot hold a program to the
-// hosts in its needs.
+// anyHost is the need of every host. It is also the limit on a system that cannot hold a program to
+// the hosts in its needs.
 const anyHost = "*"
 
-// ways are the hosts that a program's needs name, and those of them that nobody agreed to.
+// ways are the hosts that a program's needs name, and the ones without an agreement.
 type ways struct {
 	named []string // as host:port
 	bind  bool     // the program is held to them here
@@ -138,7 +138,7 @@ func allowed(n policy.Net, host string) bool {
 	return n.Allows(name, netip.AddrPortFrom(addr, uint16(port)))
 }
 
-// meetWays asks about the hosts that nobody agreed to, in one question. At a terminal a yes is for this
+// meetWays asks about the hosts without an agreement, in one question. At a terminal a yes is for this
 // run, and "always" is remembered. A yes for another caller is remembered where the hosts bind. A run
 // that a person just agreed to, with its hosts shown, is not asked about again.
 func (j *job) meetWays(ctx context.Context, s *custody.Desk) error {

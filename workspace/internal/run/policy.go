@@ -108,7 +108,7 @@ func (j *job) decide(ctx context.Context, s *custody.Desk) (*rye.Verdict, error)
 	return s.RecordVerdict(q, d, asks, err, !j.q.DryRun), err
 }
 
-// askRun asks whether to run. The question shows the hosts that nobody agreed to yet.
+// askRun asks whether to run. The question shows the hosts without an agreement.
 func (j *job) askRun(ctx context.Context, s *custody.Desk, d policy.Decision) error {
 	open, err := loose(s, j.plan)
 	if err != nil {

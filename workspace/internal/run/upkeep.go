@@ -35,7 +35,7 @@ func (r *Runner) checkOpen() (all []rye.DoctorCheck) {
 		box.Owner, box.OwnerGroup = primitive.OwnerOf(r.host.ProjectDir)
 	}
 	if primitive.Best() < primitive.S3 {
-		box.Net, box.Hosts = true, []string{"those that its needs name"}
+		box.Net, box.Hosts = true, []string{"the hosts in its needs"}
 	}
 	_, open := primitive.Foresee(box)
 	for _, what := range open {
