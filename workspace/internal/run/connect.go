@@ -245,7 +245,7 @@ func connectThings(s *custody.Desk, plan *chain.Plan, list []string) (things []c
 		if len(is) == 0 || !slices.Contains(named, is[0]) {
 			if open != nil {
 				return nil, nil, fault.New(fault.NotFound, "%s: this system cannot hold it to %q: the limit is any host", plan.Tool().Ref, host).
-					Mend("rye policy allow %s --host *", plan.Tool().Ref)
+					Mend("rye policy allow %s --host '*'", plan.Tool().Ref)
 			}
 			return nil, nil, fault.New(fault.NotFound, "%s: its needs do not name %q, but [%s]", plan.Tool().Ref, host, strings.Join(named, " "))
 		}
