@@ -63,7 +63,7 @@ var house = []room{
 	{1, ".", "fault objects", ""},
 	{1, "internal/bearer", "fault internal/place internal/strict objects", ""},
 	{1, "objects/revoked", "fault internal/place internal/words objects", ""},
-	{1, "objects/trust", "fault internal/place internal/table internal/words objects objects/revoked", ssh},
+	{1, "objects/trust", "fault internal/place internal/table internal/words objects objects/revoked", ssh + " " + edwards},
 	{1, "objects/trust/kms", "fault objects objects/trust", sigstore},
 	{1, "objects/trust/token", "fault internal/strict objects", ""},
 	{1, "objects/trust/backup", "fault internal/strict internal/words objects objects/trust", ""},
@@ -188,6 +188,7 @@ const (
 	sqlite   = "modernc.org/sqlite"
 	starlark = "go.starlark.net"
 	age      = "filippo.io/age"
+	edwards  = "filippo.io/edwards25519"
 )
 
 // testsMay lists what the tests of a room may import besides what stands on its
