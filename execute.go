@@ -222,9 +222,10 @@ type ForgetRequest struct {
 // ApprovalInfo is one approval that the policy remembers.
 type ApprovalInfo struct {
 	Ref       string   `json:"ref"`
-	Plan      string   `json:"plan"`   // digest of everything that runs
-	Params    string   `json:"params"` // digest of the parameters, or any
-	Tier      string   `json:"tier"`   // the highest tier that it covers
+	Plan      string   `json:"plan"`             // digest of everything that runs
+	Params    string   `json:"params,omitempty"` // digest of the parameters, or any
+	Tier      string   `json:"tier,omitempty"`   // the highest tier that it covers
+	Host      string   `json:"host,omitempty"`   // that the tool connects to, or "*"; then it covers neither parameters nor a tier
 	Directory string   `json:"directory,omitempty"`
 	Status    string   `json:"status"`                // allowed, forgotten, elsewhere, or lapsed (another directory has this path now)
 	Uncovered []string `json:"not_covered,omitempty"` // cases that the approval does not cover
@@ -238,7 +239,7 @@ type PolicyConsentRequest struct {
 	Interpreter bool     // an interpreter in the project
 	Secrets     bool     // variables of the environment, for a tool that another person signed
 	Patched     bool     // patches that it uses, for callers that are no person
-	Hosts       []string // hosts that requests of this project may contact: a name, with or without port
+	Hosts       []string // hosts that requests of this project, or this tool, may contact: a name, with or without port
 	Forget      bool     // take the agreement back
 }
 
@@ -246,7 +247,7 @@ type PolicyConsentRequest struct {
 // never holds the value of a variable.
 type ConsentReport struct {
 	Ref     string   `json:"ref"`
-	What    string   `json:"what"` // env, interpreter, secrets, host or patched
+	What    string   `json:"what"` // env, interpreter, secrets, host, connect or patched
 	Path    string   `json:"path"`
 	SHA256  string   `json:"sha256"`            // "" for patches that are forgotten
 	Status  string   `json:"status"`            // allowed or forgotten

@@ -129,7 +129,7 @@ func (r *journeys) serve(t *testing.T) {
 				t.Errorf("%s with %s: %q\n%s", c.name, with.needs, page, said)
 				cell = "FAILED"
 			}
-			cells = append(cells, fmt.Sprintf("%s %-7s", with.needs, cell))
+			cells = append(cells, fmt.Sprintf("%s %-7s", fill.Replace(with.needs), cell))
 		}
 		t.Logf("serve     %-22s %-28s %s", c.name, c.shown(), strings.Join(cells, "  "))
 	}

@@ -34,7 +34,7 @@ var reachClients = []client{
 	{name: "rsync", uses: "rsync", at: dbHost + ":873", run: "rsync rsync://db.example.org/files/welcome.txt $TMPDIR/ && cat $TMPDIR/welcome.txt", proxy: true},
 	{name: "pip", uses: "python3", probe: "/usr/bin/python3 -m pip --version", at: https, proxy: true, run: "/usr/bin/python3 -m pip download --disable-pip-version-check --retries 1 -i https://web.example.org/simple --no-deps --no-cache-dir -d $TMPDIR demo && ls $TMPDIR | grep demo-1.0 && echo welcome"},
 	{name: "npm", uses: "npm", at: https, proxy: true, run: "npm view demo version --registry=https://web.example.org/npm --fetch-retries=0 | grep 1.2.3 && echo welcome"},
-	{name: "yarn", uses: "node", version: "yarn.js --version", at: https, proxy: true, run: "here=$PWD; cd $TMPDIR && echo {} >package.json && touch yarn.lock && YARN_ENABLE_TELEMETRY=0 YARN_NPM_REGISTRY_SERVER=https://web.example.org/npm YARN_HTTPS_CA_FILE_PATH=$SSL_CERT_FILE YARN_HTTP_RETRY=0 YARN_ENABLE_GLOBAL_CACHE=0 $here/node $here/yarn.js npm info demo --fields version && echo welcome"},
+	{name: "yarn", uses: "node", version: "yarn.js --version", at: https, proxy: true, run: "here=$PWD; cd $TMPDIR && echo {} >package.json && touch yarn.lock && YARN_ENABLE_TELEMETRY=0 YARN_NPM_REGISTRY_SERVER=https://web.example.org/npm YARN_HTTP_RETRY=0 YARN_ENABLE_GLOBAL_CACHE=0 $here/node $here/yarn.js npm info demo --fields version && echo welcome"},
 	{name: "Node, fetch", uses: "node", at: https, proxy: true, run: `./node -e 'fetch("https://web.example.org/").then(r => r.text()).then(console.log)'`},
 	{name: "Node, https", uses: "node", at: https, proxy: true, run: `./node -e 'require("https").get("https://web.example.org/", r => r.pipe(process.stdout))'`},
 	{name: "Node, net", uses: "node", at: greeter, run: `./node -e 'const c = require("net").connect(7000, "db.example.org", () => c.write("hello\n")); c.pipe(process.stdout)'`},
@@ -74,7 +74,7 @@ var devServers = []client{
 	{name: "npm run dev", uses: "npm", run: `cd $TMPDIR && echo 'require("http").createServer((q, r) => r.end("welcome\n")).listen(PORT, "127.0.0.1")' >s.js && echo '{"scripts": {"dev": "node s.js"}}' >package.json && exec npm run dev`},
 	{name: "php -S", uses: "php", run: "cd $TMPDIR && echo welcome >index.php && exec php -S 127.0.0.1:PORT"},
 	{name: "Ruby, TCPServer", uses: "ruby", run: `exec ruby -rsocket -e 's = TCPServer.new("127.0.0.1", PORT); loop { c = s.accept; c.gets; c.write("HTTP/1.0 200 OK\r\n\r\nwelcome\n"); c.close }'`},
-	{name: "socat", uses: "socat", version: "-V", run: `exec socat TCP-LISTEN:PORT,bind=127.0.0.1,fork,reuseaddr SYSTEM:'read line; printf "HTTP/1.0 200 OK\r\n\r\nwelcome\n"'`},
+	{name: "Perl, a server", uses: "perl", run: `exec perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(LocalAddr => "127.0.0.1:PORT", Listen => 9, ReuseAddr => 1) or die $!; while ($c = $s->accept) { <$c>; print $c "HTTP/1.0 200 OK\r\n\r\nwelcome\n"; close $c }'`},
 }
 
 const javaReach = `

@@ -38,6 +38,7 @@ var house = []room{
 	{0, "internal/ports", "internal/place", ""},
 	{0, "internal/build", "fault", ""},
 	{0, "internal/headroom", "", ""},
+	{0, "internal/startheap", "", ""},
 	{0, "internal/rlimit", "", xsys},
 	{0, "internal/testkit", "fault", xsys},
 	{0, "internal/fieldcorpus", "", ""},
@@ -63,7 +64,7 @@ var house = []room{
 	{1, ".", "fault objects", ""},
 	{1, "internal/bearer", "fault internal/place internal/strict objects", ""},
 	{1, "objects/revoked", "fault internal/place internal/words objects", ""},
-	{1, "objects/trust", "fault internal/place internal/table internal/words objects objects/revoked", ssh},
+	{1, "objects/trust", "fault internal/place internal/table internal/words objects objects/revoked", ssh + " " + edwards},
 	{1, "objects/trust/kms", "fault objects objects/trust", sigstore},
 	{1, "objects/trust/token", "fault internal/strict objects", ""},
 	{1, "objects/trust/backup", "fault internal/strict internal/words objects objects/trust", ""},
@@ -148,7 +149,7 @@ var house = []room{
 	{6, "internal/cli", ". workspace internal/app internal/bearer internal/build internal/ports internal/clients internal/clients/files internal/strict internal/words fault objects", "github.com/urfave/cli"},
 	{6, "cmd/rye", "internal/cli internal/headroom", ""},
 	{6, "cmd/rye-cage", "chain/primitive/cage internal/build", ""},
-	{6, "cmd/rye-engine", ". fault agent/secret agent/thread chain/primitive/web/page workspace internal/app internal/bearer internal/build internal/cli internal/rlimit objects/trust/agefile objects/trust/kms search/fulltext serve/mcp store/gogit", ""},
+	{6, "cmd/rye-engine", ". fault agent/secret agent/thread chain/primitive/web/page workspace internal/app internal/bearer internal/build internal/cli internal/rlimit internal/startheap objects/trust/agefile objects/trust/kms search/fulltext serve/mcp store/gogit", ""},
 
 	{6, "internal/layers", "", ""},
 	{6, "internal/tools/mutants", "", ""},
@@ -188,6 +189,7 @@ const (
 	sqlite   = "modernc.org/sqlite"
 	starlark = "go.starlark.net"
 	age      = "filippo.io/age"
+	edwards  = "filippo.io/edwards25519"
 )
 
 // testsMay lists what the tests of a room may import besides what stands on its
