@@ -159,6 +159,10 @@ type Verdict struct {
 	Findings []string `json:"findings,omitempty"` // labels from the command analysis
 	Asked    bool     `json:"asked,omitempty"`    // a person decided, or a flag in a person's place
 	Project  string   `json:"project,omitempty"`
+
+	// Hosts are the hosts that the run reached over connections that rye carried. Verb is then "reach",
+	// and the decision is the one that allowed the run. The log has them; the verdict of a result does not.
+	Hosts []HostUse `json:"hosts,omitempty"`
 }
 
 // PolicyReport is the policy's decision about running an item.

@@ -34,6 +34,10 @@ func TestMain(m *testing.M) {
 		servant()
 		return
 	}
+	if os.Getenv(reachEnv) != "" {
+		reach()
+		return
+	}
 	if os.Getenv(measureEnv) != "" {
 		measure()
 		return

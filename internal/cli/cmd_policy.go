@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -90,7 +93,8 @@ func policyLog() *spec {
 	return &spec{
 		name: "log", short: "Show the past decisions about executions on this machine",
 		long: `Newest last. Each line is one decision: the caller, the tool, whether it was allowed, the
-tier and the rule. Parameters are not kept. With --json every decision is one object with
+tier and the rule. A line with "reached" names the hosts that a run reached, and the bytes that
+it sent and received. Parameters are not kept. With --json every decision is one object with
 the digest of the item.`,
 		examples: "rye policy log\nrye policy log --limit 0 --json",
 		exits:    []fault.Code{fault.NotFound},
@@ -107,10 +111,22 @@ the digest of the item.`,
 				if v.Asked {
 					by += ", asked"
 				}
+				if v.Verb == "reach" {
+					by = "reached " + reachedHosts(v.Hosts)
+				}
 				return []any{v.Time, verdict, v.Tier, v.Ref, v.Caller, by}
 			})
 		},
 	}
+}
+
+// reachedHosts describes the traffic of a run with each host.
+func reachedHosts(all []rye.HostUse) string {
+	var text []string
+	for _, u := range all {
+		text = append(text, fmt.Sprintf("%s (%d bytes sent, %d received)", net.JoinHostPort(u.Host, strconv.Itoa(int(u.Port))), u.Sent, u.Received))
+	}
+	return strings.Join(text, ", ")
 }
 
 func policyAllow() *spec {
