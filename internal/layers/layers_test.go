@@ -159,7 +159,7 @@ var house = []room{
 	{6, "internal/tools/stdlibsign", "fault objects objects/trust stdlib", ""},
 	{6, "internal/tools/quickstart", "internal/githost internal/words store", mcpsdk},
 	{6, "internal/tools/live", "", ""},
-	{6, "internal/tools/bench", "internal/words chain/primitive objects objects/revoked objects/trust search search/fulltext store", gogit + " " + sqlite},
+	{6, "internal/tools/bench", "internal/words chain/network/forward chain/primitive objects objects/revoked objects/trust search search/fulltext store", gogit + " " + sqlite},
 }
 
 // session is what the rooms of the facade share besides one another.
