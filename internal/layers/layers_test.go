@@ -204,6 +204,7 @@ var testDoors = map[string]string{
 	"store":           gogit,                                                                        // reads and writes the same bytes
 	"store/transport": gogit,                                                                        // speaks with ours
 	"store/gogit":     "gopkg.in/check.v1",                                                          // go-git's own tests of a storage
+	"cmd/rye":         "golang.org/x/crypto/ssh golang.org/x/net/dns/dnsmessage",                    // servers of ssh and of names, which programs inside reach
 	"search":          yaml + " github.com/blevesearch/snowballstem golang.org/x/text/unicode/norm", // golden lists, stems as the index has them, what folding has to do
 }
 
