@@ -31,7 +31,7 @@ func TestItemThatInstructs(t *testing.T) {
 		{"execute", map[string]any{"item_type": "tool", "item_id": "acme/parrot"}, `{"status":"success"}`},
 	} {
 		r := w.call(c.tool, c.args)
-		if r.failed || r.facts != c.facts || !strings.Contains(r.text, orders) {
+		if r.failed || limited(r.facts) != c.facts || !strings.Contains(r.text, orders) {
 			t.Errorf("%s %v: %s\n%s", c.tool, c.args, r.facts, r.text)
 		}
 		if strings.Contains(r.line, `\u003c`) {

@@ -98,8 +98,8 @@ func (e *ender) obey(c chan os.Signal) {
 	}
 }
 
-// pipes makes a write to a closed pipe an error. Without it the process would end there, with a tool
-// at work.
+// pipes makes a write to output that nobody reads an error. Without it the process would end there,
+// with a tool at work. The signal comes for every pipe and socket, and those of a tool are its own affair.
 func (e *ender) pipes() {
 	e.once.Do(func() {
 		if closedPipe == nil {
@@ -116,7 +116,7 @@ func (e *ender) pipes() {
 					return
 				}
 				switch {
-				case e.server:
+				case e.server, !unread():
 				case e.hurry.Busy():
 					e.cancel()
 				default:

@@ -5,6 +5,8 @@ package app
 import (
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // endings are the signals that ask a program to end.
@@ -20,4 +22,13 @@ func raise(sig os.Signal) {
 	if s, ok := sig.(syscall.Signal); ok {
 		_ = syscall.Kill(syscall.Getpid(), s)
 	}
+}
+
+// unread reports whether nobody can read the standard output or the standard error any more.
+func unread() bool {
+	fds := []unix.PollFd{{Fd: 1}, {Fd: 2}}
+	if _, err := unix.Poll(fds, 0); err != nil {
+		return false
+	}
+	return (fds[0].Revents|fds[1].Revents)&(unix.POLLERR|unix.POLLHUP) != 0
 }

@@ -14,3 +14,5 @@ var endings = []os.Signal{os.Interrupt, syscall.SIGTERM}
 var hangup, closedPipe os.Signal
 
 func raise(os.Signal) { os.Exit(fault.Interrupt.Exit()) }
+
+func unread() bool { return false }
