@@ -20,6 +20,9 @@ type manifestFile struct {
 		Ref    string `yaml:"ref,omitempty"`
 		Commit string `yaml:"commit,omitempty"`
 		Path   string `yaml:"path,omitempty"`
+		Root   string `yaml:"root,omitempty"`
+		Entry  string `yaml:"entry,omitempty"`
+		Listed string `yaml:"listed,omitempty"`
 		Tree   string `yaml:"tree"`
 		Sum    string `yaml:"tree_sha256"`
 	} `yaml:"origin,omitempty"`
@@ -49,6 +52,9 @@ var manifestNotes = map[string]note{
 	"origin.ref":         {says: "A branch or a tag.", pattern: `^refs/(heads|tags)/.`, maxLength: 255},
 	"origin.commit":      {says: "The commit.", pattern: hexID},
 	"origin.path":        {says: "The folder of the content below the root of the source.", maxLength: 1024},
+	"origin.root":        {says: "The folder that was added, below the root of the source.", maxLength: 1024},
+	"origin.entry":       {says: "The main file that was named, of a folder of programs.", maxLength: 1024},
+	"origin.listed":      {says: "What the entry of a marketplace says about the plugin, as a JSON object.", maxLength: 16384, pattern: `^\{[ -~]*\}$`},
 	"origin.tree":        {says: "The git tree id of the content as it came.", pattern: `^[0-9a-f]{40}$`},
 	"origin.tree_sha256": {says: "OpenAPM's tree_sha256 of the content as it came.", pattern: hex64},
 	"needs":              {says: "What the bundle's programs need."},
