@@ -49,7 +49,7 @@ func (m *machine) foreignCode(lang, src string) []string {
 		all = append(all, q)
 		c.args = append(c.args, value{text: strings.TrimLeft(q, "> ")})
 	}
-	if lang == "pwsh" || lang == "powershell" {
+	if lang == "pwsh" || lang == "powershell" || lang == "cmdlets" {
 		for _, w := range strings.FieldsFunc(src, func(r rune) bool { return strings.ContainsRune(" \t\n();|,'\"", r) }) {
 			c.args = append(c.args, value{text: w})
 		}

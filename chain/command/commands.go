@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // command analyses one command, given as words, and returns its output.
@@ -11,6 +12,8 @@ func (m *machine) command(args []value, in value) (out value) {
 	if !m.spend(len(args)) {
 		return value{}
 	}
+	before, raised := m.by, false
+	defer func() { m.by = before }()
 	for n := 0; ; n++ {
 		if len(args) == 0 {
 			return value{}
@@ -29,7 +32,13 @@ func (m *machine) command(args []value, in value) (out value) {
 			c.judgeSSHOptions()
 			c.judge()
 			out.from |= fetched
+		} else if acts().byName[w.name] != nil {
+			m.call(w.name, args[1:], in).judge()
 		}
+		if launchers.has(w.name) || raised && w.name == "env" {
+			m.by = w.name
+		}
+		raised = raised || w.name == "sudo" || w.name == "doas"
 		if text, ok := commandText(w.name, args); ok {
 			return join(m.runsText(text, "sh", line(args), in), out)
 		}
@@ -117,9 +126,7 @@ func (m *machine) simple(args []value, in value) value {
 	if at, ok := m.files.installed(name); ok {
 		m.runsFile(at, "sh", all)
 	}
-	if cut := strings.TrimRight(name, "0123456789."); cut != name && interpreters.has(cut) {
-		name = cut // python3.12, perl5.36
-	}
+	name = m.named(name, prog.text)
 	c := &call{machine: m, name: name, args: rest, in: in, all: all}
 	c.cast()
 	c.judge()
@@ -130,6 +137,23 @@ func (m *machine) simple(args []value, in value) value {
 	c.toldToRun()
 	c.noteFiles()
 	return c.output()
+}
+
+// named returns the name under which the rules know a program: python for python3.12, and
+// Remove-Item for remove-item. A name in two alphabets is spelled to deceive.
+func (m *machine) named(name, all string) string {
+	if cut := strings.TrimRight(name, "0123456789."); cut != name && (interpreters.has(cut) || acts().byName[name] == nil && acts().byName[cut] != nil) {
+		name = cut // python3.12, perl5.36, pip3.11
+	}
+	if strings.Contains(name, "-") && acts().byName[name] == nil {
+		if known, ok := cmdlets()[strings.ToLower(name)]; ok {
+			name = known
+		}
+	}
+	if strings.ContainsFunc(name, func(r rune) bool { return r > 127 && unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Cf) }) {
+		m.flag("hidden", all)
+	}
+	return name
 }
 
 // respelled returns a program that a pattern such as /bin/r? matches, the most dangerous one
@@ -159,8 +183,10 @@ func inlineCode(name string) (letters string, words names) {
 		return "rR", "--run"
 	case name == "pwsh", name == "powershell":
 		return "", "-c -C -Command -command /c"
+	case name == "guile", name == "swipl":
+		return "c", ""
 	}
-	return "ep", "--eval --print --exec -E eval"
+	return "ep", "--eval --print --exec -E eval -eval"
 }
 
 // interpret analyses a shell or interpreter with a program in its words, in a file, or on its
@@ -208,11 +234,17 @@ func (c *call) interpret() value {
 				return value{from: c.in.from}
 			}
 		default:
+			if (c.name == "powershell" || c.name == "pwsh") && strings.ContainsAny(w, " (") {
+				return c.runGiven(args[i:], used)
+			}
 			saved := c.vars.arguments(args[i+1:])
 			out, _ := c.runsFile(w, c.name, c.all)
 			c.vars.restore(saved)
 			return join(out, value{from: c.in.from & (secret | fetched)})
 		}
+	}
+	if c.is(runsShell) {
+		c.interactive()
 	}
 	return c.becomes(c.in, value{}, c.name, c.all, true)
 }
@@ -268,6 +300,9 @@ func (m *machine) becomes(v, in value, lang, all string, direct bool) value {
 		return join(m.script(v.text, in), out)
 	}
 	m.unread(lang, v.text)
+	if (&call{machine: m, in: v}).reads("decode") {
+		out.from |= built
+	}
 	return join(out, value{text: strings.Join(m.foreignCode(lang, v.text), " "), from: partial})
 }
 

@@ -160,10 +160,10 @@ func (c *call) noteArchive() {
 			}
 			c.files.fetch(dir, false)
 		}
-	case c.files.contents(c.args).is(secret):
+	case c.is(packs) || c.files.contents(c.args).is(secret):
 		for _, f := range files {
 			if f.text != "-" && !secretPath(f.text) {
-				c.writes(f.text, value{from: secret}, false)
+				c.writes(f.text, value{from: packed | c.files.contents(c.args).from&secret}, false)
 			}
 		}
 	}
@@ -171,7 +171,11 @@ func (c *call) noteArchive() {
 
 // notePacked records a secret that is written under another name.
 func (c *call) notePacked() {
-	if v := join(c.files.contents(c.args), c.in); !v.is(secret) {
+	v := join(c.files.contents(c.args), c.in)
+	if c.name == "zip" {
+		v.from |= packed
+	}
+	if !v.is(secret | packed) {
 		return
 	}
 	to := valueOf(c.args, "-o -out --output")
@@ -179,7 +183,7 @@ func (c *call) notePacked() {
 		to = ops[:1]
 	}
 	for _, f := range to {
-		c.writes(f.text, value{from: secret}, false)
+		c.writes(f.text, value{from: v.from & (secret | packed)}, false)
 	}
 }
 

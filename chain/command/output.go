@@ -28,7 +28,16 @@ func (c *call) output() value {
 		from |= secret
 	}
 	if c.is(printsClip) {
-		from |= document
+		from |= document | secret
+	}
+	if c.is(packs) {
+		from |= packed
+	}
+	if c.is(describes) {
+		from |= facts
+	}
+	if c.is(listsWork) {
+		from |= listed
 	}
 	if c.name == "find" || c.name == "fd" || c.name == "fdfind" {
 		return value{text: found(texts(c.args)), from: from}

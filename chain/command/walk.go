@@ -16,10 +16,11 @@ type machine struct {
 	open  descriptors
 	funcs functions
 
-	remote  bool // the commands are for another machine
-	windows bool // backslashes stand in paths
-	depth   int  // of texts inside texts
-	nest    int  // of statements inside statements
+	remote  bool   // the commands are for another machine
+	by      string // the program that starts the next one, if that one gives its user a shell
+	windows bool   // backslashes stand in paths
+	depth   int    // of texts inside texts
+	nest    int    // of statements inside statements
 }
 
 // stmts runs statements one after the other and returns their output.
