@@ -45,6 +45,12 @@ func (c *call) of(class string, v value) bool {
 		return secretPath(w) && strings.Contains(path.Base(w), ".") && path.Base(w)[0] != '.' || keyFile(w)
 	case "keyfile":
 		return keyFile(w)
+	case "stdin":
+		return w == "-" || strings.HasSuffix(w, "@-")
+	case "fromnet":
+		return v.is(fetched)
+	case "stranger":
+		return stranger(w)
 	case "unpinned":
 		return unpinned(w)
 	case "committed":
@@ -106,6 +112,9 @@ func (c *call) as(class string) bool {
 	case "barehost":
 		return slices.ContainsFunc(c.args, func(v value) bool {
 			host := hostOf(v.text)
+			if _, after, ok := strings.Cut(v.text, "@"); host == "" && ok {
+				host, _, _ = strings.Cut(after, ":")
+			}
 			return bareAddress().MatchString(host) && !private().MatchString(host) || c.of("drop", v)
 		})
 	case "private":
@@ -126,7 +135,7 @@ func (c *call) as(class string) bool {
 		return local(c.args)
 	case "keyed":
 		return slices.ContainsFunc(c.args, func(v value) bool { return foreign(v.text) }) && slices.ContainsFunc(c.args, func(v value) bool {
-			return v.is(keyed) && !slices.ContainsFunc(valueOf(c.args, "-H --header -u --user --oauth2-bearer"), func(h value) bool { return h == v })
+			return v.is(keyed) && !strings.HasPrefix(v.text, "--header=") && !slices.ContainsFunc(valueOf(c.args, "-H --header -u --user --oauth2-bearer"), func(h value) bool { return h == v })
 		})
 	case "sent":
 		return slices.ContainsFunc(c.outgoing(), c.files.carries)
@@ -181,6 +190,27 @@ func unpinned(w string) bool {
 	return ok && names("latest master main HEAD").has(version) && len(part) > 2 &&
 		names("github.com gitlab.com bitbucket.org codeberg.org").has(part[0]) && !usualOwners.has(strings.ToLower(part[1]))
 }
+
+// stranger reports whether a word is a repository on a host where anybody can publish, in a state that
+// its author may change, by an author who is none of the usual ones.
+func stranger(w string) bool {
+	w = strings.TrimPrefix(w, "git+")
+	rest, short := strings.CutPrefix(w, "github:")
+	if !short {
+		for _, host := range []string{"https://github.com/", "https://gitlab.com/", "https://bitbucket.org/", "https://codeberg.org/", "https://raw.githubusercontent.com/", "ssh://git@github.com/"} {
+			var ok bool
+			if rest, ok = strings.CutPrefix(w, host); ok {
+				break
+			}
+			rest = ""
+		}
+	}
+	owner, name, ok := strings.Cut(rest, "/")
+	return ok && owner != "" && !usualOwners.has(strings.ToLower(owner)) && !pinnedState().MatchString(name)
+}
+
+// pinnedState matches a tag or a commit in the address of a repository.
+var pinnedState = lazy(`[@#/]v?\d+\.\d|[@#/][0-9a-f]{7,40}\b|[?&](rev|tag)=`)
 
 // trunkName reports whether others build on a branch or tag, or whether its name is not known.
 func trunkName(ref string) bool {

@@ -35,7 +35,7 @@ func (m *machine) command(args []value, in value) (out value) {
 		} else if acts().byName[w.name] != nil {
 			m.call(w.name, args[1:], in).judge()
 		}
-		if launchers.has(w.name) || raised && w.name == "env" {
+		if launchers.has(w.name) || w.name == "script" || raised && names("env unshare rlwrap").has(w.name) || w.name == "chroot" && len(args) > 1 && args[1].text == "/" {
 			m.by = w.name
 		}
 		raised = raised || w.name == "sudo" || w.name == "doas"
@@ -68,6 +68,9 @@ func (m *machine) bareWrapper(name string, args []value, in value) value {
 		m.runsText(in, "sh", line(args), value{})
 	case "script":
 		return value{from: in.from}
+	case "capsh":
+		m.flag("shell-escape", line(args))
+		return value{}
 	case "ssh", "mosh":
 		return value{}
 	}
@@ -115,10 +118,10 @@ func (m *machine) simple(args []value, in value) value {
 	if a, ok := m.vars.alias(prog.text); ok {
 		return m.runsText(join(a, value{text: " " + line(rest)}), "sh", all, value{})
 	}
+	if len(rest) == 1 && rest[0].text == "-p" && strings.HasPrefix(prog.text, "/tmp/") {
+		m.flag("shell-escape", all) // a shell that keeps the rights of its owner
+	}
 	if strings.Contains(prog.text, "/") {
-		if names("/tmp /var/tmp /dev/shm").has(path.Dir(prog.text)) && name[0] == '.' {
-			m.flag("hidden", prog.text)
-		}
 		if out, ok := m.runsFile(prog.text, "sh", all); ok {
 			return out
 		}
@@ -308,6 +311,9 @@ func (m *machine) becomes(v, in value, lang, all string, direct bool) value {
 
 // runsFile analyses a file that becomes a program. It returns false for an unknown file.
 func (m *machine) runsFile(p, lang, all string) (value, bool) {
+	if names("/tmp /var/tmp /dev/shm").has(path.Dir(p)) && path.Base(p)[0] == '.' || strings.Contains(p, "/.../") {
+		m.flag("hidden", p)
+	}
 	at := m.files.place(p)
 	if v, ok := m.files.known(p); ok {
 		if first, _, _ := strings.Cut(v.text, "\n"); strings.HasPrefix(first, "#!") && lang == "sh" {

@@ -58,6 +58,14 @@ func (c *call) toldToRun() {
 		c.judgeRemote()
 	case "aws", "az":
 		c.judgeCloudCommand()
+	case "ip":
+		if i := c.find([]string{"exec"}, 0); i > 0 && i+2 < len(c.args) {
+			c.startedBy("ip", func() { c.command(c.args[i+2:], value{}) })
+		}
+	case "Start-Process", "start", "open", "xdg-open":
+		if ops := operands(c.args, "-ArgumentList -WindowStyle -a -b"); len(ops) > 0 && c.files.read(ops[0].text).is(fetched) {
+			c.runsFile(ops[0].text, "sh", c.all)
+		}
 	case "dc":
 		for _, v := range append(valueOf(c.args, "-e --expression"), c.in) {
 			if text, ok := strings.CutPrefix(v.text, "!"); ok {
@@ -308,11 +316,11 @@ func (c *call) judgeContainer() {
 }
 
 var escapeToShell = lazy(`^[\s:]*(?:silent!?\s+|exec(?:ute)?\s+["']?)?(?:r(?:ead)?\s*)?!\s*(.+)$|^\s*:?(?:shell|pi|platform shell|ter(?:m|mi|min|mina|minal)?)\s+(?:\+\+\S+\s+)*(.+)$|^\s*:?(?:set?\s+shell=)\S+(?:\s*\|\s*:?sh(?:ell)?)?()$`)
-var editorCode = lazy(`system\(|os\.execute|shell-command|:?py.*import|\((ansi-term|term|shell|eshell|vterm|make-term|start-process|call-process)\b|pty\.spawn|os\.(exec|system|popen)|subprocess|jobstart|termopen`)
+var editorCode = lazy(`system\(|os\.execute|shell-command|:?py.*import|\((ansi-term|term|shell|eshell|vterm|make-term|start-process|call-process)\b|pty\.spawn|os\.(exec|system|popen)|subprocess|jobstart|termopen|^source\s.*\|["\s]*$`)
 
 // judgeEditor analyses commands of editors, pagers and debuggers that start a shell.
 func (c *call) judgeEditor() {
-	list := valueOf(c.args, "-c --cmd -ex -eval -o --eval --batch --command -e -eval-command --one-line -O")
+	list := valueOf(c.args, "-c --cmd -ex -eval -o --eval --batch --command -e -b -eval-command --one-line -O")
 	for _, v := range c.args {
 		if text, ok := strings.CutPrefix(v.text, "+"); ok {
 			list = append(list, value{text, v.from})
@@ -324,6 +332,8 @@ func (c *call) judgeEditor() {
 	for _, v := range list {
 		if f := escapeToShell().FindStringSubmatch(v.text); f != nil {
 			c.ordered(value{text: f[1] + f[2] + f[3]}, "editor", c.all, true)
+		} else if names("shell sh terminal term").has(strings.Trim(v.text, ": ")) {
+			c.flag("told-to-run", c.all)
 		} else if editorCode().MatchString(v.text) {
 			for _, q := range stringsOf(v.text) {
 				c.script(q, value{})
@@ -390,7 +400,11 @@ func (c *call) judgeGit() {
 		}
 	case "submodule":
 		if rest[0].text == "foreach" {
-			c.runsText(merged(operands(rest[1:], "")), "sh", c.all, value{})
+			words := rest[1:]
+			for len(words) > 0 && strings.HasPrefix(words[0].text, "-") {
+				words = words[1:]
+			}
+			c.runsText(merged(words), "sh", c.all, value{})
 		}
 	}
 }

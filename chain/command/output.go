@@ -2,6 +2,7 @@ package command
 
 import (
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -40,7 +41,11 @@ func (c *call) output() value {
 		from |= listed
 	}
 	if c.name == "find" || c.name == "fd" || c.name == "fdfind" {
-		return value{text: found(texts(c.args)), from: from}
+		name := found(texts(c.args))
+		if secretPath(strings.TrimLeft(path.Base(name), "*")) && slices.ContainsFunc(c.args, func(v value) bool { return names("-exec -execdir -x -X").has(v.text) }) {
+			from |= secret
+		}
+		return value{text: name, from: from}
 	}
 	if c.is(lists) {
 		return value{text: "*", from: from}
@@ -76,7 +81,7 @@ func (c *call) output() value {
 		if out.text != "" && strings.Contains(line(c.args), "$") {
 			out.text += " *" // the fields of a line, with unknown content
 		}
-		if known {
+		if known || c.in == (value{}) && (&call{machine: c.machine, in: value{text: line(c.args)}}).reads("decode") {
 			out.from |= built
 		}
 	}
