@@ -2,11 +2,13 @@ package command
 
 import (
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 func lines(t testing.TB, path string) []string {
@@ -81,24 +83,9 @@ func TestWhatIsDeletedSetsTheTier(t *testing.T) {
 	}
 }
 
-// mostBytes bounds what one analysis may allocate. Allocation stands for work here, because time says
-// more about the load of the machine; the most expensive text below takes a third of it.
-const mostBytes = 1 << 29
-
-// cost runs an analysis, and fails the test if it takes more than its budget and than mostBytes. The
-// budget may end inside a step, which then still finishes.
-func cost(t *testing.T, name string, analyse func() *analysis) (a *analysis, bytes uint64) {
-	t.Helper()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	a = analyse()
-	runtime.ReadMemStats(&after)
-	bytes = after.TotalAlloc - before.TotalAlloc
-	if a.work > 2*maxWork || bytes > mostBytes {
-		t.Errorf("%s: %d steps of %d, %d bytes of %d", name, a.work, maxWork, bytes, mostBytes)
-	}
-	return a, bytes
-}
+// slow is more processor time than any analysis takes, with the race detector too: the longest
+// takes about a second. A busy machine makes it no longer.
+const slow = 20 * time.Second
 
 // A text may be made to be expensive. It ends in time, and as a finding.
 func TestTextsThatAreMadeToBeExpensive(t *testing.T) {
@@ -119,9 +106,14 @@ func TestTextsThatAreMadeToBeExpensive(t *testing.T) {
 		"lists in lists":      "xargs -I a sh -c '" + again("a", 30000) + "' <<< " + again("b", 30000),
 		"texts for a program": again("awk 'BEGIN{system(\"x\")}';", maxText),
 	} {
-		a, bytes := cost(t, name, func() *analysis { return analysed(src, nil, nil) })
-		t.Logf("%s: %d steps, %d KiB, %v", name, a.work, bytes>>10, a.list)
-		if len(a.list) == 0 && !slices.Contains([]string{"many words", "alternatives", "texts for a program", "lists in lists", "shells in shells"}, name) {
+		start := testkit.CPUTime()
+		found := Analyse(src, nil, nil)
+		if d := testkit.CPUTime() - start; d > slow {
+			t.Errorf("%s: %v", name, d)
+		} else {
+			t.Logf("%s: %v, %v", name, d, found)
+		}
+		if len(found) == 0 && !slices.Contains([]string{"many words", "alternatives", "texts for a program", "lists in lists", "shells in shells"}, name) {
 			t.Errorf("%s: nothing found", name)
 		}
 	}
@@ -134,9 +126,10 @@ func TestManyParametersThatAreMadeToBeExpensive(t *testing.T) {
 	for i := range 100 {
 		params[strconv.Itoa(i)] = src
 	}
-	a, _ := cost(t, "many parameters", func() *analysis { return analysed("", params, nil) })
-	if len(a.list) != len(params) {
-		t.Errorf("%d of %d parameters found", len(a.list), len(params))
+	start := testkit.CPUTime()
+	found := Analyse("", params, nil)
+	if d := testkit.CPUTime() - start; d > slow || len(found) != len(params) {
+		t.Errorf("%v, %d of %d parameters found", d, len(found), len(params))
 	}
 }
 
@@ -169,11 +162,13 @@ func FuzzAnalyse(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		a := analysed(s, map[string]any{"p": s}, nil)
-		if a.work > 2*maxWork {
-			t.Errorf("Analyse(%q) took %d steps", s, a.work)
-		}
-		for _, found := range a.list {
+		start := testkit.CPUTime()
+		defer func() {
+			if d := testkit.CPUTime() - start; d > slow {
+				t.Errorf("Analyse(%q) took %v", s, d)
+			}
+		}()
+		for _, found := range Analyse(s, map[string]any{"p": s}, nil) {
 			if found.Label == "" || found.Tier == T0 || len(found.Text) > 100 {
 				t.Errorf("Analyse(%q) found %+v", s, found)
 			}

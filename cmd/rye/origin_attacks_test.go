@@ -117,11 +117,11 @@ func TestOriginTrees(t *testing.T) {
 		}, 20, "files and folders", false},
 		{"many files", func(o *origin) string {
 			id := o.raw("blob", "x")
-			all := ""
+			var all strings.Builder
 			for i := range 21_000 {
-				all += treeEntry("100644", fmt.Sprintf("f%06d", i), id)
+				all.WriteString(treeEntry("100644", fmt.Sprintf("f%06d", i), id))
 			}
-			return o.raw("tree", all)
+			return o.raw("tree", all.String())
 		}, 20, "files and folders", true},
 		{"a packed blob of 70 MiB", func(o *origin) string {
 			return o.raw("tree", treeEntry("100644", "SKILL.md", o.raw("blob", strings.Repeat("\x00", 70<<20))))
@@ -244,7 +244,7 @@ func TestOriginArchives(t *testing.T) {
 		w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: size})
 		io.CopyN(w, zeroBytes{}, size)
 	}
-	s.put("/zeros.tar.gz", packed(func(w *tar.Writer) { file(w, "a/SKILL.md", 300<<20) }))
+	s.put("/zeros.tar.gz", packed(func(w *tar.Writer) { file(w, "a/SKILL.md", 100<<20) }))
 	s.put("/many.tar.gz", packed(func(w *tar.Writer) {
 		for i := range 60_000 {
 			file(w, fmt.Sprintf("a/%d", i), 0)
@@ -258,7 +258,7 @@ func TestOriginArchives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	io.CopyN(f, zeroBytes{}, 300<<20)
+	io.CopyN(f, zeroBytes{}, 100<<20)
 	w.Close()
 	s.put("/zeros.zip", z.Bytes())
 	s.lies["/endless.zip"] = func(w http.ResponseWriter, r *http.Request) { io.CopyN(w, zeroBytes{}, 70<<20) }

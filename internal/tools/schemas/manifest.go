@@ -24,10 +24,11 @@ type manifestFile struct {
 		Sum    string `yaml:"tree_sha256"`
 	} `yaml:"origin,omitempty"`
 	Needs *struct {
-		Read  []string `yaml:"read"`
-		Write []string `yaml:"write"`
-		Net   []string `yaml:"net"`
-		Rye   []string `yaml:"rye,omitempty"`
+		Read   []string `yaml:"read"`
+		Write  []string `yaml:"write"`
+		Net    []string `yaml:"net"`
+		Listen []string `yaml:"listen,omitempty"`
+		Rye    []string `yaml:"rye,omitempty"`
 	} `yaml:"needs,omitempty"`
 	Deps  map[string]string `yaml:"deps,omitempty"`
 	Files []struct {
@@ -54,6 +55,7 @@ var manifestNotes = map[string]note{
 	"needs.read":         {says: "Paths that they read.", maxItems: 64, unique: true},
 	"needs.write":        {says: "Paths that they write.", maxItems: 64, unique: true},
 	"needs.net":          {says: "Hosts that they contact.", maxItems: 64, unique: true},
+	"needs.listen":       {says: "TCP ports at which they serve programs outside.", maxItems: 64, unique: true},
 	"needs.rye":          {says: "Capabilities of rye that they use.", maxItems: 64, unique: true},
 	"deps":               {says: "Published items that the bundle uses, with ranges.", keys: published},
 	"files":              {says: "Every file of the bundle, sorted by path.", maxItems: objects.MaxBundleFiles},
