@@ -27,10 +27,14 @@ type outcomeOf struct {
 	raw string
 }
 
-// runIn runs a tool on a machine.
+// runIn runs a tool on a machine; nil is this one.
 func (h *home) runIn(in *internet, tool string, more ...string) (r outcomeOf) {
 	h.t.Helper()
-	out, _ := in.move(h.command(append([]string{"run", tool, "--json"}, more...)...)).CombinedOutput()
+	cmd := h.command(append([]string{"run", tool, "--json"}, more...)...)
+	if in != nil {
+		cmd = in.move(cmd)
+	}
+	out, _ := cmd.CombinedOutput()
 	r.raw = string(out)
 	if i := strings.Index(r.raw, "{"); i >= 0 {
 		testkit.Must(h.t, json.NewDecoder(strings.NewReader(r.raw[i:])).Decode(&r))

@@ -2,9 +2,11 @@ package main_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -48,16 +50,33 @@ func TestListen(t *testing.T) {
 		t.Errorf("a port in use: exit %d\n%s", code, out)
 	}
 	l.Close()
-	cmd := h.command("run", "tool:acme/dev", "--yes")
-	stdout, err := cmd.StdoutPipe()
-	testkit.Must(t, err)
 	var said strings.Builder
-	cmd.Stderr = &said
-	testkit.Must(t, cmd.Start())
-	in := bufio.NewReader(stdout)
-	if line, err := in.ReadString('\n'); line != "up\n" {
-		t.Fatalf("the server says %q, %v\n%s", line, err, cmd.Stderr)
+	start := func() (*exec.Cmd, *bufio.Reader) {
+		cmd := h.command("run", "tool:acme/dev", "--yes")
+		stdout, err := cmd.StdoutPipe()
+		testkit.Must(t, err)
+		cmd.Stderr = &said
+		testkit.Must(t, cmd.Start())
+		in := bufio.NewReader(stdout)
+		if line, err := in.ReadString('\n'); line != "up\n" {
+			t.Fatalf("the server says %q, %v\n%s", line, err, said.String())
+		}
+		return cmd, in
 	}
+	// A rye that is killed takes the server and the port with it, and a client sees the end.
+	cmd, in := start()
+	client, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", port))
+	testkit.Must(t, err)
+	testkit.Must(t, cmd.Process.Kill())
+	client.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if n, err := client.Read(make([]byte, 1)); n != 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a client of a killed rye reads %d bytes, %v", n, err)
+	}
+	client.Close()
+	io.Copy(io.Discard, in) // until no process has the pipe
+	cmd.Wait()
+	said.Reset()
+	cmd, in = start()
 	if conn, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", other)); err == nil {
 		conn.Close()
 		t.Errorf("port %d, which no need names, is reached", other)

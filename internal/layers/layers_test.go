@@ -146,10 +146,10 @@ var house = []room{
 	{5, "internal/clients/files", ". fault internal/clients internal/diff internal/place internal/words", ""},
 
 	{6, "internal/app", ". workspace chain/callback chain/network internal/agents internal/diff internal/merging internal/clients internal/clients/files chain/primitive chain/primitive/builtin fault internal/bearer internal/build internal/place internal/strict internal/words objects", xterm + " " + xsys},
-	{6, "internal/cli", ". workspace internal/app internal/bearer internal/build internal/ports internal/clients internal/clients/files internal/strict internal/words fault objects", "github.com/urfave/cli"},
+	{6, "internal/cli", ". workspace internal/app internal/bearer internal/build internal/clients internal/clients/files internal/strict internal/words fault objects", "github.com/urfave/cli"},
 	{6, "cmd/rye", "internal/cli internal/headroom", ""},
 	{6, "cmd/rye-cage", "chain/primitive/cage internal/build", ""},
-	{6, "cmd/rye-engine", ". fault agent/secret agent/thread chain/primitive/web/page workspace internal/app internal/bearer internal/build internal/cli internal/rlimit internal/startheap objects/trust/agefile objects/trust/kms search/fulltext serve/mcp store/gogit", ""},
+	{6, "cmd/rye-engine", ". fault agent/secret agent/thread chain/primitive/web/page workspace internal/app internal/bearer internal/build internal/cli internal/ports internal/rlimit internal/startheap objects/trust/agefile objects/trust/kms search/fulltext serve/mcp store/gogit", ""},
 
 	{6, "internal/layers", "", ""},
 	{6, "internal/tools/mutants", "", ""},
@@ -160,7 +160,7 @@ var house = []room{
 	{6, "internal/tools/stdlibsign", "fault objects objects/trust stdlib", ""},
 	{6, "internal/tools/quickstart", "internal/githost internal/words store", mcpsdk},
 	{6, "internal/tools/live", "", ""},
-	{6, "internal/tools/bench", "internal/words chain/primitive objects objects/revoked objects/trust search search/fulltext store", gogit + " " + sqlite},
+	{6, "internal/tools/bench", "internal/words chain/network/forward chain/primitive objects objects/revoked objects/trust search search/fulltext store", gogit + " " + sqlite},
 }
 
 // session is what the rooms of the facade share besides one another.
@@ -204,6 +204,7 @@ var testDoors = map[string]string{
 	"store":           gogit,                                                                        // reads and writes the same bytes
 	"store/transport": gogit,                                                                        // speaks with ours
 	"store/gogit":     "gopkg.in/check.v1",                                                          // go-git's own tests of a storage
+	"cmd/rye":         "golang.org/x/crypto/ssh golang.org/x/net/dns/dnsmessage",                    // servers of ssh and of names, which programs inside reach
 	"search":          yaml + " github.com/blevesearch/snowballstem golang.org/x/text/unicode/norm", // golden lists, stems as the index has them, what folding has to do
 }
 
