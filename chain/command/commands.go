@@ -4,7 +4,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode"
 )
 
 // command analyses one command, given as words, and returns its output.
@@ -153,11 +152,15 @@ func (m *machine) named(name, all string) string {
 			name = known
 		}
 	}
-	if strings.ContainsFunc(name, func(r rune) bool { return r > 127 && unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Cf) }) {
+	if deceptive().MatchString(name) {
 		m.flag("hidden", all)
 	}
 	return name
 }
+
+// deceptive matches a word with letters of two alphabets that look alike, or with characters that
+// reverse the order of others.
+var deceptive = lazy(`[a-zA-Z][\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}][a-zA-Z]|[\x{202A}-\x{202E}\x{2066}-\x{2069}]`)
 
 // respelled returns a program that a pattern such as /bin/r? matches, the most dangerous one
 // first. Such a spelling is never an accident.

@@ -527,7 +527,7 @@ gcloud add-iam-policy-binding *admin*,*serviceAccountTokenCreator*
 az ad sp,app create-for-rbac,credential
 az role assignment,definition create
 gh ^ssh-key,^gpg-key add
-gh ^repo deploy-key
+gh ^repo deploy-key add
 gh ^api PUT */collaborators/*
 glab ssh-key,deploy-key add
 heroku keys:add,access:add
