@@ -84,7 +84,7 @@ func TestWhatIsDeletedSetsTheTier(t *testing.T) {
 }
 
 // slow is more processor time than any analysis takes, with the race detector too: the longest
-// takes about half a second. A busy machine makes it no longer.
+// takes about a second. A busy machine makes it no longer.
 const slow = 20 * time.Second
 
 // A text may be made to be expensive. It ends in time, and as a finding.
