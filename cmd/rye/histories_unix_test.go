@@ -204,7 +204,7 @@ func (w *world) sightings(p *place, refs ...string) (all []sighting, code int) {
 var statusOf = map[string]int{"not_found": 3, "integrity": 10, "untrusted": 11, "revoked": 12, "rollback": 13, "stale": 14, "denied": 16, "offline": 17,
 	"drift": 18, "malformed": 19, "limit": 20}
 
-// end compares rye verify with dry runs, in which a person allows the hosts of a tool, and then brings every edition into every place, as a
+// end compares rye verify with dry runs, and then brings every edition into every place, as a
 // branch can do.
 func (w *world) end(o *oracle) (wrong string) {
 	w.t.Helper()
@@ -212,7 +212,11 @@ func (w *world) end(o *oracle) (wrong string) {
 	first := w.places[0]
 	all, _ := w.sightings(first)
 	for _, s := range all {
-		if out, code := w.rye("me", first.dir, "execute", s.of.ref, "--dry-run", "--yes"); code != s.status {
+		out, code := w.rye("me", first.dir, "execute", s.of.ref, "--dry-run")
+		if s.status == 0 && code == 16 && strings.Contains(out, "It connects to any host. Allow this?") {
+			continue // the bytes are good; the question is about what a stranger's tool may do
+		}
+		if code != s.status {
 			return fmt.Sprintf("rule 4: rye verify answers %d for %s, and rye run %d\n%s", s.status, s.of.ref, code, out)
 		}
 	}
