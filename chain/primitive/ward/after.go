@@ -80,6 +80,9 @@ func (e *ending) compare() {
 		c.all([]string{t.path}, t.kind)
 	}
 	c.all(e.w.links, gitDirectory)
+	for _, a := range e.w.awaited {
+		c.all([]string{a.path}, a.kind)
+	}
 	c.targets(slices.DeleteFunc(slices.Clone(c.things), func(t thing) bool { return !t.link() || !e.kept(t) }))
 	e.there = c.paths
 	// A new worktree comes first: its index excuses files in it.
@@ -306,6 +309,9 @@ func (e *ending) same(t thing) bool {
 	return len(s.hits) == 0
 }
 
+// tick is more than the time for which the kernel's clock stands still.
+const tick = 20 * time.Millisecond
+
 // A search finds the files that were written since a time. Only the kernel sets a ctime.
 type search struct {
 	d      *disk
@@ -317,7 +323,7 @@ type search struct {
 
 func (s *search) thing(t thing) {
 	if !s.linked || t.file() && t.links > 1 {
-		if t.ctime >= s.since.Add(-20*time.Millisecond).UnixNano() {
+		if t.ctime >= s.since.Add(-tick).UnixNano() {
 			s.hits = append(s.hits, t)
 		}
 	}

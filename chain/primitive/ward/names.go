@@ -11,6 +11,7 @@ import (
 const (
 	ryeItems     = "rye"
 	gitDirectory = "git directory"
+	gitConfig    = "git configuration"
 	python       = "Python"
 )
 

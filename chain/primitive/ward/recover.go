@@ -41,6 +41,9 @@ func Recover(ctx context.Context, o Options, was Earlier, x Excuses, to string) 
 	things := slices.Clone(w.before)
 	slices.SortStableFunc(things, func(a, b thing) int { return rank(a) - rank(b) })
 	for _, t := range things {
+		if t.part == linkPart && t.ctime < was.Began.Add(-tick).UnixNano() {
+			continue // a note names no links
+		}
 		if !e.existed(t.path) {
 			e.judge(t, e.how(t))
 		}
