@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -39,6 +40,9 @@ while :; do case $RYE_PARAM_X in *loud*) echo tick;; esac; sleep 0.02; done
 func newScene(t *testing.T) *scene {
 	t.Helper()
 	needBash(t)
+	if signal.Ignored(syscall.SIGHUP) { // under nohup; what tests start would ignore it, too
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	h := newHome(t)
 	h.env = append(h.env, "TMPDIR="+filepath.Join(filepath.Dir(h.dir), "tmp"))
 	if err := os.Mkdir(h.variable("TMPDIR"), 0o700); err != nil {

@@ -35,10 +35,17 @@ func everywhere(e ending) map[string]ending {
 	return map[string]ending{"terminal": e, "MCP stdio": e, "MCP HTTP": e, "thread": e}
 }
 
+// once is one signal. A server over HTTP lets the calls of its clients end first, for 10 s.
+func once(sig syscall.Signal) map[string]ending {
+	all := everywhere(ending{does: signals(sig)})
+	all["MCP HTTP"] = ending{does: signals(sig), most: 15 * time.Second}
+	return all
+}
+
 const (
 	answered     = "over HTTP the question is the answer to the call, and nothing waits"
 	writesNone   = "nothing is written while rye asks, so nobody notices"
-	elsewhere    = "it is of another place"
+	otherPlace   = "it is of another place"
 	asksTerminal = "rye asks at the terminal, which is there"
 )
 
@@ -56,13 +63,13 @@ func endings() []row {
 		}
 	}
 	all := []row{
-		{name: "SIGINT", in: everywhere(ending{does: signals(syscall.SIGINT)})},
+		{name: "SIGINT", in: once(syscall.SIGINT)},
 		{name: "SIGINT twice", in: everywhere(ending{does: signals(syscall.SIGINT, syscall.SIGINT), how: "stubborn", most: soon}), core: []string{"terminal"}},
-		{name: "SIGTERM", in: everywhere(ending{does: signals(syscall.SIGTERM)}), core: []string{"thread"}},
+		{name: "SIGTERM", in: once(syscall.SIGTERM), core: []string{"thread"}},
 		{name: "SIGTERM four times", in: everywhere(ending{does: signals(syscall.SIGTERM, syscall.SIGTERM, syscall.SIGTERM, syscall.SIGTERM), how: "stubborn", most: soon})},
-		{name: "SIGHUP", in: everywhere(ending{does: signals(syscall.SIGHUP)})},
+		{name: "SIGHUP", in: once(syscall.SIGHUP)},
 		{name: "SIGHUP and SIGTERM", in: everywhere(ending{does: signals(syscall.SIGHUP, syscall.SIGTERM), how: "stubborn", most: soon})},
-		{name: "SIGQUIT", in: everywhere(ending{does: signals(syscall.SIGQUIT)})},
+		{name: "SIGQUIT", in: once(syscall.SIGQUIT)},
 		{name: "Ctrl-C", in: map[string]ending{"terminal": {does: types("\x03")}}},
 		{name: "Ctrl-C twice", in: map[string]ending{"terminal": {how: "stubborn", most: soon, does: func(_ *scene, r *ryeProcess) {
 			r.master.WriteString("\x03")
@@ -102,7 +109,7 @@ func endings() []row {
 		r.not["MCP HTTP/open question"] = answered
 		for _, p := range venues {
 			if _, ok := r.in[p]; !ok && r.not[p] == "" && r.not[p+"/planted file"] == "" {
-				r.not[p] = elsewhere
+				r.not[p] = otherPlace
 			}
 		}
 	}
@@ -132,7 +139,7 @@ func (r *results) print(t *testing.T, rows []row) {
 	counts := map[string]int{}
 	for _, row := range rows {
 		for _, p := range venues {
-			if row.not[p] == elsewhere {
+			if row.not[p] == otherPlace {
 				continue
 			}
 			fmt.Fprintf(&b, "\n%-52s %-10s", row.name, p)

@@ -242,8 +242,11 @@ func TestTheirsAtRandom(t *testing.T) {
 					if w.run(seed, names); t.Failed() {
 						t.Fatalf("RYE_THEIRS_SEEDS=%d (%s)", seed, user)
 					}
+					if w.runs%100 == 0 {
+						t.Log(w.figures())
+					}
 				}
-				t.Logf("%s: %d runs, %d jobs, %d files planted, %d saved a second time or by vim, of which %d had to be brought back", user, w.runs, w.jobs, w.planted, w.second, w.brought)
+				t.Log(w.figures())
 			})
 		}
 	}
@@ -253,6 +256,10 @@ type theirs struct {
 	*home
 	t                                    *testing.T
 	runs, jobs, planted, second, brought int
+}
+
+func (w *theirs) figures() string {
+	return fmt.Sprintf("%d runs, %d jobs of others, %d files planted, %d saved a second time or by vim, of which %d had to be brought back", w.runs, w.jobs, w.planted, w.second, w.brought)
 }
 
 // sh runs a script as the user.

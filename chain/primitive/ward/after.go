@@ -51,7 +51,7 @@ func (w *Ward) After(ctx context.Context, unheld []string, to string) ([]Taken, 
 	if w.watch != nil {
 		w.watch.end()
 	}
-	e := &ending{w: w, d: d, before: map[string]thing{}, inodes: map[uint64]thing{}, take: &taker{ctx: ctx, d: d, to: to}}
+	e := &ending{w: w, d: d, before: map[string]thing{}, inodes: map[uint64]thing{}, take: &taker{ctx: ctx, d: d, to: to}, patience: patience}
 	for _, t := range w.before {
 		e.before[t.path] = t
 		e.inodes[t.ino] = t
@@ -71,6 +71,8 @@ type ending struct {
 	unheld []string
 	there  map[string]bool // paths of the things after the run
 	take   *taker
+
+	patience time.Duration // with git commands at work
 }
 
 func (e *ending) compare() {
