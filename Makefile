@@ -19,6 +19,10 @@ LDFLAGS := -s -w -X github.com/rye-os/rye/internal/build.version=v$(VERSION) -X 
 # urfave_cli_no_docs leaves out a Markdown library that costs each start 0.3 of 3.0 ms.
 GOBUILD := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -tags urfave_cli_no_docs -ldflags '$(LDFLAGS)'
 
+# Every go command compiles in the same way, because each other way compiles all modules once
+# more. Names of files in messages are those of -trimpath, which begin with the module.
+export GOFLAGS := -trimpath -tags=urfave_cli_no_docs $(GOFLAGS)
+
 .PHONY: help
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -31,9 +35,11 @@ build: ## the programs, into bin/
 quickstart: build ## the main job on real input, each step shown
 	@$(GO) run ./internal/tools/quickstart -bin bin
 
+# Without go vet, which reads all modules once more; make check and .ci/run run all of it.
+TESTS ?= ./...
 .PHONY: test
 test: ## every test, as quickly as they go
-	CGO_ENABLED=0 $(GO) test -timeout 20m ./...
+	CGO_ENABLED=0 $(GO) test -vet=off -timeout 20m $(TESTS)
 
 .PHONY: race
 race: ## the same with the race detector (needs a C compiler)

@@ -60,6 +60,7 @@ type AddRequest struct {
 	// repository; empty is all. A name that nothing has is NotFound.
 	Skills []string
 
+	Folder       string   // slash path in an archive at Path: only this folder
 	List         bool     // only list what the source offers; a site is asked for its index alone, and the plugins of a marketplace not at all
 	AcceptSource []string // addresses that a lock file or a marketplace names and that may be contacted, also inside the network
 
@@ -290,6 +291,7 @@ type CopyReport struct {
 	Next      fault.Hint `json:"next,omitzero"`
 	DryRun    bool       `json:"dry_run,omitempty"`
 	Replaces  bool       `json:"replaces,omitempty"` // another item with this ref
+	Unsigned  string     `json:"unsigned,omitempty"` // the signer whose line is left out: it signs the id before
 }
 
 // SkillExport asks for the files of a skill in a new folder.
@@ -366,8 +368,11 @@ type BundleOrigin struct {
 	Ref        string `json:"ref,omitempty"`
 	Commit     string `json:"commit,omitempty"`
 	Path       string `json:"path,omitempty"`
-	Tree       string `json:"tree"`        // git tree id of the content as it came
-	TreeSHA256 string `json:"tree_sha256"` // the same, as OpenAPM defines it
+	Root       string `json:"root,omitempty"`   // the folder that was added
+	Entry      string `json:"entry,omitempty"`  // the main file that was named
+	Listed     string `json:"listed,omitempty"` // what the marketplace says about the plugin, a JSON object
+	Tree       string `json:"tree"`             // git tree id of the content as it came
+	TreeSHA256 string `json:"tree_sha256"`      // the same, as OpenAPM defines it
 }
 
 // BundleFile is an entry of a manifest.

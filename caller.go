@@ -231,6 +231,15 @@ type Question struct {
 	// trusted for the first time, and --yes does not answer it.
 	Person bool
 
+	// Rights is set when a yes lets a caller do more than the policy does by itself. --yes answers it,
+	// except where an agent left its mark.
+	Rights bool
+
+	// Always is called before a yes that the person gives for later times, too. Only a terminal offers
+	// that answer; nil offers none. Standing says in one line what it would cover.
+	Always   func()
+	Standing string
+
 	// Typed is set where only a typed answer counts: the end of the input, as of a terminal that was
 	// closed, is no answer, but an error (fault.Interrupt).
 	Typed bool

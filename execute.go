@@ -159,6 +159,10 @@ type Verdict struct {
 	Findings []string `json:"findings,omitempty"` // labels from the command analysis
 	Asked    bool     `json:"asked,omitempty"`    // a person decided, or a flag in a person's place
 	Project  string   `json:"project,omitempty"`
+
+	// Hosts are the hosts that the run reached over connections that rye carried. Verb is then "reach",
+	// and the decision is the one that allowed the run. The log has them; the verdict of a result does not.
+	Hosts []HostUse `json:"hosts,omitempty"`
 }
 
 // PolicyReport is the policy's decision about running an item.
@@ -218,9 +222,10 @@ type ForgetRequest struct {
 // ApprovalInfo is one approval that the policy remembers.
 type ApprovalInfo struct {
 	Ref       string   `json:"ref"`
-	Plan      string   `json:"plan"`   // digest of everything that runs
-	Params    string   `json:"params"` // digest of the parameters, or any
-	Tier      string   `json:"tier"`   // the highest tier that it covers
+	Plan      string   `json:"plan"`             // digest of everything that runs
+	Params    string   `json:"params,omitempty"` // digest of the parameters, or any
+	Tier      string   `json:"tier,omitempty"`   // the highest tier that it covers
+	Host      string   `json:"host,omitempty"`   // that the tool connects to, or "*"; then it covers neither parameters nor a tier
 	Directory string   `json:"directory,omitempty"`
 	Status    string   `json:"status"`                // allowed, forgotten, elsewhere, or lapsed (another directory has this path now)
 	Uncovered []string `json:"not_covered,omitempty"` // cases that the approval does not cover
@@ -234,7 +239,7 @@ type PolicyConsentRequest struct {
 	Interpreter bool     // an interpreter in the project
 	Secrets     bool     // variables of the environment, for a tool that another person signed
 	Patched     bool     // patches that it uses, for callers that are no person
-	Hosts       []string // hosts that requests of this project may contact: a name, with or without port
+	Hosts       []string // hosts that requests of this project, or this tool, may contact: a name, with or without port
 	Forget      bool     // take the agreement back
 }
 
@@ -242,7 +247,7 @@ type PolicyConsentRequest struct {
 // never holds the value of a variable.
 type ConsentReport struct {
 	Ref     string   `json:"ref"`
-	What    string   `json:"what"` // env, interpreter, secrets, host or patched
+	What    string   `json:"what"` // env, interpreter, secrets, host, connect or patched
 	Path    string   `json:"path"`
 	SHA256  string   `json:"sha256"`            // "" for patches that are forgotten
 	Status  string   `json:"status"`            // allowed or forgotten

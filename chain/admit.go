@@ -3,10 +3,13 @@ package chain
 import (
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rye-os/rye/chain/network"
 	"github.com/rye-os/rye/chain/primitive"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Net returns the hosts that the plan may reach, in the form of needs.net.
@@ -16,6 +19,20 @@ func (p *Plan) Net() []string {
 		return n.Net
 	}
 	return append(slices.Clip(n.Net), "*:80", "*:443")
+}
+
+// Listen returns the ports at which the plan's program serves other programs, in order. Errors are
+// Malformed.
+func (p *Plan) Listen() (all []uint16, err error) {
+	for _, text := range p.config.needs.Listen {
+		n, err := strconv.ParseUint(text, 10, 16)
+		if err != nil || n < 1024 {
+			return nil, fault.New(fault.Malformed, "run %s: needs.listen %q: want a port from 1024 to 65535", p.Tool().Ref, words.Brief(text))
+		}
+		all = append(all, uint16(n))
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
 }
 
 // Own reports whether the plan's program has a network of its own at a tier, which leads only to

@@ -426,6 +426,9 @@ func (p *Plan) sandbox(in Inputs) (primitive.Sandbox, error) {
 	if err := p.network(&b, p.Net()); err != nil {
 		return b, err
 	}
+	if b.Listen, err = p.Listen(); err != nil {
+		return b, err
+	}
 	b.Own = p.Own(in.Tier)
 	p.admit(&b, in)
 	return b, nil

@@ -193,6 +193,7 @@ func (c *config) needed(links []Link) {
 		c.needs.Read = append(slices.Clip(c.needs.Read), n.Read...)
 		c.needs.Write = append(slices.Clip(c.needs.Write), n.Write...)
 		c.needs.Net = append(slices.Clip(c.needs.Net), n.Net...)
+		c.needs.Listen = append(slices.Clip(c.needs.Listen), n.Listen...)
 		c.needs.Rye = append(slices.Clip(c.needs.Rye), n.Rye...)
 	}
 }

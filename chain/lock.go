@@ -291,10 +291,11 @@ func PinOf(link Link) Pin {
 // or less.
 func CapabilityDigest(it *objects.Item) objects.Digest {
 	type needs struct {
-		Net   []string `json:"net"`
-		Read  []string `json:"read"`
-		Rye   []string `json:"rye,omitempty"`
-		Write []string `json:"write"`
+		Listen []string `json:"listen,omitempty"`
+		Net    []string `json:"net"`
+		Read   []string `json:"read"`
+		Rye    []string `json:"rye,omitempty"`
+		Write  []string `json:"write"`
 	}
 	sorted := func(list []string) []string { return append([]string{}, slices.Sorted(slices.Values(list))...) }
 	v := struct {
@@ -302,7 +303,7 @@ func CapabilityDigest(it *objects.Item) objects.Digest {
 		Permissions []string `json:"permissions"`
 	}{Permissions: sorted(it.Meta.Permissions)}
 	if n := it.Meta.Needs; n.Declared {
-		v.Needs = &needs{sorted(n.Net), sorted(n.Read), sorted(n.Rye), sorted(n.Write)}
+		v.Needs = &needs{sorted(n.Listen), sorted(n.Net), sorted(n.Read), sorted(n.Rye), sorted(n.Write)}
 	}
 	text, err := encodeJSON(v)
 	if err != nil {

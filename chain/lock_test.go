@@ -54,11 +54,12 @@ func TestLockIsItsText(t *testing.T) {
 		t.Errorf("empty lock %q, %v", empty, err)
 	}
 	pin := l.Items[tool("beta/fetch")]
+	pin.Needs.Listen = []string{"5173", "8080"}
 	pin.Needs.Rye = []string{"rye.execute.tool.beta.*", "rye.load.tool.beta.x"}
 	if text, err = l.Encode(); err == nil {
 		back, err = ParseLock(text)
 	}
-	if err != nil || !slices.Equal(back.Items[tool("beta/fetch")].Needs.Rye, pin.Needs.Rye) {
+	if err != nil || !slices.Equal(back.Items[tool("beta/fetch")].Needs.Rye, pin.Needs.Rye) || !slices.Equal(back.Items[tool("beta/fetch")].Needs.Listen, pin.Needs.Listen) {
 		t.Errorf("what a tool calls rye for: %v\n%s", err, text)
 	}
 	none := bytes.Replace(text, []byte("      rye:\n        - \"rye.execute.tool.beta.*\"\n        - rye.load.tool.beta.x\n"), []byte("      rye: []\n"), 1)

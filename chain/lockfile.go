@@ -66,7 +66,10 @@ type needsFile struct {
 	Read  []string
 	Write []string
 	Net   []string
-	Rye   []string // absent when there are none
+
+	// Absent when there are none.
+	Listen []string
+	Rye    []string
 }
 
 // field is one line of text in an entry.
@@ -142,7 +145,7 @@ func (pin Pin) file() itemFile {
 	}
 	f.Around = hexOrNone(pin.Around)
 	if n := pin.Needs; n != nil {
-		f.Needs = &needsFile{append([]string{}, n.Read...), append([]string{}, n.Write...), append([]string{}, n.Net...), append([]string(nil), n.Rye...)}
+		f.Needs = &needsFile{append([]string{}, n.Read...), append([]string{}, n.Write...), append([]string{}, n.Net...), append([]string(nil), n.Listen...), append([]string(nil), n.Rye...)}
 	}
 	for _, r := range pin.Chain {
 		f.Chain = append(f.Chain, r.String())
@@ -325,7 +328,7 @@ func (i itemFile) registryPin(pin *Pin, f *lockFile) (err error) {
 	pin.Capability, e = objects.ParseDigest("sha256:" + i.Capability)
 	note(e)
 	if n := i.Needs; n != nil {
-		pin.Needs = &objects.Needs{Declared: true, Read: n.Read, Write: n.Write, Net: n.Net, Rye: n.Rye}
+		pin.Needs = &objects.Needs{Declared: true, Read: n.Read, Write: n.Write, Net: n.Net, Listen: n.Listen, Rye: n.Rye}
 	}
 	return err
 }

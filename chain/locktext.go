@@ -129,7 +129,7 @@ func (s *lockScanner) field(key, value string) bool {
 
 func (s *lockScanner) need(key, value string) bool {
 	n := s.item.Needs
-	to, ok := map[string]*[]string{"read": &n.Read, "write": &n.Write, "net": &n.Net, "rye": &n.Rye}[key]
+	to, ok := map[string]*[]string{"read": &n.Read, "write": &n.Write, "net": &n.Net, "listen": &n.Listen, "rye": &n.Rye}[key]
 	if !ok || value != "" && value != "[]" {
 		return false
 	}

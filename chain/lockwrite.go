@@ -58,6 +58,9 @@ func (w *lockWriter) item(in string, i itemFile) {
 		w.list(in+"  ", "read", n.Read)
 		w.list(in+"  ", "write", n.Write)
 		w.list(in+"  ", "net", n.Net)
+		if len(n.Listen) > 0 {
+			w.list(in+"  ", "listen", n.Listen)
+		}
 		if len(n.Rye) > 0 {
 			w.list(in+"  ", "rye", n.Rye)
 		}

@@ -12,7 +12,7 @@ import (
 
 const maxNeeds = 64 // entries of one list
 
-// lists returns the lists of needs in their order. The last is written only where it has entries.
+// lists returns the lists of needs in their order. The last two are written only where they have entries.
 func (n *Needs) lists() []struct {
 	name string
 	at   *[]string
@@ -20,13 +20,16 @@ func (n *Needs) lists() []struct {
 	return []struct {
 		name string
 		at   *[]string
-	}{{"read", &n.Read}, {"write", &n.Write}, {"net", &n.Net}, {"rye", &n.Rye}}
+	}{{"read", &n.Read}, {"write", &n.Write}, {"net", &n.Net}, {"listen", &n.Listen}, {"rye", &n.Rye}}
 }
+
+// mayLack reports whether a manifest leaves out an empty list of this name.
+func mayLack(name string) bool { return name == "listen" || name == "rye" }
 
 func (n Needs) append(b []byte) []byte {
 	b = append(b, "needs:\n"...)
 	for _, l := range n.lists() {
-		if l.name == "rye" && len(*l.at) == 0 {
+		if mayLack(l.name) && len(*l.at) == 0 {
 			continue
 		}
 		b = append(b, "  "+l.name+": ["...)
@@ -46,7 +49,7 @@ func (r *manifestReader) needs() (Needs, error) {
 	n := Needs{Declared: true}
 	for _, l := range n.lists() {
 		rest, ok := r.take("  " + l.name + ": ")
-		if !ok && l.name == "rye" {
+		if !ok && mayLack(l.name) {
 			continue
 		}
 		if !ok {
@@ -57,8 +60,8 @@ func (r *manifestReader) needs() (Needs, error) {
 		if *l.at, err = r.list(rest); err != nil {
 			return n, err
 		}
-		if l.name == "rye" && len(*l.at) == 0 {
-			return n, r.bad("rye is empty: leave the line out")
+		if mayLack(l.name) && len(*l.at) == 0 {
+			return n, r.bad("%s is empty: leave the line out", l.name)
 		}
 	}
 	if err := n.check(); err != nil {

@@ -113,6 +113,7 @@ type Needs struct {
 	Read     []string // paths; relative ones are below the project
 	Write    []string
 	Net      []string // host[:port], or "*"; empty means no network
+	Listen   []string // TCP ports at which it serves programs outside, in decimal, 1024 or more; empty means none
 	Rye      []string // capabilities with which the tool calls rye back; empty means not at all
 
 	// Sandbox is the lowest degree of sandbox to run in, "S1" to "S3"; "" is the
@@ -132,6 +133,9 @@ func (n Needs) String() string {
 		return strings.Join(all, " ")
 	}
 	text := "read " + list(n.Read) + "; write " + list(n.Write) + "; net " + list(n.Net)
+	if len(n.Listen) > 0 {
+		text += "; listen " + list(n.Listen)
+	}
 	if len(n.Rye) > 0 {
 		text += "; rye " + list(n.Rye)
 	}

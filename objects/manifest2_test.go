@@ -33,6 +33,7 @@ func imported(t testing.TB) *objects.Manifest {
 	m.Origin = &objects.Origin{
 		Source: "https://git.example.com/ada/skills.git", Ref: "refs/tags/v1.2",
 		Commit: "1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b", Path: "skills/tide-table",
+		Root: "skills", Entry: "main.sh", Listed: `{"name":"tides","skills":["./tide-table"]}`,
 		Tree: "2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c", Sum: objects.DigestOf([]byte("tree")),
 	}
 	m.Needs = objects.Needs{Declared: true, Read: []string{"."}, Net: []string{"tides.example.com:443"}}
@@ -124,6 +125,13 @@ func TestManifestTwoRefuses(t *testing.T) {
 		"a short commit":        {"1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b", "1b1b"},
 		"an empty line":         {"\"skills/tide-table\"", "\"\""},
 		"a path that climbs":    {"\"skills/tide-table\"", "\"skills/../../tide-table\""},
+		"a root that climbs":    {"root: \"skills\"", "root: \"skills/..\""},
+		"a root beside":         {"root: \"skills\"", "root: \"skill\""},
+		"an empty root":         {"root: \"skills\"", "root: \"\""},
+		"an absolute entry":     {"entry: \"main", "entry: \"/main"},
+		"a list for an object":  {"{\\\"name\\\":\\\"tides\\\",\\\"skills\\\":[\\\"./tide-table\\\"]}", "[]"},
+		"half an object":        {"tide-table\\\"]}", "tide-table\\\"]"},
+		"more than ASCII":       {"\\\"tides\\\"", "\\\"tïdes\\\""},
 		"an absolute path":      {"\"skills/tide-table\"", "\"/skills/tide-table\""},
 		"no tree":               {"  tree: \"2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c\"\n", ""},
 		"fields in other order": {"  ref: \"refs/tags/v1.2\"\n  commit: \"1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b\"\n", "  commit: \"1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b\"\n  ref: \"refs/tags/v1.2\"\n"},

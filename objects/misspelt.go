@@ -24,7 +24,7 @@ var lawWords = []struct{ word, write string }{
 // lawParts are common names for the fields inside needs and limits. A field at the top with
 // exactly such a name is treated as that field.
 var lawParts = map[string]string{
-	"net": "net in needs", "network": "net in needs", "read": "read in needs", "write": "write in needs",
+	"net": "net in needs", "listen": "listen in needs", "network": "net in needs", "read": "read in needs", "write": "write in needs",
 	"memory": "memory in limits", "processes": "processes in limits", "cpu": "cpu in limits", "temp": "temp in limits",
 	"max_memory": "memory in limits", "max_output": "output in limits", "timeout": "time in limits",
 }

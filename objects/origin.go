@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"path"
@@ -17,6 +18,9 @@ type Origin struct {
 	Ref    string // the full name of a branch or tag; "" where the source has none
 	Commit string // the id of a commit, in hexadecimal digits; "" where the source has none
 	Path   string // slash path of the content below the root of the source; "" is the root
+	Root   string // slash path of the folder that was added, which has Path in it; "" is the root of the source
+	Entry  string // the main file that was named, of a folder of programs; "" is none
+	Listed string // what the entry of a marketplace says about the plugin: a JSON object in ASCII; "" is none
 	Tree   string // the SHA-1 git tree id of the content as it came
 	Sum    Digest // OpenAPM's tree_sha256 of the content as it came
 }
@@ -26,6 +30,7 @@ const (
 	maxSource     = 2048
 	maxSourceRef  = 255
 	maxSourcePath = 1024
+	maxListed     = 16 << 10
 )
 
 // Check refuses an origin that no manifest may have.
@@ -42,8 +47,14 @@ func (o *Origin) Check() error {
 		return bad("ref", o.Ref, "refs/heads/<branch> or refs/tags/<tag>")
 	case o.Commit != "" && !hexDigits(o.Commit, 40) && !hexDigits(o.Commit, 64):
 		return bad("commit", o.Commit, "40 or 64 hexadecimal digits")
-	case o.Path != "" && (!printable(o.Path, maxSourcePath) || path.Clean("/" + o.Path)[1:] != o.Path):
+	case o.Path != "" && !cleanBelow(o.Path):
 		return bad("path", o.Path, "a clean slash path below the root")
+	case o.Root != "" && (!cleanBelow(o.Root) || o.Path != o.Root && !strings.HasPrefix(o.Path, o.Root+"/")):
+		return bad("root", o.Root, "a clean slash path that has the path in it")
+	case o.Entry != "" && !cleanBelow(o.Entry):
+		return bad("entry", o.Entry, "a clean slash path below the root")
+	case o.Listed != "" && (!printable(o.Listed, maxListed) || o.Listed[0] != '{' || strings.ContainsFunc(o.Listed, func(c rune) bool { return c > '~' }) || !json.Valid([]byte(o.Listed))):
+		return bad("listed", o.Listed, "a JSON object in ASCII")
 	case !hexDigits(o.Tree, 40):
 		return bad("tree", o.Tree, "40 hexadecimal digits")
 	}
@@ -57,6 +68,10 @@ func (o *Origin) String() string {
 		s += " at " + o.Commit[:min(12, len(o.Commit))]
 	}
 	return s
+}
+
+func cleanBelow(p string) bool {
+	return printable(p, maxSourcePath) && path.Clean("/" + p)[1:] == p
 }
 
 // branchOrTag reports whether a ref is a branch or a tag by the rules of git check-ref-format.
@@ -106,7 +121,7 @@ func (o *Origin) fields() []struct {
 	return []struct {
 		name string
 		at   *string
-	}{{"source", &o.Source}, {"ref", &o.Ref}, {"commit", &o.Commit}, {"path", &o.Path}, {"tree", &o.Tree}}
+	}{{"source", &o.Source}, {"ref", &o.Ref}, {"commit", &o.Commit}, {"path", &o.Path}, {"root", &o.Root}, {"entry", &o.Entry}, {"listed", &o.Listed}, {"tree", &o.Tree}}
 }
 
 func (o *Origin) append(b []byte) []byte {

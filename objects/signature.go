@@ -52,7 +52,8 @@ func parseSignature(line string) (s Signature, why string) {
 	}
 	stamp, sum, sig, key := rest[:20], rest[21:85], rest[86:172], rest[173:]
 	t, err := time.Parse(stampLayout, stamp)
-	if err != nil || t.Format(stampLayout) != stamp {
+	var again [stampLen]byte
+	if err != nil || string(t.AppendFormat(again[:0], stampLayout)) != stamp {
 		return s, fmt.Sprintf("time %q, want UTC like 2026-01-31T12:00:00Z", stamp)
 	}
 	d, err := ParseDigest("sha256:" + sum)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/rye-os/rye/internal/words"
@@ -73,8 +74,8 @@ func (p *parser) executor(m *Meta) error {
 }
 
 // needs reads the access that the tool needs in the sandbox: read and write are lists
-// of paths; net is a list of hosts, true for any, or false for none; rye is a list of
-// capabilities; sandbox is the lowest degree of sandbox.
+// of paths; net is a list of hosts, true for any, or false for none; listen is a list of ports;
+// rye is a list of capabilities; sandbox is the lowest degree of sandbox.
 func (p *parser) needs(m *Meta) error {
 	v, ok := p.fields["needs"]
 	if !ok {
@@ -82,7 +83,7 @@ func (p *parser) needs(m *Meta) error {
 	}
 	fields, isMap := v.(map[string]any)
 	if !isMap {
-		return p.badField("needs", "want a mapping of read, write, net and rye, have %s", Shape(v))
+		return p.badField("needs", "want a mapping of read, write, net, listen and rye, have %s", Shape(v))
 	}
 	_, only := fields["sandbox"]
 	n := Needs{Declared: !only || len(fields) > 1}
@@ -103,6 +104,8 @@ func (p *parser) needs(m *Meta) error {
 			default:
 				n.Net, err = p.stringList("needs", v)
 			}
+		case "listen":
+			n.Listen, err = p.ports(v)
 		case "rye":
 			n.Rye, err = p.callsBack(v)
 		case "sandbox":
@@ -110,7 +113,7 @@ func (p *parser) needs(m *Meta) error {
 				err = p.badField("needs", "sandbox: want S1, S2 or S3")
 			}
 		default:
-			err = p.badField("needs", "%q is not known; want read, write, net, rye and sandbox", words.Brief(key))
+			err = p.badField("needs", "%q is not known; want read, write, net, listen, rye and sandbox", words.Brief(key))
 		}
 		if err != nil {
 			return err
@@ -118,6 +121,36 @@ func (p *parser) needs(m *Meta) error {
 	}
 	m.Needs = n
 	return nil
+}
+
+// ports reads a list of TCP ports, as numbers or as texts.
+func (p *parser) ports(v any) ([]string, error) {
+	all, ok := v.([]any)
+	if !ok && v != nil {
+		all = []any{v}
+	}
+	var out []string
+	for _, e := range all {
+		text := fmt.Sprint(e)
+		if _, isMap := e.(map[string]any); isMap || !validPort(text) {
+			return nil, p.badField("needs", "listen: %q: want a port from 1024 to 65535", words.Brief(text))
+		}
+		out = append(out, text)
+	}
+	if len(out) > maxListen {
+		return nil, p.badField("needs", "listen: %d ports, at most %d", len(out), maxListen)
+	}
+	return out, nil
+}
+
+// maxListen bounds needs.listen.
+const maxListen = 16
+
+// validPort reports whether a text is a port of needs.listen, in its one spelling. Lower ports belong
+// to the system's services.
+func validPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n >= 1024 && strconv.FormatUint(n, 10) == s
 }
 
 // maxCallsBack bounds needs.rye. A token holds the list once for each tool that calls another.

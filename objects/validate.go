@@ -2,6 +2,7 @@ package objects
 
 import (
 	"fmt"
+	"net/netip"
 	"path"
 	"slices"
 	"sort"
@@ -242,11 +243,43 @@ func (v *validator) needs() {
 			v.add("needs", fmt.Sprintf("path %q is empty, too long or holds invisible characters", words.Brief(path)), "a path below the project, or an absolute one")
 		}
 	}
+	for _, port := range n.Listen {
+		if !validPort(port) {
+			v.add("needs", fmt.Sprintf("listen %q is not a port", words.Brief(port)), "a port from 1024 to 65535")
+		}
+		if host := n.dials(port); host != "" {
+			v.add("needs", fmt.Sprintf("listen %s: net %q has the same port of this machine", port, words.Brief(host)), "another port in listen")
+		}
+	}
+	if len(n.Listen) > maxListen {
+		v.add("needs", fmt.Sprintf("listen has %d ports", len(n.Listen)), fmt.Sprintf("at most %d", maxListen))
+	}
 	for _, host := range n.Net {
 		if !validHost(host) {
 			v.add("needs", fmt.Sprintf("net %q is not a host", words.Brief(host)), "example.org, example.org:443 or *")
 		}
 	}
+}
+
+// dials returns the entry of net that leads to a port of this machine, "" for none.
+func (n *Needs) dials(port string) string {
+	for _, text := range n.Net {
+		host, at, _ := cutLast(text, ":")
+		host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+		a, err := netip.ParseAddr(host)
+		if at == port && (host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && a.Unmap().IsLoopback()) {
+			return text
+		}
+	}
+	return ""
+}
+
+// cutLast is strings.Cut at the last separator.
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
 }
 
 // validHost accepts "*", a name or IPv4 address with or without port, and an

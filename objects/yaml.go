@@ -151,6 +151,24 @@ func yamlTree(path string, text []byte, limit int, at mark) (*yaml.Node, error) 
 	if err := checkText(path, text, at); err != nil {
 		return nil, err
 	}
+	root, ok := plainTree(text)
+	if !ok {
+		var err error
+		if root, err = libraryTree(path, text, at); root == nil || err != nil {
+			return nil, err
+		}
+	}
+	if at != (mark{1, 1}) {
+		shift(root, at.line-1, at.col-1)
+	}
+	if root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null" && root.Value == "" {
+		return nil, nil
+	}
+	return root, checkNode(path, root, 1)
+}
+
+// libraryTree is yamlTree without the checks of nodes, and with places in text.
+func libraryTree(path string, text []byte, at mark) (*yaml.Node, error) {
 	var doc, second yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	err := guard(func() error { return dec.Decode(&doc) })
@@ -169,14 +187,7 @@ func yamlTree(path string, text []byte, limit int, at mark) (*yaml.Node, error) 
 	if len(doc.Content) != 1 {
 		return nil, nil
 	}
-	root := doc.Content[0]
-	if at != (mark{1, 1}) {
-		shift(root, at.line-1, at.col-1)
-	}
-	if root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null" && root.Value == "" {
-		return nil, nil
-	}
-	return root, checkNode(path, root, 1)
+	return doc.Content[0], nil
 }
 
 // shift moves the places of n and of all nodes below it.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/cgi"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -32,10 +31,8 @@ func crowdHosts(t *testing.T, w *world) map[string]string {
 	root, name := filepath.Dir(w.dir), filepath.Base(w.dir)
 	h := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		env := []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=x", "GIT_CONFIG_NOSYSTEM=1", "HOME=" + root, "GIT_PROTOCOL=" + r.Header.Get("Git-Protocol")}
-		r.Header.Del("Git-Protocol")
 		r.TransferEncoding = nil
-		// git 2.39's http-backend asks for the rest of a body for ever when its client is gone.
-		(&cgi.Handler{Path: "/bin/sh", Args: []string{"-c", `ulimit -t 10; exec "$0"`, programs + "/git-http-backend"}, Root: "/git", Env: env, Stderr: io.Discard}).ServeHTTP(rw, r)
+		testkit.GitBackend(rw, r, programs+"/git-http-backend", "/git", env)
 	}))
 	t.Cleanup(h.Close)
 	w.ssh = plainSSH(t)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -66,6 +67,62 @@ func (s turnstile) during(n int, happens, f func()) bool {
 	}
 	defer asked.Close()
 	return <-met
+}
+
+// TestContentMovesMeanwhile: a host of protocol 0 without tags gives the content of a version only
+// with its whole branch. Where the branch moves after it was listed, the content is fetched from
+// where the branch is now, and nothing is fetched twice.
+func TestContentMovesMeanwhile(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("needs git")
+	}
+	w := newWorld(t, oplog.ClaimsGranted)
+	w.publish(w.machine(t), w.ada, "acme/knowledge/first@1.0.0")
+	for _, key := range []string{"uploadpack.allowReachableSHA1InWant", "uploadpack.allowFilter"} {
+		testkit.Git(t, w.dir, "config", key, "false")
+	}
+	untag := func() {
+		for _, name := range strings.Fields(testkit.Git(t, w.dir, "for-each-ref", "--format=%(refname)", tagsOf("acme"))) {
+			testkit.Git(t, w.dir, "update-ref", "-d", name)
+		}
+	}
+	untag()
+	direct, between, n, met := w.url, newTurnstile(t), 0, 0
+	other := func() {
+		url, ssh := w.url, w.ssh
+		w.url, w.ssh = direct, ""
+		defer func() { w.url, w.ssh = url, ssh }()
+		n++
+		w.publish(w.machine(t), w.ada, fmt.Sprintf("acme/knowledge/other%d@1.0.0", n))
+		untag()
+	}
+	w.url, w.ssh = "ssh://example.org"+w.dir, between.ssh()
+	for k := 1; k < 8; k++ {
+		m := w.machine(t)
+		read := func() error {
+			if err := m.Sync(w.ctx, "acme"); err != nil {
+				return err
+			}
+			rel, err := m.Select(mustRef("acme/knowledge/first"), mustRange("*"))
+			if err == nil {
+				_, err = m.Fetch(w.ctx, rel)
+			}
+			return err
+		}
+		var err error
+		if between.during(k, other, func() { err = read() }) {
+			met++
+		}
+		if err != nil {
+			t.Errorf("the content moves before request %d: %v", k, err)
+		}
+		if got := m.Stats().Fetches; got != 3 { // the log, its state and the content
+			t.Errorf("the content moves before request %d: %d fetches, want 3", k, got)
+		}
+	}
+	if met < 4 {
+		t.Errorf("the content moved %d times", met)
+	}
 }
 
 // TestBranchMovesMeanwhile: a host of protocol 0 serves only what a ref names now. Where a

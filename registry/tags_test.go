@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/cgi"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -33,9 +32,8 @@ var oldHosts = map[string]func(t *testing.T, root string) (url string){
 		}
 		env := []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=x", "GIT_CONFIG_NOSYSTEM=1", "HOME=" + t.TempDir()}
 		h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			r.Header.Del("Git-Protocol")
 			r.TransferEncoding = nil
-			(&cgi.Handler{Path: "/bin/sh", Args: []string{"-c", `ulimit -t 10; exec "$0"`, path}, Root: "/git", Env: env, Stderr: io.Discard}).ServeHTTP(w, r)
+			testkit.GitBackend(w, r, path, "/git", env)
 		}))
 		t.Cleanup(h.Close)
 		return h.URL + "/git"

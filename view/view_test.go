@@ -166,3 +166,17 @@ func TestWarningsAreTold(t *testing.T) {
 		}
 	}
 }
+
+// TestExecutedNamesWhatWasRefused: an answer to a client and to a thread's model names what the sandbox
+// refused with the line of needs that admits it, and what did not bind.
+func TestExecutedNamesWhatWasRefused(t *testing.T) {
+	res := &rye.ExecuteResult{Status: "success", Type: "tool", ItemID: "acme/get"}
+	res.Metadata.Denied = []rye.Denial{{What: "reaching api.example.org:443: its needs do not name it", Need: "needs: {net: ['api.example.org:443']}"}}
+	res.Metadata.Unbound = []string{"every host can be reached"}
+	text := Executed(res, false).String()
+	for _, want := range []string{`"denied":[`, "reaching api.example.org:443", "needs: {net: ['api.example.org:443']}", `"not_limited":["every host can be reached"]`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in %s", want, text)
+		}
+	}
+}

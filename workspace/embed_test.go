@@ -27,9 +27,9 @@ func TestEmbed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.to == "go.mod" { // the same requirements, so that nothing has to be looked up
+		if f.to == "go.mod" { // the same requirements, so that nothing has to be looked up, and the version of TestGoInstall, whose packages the build cache has
 			text := strings.Replace(string(raw), "module github.com/rye-os/rye\n", "module example.org/embed\n", 1)
-			raw = []byte(text + "\nrequire github.com/rye-os/rye v0.0.0\nreplace github.com/rye-os/rye => " + root + "\n")
+			raw = []byte(text + "\nrequire github.com/rye-os/rye v0.1.0-test1\nreplace github.com/rye-os/rye => " + root + "\n")
 		}
 		if err := os.WriteFile(filepath.Join(dir, f.to), raw, 0o644); err != nil {
 			t.Fatal(err)
@@ -37,7 +37,7 @@ func TestEmbed(t *testing.T) {
 	}
 	cmd := exec.Command("go", "run", ".")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off", "CGO_ENABLED=0")
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod -trimpath", "GOPROXY=off", "GOWORK=off", "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

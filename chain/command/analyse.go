@@ -171,8 +171,15 @@ func (m *machine) script(text string, in value) value {
 // noShell judges a text that does not parse: by its words, as any other language, and by patterns.
 func (m *machine) noShell(src string) {
 	m.happens("text", nil, value{text: src}, src)
-	m.foreignCode("", src)
+	lang := ""
+	if powerShell().MatchString(src) {
+		lang, src = "cmdlets", strings.ReplaceAll(src, `\`, "/")
+	}
+	m.foreignCode(lang, src)
 }
+
+// powerShell matches a text that is PowerShell's, which the parser of shells refuses.
+var powerShell = lazy(`\]::\w+\(|\bNew-Object\b|\$env:|\b(Get|Set|Invoke|Start|Remove|Add|ConvertTo|ConvertFrom|Out|Import|Export)-[A-Z]\w+`)
 
 // tooOpen reports whether more brackets are open at once than in any real command. The parser
 // calls itself at each one, and a stack overflow ends the process.

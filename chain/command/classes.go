@@ -8,7 +8,7 @@ import (
 )
 
 // callClasses are the classes of all operands together; as decides them.
-const callClasses names = "lasting near herefrom replaced mode setid sent keyed lastremote none"
+const callClasses names = "any operand personal packedsent barehost private lasting near herefrom replaced mode setid sent keyed lastremote none"
 
 // of reports whether a word is in a class.
 func (c *call) of(class string, v value) bool {
@@ -35,6 +35,31 @@ func (c *call) of(class string, v value) bool {
 		return len(w) > 1 && w[0] == ':' && trunkName(w[1:])
 	case "listed":
 		return v.is(listed)
+	case "star":
+		return w == "*"
+	case "facts":
+		return v.is(facts) && w != ""
+	case "scratch":
+		return strings.HasPrefix(w, "/tmp") || strings.HasPrefix(w, "/dev/shm") || strings.HasPrefix(w, "/var/tmp")
+	case "secretfile":
+		return secretPath(w) && strings.Contains(path.Base(w), ".") && path.Base(w)[0] != '.' || keyFile(w)
+	case "keyfile":
+		return keyFile(w)
+	case "stdin":
+		return w == "-" || strings.HasSuffix(w, "@-")
+	case "fromnet":
+		return v.is(fetched)
+	case "stranger":
+		return stranger(w)
+	case "unpinned":
+		return unpinned(w)
+	case "committed":
+		_, ok := c.vars["committed "+w]
+		return ok && w != ""
+	case "editorrc":
+		return w != "" && len(w) < 4096 && editorFiles().MatchString(w)
+	case "shadow":
+		return w != "" && len(w) < 4096 && shadowing().MatchString(w)
 	case "foreign":
 		return foreign(w) || strings.HasPrefix(w, "git+") && foreign(w[len("git+"):])
 	case "drop":
@@ -76,6 +101,24 @@ var testData = lazy(`(?i)(^|[\W_])(tests?|testing|:memory:|dev|development|ci|tm
 // as reports whether the words of a call are, together, of a class.
 func (c *call) as(class string) bool {
 	switch class {
+	case "any":
+		return true
+	case "operand":
+		return len(operands(c.args, "")) > 1
+	case "personal":
+		return slices.ContainsFunc(c.outgoing(), func(v value) bool { return personal().MatchString(v.text) })
+	case "packedsent":
+		return slices.ContainsFunc(c.outgoing(), func(v value) bool { return c.files.holds(v, packed) })
+	case "barehost":
+		return slices.ContainsFunc(c.args, func(v value) bool {
+			host := hostOf(v.text)
+			if _, after, ok := strings.Cut(v.text, "@"); host == "" && ok {
+				host, _, _ = strings.Cut(after, ":")
+			}
+			return bareAddress().MatchString(host) && !private().MatchString(host) || c.of("drop", v)
+		})
+	case "private":
+		return near(c.args)
 	case "lasting": // all but the products of a build
 		ops := operands(c.args, "")
 		return len(ops) == 0 || slices.ContainsFunc(ops, func(v value) bool { return !regrowable(strings.TrimSuffix(v.text, ",")) })
@@ -92,7 +135,7 @@ func (c *call) as(class string) bool {
 		return local(c.args)
 	case "keyed":
 		return slices.ContainsFunc(c.args, func(v value) bool { return foreign(v.text) }) && slices.ContainsFunc(c.args, func(v value) bool {
-			return v.is(keyed) && !slices.ContainsFunc(valueOf(c.args, "-H --header -u --user --oauth2-bearer"), func(h value) bool { return h == v })
+			return v.is(keyed) && !strings.HasPrefix(v.text, "--header=") && !slices.ContainsFunc(valueOf(c.args, "-H --header -u --user --oauth2-bearer"), func(h value) bool { return h == v })
 		})
 	case "sent":
 		return slices.ContainsFunc(c.outgoing(), c.files.carries)
@@ -138,6 +181,36 @@ func clauses(mode, whos string, meets func(who, what string) bool) bool {
 		return i >= 0 && strings.Trim(clause[:i], whos) == "" && strings.Trim(clause[i+1:], "rwxXst") == "" && meets(clause[:i], clause[i+1:])
 	})
 }
+
+// unpinned reports whether a word names the newest state of a module on a host where anybody can
+// publish, by an author who is none of the usual ones.
+func unpinned(w string) bool {
+	module, version, ok := strings.Cut(w, "@")
+	part := strings.Split(module, "/")
+	return ok && names("latest master main HEAD").has(version) && len(part) > 2 &&
+		names("github.com gitlab.com bitbucket.org codeberg.org").has(part[0]) && !usualOwners.has(strings.ToLower(part[1]))
+}
+
+// stranger reports whether a word is a repository on a host where anybody can publish, in a state that
+// its author may change, by an author who is none of the usual ones.
+func stranger(w string) bool {
+	w = strings.TrimPrefix(w, "git+")
+	rest, short := strings.CutPrefix(w, "github:")
+	if !short {
+		for _, host := range []string{"https://github.com/", "https://gitlab.com/", "https://bitbucket.org/", "https://codeberg.org/", "https://raw.githubusercontent.com/", "ssh://git@github.com/"} {
+			var ok bool
+			if rest, ok = strings.CutPrefix(w, host); ok {
+				break
+			}
+			rest = ""
+		}
+	}
+	owner, name, ok := strings.Cut(rest, "/")
+	return ok && owner != "" && !usualOwners.has(strings.ToLower(owner)) && !pinnedState().MatchString(name)
+}
+
+// pinnedState matches a tag or a commit in the address of a repository.
+var pinnedState = lazy(`[@#/]v?\d+\.\d|[@#/][0-9a-f]{7,40}\b|[?&](rev|tag)=`)
 
 // trunkName reports whether others build on a branch or tag, or whether its name is not known.
 func trunkName(ref string) bool {

@@ -12,7 +12,7 @@ var (
 	ticks    = lazy("(?s)`([^`]+)`|%x[({\\[]([^)}\\]]+)|\\bqx[({\\[/]([^)}\\]/]+)")
 	comments = lazy(`(?m)^\s*(#|//).*$`)
 	modules  = lazy(`\b(require|import|from)\s*\(?\s*(["'][\w@:/.-]+["'])`)
-	deletes  = lazy(`\b(rmtree|rm_rf|rm_r|rimraf|remove_tree|remove_dir_all|removeSync|emptyDirSync|secure_remove|remove_entry_secure)\b|\b(rmSync|rmdirSync|rm|remove|unlink)\b[^;]*\brecursive`)
+	deletes  = lazy(`\b(rmtree|rm_rf|rm_r|rimraf|remove_tree|remove_dir_all|RemoveAll|deleteRecursively|deleteDirectory|removeSync|emptyDirSync|secure_remove|remove_entry_secure)\b|\b(rmSync|rmdirSync|rm|remove|unlink)\b[^;]*\brecursive`)
 	begins   = lazy(startWords)
 	tclRuns  = lazy(`(?m)\b(?:exec|spawn)\s+([^\]\n;]+)`)
 )
@@ -35,7 +35,7 @@ func (m *machine) foreignCode(lang, src string) []string {
 		src = strings.NewReplacer("[[", `"`, "]]", `"`).Replace(src)
 	case "expect", "tclsh":
 		for _, f := range tclRuns().FindAllStringSubmatch(src, 16) {
-			m.script(f[1], value{})
+			m.startedBy(lang, func() { m.script(f[1], value{}) })
 		}
 	case "pwsh", "powershell":
 		src = strings.ReplaceAll(src, `\`, "/")
@@ -49,7 +49,7 @@ func (m *machine) foreignCode(lang, src string) []string {
 		all = append(all, q)
 		c.args = append(c.args, value{text: strings.TrimLeft(q, "> ")})
 	}
-	if lang == "pwsh" || lang == "powershell" {
+	if lang == "pwsh" || lang == "powershell" || lang == "cmdlets" {
 		for _, w := range strings.FieldsFunc(src, func(r rune) bool { return strings.ContainsRune(" \t\n();|,'\"", r) }) {
 			c.args = append(c.args, value{text: w})
 		}

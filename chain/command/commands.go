@@ -11,6 +11,8 @@ func (m *machine) command(args []value, in value) (out value) {
 	if !m.spend(len(args)) {
 		return value{}
 	}
+	before, raised := m.by, false
+	defer func() { m.by = before }()
 	for n := 0; ; n++ {
 		if len(args) == 0 {
 			return value{}
@@ -29,7 +31,13 @@ func (m *machine) command(args []value, in value) (out value) {
 			c.judgeSSHOptions()
 			c.judge()
 			out.from |= fetched
+		} else if acts().byName[w.name] != nil {
+			m.call(w.name, args[1:], in).judge()
 		}
+		if launchers.has(w.name) || w.name == "script" || raised && names("env unshare rlwrap").has(w.name) || w.name == "chroot" && len(args) > 1 && args[1].text == "/" {
+			m.by = w.name
+		}
+		raised = raised || w.name == "sudo" || w.name == "doas"
 		if text, ok := commandText(w.name, args); ok {
 			return join(m.runsText(text, "sh", line(args), in), out)
 		}
@@ -59,6 +67,9 @@ func (m *machine) bareWrapper(name string, args []value, in value) value {
 		m.runsText(in, "sh", line(args), value{})
 	case "script":
 		return value{from: in.from}
+	case "capsh":
+		m.flag("shell-escape", line(args))
+		return value{}
 	case "ssh", "mosh":
 		return value{}
 	}
@@ -106,10 +117,10 @@ func (m *machine) simple(args []value, in value) value {
 	if a, ok := m.vars.alias(prog.text); ok {
 		return m.runsText(join(a, value{text: " " + line(rest)}), "sh", all, value{})
 	}
+	if len(rest) == 1 && rest[0].text == "-p" && strings.HasPrefix(prog.text, "/tmp/") {
+		m.flag("shell-escape", all) // a shell that keeps the rights of its owner
+	}
 	if strings.Contains(prog.text, "/") {
-		if names("/tmp /var/tmp /dev/shm").has(path.Dir(prog.text)) && name[0] == '.' {
-			m.flag("hidden", prog.text)
-		}
 		if out, ok := m.runsFile(prog.text, "sh", all); ok {
 			return out
 		}
@@ -117,9 +128,7 @@ func (m *machine) simple(args []value, in value) value {
 	if at, ok := m.files.installed(name); ok {
 		m.runsFile(at, "sh", all)
 	}
-	if cut := strings.TrimRight(name, "0123456789."); cut != name && interpreters.has(cut) {
-		name = cut // python3.12, perl5.36
-	}
+	name = m.named(name, prog.text)
 	c := &call{machine: m, name: name, args: rest, in: in, all: all}
 	c.cast()
 	c.judge()
@@ -131,6 +140,27 @@ func (m *machine) simple(args []value, in value) value {
 	c.noteFiles()
 	return c.output()
 }
+
+// named returns the name under which the rules know a program: python for python3.12, and
+// Remove-Item for remove-item. A name in two alphabets is spelled to deceive.
+func (m *machine) named(name, all string) string {
+	if cut := strings.TrimRight(name, "0123456789."); cut != name && (interpreters.has(cut) || acts().byName[name] == nil && acts().byName[cut] != nil) {
+		name = cut // python3.12, perl5.36, pip3.11
+	}
+	if strings.Contains(name, "-") && acts().byName[name] == nil {
+		if known, ok := cmdlets()[strings.ToLower(name)]; ok {
+			name = known
+		}
+	}
+	if deceptive().MatchString(name) {
+		m.flag("hidden", all)
+	}
+	return name
+}
+
+// deceptive matches a word with letters of two alphabets that look alike, or with characters that
+// reverse the order of others.
+var deceptive = lazy(`[a-zA-Z][\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}][a-zA-Z]|[\x{202A}-\x{202E}\x{2066}-\x{2069}]`)
 
 // respelled returns a program that a pattern such as /bin/r? matches, the most dangerous one
 // first. Such a spelling is never an accident.
@@ -159,8 +189,10 @@ func inlineCode(name string) (letters string, words names) {
 		return "rR", "--run"
 	case name == "pwsh", name == "powershell":
 		return "", "-c -C -Command -command /c"
+	case name == "guile", name == "swipl":
+		return "c", ""
 	}
-	return "ep", "--eval --print --exec -E eval"
+	return "ep", "--eval --print --exec -E eval -eval"
 }
 
 // interpret analyses a shell or interpreter with a program in its words, in a file, or on its
@@ -208,11 +240,17 @@ func (c *call) interpret() value {
 				return value{from: c.in.from}
 			}
 		default:
+			if (c.name == "powershell" || c.name == "pwsh") && strings.ContainsAny(w, " (") {
+				return c.runGiven(args[i:], used)
+			}
 			saved := c.vars.arguments(args[i+1:])
 			out, _ := c.runsFile(w, c.name, c.all)
 			c.vars.restore(saved)
 			return join(out, value{from: c.in.from & (secret | fetched)})
 		}
+	}
+	if c.is(runsShell) {
+		c.interactive()
 	}
 	return c.becomes(c.in, value{}, c.name, c.all, true)
 }
@@ -268,11 +306,17 @@ func (m *machine) becomes(v, in value, lang, all string, direct bool) value {
 		return join(m.script(v.text, in), out)
 	}
 	m.unread(lang, v.text)
+	if (&call{machine: m, in: v}).reads("decode") {
+		out.from |= built
+	}
 	return join(out, value{text: strings.Join(m.foreignCode(lang, v.text), " "), from: partial})
 }
 
 // runsFile analyses a file that becomes a program. It returns false for an unknown file.
 func (m *machine) runsFile(p, lang, all string) (value, bool) {
+	if names("/tmp /var/tmp /dev/shm").has(path.Dir(p)) && path.Base(p)[0] == '.' || strings.Contains(p, "/.../") {
+		m.flag("hidden", p)
+	}
 	at := m.files.place(p)
 	if v, ok := m.files.known(p); ok {
 		if first, _, _ := strings.Cut(v.text, "\n"); strings.HasPrefix(first, "#!") && lang == "sh" {

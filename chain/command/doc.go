@@ -17,7 +17,7 @@
 // print secrets. rulebook.go says which acts are dangerous, in rows about programs by their
 // names or roles; rules.go explains the rows. A new act is a row, and a new program is a word.
 // The rules say why they exist, and an example each way keeps them honest. The tables are Go
-// and not a file of another format: they cost nothing at the start, and about a millisecond at the first use.
+// and not a file of another format: they cost nothing at the start, and two milliseconds at the first use.
 //
 // What a program makes of a text is not computed. A shell that runs a decoded or changed text
 // is a finding by itself, and its author can write the text in the open. Programs in other

@@ -110,15 +110,18 @@ func (f *files) read(p string) value {
 
 // carries reports whether a word holds a secret, or names a file that does: file, @file,
 // name=@file, --post-file=file.
-func (f *files) carries(v value) bool {
-	if v.is(secret) {
+func (f *files) carries(v value) bool { return f.holds(v, secret) }
+
+// holds reports the same of any origin.
+func (f *files) holds(v value, what origin) bool {
+	if v.is(what) {
 		return true
 	}
 	for t := v.text; ; {
 		if end := strings.IndexByte(t, ';'); end > 0 {
 			t = t[:end]
 		}
-		if !strings.ContainsAny(t, " \t\n") && !strings.HasPrefix(t, "http") && f.read(t).is(secret) {
+		if !strings.ContainsAny(t, " \t\n") && !strings.HasPrefix(t, "http") && f.read(t).is(what) {
 			return true
 		}
 		i := strings.IndexAny(t, "=@<:")

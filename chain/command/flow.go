@@ -60,7 +60,7 @@ func (c *call) noteFiles() {
 		c.notePacked()
 	}
 	switch c.name {
-	case "cp", "mv", "install", "ln", "rsync", "scp", "Copy-Item", "Move-Item":
+	case "cp", "mv", "install", "ln", "rsync", "scp", "Copy-Item", "Move-Item", "copy", "xcopy", "move":
 		c.noteCopies()
 	case "dd":
 		for _, v := range c.args {
@@ -73,7 +73,11 @@ func (c *call) noteFiles() {
 			c.files.enter(c.files.place(c.args[0].text))
 		}
 	case "read", "mapfile", "readarray":
-		for _, v := range operands(c.args, "-p -d -n -t -u") {
+		valued := names("-p -d -n -t -u")
+		if c.name != "read" {
+			valued = "-d -n -u -O -s -C -c"
+		}
+		for _, v := range operands(c.args, valued) {
 			c.vars[v.text] = []value{{strings.TrimSpace(c.in.text), c.in.from}}
 		}
 	case "printf":
@@ -87,8 +91,12 @@ func (c *call) noteFiles() {
 	case "alias":
 		for _, v := range c.args {
 			if n, text, ok := strings.Cut(v.text, "="); ok && n != "" {
-				c.vars["alias "+n] = []value{{text: text}}
+				c.vars["alias "+n] = []value{{text, v.from}}
 			}
+		}
+	case "scrot", "screencapture", "grim", "maim", "gnome-screenshot", "fswebcam", "imagesnap", "arecord", "import":
+		for _, v := range append(operands(c.args, "-d -a -q -D -window"), valueOf(c.args, "-f --file")...) {
+			c.writes(v.text, value{from: secret}, false)
 		}
 	case "unset":
 		for _, v := range c.args {
@@ -124,7 +132,7 @@ func (c *call) noteCopies() {
 			c.writes(path.Join(to, base(v.text)), content, false)
 			continue
 		}
-		if !strings.Contains(to, ":") {
+		if !strings.Contains(to, ":") || c.name != "scp" && c.name != "rsync" {
 			c.writes(to, content, false)
 			if content.from != partial && !device(to) {
 				c.files.put(path.Join(to, base(v.text)), content) // to may be a directory
@@ -160,10 +168,10 @@ func (c *call) noteArchive() {
 			}
 			c.files.fetch(dir, false)
 		}
-	case c.files.contents(c.args).is(secret):
+	case c.is(packs) || c.files.contents(c.args).is(secret):
 		for _, f := range files {
 			if f.text != "-" && !secretPath(f.text) {
-				c.writes(f.text, value{from: secret}, false)
+				c.writes(f.text, value{from: packed | c.files.contents(c.args).from&secret}, false)
 			}
 		}
 	}
@@ -171,7 +179,11 @@ func (c *call) noteArchive() {
 
 // notePacked records a secret that is written under another name.
 func (c *call) notePacked() {
-	if v := join(c.files.contents(c.args), c.in); !v.is(secret) {
+	v := join(c.files.contents(c.args), c.in)
+	if c.name == "zip" {
+		v.from |= packed
+	}
+	if !v.is(secret | packed) {
 		return
 	}
 	to := valueOf(c.args, "-o -out --output")
@@ -179,7 +191,7 @@ func (c *call) notePacked() {
 		to = ops[:1]
 	}
 	for _, f := range to {
-		c.writes(f.text, value{from: secret}, false)
+		c.writes(f.text, value{from: v.from & (secret | packed)}, false)
 	}
 }
 
@@ -207,13 +219,16 @@ func (c *call) outgoing() []value {
 			out = append(out, c.args[i])
 		}
 	}
-	if names("ftp sftp lftp tftp").has(c.name) {
-		for _, f := range strings.Fields(c.in.text) {
+	if names("ftp sftp lftp tftp smbclient").has(c.name) {
+		for _, f := range strings.FieldsFunc(line(c.args)+" "+c.in.text, func(r rune) bool { return strings.ContainsRune(" \t\n;\"'", r) }) {
 			out = append(out, value{text: f})
 		}
 	}
 	return out
 }
+
+// remoteGet matches the commands of file transfer clients that bring a file.
+var remoteGet = lazy(`\b(?:m?get|reget)\s+([^\s;"']+)(?:[ \t]+([^\s;"'-][^\s;"']*))?`)
 
 // noteFetched records the files that a program fetches.
 func (c *call) noteFetched() {
@@ -235,8 +250,26 @@ func (c *call) noteFetched() {
 		switch {
 		case len(to) > 0 && to[0].text != "-" && to[0].text != "/dev/stdout":
 			c.writes(path.Join(dir, to[0].text), got, false)
-		case len(to) == 0 && url != "" && (names("wget aria2c axel").has(c.name) || option(texts(c.args), "OJ", "--remote-name")):
+		case len(to) == 0 && url != "" && (names("wget aria2c axel fetch wget2 lwp-download").has(c.name) || option(texts(c.args), "OJ", "--remote-name")):
 			c.writes(path.Join(dir, base(strings.SplitN(url, "?", 2)[0])), got, false)
+		}
+	}
+	if c.name == "gh" && c.find([]string{"download"}, 0) > 0 {
+		for _, v := range valueOf(c.args, "-p --pattern -O --output") {
+			c.writes(v.text, got, false)
+		}
+	}
+	if c.name == "az" && c.find([]string{"download"}, 0) > 0 {
+		for _, v := range valueOf(c.args, "-f --file") {
+			c.writes(v.text, got, false)
+		}
+	}
+	if names("smbclient ftp sftp lftp tftp").has(c.name) {
+		for _, f := range remoteGet().FindAllStringSubmatch(line(c.args)+"\n"+c.in.text, 16) {
+			c.writes(base(f[1]), got, false)
+			if f[2] != "" {
+				c.writes(f[2], got, false)
+			}
 		}
 	}
 	switch c.name {

@@ -12,6 +12,9 @@ func (c *call) toldToRun() {
 			continue
 		}
 		for _, v := range valueOf(c.args, g.options) {
+			if g.options == "-wrapper" {
+				v.text = strings.ReplaceAll(v.text, ",", " ")
+			}
 			if strings.HasPrefix(v.text, "exec=") || !slices.Contains(texts(c.args), "--checkpoint-action="+v.text) {
 				c.ordered(value{strings.TrimPrefix(v.text, "exec="), v.from}, c.name, c.all, g.strange)
 			}
@@ -41,6 +44,9 @@ func (c *call) toldToRun() {
 			c.foreignCode("awk", ops[0].text)
 		}
 	case "docker", "podman", "nerdctl", "kubectl", "oc", "lxc", "docker-compose":
+		if ops := operands(c.args, "-a -m -c"); len(ops) > 2 && ops[0].text == "commit" {
+			c.vars["committed "+ops[len(ops)-1].text] = ops[:1]
+		}
 		c.judgeContainer()
 	case "git":
 		c.judgeGit()
@@ -48,6 +54,41 @@ func (c *call) toldToRun() {
 		c.runsText(c.in, "sh", c.all, value{})
 	case "tmux", "screen":
 		c.judgeTerminal()
+	case "salt", "pdsh", "pssh", "parallel-ssh", "clush", "dsh", "bolt", "adb", "multipass", "vagrant", "gcloud", "fly", "flyctl", "heroku", "cf", "minikube", "ansible":
+		c.judgeRemote()
+	case "aws", "az":
+		c.judgeCloudCommand()
+	case "ip":
+		if i := c.find([]string{"exec"}, 0); i > 0 && i+2 < len(c.args) {
+			c.startedBy("ip", func() { c.command(c.args[i+2:], value{}) })
+		}
+	case "Start-Process", "start", "open", "xdg-open":
+		if ops := operands(c.args, "-ArgumentList -WindowStyle -a -b"); len(ops) > 0 && c.files.read(ops[0].text).is(fetched) {
+			c.runsFile(ops[0].text, "sh", c.all)
+		}
+	case "dc":
+		for _, v := range append(valueOf(c.args, "-e --expression"), c.in) {
+			if text, ok := strings.CutPrefix(v.text, "!"); ok {
+				c.ordered(value{text, v.from}, "dc", c.all, true)
+			}
+		}
+	case "rpm":
+		for _, v := range valueOf(c.args, "--eval -E --pipe") {
+			if text, ok := strings.CutPrefix(v.text, "%("); ok {
+				v.text = strings.TrimSuffix(text, ")")
+			}
+			if strings.HasPrefix(v.text, "%{") {
+				c.foreignCode("lua", v.text)
+			} else {
+				c.ordered(v, "rpm", c.all, true)
+			}
+		}
+	case "puppet":
+		for _, v := range valueOf(c.args, "-e --execute") {
+			for _, q := range stringsOf(v.text) {
+				c.ordered(value{text: q}, "puppet", c.all, true)
+			}
+		}
 	case "scp", "sftp":
 		c.judgeSSHOptions()
 	case "cmd":
@@ -67,6 +108,85 @@ func (c *call) toldToRun() {
 	if c.is(builds) {
 		c.judgeMake()
 	}
+	if c.is(buildsImages) {
+		c.judgeImage()
+	}
+	if c.is(compiles) {
+		c.judgeSource()
+	}
+}
+
+// judgeRemote analyses the text that a program runs on other machines: its last word with blanks.
+func (c *call) judgeRemote() {
+	for _, v := range operands(c.args, "-i -w -H -h -l -u -P -t") {
+		if strings.ContainsAny(v.text, " \t") {
+			defer c.goElsewhere()()
+			c.runsText(v, "sh", c.all, value{})
+			return
+		}
+	}
+	if i := slices.Index(texts(c.args), "shell"); c.name == "adb" && i >= 0 {
+		c.command(c.args[i+1:], value{})
+	}
+}
+
+// judgeCloudCommand analyses the commands that a cloud runs in its machines.
+func (c *call) judgeCloudCommand() {
+	if c.find([]string{"send-command", "run-command", "create-association"}, 0) < 0 {
+		return
+	}
+	for _, v := range valueOf(c.args, "--parameters --scripts --cli-input-json") {
+		_, text, ok := strings.Cut(v.text, "commands=")
+		if !ok {
+			text = v.text
+		}
+		list := stringsOf(text)
+		if len(list) == 0 {
+			list = []string{strings.Trim(text, "[]")}
+		}
+		for _, q := range list {
+			c.script(q, value{})
+		}
+	}
+}
+
+// dockerRun begins a step of a Dockerfile that runs a command.
+var dockerRun = lazy(`(?mi)^\s*(?:ONBUILD\s+)?RUN\s+(?:--\S+\s+)*(.+)$`)
+
+// judgeImage analyses the steps of an image: in a known Dockerfile, or on the input.
+func (c *call) judgeImage() {
+	if c.find([]string{"build", "bud", "buildx"}, 0) < 0 {
+		return
+	}
+	all := []value{c.in}
+	for _, p := range append(valueOf(c.args, "-f --file"), value{text: "Dockerfile"}) {
+		if v, ok := c.files.known(p.text); ok {
+			all = append(all, v)
+		}
+	}
+	for _, v := range all {
+		if v.is(fetched) {
+			c.happens("run", nil, v, c.all)
+		}
+		for _, f := range dockerRun().FindAllStringSubmatch(strings.ReplaceAll(v.text, "\\\n", " "), 64) {
+			c.script(f[1], value{})
+		}
+	}
+}
+
+// judgeSource analyses the source text that a program compiles: known files, or the input.
+func (c *call) judgeSource() {
+	for _, v := range operands(c.args, "-o -x -l -L -I") {
+		if f, ok := c.files.known(v.text); ok {
+			if f.is(fetched) {
+				c.happens("run", nil, f, c.all)
+			}
+			c.foreignCode("source", f.text)
+		}
+	}
+	if c.in.text != "" {
+		c.foreignCode("source", c.in.text)
+	}
 }
 
 // ordered analyses a command that a program is given to run. If it is unusual for that place,
@@ -76,7 +196,7 @@ func (m *machine) ordered(v value, name, all string, strange bool) {
 	if text == "" {
 		return
 	}
-	m.runsText(value{text, v.from}, "sh", all, value{})
+	m.startedBy(name, func() { m.runsText(value{text, v.from}, "sh", all, value{}) })
 	if f := strings.Fields(text); strange && !tame.has(base(strings.Trim(f[0], `"'`))) {
 		m.flag("told-to-run", name+": "+text)
 	}
@@ -116,7 +236,7 @@ func (c *call) judgeFind() {
 			if names("rm unlink shred").has(base(rest[0].text)) {
 				c.happens("find-delete", []value{name}, value{}, c.all)
 			} else {
-				c.command(rest, value{})
+				c.startedBy(c.name, func() { c.command(rest, value{}) })
 			}
 		}
 	}
@@ -136,6 +256,9 @@ func (c *call) judgeSed() {
 		}
 	}
 	for _, s := range scripts {
+		if s.is(fetched|unseen|encoded|built) && strings.Contains(s.text, "e ") {
+			c.becomes(value{from: s.from}, value{}, "sh", c.all, true)
+		}
 		for _, e := range sedExec().FindAllStringSubmatch(s.text, 16) {
 			c.ordered(value{text: e[1]}, "sed", c.all, true)
 		}
@@ -192,12 +315,12 @@ func (c *call) judgeContainer() {
 	}
 }
 
-var escapeToShell = lazy(`^[\s:]*(?:silent!?\s+|exec(?:ute)?\s+["']?)?(?:r(?:ead)?\s*)?!\s*(.+)$|^\s*(?:shell|pi|platform shell)\s+(.+)$`)
-var editorCode = lazy(`system\(|os\.execute|shell-command|:py.*import`)
+var escapeToShell = lazy(`^[\s:]*(?:silent!?\s+|exec(?:ute)?\s+["']?)?(?:r(?:ead)?\s*)?!\s*(.+)$|^\s*:?(?:shell|pi|platform shell|ter(?:m|mi|min|mina|minal)?)\s+(?:\+\+\S+\s+)*(.+)$|^\s*:?(?:set?\s+shell=)\S+(?:\s*\|\s*:?sh(?:ell)?)?()$`)
+var editorCode = lazy(`system\(|os\.execute|shell-command|:?py.*import|\((ansi-term|term|shell|eshell|vterm|make-term|start-process|call-process)\b|pty\.spawn|os\.(exec|system|popen)|subprocess|jobstart|termopen|^source\s.*\|["\s]*$`)
 
 // judgeEditor analyses commands of editors, pagers and debuggers that start a shell.
 func (c *call) judgeEditor() {
-	list := valueOf(c.args, "-c --cmd -ex -eval -o --eval --batch")
+	list := valueOf(c.args, "-c --cmd -ex -eval -o --eval --batch --command -e -b -eval-command --one-line -O")
 	for _, v := range c.args {
 		if text, ok := strings.CutPrefix(v.text, "+"); ok {
 			list = append(list, value{text, v.from})
@@ -208,7 +331,9 @@ func (c *call) judgeEditor() {
 	}
 	for _, v := range list {
 		if f := escapeToShell().FindStringSubmatch(v.text); f != nil {
-			c.ordered(value{text: f[1] + f[2]}, "editor", c.all, true)
+			c.ordered(value{text: f[1] + f[2] + f[3]}, "editor", c.all, true)
+		} else if names("shell sh terminal term").has(strings.Trim(v.text, ": ")) {
+			c.flag("told-to-run", c.all)
 		} else if editorCode().MatchString(v.text) {
 			for _, q := range stringsOf(v.text) {
 				c.script(q, value{})
@@ -259,6 +384,12 @@ func (c *call) judgeGit() {
 		if len(ops) > 1 {
 			c.judgeGitSetting(ops[0].text, ops[1])
 		}
+	case "remote":
+		if ops := operands(rest, "-t -m"); len(ops) > 2 && (ops[0].text == "add" || ops[0].text == "set-url") {
+			c.vars["remote "+ops[1].text] = []value{ops[2]}
+		}
+	case "push":
+		c.judgePush(operands(rest, "-o --push-option --receive-pack"))
 	case "rebase":
 		for _, v := range valueOf(rest, "-x --exec") {
 			c.runsText(v, "sh", c.all, value{})
@@ -269,8 +400,27 @@ func (c *call) judgeGit() {
 		}
 	case "submodule":
 		if rest[0].text == "foreach" {
-			c.runsText(merged(operands(rest[1:], "")), "sh", c.all, value{})
+			words := rest[1:]
+			for len(words) > 0 && strings.HasPrefix(words[0].text, "-") {
+				words = words[1:]
+			}
+			c.runsText(merged(words), "sh", c.all, value{})
 		}
+	}
+}
+
+// judgePush compares the address of a remote that the text has added with the rules.
+func (c *call) judgePush(ops []value) {
+	if len(ops) == 0 {
+		return
+	}
+	if url, ok := c.vars["remote "+ops[0].text]; ok {
+		args := append([]value{url[0]}, c.args...)
+		event := "push-to-new"
+		if ops[0].text == "origin" || ops[0].text == "upstream" {
+			event = "push-to-usual"
+		}
+		c.happens(event, args, value{}, c.all)
 	}
 }
 

@@ -2,6 +2,7 @@ package command
 
 import (
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -28,10 +29,23 @@ func (c *call) output() value {
 		from |= secret
 	}
 	if c.is(printsClip) {
-		from |= document
+		from |= document | secret
+	}
+	if c.is(packs) {
+		from |= packed
+	}
+	if c.is(describes) {
+		from |= facts
+	}
+	if c.is(listsWork) {
+		from |= listed
 	}
 	if c.name == "find" || c.name == "fd" || c.name == "fdfind" {
-		return value{text: found(texts(c.args)), from: from}
+		name := found(texts(c.args))
+		if secretPath(strings.TrimLeft(path.Base(name), "*")) && slices.ContainsFunc(c.args, func(v value) bool { return names("-exec -execdir -x -X").has(v.text) }) {
+			from |= secret
+		}
+		return value{text: name, from: from}
 	}
 	if c.is(lists) {
 		return value{text: "*", from: from}
@@ -67,7 +81,7 @@ func (c *call) output() value {
 		if out.text != "" && strings.Contains(line(c.args), "$") {
 			out.text += " *" // the fields of a line, with unknown content
 		}
-		if known {
+		if known || c.in == (value{}) && (&call{machine: c.machine, in: value{text: line(c.args)}}).reads("decode") {
 			out.from |= built
 		}
 	}

@@ -3,6 +3,7 @@ package command
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -19,19 +20,55 @@ var (
 	secretFiles = lazy(`(^|/)\.env(\.(local|prod|production|staging|dev|development|test|live))?$|(^|/)\.(ssh|aws|gnupg|kube|azure|password-store)(/|$)|(^|/)id_(rsa|dsa|ecdsa|ed25519)$` +
 		`|(^|/)\.(netrc|npmrc|pypirc|git-credentials|pgpass|my\.cnf|vault-token|boto|s3cfg)$|(^|/)\.docker/config\.json$|(^|/)\.config/(gcloud|gh|rclone|op|sops|hub|doctl|google-chrome|chromium)(/|$)|(^|/)\.(git|config)/?$` +
 		`|^/etc/(passwd|shadow|gshadow|sudoers)|^/etc/(ssl/private|ssh/ssh_host|kubernetes)|\.(pem|key|p12|pfx|kdbx|keystore|jks|ppk|ovpn)$|(_|\.)history$` +
-		`|(^|/)(cookies\.sqlite|Cookies|Login Data|logins\.json|key4\.db|wallet\.dat)$|/Keychains/|^/proc/[^/]+/environ$|^/(var/)?run/secrets/|(^|/)credentials(\.json|\.ya?ml|\.db)?$` +
-		`|(^|/)secrets?\.(ya?ml|json|env|toml|txt)$|service[-_]account[^/]*\.json$|\.tfstate$|^` + home + `/?$|^/$|^/etc/?$|/\.mozilla/`)
+		`|(^|/)(cookies\.sqlite|Cookies(\.db|\.binarycookies)?|Login Data|logins\.json|key4\.db|wallet\.dat)$|/Keychains/|^/proc/[^/]+/environ$|^/(var/)?run/secrets/|(^|/)credentials(\.json|\.ya?ml|\.db)?$` +
+		`|(^|/)secrets?\.(ya?ml|json|env|toml|txt)$|service[-_]account[^/]*\.json$|\.tfstate$|^` + home + `/?$|^/$|^/etc/?$|/\.(mozilla|thunderbird)(/|$)`)
 	openFiles = lazy(`\.pub$|/known_hosts|/\.ssh/config$|\.env\.(example|sample|template|dist)$|localhost[^/]*\.pem$|cacert|ca-certificates|(^|/)ca[^/]*\.(pem|crt)$`)
 
 	autostart = lazy(`(^|/)\.(bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|cshrc|tcshrc|kshrc|mkshrc|xinitrc|xprofile|xsession|xsessionrc|pam_environment|gitconfig)$` +
 		`|\.config/fish/(config\.fish|conf\.d/)|\.ssh/(authorized_keys2?|rc)$|\.config/(autostart|environment\.d)(/|$)|\.config/plasma-workspace/|systemd/(system|user)(/|$)|^/etc/(profile|bash\.bashrc|bashrc|zshrc|zshenv|profile\.d/|cron|anacrontab|rc\.|init\.d/|ld\.so\.|zsh/|environment|xdg/autostart|update-motd\.d/|apt/apt\.conf\.d/|modules-load\.d/|udev/rules\.d/|inittab)` +
 		`|^/var/spool/(cron|at)|Library/Launch(Agents|Daemons)(/|$)|Library/LoginItems|(^|/)\.git/(hooks/|config$)|(sitecustomize|usercustomize)\.py$|-packages/[^/]*\.pth$|^/[^/]+\.pth$|(^|/)\.vscode/tasks\.json$` +
-		`|Start Menu/Programs/Startup|(^|/)\.claude/settings(\.local)?\.json$|^~/\.(cursor/)?mcp\.json$|WindowsPowerShell/.*profile\.ps1$|(^|/)\.config/(git/config|powershell/)|/(startup|ipython_config)\.py$|etc/gitconfig$`)
-	system = lazy(`^/etc/(passwd|shadow|group|gshadow|sudoers|pam\.d/|pam\.conf|ssh/sshd_config|hosts$|hosts\.(allow|deny)|fstab|crypttab|selinux/|resolv\.conf|nsswitch\.conf|securetty|security/|shells$|login\.defs|polkit-1/|sysctl|apt/(sources\.list|trusted\.gpg|preferences)|yum\.repos\.d/|pacman\.(conf|d/)|docker/daemon\.json|pip\.conf|ca-certificates|audit/|apparmor)` +
-		`|^/boot/|^/proc/(sysrq-trigger|sys/kernel/)|^/sys/(firmware/|fs/selinux/)|^/proc/kcore|^/var/log/(auth|secure|wtmp|btmp|lastlog|audit|syslog)|^/usr/s?bin/(sudo|su|login|sshd|passwd)$|^/usr/local/share/ca-certificates/|drivers/etc/hosts$|^/(usr/)?s?bin/(ba|z|da)?sh$|^/(usr/)?lib(64)?/`)
+		`|(?i:Start Menu/Programs/Startup)|(^|/)\.claude/settings(\.local)?\.json$|^~/\.(cursor/)?mcp\.json$|WindowsPowerShell/.*profile\.ps1$|(^|/)\.config/(git/config|powershell/)|/(startup|ipython_config)\.py$|etc/gitconfig$|(^|/)\.gradle/(init\.gradle|init\.d/)|(^|/)\.(vim|config/nvim)/(plugin|after)/|(^|/)\.husky/|(^|/)\.ssh/environment$|\.local/share/(applications/|dbus-1/services/)|systemd/(system|user)-generators/|/system-sleep/|(^|/)\.config/(openbox/autostart|bspwm/bspwmrc|lxsession/)|(^|/)\.fluxbox/startup$|(^|/)\.jupyter/jupyter_\w+_config\.py$|claude_desktop_config\.json$` +
+		`|(^|/)\.(claude/(hooks/|CLAUDE\.md)|codex/(config\.toml|AGENTS\.md)|gemini/(settings\.json|GEMINI\.md)|cursor/(mcp\.json|hooks))|(^|/)\.mcp\.json$|^/etc/(NetworkManager/dispatcher\.d/|network/(if-|interfaces)|dhcp/|ppp/ip-|acpi/|pm/|skel/|ssh/sshrc|ssh/authorized|modprobe\.d/|initramfs-tools/|dracut|grub\.d/|logrotate\.d/|xinetd|inetd\.conf|bash_completion\.d/|bash\.bash_logout|X11/X|X11/xinit|gdm|lightdm|apt/apt\.conf$|dnf/plugins|yum/pluginconf|binfmt\.d/|vim/vimrc|fish/|periodic/|local\.d/|runit/|service/|supervisor|monit|incron|openvpn/.*\.(sh|up))|^/usr/local/etc/rc\.d/|^/Library/StartupItems/|^/Library/(Security|LaunchD)`)
+	system = lazy(`pg_hba\.conf$|^/etc/(default/grub|exports|samba/smb\.conf|vsftpd|firewalld/|ufw/|iptables/|nftables\.conf|fail2ban/|crypto-policies|krb5\.conf|ldap|openldap|kubernetes/|containers/(policy|registries)|ssl/openssl\.cnf|ssh/sshd_config\.d|systemd/resolved|subuid|subgid|adduser\.conf|mysql/|my\.cnf|redis/|mongod\.conf|rsyslog|audisp|dnsmasq|bind/|named|chrony|authselect|passwd|shadow|group|gshadow|sudoers|pam\.d/|pam\.conf|ssh/sshd_config|hosts$|hosts\.(allow|deny)|fstab|crypttab|selinux/|resolv\.conf|nsswitch\.conf|securetty|security/|shells$|login\.defs|polkit-1/|sysctl|apt/(sources\.list|trusted\.gpg|preferences)|yum\.repos\.d/|pacman\.(conf|d/)|docker/daemon\.json|pip\.conf|ca-certificates|audit/|apparmor)` +
+		`|^/boot/|^/proc/(sysrq-trigger|sys/(kernel|net|fs)/)|^/sys/(firmware/|fs/selinux/)|^/proc/kcore|^/var/log/(auth|secure|wtmp|btmp|lastlog|audit|syslog)|^/usr/s?bin/(sudo|su|login|sshd|passwd)$|^/usr/local/share/ca-certificates/|drivers/etc/hosts$|^/(usr/)?s?bin/(ba|z|da)?sh$|^/(usr/)?lib(64)?/`)
 	traces   = lazy(`(^|/)\.[a-z]+_history$|^/var/log/(auth|secure|wtmp|btmp|lastlog|audit)`)
 	gitStore = lazy(`(^|/)\.git/(HEAD|refs|packed-refs|objects|logs|ORIG_HEAD)(/|$)`)
 )
+
+// Files by what an intruder does with them.
+var (
+	keyFiles = lazy(`(^|/)id_(rsa|dsa|ecdsa|ed25519)$|(^|/)\.(netrc|git-credentials|pgpass|vault-token|s3cfg|boto)$|\.aws/credentials$|\.config/gh/hosts\.yml$|^/etc/(shadow|gshadow|krb5\.keytab|ssl/private/)|\.kdbx$|/Keychains/` +
+		`|(^|/)(Login Data|key4\.db|logins\.json|wallet\.dat)$|^/proc/[^/]+/environ$|/\.gnupg/(private|secring)|\.config/gcloud/(credentials\.db|application_default)|\.azure/(accessTokens|msal_token)|^/etc/kubernetes/(admin\.conf|pki/.*\.key)|ssh_host_\w+_key$|(?i:ntds\.dit)|/var/run/secrets/kubernetes`)
+	personal = lazy(`^` + home + `/(Documents|Desktop|Pictures|Photos|Movies|Mail|Dropbox|Nextcloud|OneDrive|Library/(Messages|Mail|Safari|Keychains)|\.thunderbird|[Pp]rivate)/?\*?$`)
+
+	// editorFiles configure programs that can start others.
+	editorFiles = lazy(`(^|/)\.(vimrc|gvimrc|exrc|emacs|tmux\.conf|screenrc|psqlrc|sqliterc|irbrc|pryrc|Rprofile|gdbinit|lldbinit|mailcap|forward|procmailrc|inputrc|mongorc\.js|mongoshrc\.js|perldb|pythonrc(\.py)?|envrc|hgrc|npmrc|Xresources|Xdefaults|wezterm\.lua|xbindkeysrc|sxhkdrc|muttrc|mutt/muttrc)$` +
+		`|(^|/)\.config/(nvim|i3|sway|hypr|bspwm|openbox|awesome|kitty|alacritty|tmux|direnv|mpv|ranger|qtile|lxsession|sxhkd|polybar|waybar|herbstluftwm)/|(^|/)\.(vim|emacs\.d|fluxbox|i3|doom\.d|weechat|irssi)/`)
+
+	// shadowing are places where a program hides the one that its user means.
+	shadowing = lazy(`^(~/\.local/bin|~/bin|~/\.bin|/usr/local/s?bin|/opt/homebrew/bin|/usr/s?bin|/s?bin)/(sudo|su|ssh|git|ls|ps|cat|passwd|login|bash|sh|sshd|systemctl|grep|sed|awk|netstat|ss|top|find|id|who|last|w|rm|cp|mv|cd|man|less|vim?)$`)
+
+	bareAddress = lazy(`^\d{1,3}(\.\d{1,3}){3}$`)
+)
+
+// keyFile reports whether a file holds keys and nothing else, of a user or of the system.
+func keyFile(p string) bool {
+	return len(p) < 4096 && p != "/proc/self/environ" && keyFiles().MatchString(p) && !openFiles().MatchString(p)
+}
+
+// near reports whether a word names a host of the own network.
+func near(args []value) bool {
+	return slices.ContainsFunc(args, func(v value) bool {
+		host := hostOf(v.text)
+		if host == "" {
+			host, _, _ = strings.Cut(v.text, ":")
+		}
+		return private().MatchString(host)
+	})
+}
+
+// homeCaches are directories of a home that programs fill again by themselves.
+var homeCaches = lazy(`^~/(\.cache|Library/Caches|Library/Developer/Xcode/DerivedData|Library/Developer/CoreSimulator/Caches|\.npm/_(cacache|npx|logs)|\.gradle/caches|\.m2/repository|\.cargo/registry|\.local/share/Trash|\.terraform\.d/plugin-cache)(/|$)`)
 
 // secretHints are parts of the names of secrets. They exclude most words quickly.
 const secretHints = ".env .ssh .aws .gnupg .kube .azure password-store id_ netrc npmrc pypirc git-cred pgpass my.cnf vault boto s3cfg .docker .config .git /etc .pem .key .p12 .pfx kdbx keystore .jks .ppk .ovpn " +
@@ -51,9 +88,12 @@ func secretPath(p string) bool {
 	return hinted && secretFiles().MatchString(p) && !openFiles().MatchString(p)
 }
 
-// base returns a program's name without its directory: /bin/rm is rm.
+// base returns a program's name without its directory and its variant: /bin/rm, grm and rm.exe are rm.
 func base(word string) string {
 	name := path.Base(strings.TrimSpace(word))
+	if len(name) > 2 && name[0] == 'g' && gnuTools.has(name[1:]) {
+		name = name[1:] // of GNU, beside the system's own
+	}
 	for _, variant := range []string{".exe", ".traditional", ".openbsd"} {
 		name = strings.TrimSuffix(name, variant)
 	}
@@ -72,7 +112,7 @@ func top(w string) bool {
 // regrowable reports whether a path is below the current directory and made again by the next
 // build, or a temporary file of the text itself.
 func regrowable(w string) bool {
-	if strings.HasPrefix(w, scratchName) {
+	if strings.HasPrefix(w, scratchName) || homeCaches().MatchString(w) {
 		return !strings.Contains(w, "..")
 	}
 	if w == "" || path.IsAbs(w) || w[0] == '~' || strings.HasPrefix(path.Clean(w), "..") {

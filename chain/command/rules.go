@@ -99,6 +99,18 @@ var (
 		}
 		return t
 	})
+	// cmdlets are the names with a row that PowerShell reads in either case.
+	cmdlets = sync.OnceValue(func() map[string]string {
+		out := map[string]string{}
+		for _, t := range []*table{acts(), casts()} {
+			for name := range t.byName {
+				if strings.Contains(name, "-") && name != strings.ToLower(name) {
+					out[strings.ToLower(name)] = name
+				}
+			}
+		}
+		return out
+	})
 	rulesByID = sync.OnceValue(func() map[string]*rule {
 		all := map[string]*rule{}
 		for i := range rulebook {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -71,13 +72,14 @@ func TestTablesAreSpelledWell(t *testing.T) {
 }
 
 // TestUnseenLines prints recall and precision by class for lines that were written without sight of
-// the rules, and holds what was reached. The rules were then tuned on the first half alone.
+// the rules, and holds what was reached. The rules were then tuned on each half but the last. The
+// earlier half was kept apart at first, and the rules were tuned on it after its figures were known.
 func TestUnseenLines(t *testing.T) {
 	for _, half := range []struct {
 		name             string
 		class, all       float64 // recall
 		precision, worst float64 // over all, and in a class
-	}{{"tuned", 0.95, 0.95, 0.95, 0.95}, {"apart", 0.75, 0.8, 0.95, 0.9}} {
+	}{{"tuned", 0.95, 0.95, 0.95, 0.95}, {"earlier", 0.95, 0.95, 0.95, 0.95}, {"later-tuned", 0.95, 0.95, 0.95, 0.95}, {"later", 0.9, 0.8, 0.95, 0.95}} {
 		by := countLines(t, "testdata/lines-"+half.name+".tsv")
 		for _, class := range append(slices.Clone(classes[:8]), "all") {
 			c, least, precise := by[class], half.class, half.worst
@@ -85,7 +87,7 @@ func TestUnseenLines(t *testing.T) {
 				least, precise = half.all, half.precision
 			}
 			recall, precision := float64(c.found)/float64(c.dangerous), float64(c.found)/float64(max(c.found+c.alarms, 1))
-			fmt.Printf("  %-5s  %-14s recall %3d of %3d (%.2f), precision %.2f, %d alarms in %d harmless\n", half.name, class, c.found, c.dangerous, recall, precision, c.alarms, c.harmless)
+			fmt.Printf("  %-11s  %-14s recall %3d of %3d (%.2f), precision %.2f, %d alarms in %d harmless\n", half.name, class, c.found, c.dangerous, recall, precision, c.alarms, c.harmless)
 			if recall < least || precision < precise || c.dangerous < 20 || c.harmless < 20 {
 				t.Errorf("%s, %s: recall %.2f, precision %.2f of %d and %d lines", half.name, class, recall, precision, c.dangerous, c.harmless)
 			}
@@ -93,15 +95,18 @@ func TestUnseenLines(t *testing.T) {
 	}
 }
 
-// TestLinesKeptApart compares the half on which no rule is tuned with its digest, which was recorded before.
+// TestLinesKeptApart compares the halves that were kept apart with their digests, which were recorded
+// before the rules were tuned.
 func TestLinesKeptApart(t *testing.T) {
-	text, err := os.ReadFile("testdata/lines-apart.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := os.ReadFile("testdata/lines-apart.sha256")
-	if got := fmt.Sprintf("%x  lines-apart.tsv\n", sha256.Sum256(text)); err != nil || got != string(want) {
-		t.Errorf("the half kept apart has the digest %s, want %s (%v)", got, want, err)
+	for _, name := range []string{"lines-earlier", "lines-later"} {
+		text, err := os.ReadFile("testdata/" + name + ".tsv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := os.ReadFile("testdata/" + name + ".sha256")
+		if got := fmt.Sprintf("%x  %s.tsv\n", sha256.Sum256(text), name); err != nil || got != string(want) {
+			t.Errorf("the half kept apart has the digest %s, want %s (%v)", got, want, err)
+		}
 	}
 }
 
@@ -124,7 +129,7 @@ func countLines(t *testing.T, path string) map[string]*lineCount {
 		if by[f[0]] == nil {
 			by[f[0]] = &lineCount{}
 		}
-		found := len(foundIn(t, f[2])) > 0
+		found := len(foundIn(t, withHeredoc(f[2]))) > 0
 		for _, c := range []*lineCount{by[f[0]], by["all"]} {
 			switch {
 			case f[1] == "dangerous" && found:
@@ -141,6 +146,17 @@ func countLines(t *testing.T, path string) map[string]*lineCount {
 		}
 	}
 	return by
+}
+
+var heredoc = regexp.MustCompile(`<<-?\s*['"]?([A-Za-z_]+)['"]?`)
+
+// withHeredoc returns a line of a corpus with the lines of its here-document, between which the
+// corpus has "\n". Elsewhere "\n" stands for itself.
+func withHeredoc(line string) string {
+	if m := heredoc.FindStringSubmatch(line); m != nil && strings.Contains(line, `\n`+m[1]) {
+		return strings.ReplaceAll(line, `\n`, "\n")
+	}
+	return line
 }
 
 // A program in another language is a finding for callers that are no person, and only there.

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -27,11 +28,13 @@ const (
 	listed                      // from a list of work: the input of xargs
 	answers                     // a shell's answers to its input
 	spelled                     // names a program by ? or [ ]
+	packed                      // an archive, or everything in a store
+	facts                       // what this machine is: its name, users, processes
 	keyed                       // from a variable with the name of a secret
 )
 
 // originNames are the origins in the rows of rules, in their order.
-var originNames = []string{"fetched", "unseen", "encoded", "built", "document", "secret", "partial", "listed", "answers", "spelled", "keyed"}
+var originNames = []string{"fetched", "unseen", "encoded", "built", "document", "secret", "partial", "listed", "answers", "spelled", "packed", "facts", "keyed"}
 
 func (v value) is(o origin) bool { return v.from&o != 0 }
 
@@ -286,7 +289,13 @@ func (m *machine) editParam(p *syntax.ParamExp, text string) string {
 		if p.Repl.All {
 			n = -1
 		}
+		if match := globExpr(from); match != nil && m.spend(1000+len(text)*(1+len(to))) {
+			return clip(match.ReplaceAllLiteralString(text, to))
+		}
 		return m.replaced(text, from, to, n)
+	}
+	if p.Param.Value == "HOME" && text == "~" {
+		text = "/home/me" // scripts cut a slash out of it
 	}
 	start, ok := literal(p.Slice.Offset)
 	if !ok {
@@ -329,15 +338,77 @@ func (m *machine) expandWith(e *syntax.Expansion, list []value, known bool) []va
 	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
 		return []value{with}
 	case syntax.RemSmallPrefix, syntax.RemLargePrefix:
-		return edit(func(s string) string { return strings.TrimPrefix(s, with.text) })
+		return edit(func(s string) string { return m.withoutEnd(s, with.text, e.Op == syntax.RemLargePrefix, false) })
 	case syntax.RemSmallSuffix, syntax.RemLargeSuffix:
-		return edit(func(s string) string { return strings.TrimSuffix(s, with.text) })
+		return edit(func(s string) string { return m.withoutEnd(s, with.text, e.Op == syntax.RemLargeSuffix, true) })
 	case syntax.UpperAll, syntax.UpperFirst:
 		return edit(strings.ToUpper)
 	case syntax.LowerAll, syntax.LowerFirst:
 		return edit(strings.ToLower)
 	}
 	return list
+}
+
+// globExpr returns the expression of a pattern with * ? or [ ], or nil for a plain text.
+func globExpr(glob string) *regexp.Regexp {
+	if !strings.ContainsAny(glob, "*?[") || len(glob) > 64 {
+		return nil
+	}
+	var b strings.Builder
+	for i := 0; i < len(glob); i++ {
+		switch c := glob[i]; c {
+		case '*':
+			b.WriteString("(?s:.*)")
+		case '?':
+			b.WriteString("(?s:.)")
+		case '[':
+			end := strings.IndexByte(glob[i+1:], ']')
+			if end < 1 {
+				return nil
+			}
+			set := glob[i+1 : i+1+end]
+			if set[0] == '!' {
+				set = "^" + set[1:]
+			}
+			b.WriteString("[" + strings.ReplaceAll(set, `\`, `\\`) + "]")
+			i += end + 1
+		default:
+			b.WriteString(regexp.QuoteMeta(string(c)))
+		}
+	}
+	re, err := regexp.Compile(b.String())
+	if err != nil {
+		return nil
+	}
+	return re
+}
+
+// withoutEnd removes what a pattern matches at the start or at the end of a text.
+func (m *machine) withoutEnd(s, glob string, longest, suffix bool) string {
+	if !strings.ContainsAny(glob, "*?[") {
+		if suffix {
+			return strings.TrimSuffix(s, glob)
+		}
+		return strings.TrimPrefix(s, glob)
+	}
+	// The usual patterns have one star at the far end: ${x#*/}, ${x%.*}.
+	fixed := strings.Trim(glob, "*")
+	if fixed == "" || strings.ContainsAny(fixed, "*?[") || !m.spend(len(s)) {
+		return s
+	}
+	at := strings.Index(s, fixed)
+	if longest != suffix {
+		at = strings.LastIndex(s, fixed)
+	}
+	switch {
+	case at < 0:
+		return s
+	case suffix && strings.HasSuffix(glob, "*"):
+		return s[:at]
+	case !suffix && strings.HasPrefix(glob, "*"):
+		return s[at+len(fixed):]
+	}
+	return s
 }
 
 // braces returns the words that {a,b} expands to.

@@ -16,10 +16,11 @@ type machine struct {
 	open  descriptors
 	funcs functions
 
-	remote  bool // the commands are for another machine
-	windows bool // backslashes stand in paths
-	depth   int  // of texts inside texts
-	nest    int  // of statements inside statements
+	remote  bool   // the commands are for another machine
+	by      string // the program that starts the next one, if that one gives its user a shell
+	windows bool   // backslashes stand in paths
+	depth   int    // of texts inside texts
+	nest    int    // of statements inside statements
 }
 
 // stmts runs statements one after the other and returns their output.
@@ -273,10 +274,15 @@ func (m *machine) directions(s *syntax.Stmt, in value) directions {
 			d.in = value{to.text + "\n", to.from}
 		case syntax.RdrIn:
 			d.in = m.files.read(to.text)
+			if c, ok := s.Cmd.(*syntax.CallExpr); ok && r.N != nil && len(c.Args) == 1 && c.Args[0].Lit() == "exec" {
+				m.vars["fd "+strings.Trim(r.N.Value, "{}")] = []value{d.in}
+			}
 			d.fromNet = d.fromNet || connection(to.text)
 		case syntax.DplIn:
 			if m.open.connected(to.text) {
 				d.in, d.fromNet, d.resource = value{from: fetched}, true, "descriptor "+to.text
+			} else if v, ok := m.vars["fd "+to.text]; ok {
+				d.in = v[0]
 			}
 		case syntax.DplOut:
 			if m.open.connected(to.text) {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"slices"
 	"strings"
 	"sync"
 )
@@ -149,6 +150,9 @@ func (m *machine) suppliedWords(name string, own, rest []value, in value) []valu
 	}
 	for _, f := range strings.Fields(in.text) {
 		out = append(out, value{f, in.from})
+	}
+	if len(out) == 1 && shells.has(base(out[0].text)) && slices.Contains(texts(own), "/dev/null") {
+		return out
 	}
 	if in.text == "" && !names("rm unlink").has(base(out[0].text)) {
 		out = append(out, value{"...", in.from})

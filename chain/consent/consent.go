@@ -57,17 +57,18 @@ const (
 	Secrets     = "secrets"     // variables of the user's environment, for one tool
 	Host        = "host"        // a destination of a project's requests
 	Patched     = "patched"     // an item with parts that no owner of their namespace signed
+	Connect     = "connect"     // a host that one tool, as it is, connects to
 )
 
-var kinds = []string{Env, Interpreter, Secrets, Host, Patched}
+var kinds = []string{Env, Interpreter, Secrets, Host, Patched, Connect}
 
 // Thing is an unsigned thing in its present state.
 type Thing struct {
-	What string // Env, Interpreter, Secrets, Host or Patched
-	Path string // absolute; for Secrets the space of the tool; for Host its name and port; for Patched the item's ref
+	What string // Env, Interpreter, Secrets, Host, Patched or Connect
+	Path string // absolute; for Secrets the space of the tool; for Host and Connect its name and port; for Patched the item's ref
 	// For limits the agreement to one tool: for items of a registry, and for Secrets. "" is every
 	// item of the user's own spaces. For Host it is the key of the project's record, "" outside
-	// of projects.
+	// of projects. For Connect it is the tool's ref.
 	For   string
 	In    Place // the project's directory; zero for things in the user space
 	Sum   objects.Digest
@@ -123,7 +124,7 @@ func Parse(raw []byte) (Agreed, error) {
 	if f.Consent != 1 {
 		return Agreed{}, fault.New(fault.Malformed, "consent: format %d, this version of rye reads format 1", f.Consent)
 	}
-	seen := map[[3]string]bool{}
+	seen := map[[4]string]bool{}
 	for _, e := range f.Agreed {
 		_, err := objects.ParseDigest("sha256:" + e.SHA256)
 		if err != nil || !slices.Contains(kinds, e.What) || e.Path == "" || len(e.Salt) != 32 ||
@@ -140,11 +141,20 @@ func (a Agreed) Encode() ([]byte, error) {
 	return objects.EncodeYAML(file{1, a.entries})
 }
 
-func (e entry) key() [3]string { return [3]string{e.What, e.Path, e.For} }
+// keyOf identifies an agreement. A new one replaces the one with the same key. Connect is a thing
+// of one project: the same tool in another one has an agreement of its own.
+func keyOf(what, path, whose, place string) [4]string {
+	if what != Connect {
+		place = ""
+	}
+	return [4]string{what, path, whose, place}
+}
+
+func (e entry) key() [4]string { return keyOf(e.What, e.Path, e.For, e.Place) }
 
 func (e entry) in() Place { return Place{e.Place, e.Inode, e.Born} }
 
-func (t Thing) key() [3]string { return [3]string{t.What, t.Path, t.For} }
+func (t Thing) key() [4]string { return keyOf(t.What, t.Path, t.For, t.In.Key) }
 
 func (a Agreed) find(t Thing) (entry, bool) {
 	i := slices.IndexFunc(a.entries, func(e entry) bool { return e.key() == t.key() })
@@ -165,6 +175,16 @@ func (a Agreed) Paths(what, whose string, in Place) (all []string) {
 	for _, e := range a.entries {
 		if e.What == what && e.For == whose && e.in().Is(in) {
 			all = append(all, e.Path)
+		}
+	}
+	return all
+}
+
+// All lists the things of a kind, of every directory, without their parts.
+func (a Agreed) All(what string) (all []Thing) {
+	for _, e := range a.entries {
+		if sum, err := objects.ParseDigest("sha256:" + e.SHA256); err == nil && e.What == what {
+			all = append(all, Thing{What: e.What, Path: e.Path, For: e.For, In: e.in(), Sum: sum})
 		}
 	}
 	return all

@@ -232,3 +232,31 @@ func TestAgreementIsAboutOneDirectory(t *testing.T) {
 		}
 	}
 }
+
+// TestConnect: an agreement to a host is for one tool in one project. Another project's does not
+// replace it, and a new one of the same project does.
+func TestConnect(t *testing.T) {
+	at := func(place, host, plan string) Thing {
+		return Thing{What: Connect, Path: host, For: "tool:team/send", In: Place{Key: place, Inode: 7, Born: 9}, Sum: objects.DigestOf([]byte(plan))}
+	}
+	one, two, changed := at("one", "a.example.org:443", "x"), at("two", "a.example.org:443", "x"), at("one", "a.example.org:443", "y")
+	a := Agreed{}.With(one, [16]byte{}).With(two, [16]byte{})
+	raw, err := a.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err = Parse(raw); err != nil || !a.Covers(one) || !a.Covers(two) || a.Covers(changed) || len(a.All(Connect)) != 2 {
+		t.Errorf("%v\n%s", err, raw)
+	}
+	for _, other := range []Thing{at("one", "b.example.org:443", "x"), at("one", "*", "x"), at("three", "a.example.org:443", "x")} {
+		if a.Covers(other) {
+			t.Errorf("it covers %+v", other)
+		}
+	}
+	if a = a.With(changed, [16]byte{}); a.Covers(one) || !a.Covers(changed) || !a.Covers(two) {
+		t.Errorf("after a change: %+v", a)
+	}
+	if a = a.Without(two); a.Covers(two) || !a.Covers(changed) {
+		t.Errorf("after the removal: %+v", a)
+	}
+}

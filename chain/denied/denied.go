@@ -35,6 +35,11 @@ type Had struct {
 	Common []string               // visible to every program
 	Never  []string               // given by no need
 	Exists func(path string) bool // of a path of this machine, outside of the sandbox
+
+	Names map[string]string // hosts of the needs, by their addresses inside
+	Text  []byte            // of the tool and its parameters: it names hosts that complaints do not
+
+	said []byte // all complaints
 }
 
 // Bounds of the text read and the denials returned.
@@ -55,6 +60,7 @@ func Read(stderr []byte, h Had) (all []Denial) {
 	if !complains(stderr) {
 		return nil
 	}
+	h.said = stderr
 	known := map[Denial]bool{}
 	before := ""
 	for raw := range bytes.SplitSeq(stderr, []byte("\n")) {
@@ -98,6 +104,9 @@ var complaints = []struct {
 	{"read-only file system", readOnly}, {"erofs", readOnly},
 	{"could not resolve host", unresolved}, {"temporary failure in name resolution", unresolved}, {"eai_again", unresolved},
 	{"enotfound", unresolved}, {"name or service not known", unresolved}, {"no such host", unresolved},
+	{"unable to resolve", unresolved}, {"failed to resolve", unresolved}, {"could not be resolved", unresolved}, {"unknown host", unresolved}, {"unknownhostexception", unresolved},
+	{"unresolvedaddressexception", unresolved}, {"bad hostname", unresolved}, {"unable to locate remote host", unresolved}, {"host or service not provided", unresolved}, {"host not found", unresolved},
+	{"could not resolve", unresolved}, {"name resolution for", unresolved}, {"can't load http", unresolved}, {"connect call failed", unreachable},
 	{"network is unreachable", unreachable}, {"enetunreach", unreachable}, {"connection refused", unreachable}, {"econnrefused", unreachable},
 	{"connection timed out", unreachable}, {"etimedout", unreachable}, {"failed to connect", unreachable}, {"no route to host", unreachable},
 	{"permission denied", forbidden}, {"eacces", forbidden}, {"operation not permitted", forbidden}, {"eperm", forbidden},

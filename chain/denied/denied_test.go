@@ -157,6 +157,51 @@ func TestDeniedHosts(t *testing.T) {
 	}
 }
 
+// TestDeniedPrograms: messages of programs without a host, or without its port. The text of the tool
+// names them, and what it also names is no part of the answer.
+func TestDeniedPrograms(t *testing.T) {
+	const failure = "Temporary failure in name resolution"
+	for _, tc := range []struct{ said, text, net string }{
+		{"wget: unable to resolve host address ‘a.example.org’", "", "a.example.org"},
+		{"Caused by: [6] Couldn't resolve host name (Could not resolve host: a.example.org); class=Net (12)", "", "a.example.org"},
+		{`psql: error: could not translate host name "db.example.org" to address: ` + failure, "", `"db.example.org:5432"`},
+		{"ssh: Could not resolve hostname db.example.org: " + failure, "", `"db.example.org:22"`},
+		{"fatal: unable to look up db.example.org (port 9418) (" + failure + ")", "", `"db.example.org:9418"`},
+		{"telnet: could not resolve db.example.org/7000: " + failure, "", `"db.example.org:7000"`},
+		{"Could not connect to Redis at db.example.org:6379: " + failure, "", `"db.example.org:6379"`},
+		{"Error: getaddrinfo EAI_AGAIN db.example.org", "connect(7000, 'db.example.org')", `"db.example.org:7000"`},
+		{"Failed to open TCP connection to db.example.org:8080 (getaddrinfo: " + failure + ")", "", `"db.example.org:8080"`},
+		{"  -> [AbstractCommand.cc:799] errorCode=19 CUID#7 - Name resolution for a.example.org failed:No address returned", "", "a.example.org"},
+		{"Server lookup failure:  db.example.org:7000, " + failure, "", `"db.example.org:7000"`},
+		{"java.net.UnknownHostException: db.example.org", "", "db.example.org"},
+		{"w3m: Can't load http://a.example.org/.", "", `"a.example.org:80"`},
+		{"socket.gaierror: [Errno -3] " + failure, "# see https://docs.example.org/\nc = create_connection(('db.example.org', 7000))\nopen('data.txt')", `docs.example.org, "db.example.org:7000"`},
+		{"-e:1:in `initialize': getaddrinfo: " + failure, `TCPSocket.new("db.example.org", 7000)`, `"db.example.org:7000"`},
+		{"socket.gaierror: [Errno -3] " + failure, `HTTPSConnection("a.example.org", timeout=20)`, "a.example.org"},
+		{"Bad hostname 'db.example.org'", `PeerAddr => "db.example.org", PeerPort => 7000`, `"db.example.org:7000"`},
+		{"OSError: Multiple exceptions: [Errno 111] Connect call failed ('fd72:7965::1', 7000, 0, 0), [Errno 111] Connect call failed ('127.9.0.1', 7000)", "", `"web.example.org:7000"`},
+		{"nc: connect to web.example.org (127.9.0.1) port 7000 (tcp) failed: Connection refused", "", `"web.example.org:7000"`},
+		{"dial tcp: lookup p.pattern.org on 10.0.0.1:53: dial udp 10.0.0.1:53: connect: network is unreachable", "p.pattern.org:7000", `"p.pattern.org:7000"`},
+	} {
+		h := had()
+		h.Needs = objects.Needs{Declared: true, Net: []string{"web.example.org", "*.pattern.org:7000"}}
+		h.Sandbox.Net, h.Sandbox.Own, h.Names, h.Text = true, true, map[string]string{"127.9.0.1": "web.example.org"}, []byte(tc.text)
+		got := Read([]byte(tc.said), h)
+		if want := `needs: {net: [web.example.org, "*.pattern.org:7000", ` + tc.net + "]}"; len(got) != 1 || got[0].Need != want {
+			t.Errorf("%s:\n got %+v\nwant %s", tc.said, got, want)
+		}
+	}
+	// A host that a need names failed by itself, and a text of a program that did not complain says nothing.
+	h := had()
+	h.Needs = objects.Needs{Declared: true, Net: []string{"web.example.org"}}
+	h.Sandbox.Net, h.Sandbox.Own, h.Text = true, true, []byte("get https://web.example.org/ and data.txt, 10 and 1.2.3")
+	for _, said := range []string{"socket.gaierror: [Errno -3] " + failure, "Connection refused", "all well"} {
+		if got := Read([]byte(said), h); len(got) != 0 {
+			t.Errorf("%s: %+v", said, got)
+		}
+	}
+}
+
 // TestDeniedIsBounded: a program says what it likes, as much as it likes.
 func TestDeniedIsBounded(t *testing.T) {
 	var b strings.Builder
@@ -183,8 +228,11 @@ func FuzzDenied(f *testing.F) {
 	f.Add("touch: cannot touch '.git/x': Read-only file system")
 	f.Add("curl: (6) Could not resolve host: registry.example")
 	f.Add("OSError: [Errno 30] Read-only file system: '/home/ann/.config/rye/../x'")
+	f.Add("gaierror: Temporary failure in name resolution ('db.example.org', 7000)")
 	f.Fuzz(func(t *testing.T, said string) {
-		for _, d := range Read([]byte(said), had()) {
+		h := had()
+		h.Text = []byte(said)
+		for _, d := range Read([]byte(said), h) {
 			if strings.ContainsAny(d.What+d.Need, "\x1b\n\r\u202e") || d.What == "" || len(d.What) > 1200 {
 				t.Errorf("%q: %+v", said, d)
 			}

@@ -188,6 +188,12 @@ func (r Rules) remembered(q Request, tier command.Tier) bool {
 	})
 }
 
+// Remembers reports whether the user allowed an item with this plan and these parameters here, up to
+// this tier.
+func (r Rules) Remembers(ref objects.Ref, now Subject, tier command.Tier) bool {
+	return r.remembered(Request{Ref: ref, Now: now}, tier)
+}
+
 // covers reports whether an approval is for this run in this directory. An approval for any
 // parameters does not cover a finding in a parameter.
 func (a Approval) covers(q Request) bool {

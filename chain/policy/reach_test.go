@@ -27,6 +27,7 @@ func TestReach(t *testing.T) {
 		{"the system, to write", objects.Needs{Write: []string{"/usr/local"}}, command.T2, "it writes /usr/local"},
 		{"another drive", objects.Needs{Read: []string{`C:\Users`}}, command.T2, `it reads C:\Users`},
 		{"every host", objects.Needs{Net: []string{"a.example", "*"}}, command.T2, "it reaches every host"},
+		{"a port of this machine", objects.Needs{Listen: []string{"5173"}}, command.T2, "it serves at port 5173 of this machine"},
 		{"sockets", objects.Needs{Net: []string{"unix"}}, command.T2, "it reaches sockets of this machine"},
 	} {
 		if got, why := Reach(c.n, "/home/ann/p"); got != c.want || why != c.why {

@@ -30,7 +30,7 @@ var systemPaths = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", 
 	"/System", "/Library", "/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/full", "/dev/tty"}
 
 // Reach returns the least tier of a chain's needs, and the first need that raises it. Reading or
-// writing outside of the project, every host ("*"), and sockets of the machine are T2. Paths in
+// writing outside of the project, every host ("*"), sockets of the machine, and serving at one of its ports are T2. Paths in
 // the project, named hosts, and no needs are T0, and leave the tier to the primitive's floor.
 // project is its absolute path with slashes, "" outside of one.
 func Reach(n objects.Needs, project string) (command.Tier, string) {
@@ -51,6 +51,9 @@ func Reach(n objects.Needs, project string) (command.Tier, string) {
 		case "unix":
 			return command.T2, "it reaches sockets of this machine"
 		}
+	}
+	if len(n.Listen) > 0 {
+		return command.T2, "it serves at port " + n.Listen[0] + " of this machine"
 	}
 	return command.T0, ""
 }

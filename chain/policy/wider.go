@@ -62,7 +62,7 @@ func reaches(now, was *objects.Meta) (all []string) {
 		verb   string
 		a, b   []string
 		covers func(have, want string) bool
-	}{{"reads", a.Read, b.Read, coversPath}, {"writes", a.Write, b.Write, coversPath}, {"reaches", a.Net, b.Net, coversHost}, {"calls rye for", a.Rye, b.Rye, objects.Covers}} {
+	}{{"reads", a.Read, b.Read, coversPath}, {"writes", a.Write, b.Write, coversPath}, {"reaches", a.Net, b.Net, coversHost}, {"listens at port", a.Listen, b.Listen, func(have, want string) bool { return have == want }}, {"calls rye for", a.Rye, b.Rye, objects.Covers}} {
 		for _, want := range of.a {
 			if !slices.ContainsFunc(of.b, func(have string) bool { return of.covers(have, want) }) {
 				all = append(all, fmt.Sprintf("%s %q", of.verb, want))

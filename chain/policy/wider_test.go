@@ -29,6 +29,8 @@ func TestWider(t *testing.T) {
 		{"silent, and was declared", "", "needs: {read: [.]}\n", `writes "."; reaches "*"`},
 		{"declared, and was silent", "needs: {read: [.], write: [out], net: [a.example]}\n", "", ""},
 		{"more than silence gives", "needs: {read: [/etc], write: [/tmp/x, .], net: [unix]}\n", "", `reads "/etc"; writes "/tmp/x"; reaches "unix"`},
+		{"a port", "needs: {listen: [5173, 5174]}\n", "needs: {listen: [5173]}\n", `listens at port "5174"`},
+		{"a port, and was silent", "needs: {listen: [5173]}\n", "", `listens at port "5173"`},
 		{"a path below", "needs: {write: [out/a]}\n", "needs: {write: [out]}\n", ""},
 		{"a path beside", "needs: {write: [outer]}\n", "needs: {write: [out]}\n", `writes "outer"`},
 		{"a path above", "needs: {write: [out/..]}\n", "needs: {write: [out]}\n", `writes "out/.."`},

@@ -67,6 +67,9 @@ func environment(c *Call) ([]string, error) {
 		}
 		vars[k] = v
 	}
+	if c.tunnel() {
+		vars["GIT_SSH_COMMAND"] = sshCommand(c)
+	}
 	for k, v := range c.Env {
 		if k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(v, "\x00") {
 			return nil, fault.New(fault.Usage, "run %s: environment variable %q: a name or value that a program cannot receive", c.Argv[0], k)

@@ -63,7 +63,11 @@ func startCaged(c *Call, env []string, files []*os.File) (process, []string, err
 		return nil, nil, fault.New(fault.Failed, "run %s: %w", c.Argv[0], err)
 	}
 	if doors != nil {
-		defer doors.Close()
+		defer func() {
+			if err != nil || !o.Enter {
+				doors.Close()
+			}
+		}()
 		defer theirs.Close()
 		given = append(given, theirs)
 	}
@@ -82,7 +86,7 @@ func startCaged(c *Call, env []string, files []*os.File) (process, []string, err
 		err = cmp.Or(cp.ready(c), err)
 	}
 	if err == nil && doors != nil {
-		err = c.serve(doors)
+		err = c.serve(doors, o)
 	}
 	if err == nil {
 		go cp.listen()
@@ -94,6 +98,9 @@ func startCaged(c *Call, env []string, files []*os.File) (process, []string, err
 	}
 	if err != nil {
 		return nil, nil, err
+	}
+	if o.Enter {
+		cp.doors = doors
 	}
 	cp.confined, cp.kept = time.Since(begun), keptIn(o)
 	return cp, unbound(c, true), nil
@@ -155,6 +162,7 @@ type cagedProcess struct {
 	hear  *bufio.Reader // of talk
 	early bool          // it was started before there was a program to run
 	kept  []string      // paths protected by a mount
+	doors *os.File      // for more sockets of the program's network; nil for none
 
 	silent chan struct{} // closed after the last line
 	found  cage.Found
@@ -267,7 +275,8 @@ func (cp *cagedProcess) sweep() { unix.Kill(-cp.pid, unix.SIGKILL) }
 // process, because the kernel takes half a millisecond to remove its namespaces.
 func (cp *cagedProcess) reap() (exit int, sig string, err error) {
 	cp.talk.Close()
-	if !cp.told { // rye-cage was killed
+	cp.doors.Close() // nil is not an open file
+	if !cp.told {    // rye-cage was killed
 		cp.found.Vanished = unknown(cp.kept)
 		return cp.linuxProcess.reap()
 	}
@@ -294,10 +303,11 @@ func ordersFor(c *Call, env []string) *cage.Orders {
 	for _, f := range c.Files {
 		o.Files = append(o.Files, cage.File{Path: f.Path, Data: f.Data, Exec: f.Exec})
 	}
-	if s.own() && c.Doors.Serve != nil {
+	if s.doors() && c.Doors.Serve != nil {
 		for _, a := range c.Doors.Listen {
 			o.Listen = append(o.Listen, cage.Endpoint{IP: a.Addr().AsSlice(), Port: a.Port()})
 		}
+		o.Enter = c.Doors.Enter != nil
 		if c.Doors.Names != nil {
 			o.Names = cage.File{Path: resolve(hostNames), Data: c.Doors.Names}
 		}

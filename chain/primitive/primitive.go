@@ -86,13 +86,21 @@ type Call struct {
 	fresh bool // never use a rye-cage that was started before
 }
 
-// Doors are the ways out of a program's own network. The zero value has none.
+// Doors are the ways out of and into a program's own network. The zero value has none.
 type Doors struct {
 	// Listen are addresses in that network, each with a listener. Serve gets the listeners when the
 	// program has started, one for each address in order; nil for an IPv6 address where the system
 	// has no IPv6. It takes them over and does not wait. Without Serve there are no doors.
 	Listen []netip.AddrPort
 	Serve  func([]net.Listener)
+
+	// Enter gets a function that connects to a port of that network, when the program has started. The
+	// function fails after the run. nil is no way in.
+	Enter func(dial func(ctx context.Context, port uint16) (net.Conn, error))
+
+	// Tunnel is the address of a proxy in that network, at a listener of Listen, for git's SSH. The
+	// program then has rye-cage at ConnectPath, and GIT_SSH_COMMAND uses it. The zero value is none.
+	Tunnel netip.AddrPort
 
 	// Names is the text of the program's file of host names; nil leaves the system's.
 	Names []byte
@@ -132,6 +140,10 @@ type Sandbox struct {
 	Ports []uint16 // TCP ports that may be connected to, except with Own; nil is every port
 	Hosts []string // the hosts of Ports; the kernel filters no names, so this only appears in Unbound
 	Unix  bool     // sockets of this machine: agents, databases, desktop. Reaches keys.
+
+	// Listen are TCP ports at which the program serves other programs of this machine: under S3 by
+	// Call.Doors, below at its own network's. There nothing keeps it from other ports.
+	Listen []uint16
 
 	// Owner and OwnerGroup are the owner of the project. Under S3 the superuser runs a tool there
 	// as this user; 0 is the superuser.

@@ -111,16 +111,27 @@ func bounds(c *Call, secret []string) cage.Bounds {
 		grant(cage.Exec, nil, cage.FilesDir)
 		grant(cage.Write|cage.Exec, nil, cage.TempDir, cage.SharedDir) // for this run alone
 		grant(cage.Device, nil, "/dev/pts", "/dev/tty")
+		if c.tunnel() {
+			grant(cage.Exec, nil, cage.ConnectPath)
+		}
 	}
-	b := cage.Bounds{Grants: all, Net: s.Net || inside, Ports: s.Ports, Unix: s.Unix, Inside: inside}
-	if s.own() {
+	b := cage.Bounds{Grants: all, Net: s.Net || inside || len(s.Listen) > 0, Ports: s.Ports, Unix: s.Unix, Inside: inside}
+	switch {
+	case s.own():
 		b.Ports = nil // a network in which everything is the program's
+	case len(s.Listen) > 0 && !s.Net && !inside:
+		b.Ports = []uint16{} // it serves, and connects to nothing
 	}
 	return b
 }
 
 // own reports whether the program gets a network of its own that leads out.
 func (s *Sandbox) own() bool { return s.Net && s.Own && s.Tier >= S3 }
+
+// doors reports whether the program's own network has ways out or in.
+func (s *Sandbox) doors() bool {
+	return s.own() || !s.Net && len(s.Listen) > 0 && s.Tier >= S3
+}
 
 // writable refuses paths that cannot be granted: the kernel's rules need an existing path, and a
 // link may lead anywhere.

@@ -67,6 +67,9 @@ func unboundRules(s *Sandbox, abi int) []string {
 	if abi < 3 && s.Tier < S3 {
 		out = append(out, "truncating files: this kernel's Landlock cannot restrict it")
 	}
+	if len(s.Listen) > 0 && !s.doors() {
+		out = append(out, "listening: it can serve at every port of this machine, not only "+ports(s.Listen))
+	}
 	if s.own() { // its hosts and ports bind
 		s = &Sandbox{Create: s.Create, Tier: s.Tier, Write: s.Write}
 	}

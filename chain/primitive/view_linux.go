@@ -28,8 +28,11 @@ const (
 func view(c *Call) []cage.Mount {
 	s := &c.Sandbox
 	all := systemView(s.Limits.temp())
-	if s.own() {
+	if s.doors() {
 		all = append(all, bind(resolve(hostNames), shown)...)
+	}
+	if c.tunnel() {
+		all = append(all, mount{cage.Mount{Kind: cage.Shown, Path: cage.ConnectPath, Source: resolve(cageProgram())}, shown})
 	}
 	for _, p := range append(append([]string{c.Argv[0]}, s.Exec...), s.Read...) {
 		all = append(all, bind(p, shown)...)

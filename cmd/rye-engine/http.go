@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"net"
 	"time"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/app"
 	"github.com/rye-os/rye/internal/bearer"
+	"github.com/rye-os/rye/internal/ports"
 	"github.com/rye-os/rye/serve/mcp"
 )
 
@@ -23,6 +25,14 @@ func serveHTTP(ctx context.Context, a *app.App, s *mcp.Server) error {
 	l, err := mcp.Listen(a.Reach.Addr, o)
 	if err != nil {
 		return err
+	}
+	if at, ok := l.Addr().(*net.TCPAddr); ok {
+		release, err := ports.Claim(ctx, a.State, uint16(at.Port)) // no tool is led to it
+		if err != nil {
+			l.Close()
+			return err
+		}
+		defer release()
 	}
 	a.Screen.Say("rye mcp: listening on %s\n", o.URL(l))
 	return s.ServeListener(ctx, l, o)

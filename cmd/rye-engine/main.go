@@ -9,11 +9,13 @@ import (
 
 	"github.com/rye-os/rye/internal/app"
 	"github.com/rye-os/rye/internal/cli"
+	"github.com/rye-os/rye/internal/startheap"
 	"github.com/rye-os/rye/objects/trust/agefile"
 	"github.com/rye-os/rye/store/gogit"
 )
 
 func main() {
+	startheap.Restore()
 	faces := map[string]app.Face{"mcp": searching(serveMCP), "keyservice": serveKeys, "page": servePage, app.ThreadFace: searching(runThread), app.ServeFace: searching(serveCall)}
 	exit := app.EngineMain(os.Args, faces, func(argv []string) int {
 		return cli.Main(argv, cli.Parts{Threads: threads, Words: words, Turns: turns, Historian: gogit.History{}, Seal: agefile.Seal, Open: agefile.Open})

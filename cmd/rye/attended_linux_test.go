@@ -90,3 +90,64 @@ func TestMarksOfTheUser(t *testing.T) {
 		}
 	}
 }
+
+// ends runs a command and returns its output and status.
+func (h *home) ends(args ...string) (out string, exit int) {
+	cmd := h.command(args...)
+	raw, _ := cmd.CombinedOutput()
+	return string(raw), cmd.ProcessState.ExitCode()
+}
+
+// TestMarksCoverRights: where an agent left its mark, no command and no flag widens what it may do, with
+// a terminal or without. What gives no rights works, and so does each of them on a build machine.
+func TestMarksCoverRights(t *testing.T) {
+	t.Parallel()
+	h := risky(t)
+	bob := newHome(t).key("")
+	places := []string{"pipe", "terminal"}
+	for i, args := range [][]string{
+		{"run", riskyRef, "--yes"},
+		{"policy", "allow", riskyRef, "--any"},
+		{"fetch", "--accept-owner", "bob"},
+		{"policy", "accept", "--sha256", "none"}, // from here on one place is enough
+		{"trust", "pin", bob.SSH, "--namespace", "bob", "--fingerprint", bob.Fingerprint, "--yes"},
+		{"trust", "override", "tool:rye/bash/bash"},
+		{"trust", "allow", bob.Fingerprint},
+		{"trust", "--accept", "sha256:00"},
+		{"update", "--yes", "--accept-needs"},
+		{"update", "--yes", "--accept-signer"},
+	} {
+		if i == 3 {
+			places = places[:1]
+		}
+		for _, place := range places {
+			var said string
+			var exit int
+			if marked := h.with("CLAUDECODE=1"); place == "pipe" {
+				said, exit = marked.ends(args...)
+			} else {
+				said, exit = terminal(t, marked, "[y/", "y\n", args...)
+			}
+			if exit != 16 || !strings.Contains(said, "CLAUDECODE") || strings.Contains(said, "[y/") || strings.Contains(said, "it ran") {
+				t.Errorf("%s at a %s: exit %d:\n%s", args, place, exit, said)
+			}
+		}
+	}
+	marked := h.with("CLAUDECODE=1")
+	marked.write(".ai/tools/acme/own.sh", netTool("Own", "{read: [.]}", "echo it ran\n"))
+	for _, args := range [][]string{
+		{"sign", "tool:acme/own"},
+		{"run", "tool:acme/own", "--yes"},
+		{"policy", "list"},
+		{"trust", "deny", bob.Fingerprint},
+		{"trust", "list"},
+	} {
+		marked.rye(args...)
+	}
+	h.rye("trust", "allow", bob.Fingerprint)
+	h.rye("trust", "pin", bob.SSH, "--namespace", "bob", "--fingerprint", bob.Fingerprint, "--yes")
+	h.rye("run", riskyRef, "--yes")
+	h.rye("policy", "allow", riskyRef, "--any")
+	marked.rye("run", riskyRef) // a person allowed it
+	marked.rye("policy", "forget", riskyRef)
+}

@@ -27,10 +27,14 @@ type outcomeOf struct {
 	raw string
 }
 
-// runIn runs a tool on a machine.
+// runIn runs a tool on a machine; nil is this one.
 func (h *home) runIn(in *internet, tool string, more ...string) (r outcomeOf) {
 	h.t.Helper()
-	out, _ := in.move(h.command(append([]string{"run", tool, "--json"}, more...)...)).CombinedOutput()
+	cmd := h.command(append([]string{"run", tool, "--json"}, more...)...)
+	if in != nil {
+		cmd = in.move(cmd)
+	}
+	out, _ := cmd.CombinedOutput()
 	r.raw = string(out)
 	if i := strings.Index(r.raw, "{"); i >= 0 {
 		testkit.Must(h.t, json.NewDecoder(strings.NewReader(r.raw[i:])).Decode(&r))
@@ -96,6 +100,13 @@ curl -sS -m 10 http://web.example.org/ http://other.example.org/
 	if web := reached["web.example.org:80"]; web.Conns != 2 || web.Sent == 0 || web.Received == 0 || len(reached) != 6 {
 		t.Errorf("the result counts %+v", r.Metadata.Hosts)
 	}
+	log := h.rye("policy", "log", "--json")
+	if !strings.Contains(log, `"verb":"reach","ref":"tool:acme/ask"`) || !strings.Contains(log, `{"host":"web.example.org","port":80,"connections":2,"sent":`) {
+		t.Errorf("the log has no host:\n%s", log)
+	}
+	if text := h.rye("policy", "log"); !strings.Contains(text, "reached 93.184.215.14:5432 (") {
+		t.Errorf("the log has no host:\n%s", text)
+	}
 	if r.Metadata.Sandbox != "S3" || strings.Contains(strings.Join(r.Metadata.Unbound, "\n"), "host") {
 		t.Errorf("sandbox %s, not limited: %q", r.Metadata.Sandbox, r.Metadata.Unbound)
 	}
@@ -134,7 +145,7 @@ env | grep -ci _proxy=
 	h.write(".ai/tools/acme/some.sh", netTool("Fetch", "{net: ['*.example.org:80', 'db.other.net:443']}", fetch))
 	h.rye("sign", "--all")
 	inside := "evil.example.org 403\ncloud.example.org 403\ninner.example.org 403\nself.example.org 403\n127.0.0.1:80 403\n127.1 403\n0x7f000001 403\n[::1] 403\n[::ffff:127.0.0.1] 403\n169.254.169.254 403\n10.1.2.3 403\nlocalhost 403\n" +
-		"web.example.org 80 no\n127.0.0.1 80 no\n93.184.215.14 80 no\n9\n"
+		"web.example.org 80 no\n127.0.0.1 80 no\n93.184.215.14 80 no\n12\n"
 	for tool, want := range map[string][]string{
 		"tool:rye/bash/bash": {"http://web.example.org/ 200 000", "http://web.example.org:443/ 200 200", "http://db.other.net/ 200 000", "http://web.example.org:8080/ 403 000"},
 		"tool:acme/some":     {"http://web.example.org/ 200 000", "http://web.example.org:443/ 000 403", "http://db.other.net/ 403 000", "http://web.example.org:8080/ 403 000"},

@@ -157,7 +157,7 @@ func TestLargeObject(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("needs git")
 	}
-	size, most := 160<<20, int64(110<<20)
+	size, most := 128<<20, int64(110<<20)
 	if soak {
 		size, most = 300<<20, 150<<20
 	}

@@ -3,10 +3,8 @@ package main_test
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"net/http/cgi"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -16,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // A gitHost is a server of git with an empty repository, and what a person's machine needs
@@ -37,24 +37,21 @@ func needGit(t testing.TB) string {
 	return strings.TrimSpace(string(out))
 }
 
-// bareRepo makes root/name as a host makes it.
+// bareRepo makes root/name as a host makes it, with settings (section.key=value).
 func bareRepo(t testing.TB, root, name string, settings ...string) string {
 	t.Helper()
 	dir := filepath.Join(root, name)
-	for _, args := range append([][]string{{"init", "-q", "--bare", "-b", "main", dir}}, pairs(dir, append([]string{"http.receivepack=true"}, settings...))...) {
-		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
+	if out, err := exec.Command("git", "init", "-q", "--bare", "-b", "main", dir).CombinedOutput(); err != nil {
+		t.Fatalf("git init: %v\n%s", err, out)
 	}
+	config := testkit.ReadFile(t, filepath.Join(dir, "config"))
+	for _, kv := range append([]string{"http.receivepack=true"}, settings...) {
+		section, rest, _ := strings.Cut(kv, ".")
+		key, value, _ := strings.Cut(rest, "=")
+		config += fmt.Sprintf("[%s]\n\t%s = %s\n", section, key, value) // git config would be a process for each
+	}
+	testkit.WriteFile(t, filepath.Join(dir, "config"), config, 0o644)
 	return dir
-}
-
-func pairs(dir string, settings []string) (all [][]string) {
-	for _, kv := range settings {
-		key, value, _ := strings.Cut(kv, "=")
-		all = append(all, []string{"-C", dir, "config", key, value})
-	}
-	return all
 }
 
 // backend serves root by git http-backend; version 0 of the protocol only where old.
@@ -65,11 +62,8 @@ func backend(t testing.TB, root string, old bool) http.Handler {
 		if !old {
 			env = append(env, "GIT_PROTOCOL="+r.Header.Get("Git-Protocol"))
 		}
-		r.Header.Del("Git-Protocol")
 		r.TransferEncoding = nil // net/http/cgi refuses what it notices
-		// Whose client went away in the midst of a body, git 2.39's http-backend asks a
-		// closed pipe for the rest for ever; nobody but the system ends it.
-		(&cgi.Handler{Path: "/bin/sh", Args: []string{"-c", `ulimit -t 10; exec "$0"`, path}, Root: "/git", Env: env, Stderr: io.Discard}).ServeHTTP(w, r)
+		testkit.GitBackend(w, r, path, "/git", env)
 	})
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -156,6 +158,27 @@ func TestKilledAtEverySystemCall(t *testing.T) {
 	fsck(t, g.repo)
 }
 
+// saved keeps a person's files and those of the project, and returns what puts them back.
+func (h *home) saved() (restore func()) {
+	h.t.Helper()
+	top := filepath.Dir(h.dir)
+	kept := filepath.Join(h.t.TempDir(), "kept")
+	run := func(program string, args ...string) {
+		h.t.Helper()
+		if out, err := exec.Command(program, args...).CombinedOutput(); err != nil {
+			h.t.Fatalf("%s %q: %v\n%s", program, args, err, out)
+		}
+	}
+	run("cp", "-a", top, kept)
+	return func() {
+		h.t.Helper()
+		if err := os.RemoveAll(top); err != nil {
+			h.t.Fatal(err)
+		}
+		run("cp", "-a", kept, top)
+	}
+}
+
 // TestKilledBetweenFileAndRecord: commands that change files and their record, killed before
 // each call by which they change something, or a part of these without RYE_SOAK. Until the
 // next command that changes items nothing is refused that was not, and status reports what is
@@ -166,26 +189,17 @@ func TestKilledBetweenFileAndRecord(t *testing.T) {
 	for _, c := range changers {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			h, times := newHome(t), 0
-			prepare := func() {
-				for _, left := range []string{".ai/knowledge", ".ai/bundles"} {
-					if err := os.RemoveAll(h.dir + "/" + left); err != nil {
-						t.Fatal(err)
-					}
-				}
-				h.status("rm", "knowledge:acme/tone")
-				h.rye("new", "knowledge", "acme/style")
-				times++ // no two are the same: what was recorded once is not recorded again
-				h.write(styleFile, strings.Replace(h.read(styleFile), "title: style", fmt.Sprint("title: style ", times), 1))
-				for _, name := range []string{"a", "b", "c"} {
-					h.write(packDir+"/"+name+".txt", name+"\n")
-				}
-				h.rye("sign", "--all", "knowledge:acme/style", packDir)
-				if c.before != nil {
-					c.before(h)
-				}
+			h := newHome(t)
+			h.rye("new", "knowledge", "acme/style")
+			for _, name := range []string{"a", "b", "c"} {
+				h.write(packDir+"/"+name+".txt", name+"\n")
 			}
-			// Digests and dates differ from one preparation to the next.
+			h.rye("sign", "--all", "knowledge:acme/style", packDir)
+			if c.before != nil {
+				c.before(h)
+			}
+			prepare := h.saved()
+			// Digests and dates differ from one time to the next.
 			digests := regexp.MustCompile(`sha256:[0-9a-f]{64}`)
 			shape := func() string {
 				said, _ := h.status("verify")
@@ -195,7 +209,6 @@ func TestKilledBetweenFileAndRecord(t *testing.T) {
 				files = slices.DeleteFunc(files, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), ".rye-tmp-") }) // rye gc removes them
 				return fmt.Sprint(words, err == nil, len(files))
 			}
-			prepare()
 			before := shape()
 			h.rye(c.args...)
 			after := shape()

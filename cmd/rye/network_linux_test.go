@@ -155,7 +155,7 @@ true
 		got := run("tool:acme/fetch")
 		wants := []string{"http_proxy=" + c.proxy.URL + "\n", "no_proxy=127.0.0.1\n"}
 		if tier == "S3" && namespaces() { // where rye dials
-			wants = []string{"your proxy resolves their names"}
+			wants = []string{"resolves their names"}
 		}
 		for _, want := range append(wants, "PIP_INDEX_URL="+c.index.URL+"/simple\n", "PIP_EXTRA_INDEX_URL="+c.secure.URL+"/\n",
 			"BEGIN CERTIFICATE", "from proxy\n", "from index\n", "from secure\n") {

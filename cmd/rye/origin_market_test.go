@@ -112,6 +112,7 @@ func TestMarketLies(t *testing.T) {
 	}{
 		{"another digest", listed("x", "archive", site.url+"/kit.tar.gz", `, "sha256": "`+strings.Repeat("ab", 32)+`"`), 10, "its sha256 differs"},
 		{"no archive", listed("x", "archive", site.url+"/bomb.tar.gz", ""), 19, "not added x"},
+		{"an archive without a digest", listed("x", "archive", site.url+"/kit.tar.gz", ""), 16, "lists no digest of its archive, which is " + digestOf(siteArchive("tide"))},
 		{"a redirect inward", listed("x", "archive", site.url+"/away.zip", ""), 16, "redirects to"},
 		{"a fork's commit", listed("x", "url", hub.url, `, "sha": "`+fork+`"`), 10, "in no branch and no tag"},
 		{"a fork's commit of a branch", listed("x", "url", hub.url, `, "ref": "main", "sha": "`+fork+`"`), 13, "no longer has commit"},
@@ -138,6 +139,18 @@ func TestMarketLies(t *testing.T) {
 				t.Error("it came in")
 			}
 		})
+	}
+	// An archive without a digest comes in with the one that the user pins, as with its own address.
+	{
+		h := m.person()
+		h.write("kit/.claude-plugin/marketplace.json", `{"plugins": [`+listed("x", "archive", site.url+"/kit.tar.gz", "")+`]}`)
+		take := append([]string{"add", "./kit", "--skill", "x", "--yes"}, accept...)
+		wants(t, h.rye(append(take, "--dry-run")...), "would add knowledge:acme/x-tide")
+		h.fails(16, append(take, "--sha256", "sha256:"+strings.Repeat("ab", 32))...)
+		h.rye(append(take, "--sha256", digestOf(siteArchive("tide")))...)
+		if !exists(filepath.Join(h.dir, ".ai/bundles/acme/x-tide/SKILL.md")) {
+			t.Error("a pinned archive did not come in")
+		}
 	}
 	// One level deep.
 	h := m.person()
@@ -176,8 +189,7 @@ func TestArchiveAddress(t *testing.T) {
 	wants(t, h.read(".ai/bundles/acme/tide/rye.bundle.yaml"), `source: "`+regexp.QuoteMeta(s.url)+`/a/kit.tar.gz"`)
 	h.fails(3, "add", s.url+"/none.zip", "--yes")
 	h.fails(16, "add", s.url+"/b.zip", "--yes")
-	h.fails(2, "add", s.url+"/a/kit.tar.gz//tide", "--yes")
-	h.fails(2, "add", s.url+"/a/kit.tar.gz", "--no-vendor", "--yes")
+	h.fails(3, "add", s.url+"/a/kit.tar.gz//tide", "--yes")
 	h.fails(17, "--offline", "add", s.url+"/a/kit.tar.gz", "--yes")
 }
 

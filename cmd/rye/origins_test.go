@@ -93,6 +93,30 @@ func (o *origin) push(message string, flags ...string) string {
 	return o.git("rev-parse", "HEAD")
 }
 
+// commit commits a person's project.
+func (o *origin) commit(h *home) {
+	o.t.Helper()
+	if !exists(filepath.Join(h.dir, ".git")) {
+		o.gitAt("", "init", "-q", "-b", "main", h.dir)
+	}
+	o.gitAt(h.dir, "add", "-A")
+	o.gitAt(h.dir, "commit", "-q", "--allow-empty", "-m", "project")
+}
+
+// clone is the same person with a clone of the project, which is accepted.
+func (o *origin) clone(h *home) *home {
+	o.t.Helper()
+	c := *h
+	c.dir = filepath.Join(o.t.TempDir(), "clone")
+	o.gitAt("", "clone", "-q", h.dir, c.dir)
+	var statement struct{ Digest string }
+	if err := json.Unmarshal([]byte(c.rye("trust", "--dry-run", "--json")), &statement); err != nil {
+		o.t.Fatal(err)
+	}
+	c.rye("trust", "--accept", statement.Digest)
+	return &c
+}
+
 // person is somebody with a project who can reach the host.
 func (o *origin) person() *home {
 	return (&gitHost{url: o.url}).person(o.t, "acme")
@@ -351,26 +375,14 @@ func TestOriginNoVendor(t *testing.T) {
 	h.rye("add", o.url+"//skills/pdf", "--no-vendor", "--yes")
 	h.rye("sign", ".ai/bundles/acme/pdf", "--yes")
 	h.rye("verify")
-	o.gitAt("", "init", "-q", "-b", "main", h.dir)
 	commit := func() string {
-		o.gitAt(h.dir, "add", "-A")
-		o.gitAt(h.dir, "commit", "-q", "-m", "project")
+		o.commit(h)
 		return o.gitAt(h.dir, "ls-files", ".ai/bundles")
 	}
 	if got := commit(); got != ".ai/bundles/acme/pdf/rye.bundle.yaml" {
 		t.Fatalf("git keeps\n%s", got)
 	}
-	clone := func() *home {
-		c := *h
-		c.dir = filepath.Join(t.TempDir(), "clone")
-		o.gitAt("", "clone", "-q", h.dir, c.dir)
-		var statement struct{ Digest string }
-		if err := json.Unmarshal([]byte(c.rye("trust", "--dry-run", "--json")), &statement); err != nil {
-			t.Fatal(err)
-		}
-		c.rye("trust", "--accept", statement.Digest)
-		return &c
-	}
+	clone := func() *home { return o.clone(h) }
 	c := clone()
 	wants(t, c.fails(10, "verify", "bundle:acme/pdf"), "missing", "rye pull")
 	wants(t, c.fails(3, "load", "acme/pdf"), "only its manifest", "rye pull")

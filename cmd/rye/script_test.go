@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -33,6 +34,10 @@ func TestMain(m *testing.M) {
 		servant()
 		return
 	}
+	if os.Getenv(reachEnv) != "" {
+		reach()
+		return
+	}
 	if os.Getenv(measureEnv) != "" {
 		measure()
 		return
@@ -55,14 +60,14 @@ func withPrograms(m *testing.M) int {
 	}
 	const pkg = module + "/internal/build."
 	build := exec.Command("go", "build", "-o", bin+string(filepath.Separator),
-		"-ldflags", "-X "+pkg+"id=test -X "+pkg+"version=v0.0.0-test -X "+module+"/internal/cli.testOnlyHints="+hintsFile(), "./cmd/...")
+		"-ldflags", "-s -w -X "+pkg+"id=test -X "+pkg+"version=v0.0.0-test -X "+module+"/internal/cli.testOnlyHints="+hintsFile(), "./cmd/...")
 	build.Dir = filepath.Join("..", "..")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build the programs: %v\n%s", err, out)
 		return 1
 	}
-	build = exec.Command("go", "build", "-o", filepath.Join(bin, "hinted", filepath.Base(program("rye"))), "./testdata/hinted")
+	build = exec.Command("go", "build", "-ldflags=-s -w", "-o", filepath.Join(bin, "hinted", filepath.Base(program("rye"))), "./testdata/hinted")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build what tries hints: %v\n%s", err, out)
 		return 1
@@ -71,6 +76,7 @@ func withPrograms(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	overlap()
 	code := m.Run()
 	wrong, err := wrongHints() // at the end, because tests that run at once note them in one file
 	if err != nil {
@@ -87,6 +93,17 @@ func withPrograms(m *testing.M) int {
 		}
 	}
 	return code
+}
+
+// overlap runs one test more at once than there are processors, unless -parallel says how many: the
+// tests spend a twelfth of their time in waiting for limits and pauses of hosts.
+func overlap() {
+	flag.Parse()
+	chosen := false
+	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
+	if !chosen {
+		flag.Set("test.parallel", strconv.Itoa(runtime.GOMAXPROCS(0)+1))
+	}
 }
 
 func program(name string) string {
@@ -240,7 +257,7 @@ func where(ts *testscript.TestScript, neg bool, args []string) {
 // languageServerOf is the server of the builtins' tests, built once.
 var languageServerOf = sync.OnceValues(func() (string, error) {
 	program := program("languageserver")
-	out, err := exec.Command("go", "build", "-o", program, "../../chain/primitive/builtin/testdata/languageserver").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "../../chain/primitive/builtin/testdata/languageserver").CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("%w\n%s", err, out)
 	}

@@ -6,9 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/cgi"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -18,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/rye-os/rye/internal/testkit"
 )
 
 // forge is git's own http-backend over bare repositories, on loopback.
@@ -46,10 +45,8 @@ func newForge(t *testing.T, names ...string) *forge {
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		env := []string{"GIT_PROJECT_ROOT=" + f.dir, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=x", "GIT_CONFIG_NOSYSTEM=1", "HOME=" + f.dir,
 			"GIT_PROTOCOL=" + r.Header.Get("Git-Protocol")}
-		r.Header.Del("Git-Protocol")
 		r.TransferEncoding = nil
-		bounded := []string{"-c", `ulimit -t 10; exec "$0"`, backend}
-		(&cgi.Handler{Path: "/bin/sh", Args: bounded, Root: "/", Env: env, Stderr: io.Discard}).ServeHTTP(w, r)
+		testkit.GitBackend(w, r, backend, "/", env)
 	}))
 	t.Cleanup(f.Close)
 	return f

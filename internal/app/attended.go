@@ -40,10 +40,11 @@ func (a *App) Agent() (agent, variable string) {
 // terminal reports whether questions and answers go through a terminal.
 func (a *App) terminal() bool { return a.Screen.InTTY && a.Screen.ErrTTY }
 
-// byPerson refuses a question that only a person may answer where the terminal is an agent's. It
-// also refuses where the user's marks cannot be read: one of them may be set.
+// byPerson refuses a question that only a person may answer, or whose yes gives rights, where the
+// environment is an agent's. It also refuses where the user's marks cannot be read: one of them may
+// be set.
 func (a *App) byPerson(q rye.Question) error {
-	if !q.Person {
+	if !q.Person && !q.Rights {
 		return nil
 	}
 	mark, err := a.mark()
@@ -53,8 +54,24 @@ func (a *App) byPerson(q rye.Question) error {
 	case mark.Name == "":
 		return nil
 	}
-	why := "only a person may answer, and " + mark.Agent + " started this command: the variable " + mark.Name + " is set"
-	return fault.New(fault.Denied, "%w", &Unasked{q, why}).With(a.elsewhere())
+	return fault.New(fault.Denied, "%w", &Unasked{q, "only a person may answer, and " + started(mark)}).With(a.elsewhere())
+}
+
+// GivesRights refuses a command or a flag that gives rights without a question where the
+// environment is an agent's. doing names it. See byPerson.
+func (a *App) GivesRights(doing string) error {
+	mark, err := a.mark()
+	switch {
+	case err != nil:
+		return fault.Wrap(err, "%s: only a person may do this", doing)
+	case mark.Name == "":
+		return nil
+	}
+	return fault.New(fault.Denied, "%s: only a person may do this, and %s", doing, started(mark)).With(a.elsewhere())
+}
+
+func started(mark agents.Mark) string {
+	return mark.Agent + " started this command: the variable " + mark.Name + " is set"
 }
 
 // elsewhere is the advice to repeat the command where a person types.
@@ -62,7 +79,8 @@ func (a *App) elsewhere() fault.Hint {
 	if len(a.Argv) == 0 {
 		return fault.Advice("repeat it in a terminal that no agent started")
 	}
-	typed := fault.CommandOf(append([]string{"rye"}, a.Argv...)...)
+	yes := func(word string) bool { return word == "--yes" || word == "-y" } // a person is asked there
+	typed := fault.CommandOf(append([]string{"rye"}, slices.DeleteFunc(slices.Clone(a.Argv), yes)...)...)
 	if a.Project != "" && a.Flags.Dir == "" {
 		typed = typed.From(a.Dir)
 	}

@@ -15,8 +15,12 @@ import (
 
 // consent asks the person at the terminal. A flag that answers the question replaces the
 // person, and is shown. Without a terminal and such a flag, the answer is a refusal that names
-// the flag or command to use. At a terminal of an agent, nobody answers for a person.
+// the flag or command to use. Where an agent left its mark, neither a flag nor a terminal answers for
+// a person.
 func (a *App) consent(ctx context.Context, q rye.Question) (bool, error) {
+	if err := a.byPerson(q); err != nil {
+		return false, err
+	}
 	if flag := a.Flags.answering(q); flag != "" {
 		if !a.Quiet {
 			a.Screen.Say("rye: %s: %s: yes, by %s\n", q.Topic, q.Text, flag)
@@ -26,15 +30,17 @@ func (a *App) consent(ctx context.Context, q rye.Question) (bool, error) {
 	if !a.terminal() {
 		return false, refusal(q)
 	}
-	if err := a.byPerson(q); err != nil {
-		return false, err
-	}
 	Listen(ctx) // Ctrl-C is an answer, and unfinished work must be removed
 	a.Screen.Say("%s\n", q.Text)
 	for _, l := range q.Lines {
 		a.Screen.Say("    %s\n", l)
 	}
-	a.Screen.Say("%s? [y/N] ", q.Topic)
+	choice := "[y/N]"
+	if q.Always != nil {
+		a.Screen.Say("    y  this time\n    a  always: %s\n    n  no\n", q.Standing)
+		choice = "[y/a/N]"
+	}
+	a.Screen.Say("%s? %s ", q.Topic, choice)
 	answer, err := a.readLine(ctx)
 	if err == nil && answer == "" && q.Typed {
 		err = fault.New(fault.Interrupt, "%s: the input ended", q.Topic)
@@ -46,6 +52,11 @@ func (a *App) consent(ctx context.Context, q rye.Question) (bool, error) {
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":
 		return true, nil
+	case "a", "always":
+		if q.Always != nil {
+			q.Always()
+			return true, nil
+		}
 	}
 	return false, nil
 }

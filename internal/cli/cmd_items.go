@@ -100,7 +100,9 @@ func (t *task) runAdd(q rye.AddRequest, from rye.InstallRequest, list bool) erro
 	q.DryRun = q.DryRun || list
 	var requests []rye.AddRequest
 	for _, path := range paths {
-		q.Path, q.List = path, list
+		q := q
+		q.Path, q.Folder = cutFolder(path)
+		q.List = list
 		requests = append(requests, q)
 	}
 	for _, url := range urls {
@@ -174,6 +176,8 @@ func (t *task) sortAdd(args []string) (paths, names, urls []string, err error) {
 			urls = append(urls, arg)
 		case src.Kind == objects.SourceLock && t.isThere(arg):
 			urls = append(urls, t.path(arg))
+		case src.Kind == objects.SourceArchive && src.Path != "" && t.isThere(src.Address):
+			paths = append(paths, t.path(src.Address)+"//"+src.Path)
 		case !t.isThere(arg):
 			return nil, nil, nil, fault.New(fault.NotFound, "add %q: no such file, and not a name like acme/tool/hello", words.Brief(arg))
 		default:
@@ -181,6 +185,12 @@ func (t *task) sortAdd(args []string) (paths, names, urls []string, err error) {
 		}
 	}
 	return paths, names, urls, nil
+}
+
+// cutFolder separates the folder in an archive from the archive's path, which is absolute and clean.
+func cutFolder(path string) (file, folder string) {
+	file, folder, _ = strings.Cut(path, "//")
+	return file, folder
 }
 
 // inRegistry reports whether an argument like acme/hello, with or without a range, names an item of

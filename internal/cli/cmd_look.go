@@ -27,6 +27,7 @@ func verifyCommand() *spec {
 		flags:    []cli.Flag{&cli.BoolFlag{Name: "explain", Destination: &q.Explain, Usage: "show each check"}},
 		max:      many,
 		run: func(t *task) error {
+			collectFrom(amongGarbage)
 			q.Targets = t.refs()
 			if len(q.Targets) == 1 && t.isUnpacked(q.Targets[0]) {
 				return t.verifyBundle(q.Targets[0])

@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -61,6 +64,7 @@ on a machine that remembers no stricter policy. If the file here then allows mor
 status is 16.`,
 		examples: "rye policy accept\nrye policy accept --from origin/main\nrye policy accept --sha256 sha256:2f05d4b6…",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Denied, fault.Malformed},
+		rights:   func() bool { return true },
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "from", Destination: &q.From, Usage: "the policy of this `commit`, branch or tag"},
 			&cli.StringFlag{Name: "sha256", Destination: &q.SHA256, Usage: "the `digest` that the policy must have; none for no policy"},
@@ -89,7 +93,8 @@ func policyLog() *spec {
 	return &spec{
 		name: "log", short: "Show the past decisions about executions on this machine",
 		long: `Newest last. Each line is one decision: the caller, the tool, whether it was allowed, the
-tier and the rule. Parameters are not kept. With --json every decision is one object with
+tier and the rule. A line with "reached" names the hosts that a run reached, and the bytes that
+it sent and received. Parameters are not kept. With --json every decision is one object with
 the digest of the item.`,
 		examples: "rye policy log\nrye policy log --limit 0 --json",
 		exits:    []fault.Code{fault.NotFound},
@@ -106,10 +111,22 @@ the digest of the item.`,
 				if v.Asked {
 					by += ", asked"
 				}
+				if v.Verb == "reach" {
+					by = "reached " + reachedHosts(v.Hosts)
+				}
 				return []any{v.Time, verdict, v.Tier, v.Ref, v.Caller, by}
 			})
 		},
 	}
+}
+
+// reachedHosts describes the traffic of a run with each host.
+func reachedHosts(all []rye.HostUse) string {
+	var text []string
+	for _, u := range all {
+		text = append(text, fmt.Sprintf("%s (%d bytes sent, %d received)", net.JoinHostPort(u.Host, strconv.Itoa(int(u.Port))), u.Sent, u.Received))
+	}
+	return strings.Join(text, ", ")
 }
 
 func policyAllow() *spec {
@@ -129,10 +146,13 @@ files with variables that it declares, and an interpreter in the project, such a
 .venv/bin/python. The approval covers their present bytes; after a change rye asks again. It
 does not cover the packages that an interpreter loads. --secrets approves the environment
 variables that another signer's web tool sends: these names, for the present bytes of the
-tool. --host approves a host for the project's requests that no person typed. --patched lets
+tool. --host approves a host. For a web tool it is for the project's requests that no person
+typed. For a program that another person signed it is for this tool in its present form, and
+'*' stands for any host, where this system cannot limit it to less. --patched lets
 clients and threads use the present bytes of a tool with parts that no owner signed.`,
 		examples: "rye policy allow tool:acme/deploy -p to=staging\nrye policy allow tool:acme/deploy --any\nrye policy allow tool:acme/deploy --env\nrye policy allow tool:acme/deploy --interpreter --forget\nrye policy allow tool:acme/weather --secrets\nrye policy allow tool:acme/deploy --patched --forget",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Denied, fault.Malformed, fault.Auth},
+		rights:   func() bool { return !c.Forget },
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "params", Destination: &params, Usage: "exactly these parameters: a JSON `object`, @file, or - for standard input"},
 			&cli.StringSliceFlag{Name: "param", Aliases: []string{"p"}, Destination: &pairs, Usage: "one of them, `name=value`; repeatable"},
@@ -141,7 +161,7 @@ clients and threads use the present bytes of a tool with parts that no owner sig
 			&cli.BoolFlag{Name: "interpreter", Destination: &c.Interpreter, Usage: "the interpreter in the project that runs it"},
 			&cli.BoolFlag{Name: "patched", Destination: &c.Patched, Usage: "the patches that it uses, for clients and threads"},
 			&cli.BoolFlag{Name: "secrets", Destination: &c.Secrets, Usage: "the variables of your environment that it sends"},
-			repeated("host", &c.Hosts, "`host[:port]` that requests of this project may go to; repeatable"),
+			repeated("host", &c.Hosts, "`host[:port]` that this tool, or requests of this project, may contact; repeatable"),
 			&cli.BoolFlag{Name: "forget", Destination: &c.Forget, Usage: "remove the approval"},
 		},
 		min: 1, max: 2, ref: &q.Ref,
@@ -166,7 +186,7 @@ clients and threads use the present bytes of a tool with parts that no owner sig
 
 func policyList() *spec {
 	return &spec{
-		name: "list", short: "List the tools that run without a question",
+		name: "list", short: "List the tools that run without a question, and the hosts that they may contact",
 		long: `Each line is one approval: whether it is valid here, has lapsed because the directory was
 replaced, or is for another directory. rye policy explain shows whether a tool has changed
 since its approval and would be asked about again.`,
@@ -174,7 +194,7 @@ since its approval and would be asked about again.`,
 		exits:    []fault.Code{fault.Malformed, fault.Auth},
 		run: func(t *task) error {
 			return answerRows(t, bare(t.w.Policy().List), none, "approval", func(a rye.ApprovalInfo) []any {
-				return []any{a.Status, a.Tier, bold(a.Ref), briefParams(a), a.Directory}
+				return []any{a.Status, a.Tier, bold(a.Ref), briefCover(a), a.Directory}
 			})
 		},
 	}
@@ -184,7 +204,7 @@ func policyForget() *spec {
 	var q rye.ForgetRequest
 	return &spec{
 		name: "forget", args: "<ref>",
-		short:    "Remove your approval of a tool",
+		short:    "Remove your approval of a tool, and of its hosts",
 		examples: "rye policy forget tool:acme/deploy\nrye policy forget tool:acme/deploy --everywhere",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed, fault.Auth},
 		flags:    []cli.Flag{&cli.BoolFlag{Name: "everywhere", Destination: &q.Everywhere, Usage: "also in other directories"}},
@@ -195,7 +215,15 @@ func policyForget() *spec {
 	}
 }
 
-func briefParams(a rye.ApprovalInfo) string {
+// briefCover says what an approval covers.
+func briefCover(a rye.ApprovalInfo) string {
+	switch a.Host {
+	case "":
+	case "*":
+		return "connections to any host"
+	default:
+		return "connections to " + a.Host
+	}
 	if a.Params == "any" {
 		return "any parameters"
 	}
@@ -203,7 +231,11 @@ func briefParams(a rye.ApprovalInfo) string {
 }
 
 func printApproval(p *printer, a *rye.ApprovalInfo) {
-	p.printf("%s  %s  up to %s, %s\n  %-13s  %s\n", a.Status, bold(a.Ref), a.Tier, briefParams(*a), "plan", a.Plan)
+	covers := briefCover(*a)
+	if a.Tier != "" {
+		covers = "up to " + a.Tier + ", " + covers
+	}
+	p.printf("%s  %s  %s\n  %-13s  %s\n", a.Status, bold(a.Ref), prose(covers), "plan", a.Plan)
 	if a.Directory != "" {
 		p.printf("  %-13s  %s\n", "in", a.Directory)
 	}

@@ -41,6 +41,7 @@ Sign before you commit, and rye need not ask.`,
 		},
 		max: many,
 		run: func(t *task) (err error) {
+			collectFrom(amongGarbage)
 			if q.Targets, err = t.someRefs(q.All); err != nil {
 				return err
 			}

@@ -69,6 +69,7 @@ the SHA256:… of a known key. rye shows its fingerprint and asks you. Without a
 need both --fingerprint, which its owner gave you, and --yes. Earlier grants of the key stay.`,
 		examples: "rye trust pin acme.pub --namespace acme\nrye trust pin acme.pub --namespace acme --fingerprint SHA256:… --yes\nrye trust pin SHA256:… --namespace acme --space project",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Untrusted, fault.Denied, fault.Malformed},
+		rights:   func() bool { return !q.DryRun },
 		flags: []cli.Flag{
 			repeated("namespace", &q.Namespaces, "`namespace` to trust it for; repeatable"),
 			&cli.StringFlag{Name: "fingerprint", Destination: &q.Fingerprint, Usage: "`SHA256:…` that its owner gave you; another key is refused"},
@@ -168,6 +169,7 @@ func trustAllow() *spec {
 		long:     "Content that a registry revoked is denied again as soon as the registry is asked. Lines seen\nin .ai/denied and .ai/denied-keys are forgotten; a line that is still there applies.",
 		examples: "rye trust allow SHA256:…",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
+		rights:   func() bool { return !q.DryRun },
 		flags:    []cli.Flag{dryRun(&q.DryRun)},
 		min:      1, max: 1, arg: &q.Subject,
 		run: func(t *task) error { return answer(t, t.w.Trust().Allow, q, printTrustChange) },
@@ -181,6 +183,7 @@ func trustOverride() *spec {
 		short:    "Let this project replace a reserved or bound item with its own",
 		examples: "rye trust override tool:rye/bash/bash\nrye trust override tool:rye/bash/bash --remove",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Untrusted, fault.Malformed},
+		rights:   func() bool { return !q.Remove && !q.DryRun },
 		flags: []cli.Flag{
 			&cli.BoolFlag{Name: "remove", Destination: &q.Remove, Usage: "remove the permission"},
 			dryRun(&q.DryRun),
@@ -202,6 +205,7 @@ user of a machine without a key, such as a build machine. rye review is the bett
 an owner's signature counts for everyone.`,
 		examples: "rye trust patch tool:acme/hello\nrye trust patch tool:acme/hello --digest sha256:… --yes\nrye trust patch tool:acme/hello --remove",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Denied, fault.Malformed, fault.Limit},
+		rights:   func() bool { return !q.Remove && !q.DryRun },
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "key", Destination: &q.Key, Usage: "the contributor's public `key`, if rye does not know it"},
 			&cli.StringFlag{Name: "digest", Destination: &q.Digest, Usage: "`sha256:…` of the file that you looked at; another file is refused"},
@@ -275,6 +279,7 @@ the keys and asks you. Without a terminal you need every key's --fingerprint, wh
 owner gave you, and --yes.`,
 		examples: "rye trust import ~/.ai/trusted_keys --namespace leo --dry-run\nrye trust import 9fbfabe975fa5a7f.toml --namespace leo",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Denied, fault.Malformed, fault.Limit},
+		rights:   func() bool { return !q.DryRun },
 		flags: []cli.Flag{
 			repeated("namespace", &q.Namespaces, "`namespace` to trust the keys for; repeatable"),
 			repeated("fingerprint", &q.Fingerprints, "`SHA256:…` of a key, which its owner gave you; repeatable"),

@@ -171,6 +171,9 @@ func printCopy(p *printer, rep *rye.CopyReport) {
 		as += ", which replaces another one"
 	}
 	p.resultf(rep.DryRun, "%s %s to the %s space%s (%s)\n", copied.word(rep.DryRun), rep.From, rep.Space, prose(as), rep.State)
+	if rep.Unsigned != "" {
+		p.infof("the signature of %s is left out: it signs %s, and not another id", words.Quote(rep.Unsigned), rep.From)
+	}
 	p.next(rep.Next)
 }
 

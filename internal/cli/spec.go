@@ -32,6 +32,7 @@ type spec struct {
 	engine   bool                     // runs in rye-engine; the front passes it on
 	slow     bool                     // reads or writes every item without a question, so it shows that it works
 	heavy    func(args []string) bool // reports whether these arguments need rye-engine; nil for never
+	rights   func() bool              // reports whether it gives rights, which an agent cannot do; nil for never
 	offers   bool                     // prints nothing before a refusal, so rye can offer rye trust and run it again
 	run      func(*task) error
 	subs     []*spec
@@ -120,13 +121,39 @@ func (s *spec) command(t *task, path []*spec) *cli.Command {
 			if err := s.checkArgs(path, t.args); err != nil {
 				return err
 			}
-			return s.start(t)
+			return s.start(t, answers(c))
 		},
 	}
 }
 
+// answers returns the flags of a command line that answer for a person: --accept and all that begin
+// with it.
+func answers(c *cli.Context) (all []string) {
+	for _, name := range c.LocalFlagNames() {
+		if name == "accept" || strings.HasPrefix(name, "accept-") {
+			all = append(all, "--"+name)
+		}
+	}
+	return all
+}
+
+// onlyPersons refuses what gives rights without a question where the environment is an agent's: a
+// command that does, and flags that answer for a person.
+func (s *spec) onlyPersons(t *task, accepts []string) error {
+	if len(t.flags.AcceptOwner) > 0 {
+		accepts = append(accepts, rye.AcceptOwner)
+	}
+	switch {
+	case len(accepts) > 0:
+		return t.env.GivesRights(subject(t.name) + " " + strings.Join(accepts, " "))
+	case s.rights != nil && s.rights():
+		return t.env.GivesRights(subject(t.name))
+	}
+	return nil
+}
+
 // start prepares a command and runs it.
-func (s *spec) start(t *task) (err error) {
+func (s *spec) start(t *task, accepts []string) (err error) {
 	front := t.parts.Threads == nil
 	if front && (s.engine || s.heavy != nil && s.heavy(t.args) && !app.InCall()) {
 		t.exit, err = app.HandoffCommand(t.screen, t.argv)
@@ -134,6 +161,9 @@ func (s *spec) start(t *task) (err error) {
 	}
 	if !s.alone {
 		if err := t.open(); err != nil {
+			return err
+		}
+		if err := s.onlyPersons(t, accepts); err != nil {
 			return err
 		}
 	}

@@ -35,8 +35,10 @@ var house = []room{
 	{0, "internal/parallel", "", ""},
 	{0, "internal/diff", "", anchored},
 	{0, "internal/place", "fault", xsys},
+	{0, "internal/ports", "internal/place", ""},
 	{0, "internal/build", "fault", ""},
 	{0, "internal/headroom", "", ""},
+	{0, "internal/startheap", "", ""},
 	{0, "internal/rlimit", "", xsys},
 	{0, "internal/testkit", "fault", xsys},
 	{0, "internal/fieldcorpus", "", ""},
@@ -62,7 +64,7 @@ var house = []room{
 	{1, ".", "fault objects", ""},
 	{1, "internal/bearer", "fault internal/place internal/strict objects", ""},
 	{1, "objects/revoked", "fault internal/place internal/words objects", ""},
-	{1, "objects/trust", "fault internal/place internal/table internal/words objects objects/revoked", ssh},
+	{1, "objects/trust", "fault internal/place internal/table internal/words objects objects/revoked", ssh + " " + edwards},
 	{1, "objects/trust/kms", "fault objects objects/trust", sigstore},
 	{1, "objects/trust/token", "fault internal/strict objects", ""},
 	{1, "objects/trust/backup", "fault internal/strict internal/words objects objects/trust", ""},
@@ -116,7 +118,7 @@ var house = []room{
 	{4, "workspace/internal/locks", ". internal/merging " + session + " workspace/internal/session workspace/internal/look", ""},
 	{4, "workspace/internal/export", ". internal/clients/places internal/diff objects/foreign objects/foreign/discovery objects/program " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
 	{4, "workspace/internal/aside", ". " + session + " workspace/internal/session", ""},
-	{4, "workspace/internal/run", ". objects/expr chain/callback chain/command chain/consent chain/denied chain/network chain/network/forward chain/primitive chain/primitive/builtin chain/primitive/ward chain/primitive/web internal/hosts " + session +
+	{4, "workspace/internal/run", ". objects/expr chain/callback chain/command chain/consent chain/denied chain/network chain/network/forward chain/primitive chain/primitive/builtin chain/primitive/ward chain/primitive/web internal/hosts internal/ports " + session +
 		" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks workspace/internal/export workspace/internal/aside", ""},
 	{4, "workspace/internal/share", ". internal/diff registry registry/oplog registry/resolve search store/transport " + session +
 		" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/author workspace/internal/locks", ""},
@@ -147,7 +149,7 @@ var house = []room{
 	{6, "internal/cli", ". workspace internal/app internal/bearer internal/build internal/clients internal/clients/files internal/strict internal/words fault objects", "github.com/urfave/cli"},
 	{6, "cmd/rye", "internal/cli internal/headroom", ""},
 	{6, "cmd/rye-cage", "chain/primitive/cage internal/build", ""},
-	{6, "cmd/rye-engine", ". fault agent/secret agent/thread chain/primitive/web/page workspace internal/app internal/bearer internal/build internal/cli internal/rlimit objects/trust/agefile objects/trust/kms search/fulltext serve/mcp store/gogit", ""},
+	{6, "cmd/rye-engine", ". fault agent/secret agent/thread chain/primitive/web/page workspace internal/app internal/bearer internal/build internal/cli internal/ports internal/rlimit internal/startheap objects/trust/agefile objects/trust/kms search/fulltext serve/mcp store/gogit", ""},
 
 	{6, "internal/layers", "", ""},
 	{6, "internal/tools/mutants", "", ""},
@@ -158,7 +160,7 @@ var house = []room{
 	{6, "internal/tools/stdlibsign", "fault objects objects/trust stdlib", ""},
 	{6, "internal/tools/quickstart", "internal/githost internal/words store", mcpsdk},
 	{6, "internal/tools/live", "", ""},
-	{6, "internal/tools/bench", "internal/words chain/primitive objects objects/revoked objects/trust search search/fulltext store", gogit + " " + sqlite},
+	{6, "internal/tools/bench", "internal/words chain/network/forward chain/primitive objects objects/revoked objects/trust search search/fulltext store", gogit + " " + sqlite},
 }
 
 // session is what the rooms of the facade share besides one another.
@@ -187,6 +189,7 @@ const (
 	sqlite   = "modernc.org/sqlite"
 	starlark = "go.starlark.net"
 	age      = "filippo.io/age"
+	edwards  = "filippo.io/edwards25519"
 )
 
 // testsMay lists what the tests of a room may import besides what stands on its
@@ -201,6 +204,7 @@ var testDoors = map[string]string{
 	"store":           gogit,                                                                        // reads and writes the same bytes
 	"store/transport": gogit,                                                                        // speaks with ours
 	"store/gogit":     "gopkg.in/check.v1",                                                          // go-git's own tests of a storage
+	"cmd/rye":         "golang.org/x/crypto/ssh golang.org/x/net/dns/dnsmessage",                    // servers of ssh and of names, which programs inside reach
 	"search":          yaml + " github.com/blevesearch/snowballstem golang.org/x/text/unicode/norm", // golden lists, stems as the index has them, what folding has to do
 }
 

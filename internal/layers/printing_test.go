@@ -17,20 +17,21 @@ import (
 // streams are the files that may name standard output and standard error, and why: they are
 // doors, hand the streams on, or speak to a program of rye's at the other end.
 var streams = map[string]string{
-	"internal/cli/main.go":               "hands them to the screen; the stack of a crash",
-	"internal/app/engine.go":             "hands them to the screen; a build id",
-	"internal/app/inside.go":             "a built-in tool's answer, to the run that asked",
-	"internal/app/page.go":               "a page of the web, to the run that asked",
-	"internal/app/keyservice.go":         "JSON, to the front",
-	"internal/app/serve.go":              "JSON, to the front",
-	"internal/app/threads.go":            "one flat line, to who starts a thread",
-	"internal/app/handoff_windows.go":    "hands them to the engine",
-	"cmd/rye-engine/mcp.go":              "hands them to the server",
-	"workspace/workspace.go":             "hands them to a helper of the store",
-	"chain/primitive/cage/main_linux.go": "constants, where rye did not start it",
-	"chain/primitive/cage/main_other.go": "constants",
-	"chain/primitive/probe_linux.go":     "JSON, to the process that probes",
-	"chain/primitive/builtin/builtin.go": "the stack of a crash",
+	"internal/cli/main.go":                  "hands them to the screen; the stack of a crash",
+	"internal/app/engine.go":                "hands them to the screen; a build id",
+	"internal/app/inside.go":                "a built-in tool's answer, to the run that asked",
+	"internal/app/page.go":                  "a page of the web, to the run that asked",
+	"internal/app/keyservice.go":            "JSON, to the front",
+	"internal/app/serve.go":                 "JSON, to the front",
+	"internal/app/threads.go":               "one flat line, to who starts a thread",
+	"internal/app/handoff_windows.go":       "hands them to the engine",
+	"cmd/rye-engine/mcp.go":                 "hands them to the server",
+	"workspace/workspace.go":                "hands them to a helper of the store",
+	"chain/primitive/cage/connect_linux.go": "the bytes of a host for the program that asked, and its own arguments, quoted",
+	"chain/primitive/cage/main_linux.go":    "constants, where rye did not start it",
+	"chain/primitive/cage/main_other.go":    "constants",
+	"chain/primitive/probe_linux.go":        "JSON, to the process that probes",
+	"chain/primitive/builtin/builtin.go":    "the stack of a crash",
 }
 
 // raw are the functions that may print text with its line feeds, and what that text is.

@@ -12,25 +12,44 @@ import (
 
 // ListenIn opens a TCP listener in the network of another process, until the end of the test. It
 // needs the superuser.
-func ListenIn(t testing.TB, pid int, at string) net.Listener {
+func ListenIn(t testing.TB, pid int, at string) (l net.Listener) {
 	t.Helper()
-	var l net.Listener
-	var err error
-	done := make(chan struct{})
+	within(t, pid, func() (err error) {
+		l, err = net.Listen("tcp", at)
+		return err
+	})
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// ListenPacketIn opens a UDP socket in the network of another process, until the end of the test. It
+// needs the superuser.
+func ListenPacketIn(t testing.TB, pid int, at string) (c net.PacketConn) {
+	t.Helper()
+	within(t, pid, func() (err error) {
+		c, err = net.ListenPacket("udp", at)
+		return err
+	})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// within runs f on a thread in the network of another process.
+func within(t testing.TB, pid int, f func() error) {
+	t.Helper()
+	failed := make(chan error, 1)
 	go func() {
-		defer close(done)
 		runtime.LockOSThread() // for good: the thread ends with this function
-		var ns *os.File
-		if ns, err = os.Open(fmt.Sprintf("/proc/%d/ns/net", pid)); err != nil {
+		ns, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", pid))
+		if err != nil {
+			failed <- err
 			return
 		}
 		defer ns.Close()
 		if err = unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err == nil {
-			l, err = net.Listen("tcp", at)
+			err = f()
 		}
+		failed <- err
 	}()
-	<-done
-	Must(t, err)
-	t.Cleanup(func() { l.Close() })
-	return l
+	Must(t, <-failed)
 }

@@ -269,6 +269,10 @@ func (r *reading) origins() error {
 			continue
 		}
 		o := r.tree.Origin
+		o.Root, o.Entry, o.Listed = o.Path, path.Clean(r.wish.Entry), r.tree.Listed
+		if r.wish.Entry == "" {
+			o.Entry = ""
+		}
 		dir := r.realDir(f.From)
 		if _, file := r.at[f.From]; file {
 			dir = path.Dir(dir)

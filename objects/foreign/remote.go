@@ -2,12 +2,14 @@ package foreign
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf16"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
@@ -205,10 +207,30 @@ func entryOf(e fields) string {
 		}
 	}
 	raw, err := json.Marshal(kept)
-	if err != nil || len(raw) > maxEntry {
+	text := inASCII(string(raw))
+	if err != nil || len(text) > maxEntry {
 		raw, _ = json.Marshal(fields{"name": e["name"]})
+		text = inASCII(string(raw))
 	}
-	return string(raw)
+	return text
+}
+
+// inASCII escapes the other characters of a JSON text: a manifest holds it in one line, and refuses some
+// of them.
+func inASCII(text string) string {
+	var b strings.Builder
+	for _, c := range text {
+		switch {
+		case c < 0x7f:
+			b.WriteRune(c)
+		case c > 0xffff:
+			hi, lo := utf16.EncodeRune(c)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, hi, lo)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, c)
+		}
+	}
+	return b.String()
 }
 
 // readListed makes the tree the plugin that a marketplace listed. The marketplaces of a plugin are

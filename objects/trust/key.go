@@ -140,8 +140,15 @@ func parseWire(wire []byte) (PublicKey, error) {
 	return PublicKeyFromBytes(raw)
 }
 
+// wireLen is the length of the form of RFC 4253: two lengths and two strings.
+const wireLen = 4 + len(keyType) + 4 + 32
+
 // wire is the inverse of parseWire.
-func (k PublicKey) wire() []byte { return appendStr(appendStr(nil, []byte(keyType)), k.b[:]) }
+func (k PublicKey) wire() []byte { return k.appendWire(nil) }
+
+func (k PublicKey) appendWire(to []byte) []byte {
+	return appendStr(appendStr(to, []byte(keyType)), k.b[:])
+}
 
 // Fingerprint returns the SHA-256 of the key's SSH form, like ssh-keygen -l. The zero
 // key has the zero fingerprint.
@@ -149,7 +156,8 @@ func (k PublicKey) Fingerprint() objects.Fingerprint {
 	if k.IsZero() {
 		return objects.Fingerprint{}
 	}
-	return sha256.Sum256(k.wire())
+	var wire [wireLen]byte // asked for several times for each item
+	return sha256.Sum256(k.appendWire(wire[:0]))
 }
 
 // Authorized returns the key as in authorized_keys, without a comment:

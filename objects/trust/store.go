@@ -40,6 +40,7 @@ type Store struct {
 
 	mu       sync.Mutex
 	verdicts map[verdict]struct{}
+	combs    combs
 	lists    keptLists // of retired keys, read on first use
 }
 
@@ -279,7 +280,7 @@ func (s *Store) holds(it *objects.Item, in Scope, k PublicKey) bool {
 		return true
 	}
 	msg := objects.SignedMessage(it.Ref, v.bound, *it.Signature)
-	if !k.Verify(msg, it.Signature.Sig[:]) {
+	if !s.combs.verify(k, msg, it.Signature.Sig[:]) {
 		return false
 	}
 	s.mu.Lock()

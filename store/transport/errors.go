@@ -79,6 +79,13 @@ func (r *Remote) wrap(ctx context.Context, op string, err error) error {
 	if code == fault.Failed || code == fault.Interrupt {
 		code = fault.Network
 	}
+	if served := r.served.Load(); code == fault.Network && served != nil {
+		// A repository of this machine that holds a malformed object is refused as over a network, where the
+		// object itself comes.
+		if c := fault.CodeOf(*served); c == fault.Malformed || c == fault.Limit {
+			code = c
+		}
+	}
 	if text := err.Error(); r.auth.redact(text) != text {
 		err = errors.New(r.auth.redact(text)) // the chain would still hold the secret
 	}

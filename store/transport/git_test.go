@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/cgi"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -17,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-os/rye/internal/testkit"
 	"github.com/rye-os/rye/store"
 )
 
@@ -140,14 +140,10 @@ func (g *git) cgi(root string, v2, refuseChunks bool) *httptest.Server {
 		if v2 {
 			env = append(env, "GIT_PROTOCOL="+r.Header.Get("Git-Protocol"))
 		}
-		r.Header.Del("Git-Protocol")
 		if !refuseChunks {
 			r.TransferEncoding = nil
 		}
-		// Whose client went away in the midst of a body, git 2.39's http-backend asks a
-		// closed pipe for the rest for ever; nobody but the system ends it.
-		bounded := []string{"-c", `ulimit -t 10; exec "$0"`, path}
-		(&cgi.Handler{Path: "/bin/sh", Args: bounded, Root: "/git", Env: env, Stderr: io.Discard}).ServeHTTP(w, r)
+		testkit.GitBackend(w, r, path, "/git", env)
 	}))
 	g.t.Cleanup(s.Close)
 	return s

@@ -21,6 +21,7 @@ func (d *localDialer) open(ctx context.Context, service string, _ int) (session,
 	if err != nil {
 		return nil, err
 	}
+	srv.refused = func(err error) { d.r.served.Store(&err) }
 	fromServer, toClient := io.Pipe()
 	fromClient, toServer := io.Pipe()
 	ended := make(chan struct{})

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rye-os/rye/fault"
@@ -103,6 +104,8 @@ type Remote struct {
 	git  *gitSettings // nil: no settings were requested
 
 	pusher *Remote // target of pushes, if git's pushInsteadOf names another address; nil: the same
+
+	served atomic.Pointer[error] // the last refusal of a repository that this process serves itself
 
 	mu    sync.Mutex
 	idle  *kept // nil = none

@@ -25,6 +25,8 @@ type Server struct {
 	Allow func(ctx context.Context, pushed *store.Reader, u Update) error
 
 	keep string // the branch that pushes must not move; "" = none
+
+	refused func(error) // learns each refusal; nil for none
 }
 
 // Serve serves one client until it ends. The service is "git-upload-pack" or "git-receive-pack".
@@ -61,9 +63,17 @@ func (c *conversation) end(err error) error {
 		err = nil // the client left between requests
 	}
 	if err != nil && c.w.err == nil {
+		c.refuse(err)
 		c.w.linef("ERR %s", refusal(err))
 	}
 	return errors.Join(err, c.w.err, c.out.Flush())
+}
+
+// refuse hands an error that the other side reads as a text to a client in this process.
+func (c *conversation) refuse(err error) {
+	if c.s.refused != nil {
+		c.s.refused(err)
+	}
 }
 
 // refusal is the text of an error for the other side: without paths of this machine, which

@@ -155,6 +155,7 @@ func (c *conversation) sendPack(ctx context.Context, n *needs, both []store.OID,
 	}
 	if err != nil {
 		// The pack has begun, so only the error band can report this.
+		c.refuse(err)
 		io.WriteString(&bandWriter{p: c.w, band: bandError}, refusal(err))
 	}
 	c.w.flush()

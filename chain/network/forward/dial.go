@@ -115,8 +115,14 @@ func (f *Forwarder) resolve(ctx context.Context, t target) ([]netip.Addr, error)
 // check returns why the address of a host may not be reached.
 func (f *Forwarder) check(t target, to netip.AddrPort) error {
 	kind := hosts.Special(to.Addr())
-	if kind == "" && slices.Contains(f.own(), to.Addr()) {
+	own := slices.Contains(f.own(), to.Addr())
+	if kind == "" && own {
 		kind = ownKind
+	}
+	if own || to.Addr().IsLoopback() {
+		if err := f.never(to); err != nil {
+			return err
+		}
 	}
 	switch {
 	case f.o.Deny != nil && f.o.Deny(t.host, to):

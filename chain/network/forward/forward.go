@@ -15,7 +15,8 @@
 // A name that looks public leads to public addresses only, whatever a name server says. A name that
 // looks local (db, printer.local, x.internal) also leads to private addresses, because the needs
 // name it. An address in the needs leads to itself. localhost leads to this machine's loopback and is
-// never resolved. The user's policy can add addresses, and deny any.
+// never resolved. The user's policy can add addresses, and deny any. Ports
+// of rye's own servers, and of agents of this machine, are out of reach for all.
 //
 // # Bounds
 //
@@ -31,7 +32,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,9 +53,13 @@ const (
 type Options struct {
 	Needs   []string // hosts in the form of needs.net
 	Mirrors []string // host:port of mirrors that the user set, at whatever address
+	Publish []uint16 // ports of this machine's loopback that lead to the same ports inside
 
 	// Allow and Deny are the user's policy about an address that a host leads to. nil is none.
 	Allow, Deny func(host string, to netip.AddrPort) bool
+
+	// Ours reports whether a port of this machine is a server of rye's own. nil is none.
+	Ours func(port uint16) bool
 
 	// Upstream returns the user's proxy for a host, nil for none. Its scheme is http, https, socks5 or
 	// socks5h. The addresses of the host are then the proxy's affair. nil is no proxy. Roots are for
@@ -83,6 +87,7 @@ type Forwarder struct {
 	work  sync.WaitGroup
 	own   func() []netip.Addr
 
+	outside []outside // listeners of Publish
 	proxied atomic.Bool
 	report
 }
@@ -134,6 +139,13 @@ func New(o Options) (*Forwarder, error) {
 	if len(f.patterns) > 0 {
 		f.proxy = newProxy(f)
 		f.doors = append(f.doors, door{at: netip.AddrPortFrom(f.unused(names4), proxyPort)})
+	}
+	for _, port := range o.Publish {
+		if slices.ContainsFunc(f.doors, func(d door) bool {
+			return d.at.Port() == port && (d.at.Addr() == loopback4 || d.at.Addr() == loopback6)
+		}) {
+			return nil, fault.New(fault.Malformed, "needs.listen %d: needs.net names the same port of this machine", port)
+		}
 	}
 	if len(f.doors) > maxDoors {
 		return nil, fault.New(fault.Limit, "needs.net: %d hosts, ports and mirrors, at most %d", len(all), maxDoors/2)
@@ -227,26 +239,15 @@ func (f *Forwarder) Serve(all []net.Listener) {
 	}
 }
 
-// Env returns the variables that lead a program to the proxy. Programs that know none of them reach
-// named hosts only.
-func (f *Forwarder) Env() map[string]string {
-	if f.proxy == nil {
-		return nil
-	}
-	env := map[string]string{"NODE_USE_ENV_PROXY": "1"}
-	at := "http://" + f.doors[len(f.doors)-1].at.String()
-	for name, value := range map[string]string{"http_proxy": at, "https_proxy": at, "all_proxy": at, "no_proxy": "localhost,127.0.0.1,::1"} {
-		env[name], env[strings.ToUpper(name)] = value, value
-	}
-	return env
-}
-
 // Close ends all connections and returns when none is left. A nil Forwarder has none.
 func (f *Forwarder) Close() {
 	if f == nil {
 		return
 	}
 	f.stop()
+	for _, o := range f.outside { // also of a run that never began
+		o.Close()
+	}
 	if f.proxy != nil {
 		f.proxy.close()
 	}
@@ -302,14 +303,19 @@ func (f *Forwarder) carry(conn net.Conn, t target) {
 // join copies in both directions. The end of one direction is passed on, so that protocols with
 // half-closed connections work.
 func (f *Forwarder) join(in, out net.Conn, t target) {
+	sent, received := f.pipe(in, out)
+	f.count(t, sent, received)
+}
+
+// pipe copies in both directions, and closes out.
+func (f *Forwarder) pipe(in, out net.Conn) (sent, received int64) {
 	defer out.Close()
 	defer context.AfterFunc(f.ctx, func() { out.Close() })()
 	var back sync.WaitGroup
-	var received int64
 	back.Go(func() { received = copyTo(in, out) })
-	sent := copyTo(out, in)
+	sent = copyTo(out, in)
 	back.Wait()
-	f.count(t, sent, received)
+	return sent, received
 }
 
 // reset closes a connection so that its program sees an error and no regular end.

@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -46,13 +47,23 @@ func newProxy(f *Forwarder) *proxy {
 	p := &proxy{f: f, coming: make(chan net.Conn), conns: map[*counted]struct{}{}}
 	p.server = &http.Server{Handler: p, ReadHeaderTimeout: greeting, IdleTimeout: idle, MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0)}
 	p.forward = &httputil.ReverseProxy{
-		Rewrite:       func(q *httputil.ProxyRequest) { q.Out.Host = q.In.URL.Host },
+		Rewrite:       rebuild,
 		Transport:     &http.Transport{Proxy: p.via, DialContext: p.dial, DisableCompression: true, MaxIdleConnsPerHost: 4, IdleConnTimeout: idle, MaxResponseHeaderBytes: 1 << 20},
 		FlushInterval: -1,
 		ErrorLog:      p.server.ErrorLog,
 		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, err error) { answer(w, err) },
 	}
 	return p
+}
+
+// rebuild finishes a request to a host. Only WebSocket may change the protocol: h2c would have the host
+// read requests that the proxy does not.
+func rebuild(q *httputil.ProxyRequest) {
+	q.Out.Host = q.In.URL.Host
+	if !strings.EqualFold(q.Out.Header.Get("Upgrade"), "websocket") {
+		q.Out.Header.Del("Upgrade")
+		q.Out.Header.Del("Connection")
+	}
 }
 
 // serve accepts connections until the forwarder ends.

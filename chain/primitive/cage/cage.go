@@ -54,6 +54,7 @@ type Orders struct {
 	// program starts. The listeners go to rye over a socket of their own (ReceiveListeners), which comes
 	// with the orders.
 	Listen []Endpoint
+	Enter  bool // rye may ask for sockets of the own network (Enter), over the same socket
 	Names  File // replaces a file of the view: names of hosts. An empty Path replaces none
 
 	Mounts []Mount
@@ -68,10 +69,11 @@ type Endpoint struct {
 	Port uint16
 }
 
-// FilesDir has the files of a run in the view, and TempDir is the directory for temporary files.
+// FilesDir has the files of a run in the view, ConnectPath is rye-cage there, and TempDir is the directory for temporary files.
 const (
-	FilesDir = "/run/rye"
-	TempDir  = "/tmp"
+	FilesDir    = "/run/rye"
+	ConnectPath = "/run/rye-cage"
+	TempDir     = "/tmp"
 )
 
 // File is one file of a run.
@@ -108,7 +110,8 @@ const (
 // fdTalk is the socket between rye and rye-cage. rye-cage's standard descriptors are /dev/null.
 // The message with the orders is one byte, with descriptors. These are the program's standard
 // input, output and error, and one to read the orders from. If the orders say so, the sealed
-// file, the connection, a tree and a socket for listeners follow. If the socket closes without a message, rye-cage ends.
+// file, the connection, a tree and a socket for listeners and other
+// sockets follow. If the socket closes without a message, rye-cage ends.
 // For each later byte, rye-cage asks the program to end (SIGTERM).
 const fdTalk = 3
 
@@ -127,3 +130,6 @@ type Found struct {
 	TempFull bool     // TempDir was full
 	Vanished []string // paths of Kept without protection at the end: the system replaced the file
 }
+
+// Doors reports whether a socket for listeners and other sockets comes with the orders.
+func (o *Orders) Doors() bool { return len(o.Listen) > 0 || o.Enter }

@@ -19,7 +19,7 @@ func (o *Orders) Encode() []byte {
 	w.list(o.Argv)
 	w.list(o.Env)
 	w.text(o.Dir)
-	w.flags(o.Sealed, o.Back, o.Handed, o.Local)
+	w.flags(o.Sealed, o.Back, o.Handed, o.Local, o.Enter)
 	w.number(uint64(len(o.Listen)))
 	for _, e := range o.Listen {
 		w.text(string(e.IP))
@@ -51,7 +51,7 @@ func (o *Orders) Encode() []byte {
 func Decode(raw []byte) (o Orders, err error) {
 	r := reader{table.NewCursor(raw)}
 	o.Argv, o.Env, o.Dir = r.list(), r.list(), r.text()
-	r.flags(&o.Sealed, &o.Back, &o.Handed, &o.Local)
+	r.flags(&o.Sealed, &o.Back, &o.Handed, &o.Local, &o.Enter)
 	for range r.count() {
 		o.Listen = append(o.Listen, Endpoint{IP: []byte(r.text()), Port: uint16(r.number())})
 	}

@@ -57,7 +57,7 @@ func inside(answer *os.File) int {
 type handedOver struct {
 	given []int // of the program
 	tree  int   // for the mount of kind Handed
-	doors int   // the socket for listeners
+	doors int   // the socket for listeners and other sockets
 }
 
 // told waits for the message. It returns the orders and the descriptors with them. Neither orders
@@ -106,8 +106,8 @@ func told() (o *Orders, h handedOver, err error) {
 			h.given = append(h.given, next(true))
 		}
 	}
-	h.tree, h.doors = next(orders.Handed), next(len(orders.Listen) > 0)
-	if len(more) > 0 || slices.Contains(h.given, -1) || orders.Handed != (h.tree >= 0) || (len(orders.Listen) > 0) != (h.doors >= 0) {
+	h.tree, h.doors = next(orders.Handed), next(orders.Doors())
+	if len(more) > 0 || slices.Contains(h.given, -1) || orders.Handed != (h.tree >= 0) || orders.Doors() != (h.doors >= 0) {
 		return nil, h, errOrders
 	}
 	return &orders, h, nil

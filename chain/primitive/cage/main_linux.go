@@ -10,14 +10,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// insideVerb is the first argument from Start to rye-cage. The build follows.
-const insideVerb = "inside"
+// The first argument of rye-cage: from Start, with the build behind it, or from a program inside, with
+// the address of the proxy, a host and a port.
+const (
+	insideVerb  = "inside"
+	connectVerb = "connect"
+)
 
 // Main is rye-cage. args are the program's, with its name. It returns the exit status.
 func Main(args []string, build string) int {
 	if len(args) == 2 && args[1] == "--build-id" {
 		fmt.Println(build)
 		return 0
+	}
+	if len(args) == 5 && args[1] == connectVerb {
+		return connect(args[2], args[3], args[4])
 	}
 	if len(args) != 3 || args[1] != insideVerb {
 		fmt.Fprintln(os.Stderr, "rye-cage is started by rye, which runs tools in it")

@@ -22,7 +22,21 @@ func (o *Orders) network(doors int) error {
 	if doors < 0 {
 		return nil
 	}
-	defer unix.Close(doors)
+	err := o.sendListeners(doors)
+	if err == nil && o.Enter {
+		if err = hold(doors); err == nil {
+			return nil
+		}
+	}
+	unix.Close(doors)
+	return err
+}
+
+// sendListeners opens the listeners and hands them to rye.
+func (o *Orders) sendListeners(doors int) error {
+	if len(o.Listen) == 0 {
+		return nil
+	}
 	fds, there, err := o.listeners()
 	for _, fd := range fds {
 		defer unix.Close(fd)

@@ -5,6 +5,12 @@ package main
 var goals = map[string]string{
 	"start, beside git --version":                                                        "2.2 x",
 	"load one verified item, beside rye version, which is a start":                       "+ 1 ms",
+	proxied + ", named host, beside direct":                                              "+ 0.5 ms",
+	proxied1 + ", named host, beside direct":                                             "1.25 x",
+	proxied + ", CONNECT, beside direct":                                                 "+ 0.5 ms",
+	proxied1 + ", CONNECT, beside direct":                                                "1.25 x",
+	proxied + ", http:// address, beside direct":                                         "+ 0.5 ms",
+	proxied1 + ", http:// address, beside direct":                                        "1.25 x",
 	bashTool + ", beside bash script":                                                    "+ 9 ms",
 	"take in: verify and record, beside git fast-import":                                 "0.8 x",
 	"verify every item, beside ed25519 alone, in memory":                                 "1.5 x processors",

@@ -18,7 +18,7 @@ func rows(sizes []int) []row {
 		{what: "MCP: start and initialise", peer: "rye version", setup: mcpInitialise},
 		{what: "8 writers at once, one durable commit each", peer: "git, synced", setup: crowd},
 	}
-	all = slices.Concat(all, executeRows(), itemRows(), unrecordedRows(), denialRows())
+	all = slices.Concat(all, executeRows(), proxiedRows(), itemRows(), unrecordedRows(), denialRows())
 	for _, r := range []row{
 		{what: "load one verified item", peer: "git show", setup: load},
 		{what: "load one verified item", peer: "rye version, which is a start", light: true, setup: loadOverStart},

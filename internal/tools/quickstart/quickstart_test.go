@@ -83,7 +83,7 @@ var builtOnce = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	cmd := exec.Command("go", "build", "-buildvcs=false", "-tags", "urfave_cli_no_docs",
-		"-ldflags", "-X github.com/rye-os/rye/internal/build.version=v0.0.0-test -X github.com/rye-os/rye/internal/build.id=test",
+		"-ldflags", "-s -w -X github.com/rye-os/rye/internal/build.version=v0.0.0-test -X github.com/rye-os/rye/internal/build.id=test",
 		"-o", dir+string(filepath.Separator), "github.com/rye-os/rye/cmd/...")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		os.RemoveAll(dir)

@@ -20,14 +20,18 @@ type manifestFile struct {
 		Ref    string `yaml:"ref,omitempty"`
 		Commit string `yaml:"commit,omitempty"`
 		Path   string `yaml:"path,omitempty"`
+		Root   string `yaml:"root,omitempty"`
+		Entry  string `yaml:"entry,omitempty"`
+		Listed string `yaml:"listed,omitempty"`
 		Tree   string `yaml:"tree"`
 		Sum    string `yaml:"tree_sha256"`
 	} `yaml:"origin,omitempty"`
 	Needs *struct {
-		Read  []string `yaml:"read"`
-		Write []string `yaml:"write"`
-		Net   []string `yaml:"net"`
-		Rye   []string `yaml:"rye,omitempty"`
+		Read   []string `yaml:"read"`
+		Write  []string `yaml:"write"`
+		Net    []string `yaml:"net"`
+		Listen []string `yaml:"listen,omitempty"`
+		Rye    []string `yaml:"rye,omitempty"`
 	} `yaml:"needs,omitempty"`
 	Deps  map[string]string `yaml:"deps,omitempty"`
 	Files []struct {
@@ -48,12 +52,16 @@ var manifestNotes = map[string]note{
 	"origin.ref":         {says: "A branch or a tag.", pattern: `^refs/(heads|tags)/.`, maxLength: 255},
 	"origin.commit":      {says: "The commit.", pattern: hexID},
 	"origin.path":        {says: "The folder of the content below the root of the source.", maxLength: 1024},
+	"origin.root":        {says: "The folder that was added, below the root of the source.", maxLength: 1024},
+	"origin.entry":       {says: "The main file that was named, of a folder of programs.", maxLength: 1024},
+	"origin.listed":      {says: "What the entry of a marketplace says about the plugin, as a JSON object.", maxLength: 16384, pattern: `^\{[ -~]*\}$`},
 	"origin.tree":        {says: "The git tree id of the content as it came.", pattern: `^[0-9a-f]{40}$`},
 	"origin.tree_sha256": {says: "OpenAPM's tree_sha256 of the content as it came.", pattern: hex64},
 	"needs":              {says: "What the bundle's programs need."},
 	"needs.read":         {says: "Paths that they read.", maxItems: 64, unique: true},
 	"needs.write":        {says: "Paths that they write.", maxItems: 64, unique: true},
 	"needs.net":          {says: "Hosts that they contact.", maxItems: 64, unique: true},
+	"needs.listen":       {says: "TCP ports at which they serve programs outside.", maxItems: 64, unique: true},
 	"needs.rye":          {says: "Capabilities of rye that they use.", maxItems: 64, unique: true},
 	"deps":               {says: "Published items that the bundle uses, with ranges.", keys: published},
 	"files":              {says: "Every file of the bundle, sorted by path.", maxItems: objects.MaxBundleFiles},

@@ -125,6 +125,7 @@ var lockNotes = map[string]note{
 	"items.*.needs.read":    {says: "Paths that it reads.", must: true},
 	"items.*.needs.write":   {says: "Paths that it writes.", must: true},
 	"items.*.needs.net":     {says: "Hosts that it contacts.", must: true},
+	"items.*.needs.listen":  {says: "TCP ports at which it serves programs outside."},
 	"items.*.needs.rye":     {says: "Capabilities of rye that it uses."},
 	"items.*.capability":    {says: "The digest of its needs and permissions.", pattern: hex64, may: true},
 	"items.*.chain":         {says: "The items that run it, the nearest first.", maxItems: 256},

@@ -128,7 +128,12 @@ func wish(s *custody.Desk, q rye.AddRequest) foreign.Wish {
 
 // lone takes in one file.
 func lone(ctx context.Context, s *custody.Desk, q rye.AddRequest, data []byte) ([]rye.AddReport, error) {
-	if q.Entry != "" || len(q.Skills) > 0 {
+	switch {
+	case q.Folder != "":
+		return nil, fault.New(fault.Usage, "add %s: it is no archive, so it has no folder %s", words.Quote(q.Path), words.Quote(q.Folder))
+	case q.NoVendor:
+		return nil, fault.New(fault.Usage, "add %s: --no-vendor is for bundles from a source that other machines reach", words.Quote(q.Path)).Advise("leave it out")
+	case q.Entry != "" || len(q.Skills) > 0:
 		return nil, fault.New(fault.Usage, "add %s: --entry and --skill are for a folder", q.Path)
 	}
 	abs, err := filepath.Abs(q.Path)

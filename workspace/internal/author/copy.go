@@ -58,6 +58,9 @@ func Copy(ctx context.Context, s *custody.Desk, q rye.CopyRequest) (*rye.CopyRep
 	if worth.State == objects.Older { // it would hide the lock's newer version
 		return nil, worth.Err
 	}
+	if key := f.Verified.Key(); q.As != "" && f.Verified.Item().Signature != nil && !s.Trust.IsOwn(key) {
+		rep.Unsigned = key.Fingerprint().String()
+	}
 	if rep.State = worth.State; worth.Err != nil {
 		rep.Why, rep.Next = worth.Err.Error(), fault.HintOf(worth.Err)
 		if wrong, perr := look.Problems(ctx, s.Session, l.Space, it); perr != nil || len(wrong) > 0 {

@@ -100,7 +100,7 @@ func describeNeeds(n objects.Needs) string {
 	for _, p := range []struct {
 		verb string
 		what []string
-	}{{"reads", n.Read}, {"writes", n.Write}, {"network", n.Net}, {"calls rye for", n.Rye}} {
+	}{{"reads", n.Read}, {"writes", n.Write}, {"network", n.Net}, {"listens at port", n.Listen}, {"calls rye for", n.Rye}} {
 		if len(p.what) > 0 {
 			parts = append(parts, p.verb+" "+strings.Join(p.what, ", "))
 		}

@@ -66,9 +66,9 @@ func (p *parcel) whole(meta oplog.Meta) *objects.Item {
 		all := &it.Meta.Needs
 		all.Declared = true
 		all.Read, all.Write = append(all.Read, n.Read...), append(all.Write, n.Write...)
-		all.Net, all.Rye = append(all.Net, n.Net...), append(all.Rye, n.Rye...)
+		all.Net, all.Listen, all.Rye = append(all.Net, n.Net...), append(all.Listen, n.Listen...), append(all.Rye, n.Rye...)
 	}
-	for _, list := range []*[]string{&it.Meta.Permissions, &it.Meta.Needs.Read, &it.Meta.Needs.Write, &it.Meta.Needs.Net, &it.Meta.Needs.Rye} {
+	for _, list := range []*[]string{&it.Meta.Permissions, &it.Meta.Needs.Read, &it.Meta.Needs.Write, &it.Meta.Needs.Net, &it.Meta.Needs.Listen, &it.Meta.Needs.Rye} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}

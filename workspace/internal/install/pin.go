@@ -14,6 +14,9 @@ import (
 // pin keeps the content of the arrivals, then writes the lock, then rye.yaml: at every moment
 // the store has the content of every pin.
 func (in *installation) pin(ctx context.Context, rep *rye.InstallReport) error {
+	if in.Lock == nil && len(in.arrivals)+len(in.gone)+len(in.deps) == 0 {
+		return nil // nothing to pin: a lock is for what it pins
+	}
 	if err := in.Stack.Project.Create(); err != nil {
 		return err
 	}

@@ -208,7 +208,11 @@ func Stdlib(ctx context.Context, s *session.Session) (*chain.StdlibPin, error) {
 // returns all items of the project.
 func lockable(ctx context.Context, s *session.Session, targets []rye.Target) ([]space.Finding, error) {
 	if len(targets) == 0 {
-		return look.Scan(ctx, s, objects.Project, nil)
+		found, err := look.Scan(ctx, s, objects.Project, nil)
+		if err != nil {
+			return nil, err
+		}
+		return withPrograms(ctx, s, found)
 	}
 	var all []space.Finding
 	for _, target := range targets {
@@ -226,6 +230,37 @@ func lockable(ctx context.Context, s *session.Session, targets []rye.Target) ([]
 		all = append(all, f)
 	}
 	return all, nil
+}
+
+// withPrograms adds the programs of the project's bundles, which no scan finds, and those that the lock
+// pins and that are refused now.
+func withPrograms(ctx context.Context, s *session.Session, found []space.Finding) ([]space.Finding, error) {
+	refs, err := s.Stack.Programs(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	have := refsOf(found)
+	if s.Lock != nil {
+		for ref, pin := range s.Lock.Items {
+			if _, in := ref.Package(); in && pin.From == "" && ref.Kind == objects.Tool {
+				refs = append(refs, ref)
+			}
+		}
+	}
+	slices.SortFunc(refs, byName)
+	for _, ref := range slices.Compact(refs) {
+		if have[ref] {
+			continue
+		}
+		f, ok, err := s.Stack.In(ctx, objects.Project, ref)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			found = append(found, f)
+		}
+	}
+	return found, nil
 }
 
 // pinOne adds an item to the lock: a tool with its chain, others alone.

@@ -77,5 +77,5 @@ func OriginOf(m *objects.Manifest) *rye.BundleOrigin {
 	if o == nil {
 		return nil
 	}
-	return &rye.BundleOrigin{Source: o.Source, Ref: o.Ref, Commit: o.Commit, Path: o.Path, Tree: o.Tree, TreeSHA256: o.Sum.Hex()}
+	return &rye.BundleOrigin{Source: o.Source, Ref: o.Ref, Commit: o.Commit, Path: o.Path, Root: o.Root, Entry: o.Entry, Listed: o.Listed, Tree: o.Tree, TreeSHA256: o.Sum.Hex()}
 }

@@ -31,7 +31,7 @@ func Add(ctx context.Context, d *custody.Desk, q rye.AddRequest) ([]rye.AddRepor
 	if err != nil {
 		return nil, err
 	}
-	if q.SHA256 != "" && (src.Kind != objects.SourceArchive || src.Local()) {
+	if q.SHA256 != "" && (src.Kind == objects.SourceSite || src.Kind == objects.SourceLock) {
 		return nil, onlyArchives(q.URL)
 	}
 	switch src.Kind {
@@ -51,7 +51,7 @@ func Add(ctx context.Context, d *custody.Desk, q rye.AddRequest) ([]rye.AddRepor
 		return nil, err
 	}
 	if q.NoVendor && src.Local() {
-		return nil, fault.New(fault.Usage, "add %s: --no-vendor is for a source that other machines reach", words.Brief(q.URL))
+		return nil, onlyReached(q.URL)
 	}
 	if err := guess(ctx, d, src); err != nil {
 		return nil, err
@@ -85,6 +85,10 @@ func Add(ctx context.Context, d *custody.Desk, q rye.AddRequest) ([]rye.AddRepor
 	}
 	// Some bundles may have been refused: the others came in all the same.
 	return reports, cmp.Or(err, remember(ctx, d, src, q, g, packages))
+}
+
+func onlyReached(source string) error {
+	return fault.New(fault.Usage, "add %s: --no-vendor is for a source that other machines reach", words.Brief(source)).Advise("leave it out")
 }
 
 // guess asks before rye contacts GitHub for a source that does not name it.
@@ -207,13 +211,27 @@ func sourceName(src objects.Source) string {
 
 // remember records what came in, the grant to contact its source again, and its signer.
 func remember(ctx context.Context, d *custody.Desk, src objects.Source, q rye.AddRequest, g *got, packages []author.Package) error {
-	err := noteCame(ctx, d, src, packages, sources{Typed: true, Signer: string(g.commit.signer)}, func(o *objects.Origin) pinned {
-		return pinned{Address: src.Address, Root: src.Path, As: q.As, Ref: g.ref, Commit: o.Commit, Path: o.Path, Tree: o.Tree, Tip: g.tip.String()}
-	})
-	if err != nil || !q.NoVendor {
-		return err
+	return noteCame(ctx, d, packages, came{src: src, now: sources{Typed: true, Signer: string(g.commit.signer)}, noVendor: q.NoVendor, as: q.As, tip: g.tip.String()})
+}
+
+// came says how bundles came from a source.
+type came struct {
+	src      objects.Source
+	now      sources // what is known about the source from today on
+	noVendor bool    // git keeps only the manifests
+	as       string  // the wish for an id or a namespace
+	tip      string  // as in pinned
+
+	tipOf func(*objects.Origin) string // instead of tip; nil for one tip
+}
+
+// pin is what rye remembers about one of the bundles.
+func (c came) pin(o *objects.Origin) pinned {
+	p := pinned{Address: c.src.Address, Root: o.Root, As: c.as, Listed: o.Listed, Ref: o.Ref, Commit: o.Commit, Path: o.Path, Tree: o.Tree, Tip: c.tip, Entry: o.Entry}
+	if c.tipOf != nil {
+		p.Tip = c.tipOf(o)
 	}
-	return keepManifests(d, packages)
+	return p
 }
 
 // keepManifests lets git keep only the manifests of the bundles that came in.
@@ -234,9 +252,14 @@ func cameIn(d *custody.Desk, p author.Package) bool {
 	return p.Origin != nil && err == nil && m != nil && m.Origin != nil && *m.Origin == *p.Origin
 }
 
-// noteCame records what came in from a source. now is what is known about the source from today on.
-func noteCame(ctx context.Context, d *custody.Desk, src objects.Source, packages []author.Package, now sources, pin func(*objects.Origin) pinned) error {
-	came := map[string]pinned{}
+// noteCame records what came in from a source, and the grant to contact it again.
+func noteCame(ctx context.Context, d *custody.Desk, packages []author.Package, c came) error {
+	if c.noVendor {
+		if err := keepManifests(d, packages); err != nil {
+			return err
+		}
+	}
+	pins, src, now := map[string]pinned{}, c.src, c.now
 	if d.Place.Dir == "" {
 		d.Tell("the source is not remembered: " + d.Records.Err().Error())
 		return nil
@@ -249,9 +272,9 @@ func noteCame(ctx context.Context, d *custody.Desk, src objects.Source, packages
 		if err := keepBase(ctx, d, name, p.Origin, membersOf(p.Dir, p.Files)); err != nil {
 			return err
 		}
-		came[name] = pin(p.Origin)
+		pins[name] = c.pin(p.Origin)
 	}
-	if len(came) == 0 {
+	if len(pins) == 0 {
 		return nil
 	}
 	if !src.Local() {
@@ -260,7 +283,7 @@ func noteCame(ctx context.Context, d *custody.Desk, src objects.Source, packages
 		}
 	}
 	return update(ctx, d, func(st *state) error {
-		maps.Copy(st.Bundles, came)
+		maps.Copy(st.Bundles, pins)
 		known := st.Sources[src.Address]
 		known.Typed = known.Typed || now.Typed
 		known.Signer = cmp.Or(now.Signer, known.Signer)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 
@@ -70,15 +71,41 @@ func (d *download) follow(ctx context.Context, from, to *url.URL) error {
 }
 
 func onlyArchives(source string) error {
-	return fault.New(fault.Usage, "add %s: --sha256 is for an archive by https", words.Brief(source)).Advise("leave it out")
+	return fault.New(fault.Usage, "add %s: --sha256 is for an archive by https whose digest nothing states", words.Brief(source)).Advise("leave it out")
 }
 
-// noteArchive records what came in from an archive, and the grant to contact its address again.
-func noteArchive(ctx context.Context, d *custody.Desk, src objects.Source, packages []author.Package, now sources, sum objects.Digest, pin pinned) error {
-	return noteCame(ctx, d, src, packages, now, func(o *objects.Origin) pinned {
-		pin.Address, pin.Path, pin.Tree, pin.Tip = src.Address, o.Path, o.Tree, sum.String()
-		return pin
-	})
+// within returns the folder of a tree without a history.
+func within(t foreign.Tree, dir string) (foreign.Tree, error) {
+	if dir == "" {
+		return t, nil
+	}
+	in := foreign.Tree{Name: path.Base(dir), Origin: t.Origin}
+	in.Origin.Path = path.Join(t.Origin.Path, dir)
+	for _, f := range t.Files {
+		switch below, is := strings.CutPrefix(f.Path, dir+"/"); {
+		case is:
+			f.Path = below
+			in.Files = append(in.Files, f)
+		case f.Path == dir:
+			return in, fault.New(fault.NotFound, "%s is no folder there", words.Quote(dir)).Advise("name its folder, %s", words.Quote(path.Dir(dir)))
+		}
+	}
+	for _, l := range t.Links {
+		if below, is := strings.CutPrefix(l.Path, dir+"/"); is {
+			l.Path = below
+			in.Links = append(in.Links, l)
+		}
+	}
+	for _, p := range t.Passed {
+		if below, is := strings.CutPrefix(p.Path, dir+"/"); is {
+			p.Path = below
+			in.Passed = append(in.Passed, p)
+		}
+	}
+	if len(in.Files)+len(in.Links)+len(in.Passed) == 0 {
+		return in, fault.New(fault.NotFound, "no folder %s there", words.Quote(dir))
+	}
+	return in, nil
 }
 
 // addArchive takes in an archive whose address a person typed. Its bytes are those of the digest that
@@ -86,12 +113,6 @@ func noteArchive(ctx context.Context, d *custody.Desk, src objects.Source, packa
 func addArchive(ctx context.Context, d *custody.Desk, q rye.AddRequest, src objects.Source) ([]rye.AddReport, error) {
 	if _, err := d.Acting(q.DryRun); err != nil {
 		return nil, err
-	}
-	if q.NoVendor {
-		return nil, fault.New(fault.Usage, "add %s: --no-vendor is for a repository, which keeps what it had", words.Brief(q.URL))
-	}
-	if src.Path != "" {
-		return nil, fault.New(fault.Usage, "add %s: a folder in an archive cannot be named", words.Brief(src.String())).Advise("choose with --skill")
 	}
 	var want objects.Digest
 	if q.SHA256 != "" {
@@ -102,6 +123,9 @@ func addArchive(ctx context.Context, d *custody.Desk, q rye.AddRequest, src obje
 	}
 	from := &download{Desk: d, address: src.Address, typed: true, again: []string{"rye", "add", q.URL}}
 	t, sum, err := from.fetch(ctx, want)
+	if err == nil {
+		t, err = within(t, src.Path)
+	}
 	if err != nil {
 		return nil, fault.Wrap(err, "add %s", words.Brief(src.String()))
 	}
@@ -111,9 +135,13 @@ func addArchive(ctx context.Context, d *custody.Desk, q rye.AddRequest, src obje
 	if q.DryRun {
 		d.Tell("the archive is " + sum.String())
 	}
-	reports, packages, err := addTree(ctx, d, q, t, []string{"source   " + words.Brief(src.Address), "archive  " + sum.String()})
+	facts := []string{"source   " + words.Brief(src.Address), "archive  " + sum.String()}
+	if src.Path != "" {
+		facts = append(facts, "folder   "+src.Path)
+	}
+	reports, packages, err := addTree(ctx, d, q, t, facts)
 	if q.DryRun || len(packages) == 0 {
 		return reports, err
 	}
-	return reports, cmp.Or(err, noteArchive(ctx, d, src, packages, sources{Typed: true, Hosts: from.hosts}, sum, pinned{As: q.As, Entry: q.Entry}))
+	return reports, cmp.Or(err, noteCame(ctx, d, packages, came{src: src, now: sources{Typed: true, Hosts: from.hosts}, noVendor: q.NoVendor, as: q.As, tip: sum.String()}))
 }

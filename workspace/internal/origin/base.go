@@ -46,7 +46,7 @@ func (f member) mode() store.Mode {
 // origin, so equal origins are equal texts.
 func originText(o *objects.Origin) string {
 	var b strings.Builder
-	for _, f := range []struct{ name, value string }{{"source", o.Source}, {"ref", o.Ref}, {"commit", o.Commit}, {"path", o.Path}, {"tree", o.Tree}, {"tree_sha256", o.Sum.Hex()}} {
+	for _, f := range []struct{ name, value string }{{"source", o.Source}, {"ref", o.Ref}, {"commit", o.Commit}, {"path", o.Path}, {"root", o.Root}, {"entry", o.Entry}, {"listed", o.Listed}, {"tree", o.Tree}, {"tree_sha256", o.Sum.Hex()}} {
 		if f.value != "" {
 			fmt.Fprintf(&b, "%s: %s\n", f.name, f.value)
 		}

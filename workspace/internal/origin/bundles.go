@@ -77,10 +77,13 @@ func pinOf(st *state, name string, o *objects.Origin) pinned {
 			if p.Commit != o.Commit || p.Commit == "" && p.Tree != o.Tree {
 				p.Commit, p.Tree, p.Tip, p.Answer = o.Commit, o.Tree, "", answer{}
 			}
+			if o.Root+o.Entry+o.Listed != "" {
+				p.Root, p.Entry, p.Listed = o.Root, o.Entry, o.Listed
+			}
 			return p
 		}
 	}
-	return pinned{Address: o.Source, Ref: o.Ref, Commit: o.Commit, Path: o.Path, Tree: o.Tree}
+	return pinned{Address: o.Source, Ref: o.Ref, Commit: o.Commit, Path: o.Path, Tree: o.Tree, Root: o.Root, Entry: o.Entry, Listed: o.Listed}
 }
 
 // contactable reports whether the source of a bundle can be asked. A path of this machine is one only

@@ -283,7 +283,7 @@ func (t *takeover) site(ctx context.Context, all []lockfile.Entry) {
 		}
 		part := lockedPart{Part: author.Part{Tree: tree, Name: e.Name}, from: s.address,
 			remember: func(ctx context.Context, packages []author.Package) error {
-				return s.remember(ctx, packages, came, t.q.As, t.typed(address))
+				return s.remember(ctx, packages, came, t.q, t.typed(address))
 			}}
 		if err := t.compared(e, part, came[e.Skills[0]].digest); err != nil {
 			t.fail(e, err)
@@ -352,9 +352,7 @@ func (t *takeover) entry(ctx context.Context, h *host, e lockfile.Entry, refs ma
 	g.files.Origin = objects.Origin{Source: sourceName(src), Ref: g.ref, Commit: g.commit.id.String(), Path: src.Path}
 	part := lockedPart{Part: author.Part{Tree: g.files, Skills: e.Skills, Name: e.Name}, from: name}
 	part.remember = func(ctx context.Context, packages []author.Package) error {
-		return noteCame(ctx, t.Desk, src, packages, sources{Typed: t.typed(src.Address), Signer: string(g.commit.signer)}, func(o *objects.Origin) pinned {
-			return pinned{Address: src.Address, Root: src.Path, As: t.q.As, Ref: g.ref, Commit: o.Commit, Path: o.Path, Tree: o.Tree, Tip: g.tip.String()}
-		})
+		return noteCame(ctx, t.Desk, packages, came{src: src, now: sources{Typed: t.typed(src.Address), Signer: string(g.commit.signer)}, noVendor: t.q.NoVendor, as: t.q.As, tip: g.tip.String()})
 	}
 	return t.compared(e, part, "")
 }

@@ -8,6 +8,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
@@ -28,6 +31,9 @@ const maxRemotes = 200
 func addTree(ctx context.Context, d *custody.Desk, q rye.AddRequest, t foreign.Tree, facts []string) ([]rye.AddReport, []author.Package, error) {
 	m := &market{Desk: d, q: q, name: words.Quote(words.Brief(cmp.Or(q.URL, t.Name)))}
 	remotes := m.chosen(foreign.Elsewhere(t))
+	if q.SHA256 != "" && (!archiveAddress(t.Origin.Source) && !slices.ContainsFunc(remotes, func(r foreign.Remote) bool { return r.Source.Kind == objects.SourceArchive && r.Sum.IsZero() })) {
+		return nil, nil, onlyArchives(cmp.Or(q.URL, q.Path))
+	}
 	here := author.Part{Tree: t, Skills: q.Skills, Name: t.Name}
 	for _, r := range remotes {
 		here.Elsewhere = append(here.Elsewhere, r.Name)
@@ -63,6 +69,12 @@ func addTree(ctx context.Context, d *custody.Desk, q rye.AddRequest, t foreign.T
 		err = cmp.Or(err, p.remember(ctx, packages[i+1]))
 	}
 	return reports, packages[0], err
+}
+
+// archiveAddress reports whether the source of an origin is an archive from the network.
+func archiveAddress(source string) bool {
+	src, err := objects.ParseSource(source)
+	return err == nil && src.Kind == objects.SourceArchive && !src.Local()
 }
 
 // market is the part of one add that brings the plugins which a marketplace lists elsewhere.
@@ -136,21 +148,93 @@ func (m *market) fetch(ctx context.Context, all []foreign.Remote) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, address := range slices.Sorted(maps.Keys(by)) {
-		if by[address][0].Source.Kind == objects.SourceArchive {
-			for _, r := range by[address] {
-				if err := m.archive(ctx, r); err != nil {
-					m.fail(r, err)
-				}
-			}
-		} else {
-			m.repository(ctx, by[address])
+	came, err := m.fetchAll(ctx, by)
+	if err != nil {
+		return err
+	}
+	for _, c := range came { // in the order of the sources, whichever came first
+		if c.err == nil {
+			c.err = m.take(ctx, c)
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		if c.err != nil {
+			m.fail(c.Remote, c.err)
+		}
 	}
 	return nil
+}
+
+// Bounds of what a marketplace brings from other places.
+const (
+	maxAtOnce  = 4                // sources that are fetched at once
+	marketTime = 15 * time.Minute // for all sources together
+)
+
+// cameFrom is a plugin that was fetched, or the reason why it was not.
+type cameFrom struct {
+	foreign.Remote
+	tree  foreign.Tree
+	got   *got           // of a repository
+	sum   objects.Digest // of an archive
+	hosts []string
+	err   error
+}
+
+// fetchAll fetches the plugins of all sources, a few at a time, within one budget of bytes and time. It
+// asks nothing, and returns them in the order of their sources.
+func (m *market) fetchAll(ctx context.Context, by map[string][]foreign.Remote) ([]cameFrom, error) {
+	within, cancel := context.WithTimeout(ctx, marketTime)
+	defer cancel()
+	addresses := slices.Sorted(maps.Keys(by))
+	all := make([][]cameFrom, len(addresses))
+	var bytes atomic.Int64
+	var wg sync.WaitGroup
+	turn := make(chan struct{}, maxAtOnce)
+	for i, address := range addresses {
+		turn <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-turn }()
+			all[i] = m.source(within, by[address], &bytes)
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return slices.Concat(all...), nil
+}
+
+// source fetches the plugins of one source. Beyond the budget of bytes it fetches nothing: the plugins
+// before it in order fill the budget already.
+func (m *market) source(ctx context.Context, all []foreign.Remote, bytes *atomic.Int64) (came []cameFrom) {
+	fetch := m.archive
+	if all[0].Source.Kind != objects.SourceArchive {
+		var closing func()
+		fetch, closing = m.repository(ctx, all[0].Source.Address)
+		defer closing()
+	}
+	for _, r := range all {
+		c := cameFrom{Remote: r}
+		switch {
+		case ctx.Err() != nil:
+			c.err = fault.New(fault.Network, "the sources were not fetched in %v", marketTime).Advise("choose some with --skill")
+		case bytes.Load() > maxSite:
+			c.err = tooLarge()
+		default:
+			c.err = fetch(ctx, &c)
+		}
+		for _, f := range c.tree.Files {
+			bytes.Add(int64(len(f.Data)))
+		}
+		came = append(came, c)
+	}
+	return came
+}
+
+func tooLarge() error {
+	return fault.New(fault.Limit, "the plugins have more than %d bytes together; choose some with --skill", maxSite)
 }
 
 // typed reports whether a person named an address.
@@ -207,78 +291,91 @@ func (m *market) mayContact(ctx context.Context, all []foreign.Remote) (map[stri
 	return by, err
 }
 
-// part adds a plugin's tree.
-func (m *market) part(r foreign.Remote, t foreign.Tree, remember func(context.Context, []author.Package) error) error {
-	for _, f := range t.Files {
+// take asks what has to be asked about a plugin that was fetched, and adds its tree.
+func (m *market) take(ctx context.Context, c cameFrom) error {
+	how := came{src: c.Source, now: sources{Typed: m.typed(c.Source.Address), Hosts: c.hosts}, noVendor: m.q.NoVendor, as: m.q.As}
+	if c.got != nil {
+		if err := sameSigner(ctx, m.Desk, m.st.Sources[c.Source.Address], c.got.commit, c.Source, m.q.AcceptUpstreamSigner, "add", c.Remote.String()); err != nil {
+			return err
+		}
+		how.now.Signer, how.tip = string(c.got.commit.signer), c.got.tip.String()
+	} else {
+		if err := m.pinnedArchive(ctx, c); err != nil {
+			return err
+		}
+		how.tip = c.sum.String()
+	}
+	for _, f := range c.tree.Files {
 		m.total += int64(len(f.Data))
 	}
 	if m.total > maxSite {
-		return fault.New(fault.Limit, "the plugins have more than %d bytes together; choose some with --skill", maxSite)
+		return tooLarge()
 	}
-	t.Listed = r.Entry
-	skills, _ := skillsOf(r, m.q.Skills)
-	m.parts = append(m.parts, lockedPart{Part: author.Part{Tree: t, Skills: skills, Name: r.Name}, from: words.Quote(words.Brief(r.Name)) + " from " + words.Brief(r.String()), remember: remember})
+	c.tree.Listed = c.Entry
+	skills, _ := skillsOf(c.Remote, m.q.Skills)
+	m.parts = append(m.parts, lockedPart{Part: author.Part{Tree: c.tree, Skills: skills, Name: c.Name}, from: words.Quote(words.Brief(c.Name)) + " from " + words.Brief(c.Remote.String()),
+		remember: func(ctx context.Context, packages []author.Package) error {
+			return noteCame(ctx, m.Desk, packages, how)
+		}})
 	return nil
 }
 
-// repository brings the plugins of one repository.
-func (m *market) repository(ctx context.Context, all []foreign.Remote) {
-	address := all[0].Source.Address
+// pinnedArchive is the rule of rye add for an archive whose digest the marketplace does not list: the
+// user pins it, or is shown it. --yes alone is not enough.
+func (m *market) pinnedArchive(ctx context.Context, c cameFrom) error {
+	if !c.Sum.IsZero() || is(m.q.SHA256, c.sum.String()) {
+		return nil
+	}
+	if m.q.DryRun {
+		m.Tell(words.Quote(words.Brief(c.Name)) + ": the marketplace lists no digest of its archive, which is " + c.sum.String())
+		return nil
+	}
+	again := fault.CommandOf("rye", "add", cmp.Or(m.q.URL, m.q.Path), "--skill", c.Name, acceptArchive, c.sum.String(), "--yes")
+	err := m.Ask(ctx, rye.Question{Topic: "take the archive of " + words.Quote(words.Brief(c.Name)), Text: "The marketplace lists no digest of it. Take these bytes?",
+		Lines: []string{"source   " + words.Brief(c.Source.Address), "archive  " + c.sum.String()}, Flags: []string{acceptArchive + " " + c.sum.String()}, Mend: again})
+	if no := (*rye.Unagreed)(nil); errors.As(err, &no) && no.How == rye.Declined {
+		return err
+	}
+	if err != nil {
+		return fault.New(fault.Denied, "the marketplace lists no digest of its archive, which is %s: %s takes it", c.sum, again)
+	}
+	return nil
+}
+
+// repository opens one repository. The first function fetches a plugin of it, at the commit that the
+// marketplace lists.
+func (m *market) repository(ctx context.Context, address string) (fetch func(context.Context, *cameFrom) error, closing func()) {
 	h, err := contact(m.Desk, address, m.typed(address))
 	var refs map[string]store.OID
 	var head string
 	if err == nil {
-		defer h.Close()
+		closing = h.Close
 		refs, head, err = h.remote.RefsAndHead(ctx, "HEAD", branches, tags)
+	} else {
+		closing = func() {}
 	}
-	for _, r := range all {
-		if err == nil {
-			if err := m.plugin(ctx, h, r, refs, head); err != nil {
-				m.fail(r, err)
-			}
-			continue
-		}
-		m.fail(r, err)
-	}
-}
-
-// plugin brings one plugin of a repository, at the commit that the marketplace lists.
-func (m *market) plugin(ctx context.Context, h *host, r foreign.Remote, refs map[string]store.OID, head string) error {
-	at, err := h.locked(ctx, r.Source, r.Commit, "the marketplace", refs, head)
-	if err != nil {
-		return err
-	}
-	src := r.Source
-	g, err := h.get(ctx, m.Desk, src, at)
-	if err != nil {
-		return err
-	}
-	if err := sameSigner(ctx, m.Desk, m.st.Sources[src.Address], g.commit, src, m.q.AcceptUpstreamSigner, "add", r.String()); err != nil {
-		return err
-	}
-	g.files.Name = treeName(src)
-	g.files.Origin = objects.Origin{Source: sourceName(src), Ref: g.ref, Commit: g.commit.id.String(), Path: src.Path}
-	return m.part(r, g.files, func(ctx context.Context, packages []author.Package) error {
-		err := noteCame(ctx, m.Desk, src, packages, sources{Typed: m.typed(src.Address), Signer: string(g.commit.signer)}, func(o *objects.Origin) pinned {
-			return pinned{Address: src.Address, Root: src.Path, As: m.q.As, Listed: r.Entry, Ref: g.ref, Commit: o.Commit, Path: o.Path, Tree: o.Tree, Tip: g.tip.String()}
-		})
-		if err != nil || !m.q.NoVendor {
+	return func(ctx context.Context, c *cameFrom) error {
+		if err != nil {
 			return err
 		}
-		return keepManifests(m.Desk, packages)
-	})
+		at, err := h.locked(ctx, c.Source, c.Commit, "the marketplace", refs, head)
+		if err != nil {
+			return err
+		}
+		g, err := h.get(ctx, m.Desk, c.Source, at)
+		if err != nil {
+			return err
+		}
+		c.got, c.tree = g, g.files
+		c.tree.Name = treeName(c.Source)
+		c.tree.Origin = objects.Origin{Source: sourceName(c.Source), Ref: g.ref, Commit: g.commit.id.String(), Path: c.Source.Path}
+		return nil
+	}, closing
 }
 
-// archive brings a plugin of an archive. Its digest is compared before anything is unpacked.
-func (m *market) archive(ctx context.Context, r foreign.Remote) error {
-	t, sum, err := (&download{Desk: m.Desk, address: r.Source.Address, typed: m.typed(r.Source.Address)}).fetch(ctx, r.Sum)
-	if err != nil {
-		return err
-	}
-	if r.Sum.IsZero() {
-		m.Tell(words.Quote(words.Brief(r.Name)) + ": the marketplace lists no digest of its archive")
-	}
-	return m.part(r, t, func(ctx context.Context, packages []author.Package) error {
-		return noteArchive(ctx, m.Desk, r.Source, packages, sources{Typed: m.typed(r.Source.Address)}, sum, pinned{As: m.q.As, Listed: r.Entry})
-	})
+// archive fetches a plugin's archive. Its digest is compared before anything is unpacked.
+func (m *market) archive(ctx context.Context, c *cameFrom) (err error) {
+	from := &download{Desk: m.Desk, address: c.Source.Address, typed: m.typed(c.Source.Address), hosts: slices.Clone(m.st.Sources[c.Source.Address].Hosts)}
+	c.tree, c.sum, err = from.fetch(ctx, c.Sum)
+	return err
 }

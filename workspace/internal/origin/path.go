@@ -22,24 +22,28 @@ import (
 // AddPath is Add for a folder, an archive or a file of this machine. What came into a project is
 // compared with its folder or archive later.
 func AddPath(ctx context.Context, d *custody.Desk, q rye.AddRequest) ([]rye.AddReport, error) {
-	if q.SHA256 != "" {
-		return nil, onlyArchives(q.Path)
-	}
-	var came []author.Package
+	var here []author.Package
 	reports, err := author.Add(ctx, d, q, func(ctx context.Context, d *custody.Desk, q rye.AddRequest, t foreign.Tree) ([]rye.AddReport, error) {
+		t, err := within(t, q.Folder)
+		if err != nil {
+			return nil, fault.Wrap(err, "add %s", words.Quote(q.Path))
+		}
+		if q.NoVendor && len(foreign.Elsewhere(t)) == 0 {
+			return nil, onlyReached(q.Path)
+		}
 		reports, packages, err := addTree(ctx, d, q, t, nil)
-		came = packages
+		here = packages
 		return reports, err
 	})
-	if q.DryRun || len(came) == 0 {
+	if q.DryRun || len(here) == 0 {
 		return reports, err
 	}
-	return reports, cmp.Or(err, rememberPath(ctx, d, q, came))
+	return reports, cmp.Or(err, rememberPath(ctx, d, q, here))
 }
 
 // rememberPath records where on this machine bundles of the project came from. The user's state has
 // the path without links, so that a folder that becomes one is noticed; no manifest names it.
-func rememberPath(ctx context.Context, d *custody.Desk, q rye.AddRequest, came []author.Package) error {
+func rememberPath(ctx context.Context, d *custody.Desk, q rye.AddRequest, packages []author.Package) error {
 	if l, err := session.LayerOf(d.Session, q.Space); err != nil || l.Space != objects.Project || d.Place.Dir == "" {
 		return err
 	}
@@ -51,9 +55,7 @@ func rememberPath(ctx context.Context, d *custody.Desk, q rye.AddRequest, came [
 	if err != nil || src.Address != file || src.Kind != objects.SourceFolder && src.Kind != objects.SourceArchive {
 		return nil // a name that no state can hold, or that means something else
 	}
-	return noteCame(ctx, d, src, came, sources{Typed: true}, func(o *objects.Origin) pinned {
-		return pinned{Address: file, As: q.As, Entry: q.Entry, Path: o.Path, Tree: o.Tree}
-	})
+	return noteCame(ctx, d, packages, came{src: src, now: sources{Typed: true}, as: q.As})
 }
 
 // canonical returns an absolute path without links.

@@ -86,7 +86,7 @@ func (u *updating) pull(ctx context.Context, all []bundle, q rye.OriginPullReque
 		switch {
 		case !author.Signable(u.Desk, b.manifest):
 			first = cmp.Or(first, u.add(b, rye.OriginUpdate{}, fault.New(fault.Untrusted, "pull %s: its manifest is not signed by a key that you trust here", b.name).Mend("rye verify bundle:%s", b.name)))
-		case b.pin.Commit == "" || !b.contactable():
+		case !b.still() && (b.pin.Commit == "" || !b.contactable()):
 			first = cmp.Or(first, u.add(b, rye.OriginUpdate{}, fault.New(fault.NotFound, "pull %s: it came from %s of another machine, and files are missing", b.name, b.manifest.Origin.Source).
 				Advise("get them from the person who added it")))
 		default:
@@ -95,6 +95,9 @@ func (u *updating) pull(ctx context.Context, all []bundle, q rye.OriginPullReque
 	}
 	if len(trusted) == 0 {
 		return first
+	}
+	if trusted[0].still() { // then all are
+		return u.pullStill(ctx, trusted, q)
 	}
 	if u.Offline {
 		return fail(trusted, fault.New(fault.Offline, "pull %s: its files must be fetched", words.Brief(trusted[0].pin.Address)).Advise("leave out --offline"))
@@ -109,25 +112,61 @@ func (u *updating) pull(ctx context.Context, all []bundle, q rye.OriginPullReque
 	}
 	defer h.Close()
 	for _, b := range trusted {
-		out := rye.OriginUpdate{State: stateFetched, Now: b.pin.Commit}
-		err := u.fill(ctx, h, b, &out, q.DryRun)
-		if err != nil {
-			out.State, err = stateFailed, fault.Wrap(err, "pull %s", b.name)
-		}
-		first = cmp.Or(first, u.add(b, out, err))
+		packages, err := fetchPinned(ctx, u.Desk, h, b)
+		first = cmp.Or(first, u.filled(ctx, b, packages, err, q.DryRun))
 	}
 	return first
 }
 
-// fill writes the missing files of a bundle.
-func (u *updating) fill(ctx context.Context, h *host, b bundle, out *rye.OriginUpdate, dry bool) error {
-	packages, err := fetchPinned(ctx, u.Desk, h, b)
-	if err != nil {
-		return err
+// pullStill fetches the files of the bundles of a source without a history. It has to have the content
+// still that the manifest names.
+func (u *updating) pullStill(ctx context.Context, all []bundle, q rye.OriginPullRequest) (first error) {
+	for i := range all {
+		all[i].pin.Tip = "" // the content is wanted even where nothing is new
 	}
+	src, closed := u.openStill(ctx, all, q.AcceptSource, "pull")
+	for _, b := range all {
+		packages, err := []author.Package(nil), closed
+		if closed == nil {
+			packages, err = same(ctx, src, b)
+		}
+		first = cmp.Or(first, u.filled(ctx, b, packages, err, q.DryRun))
+	}
+	return first
+}
+
+// same returns the bundles of a source, which has to have the content that a manifest names.
+func same(ctx context.Context, src still, b bundle) ([]author.Package, error) {
+	a, err := src.now(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range a.packages {
+		if o := b.manifest.Origin; p.Origin != nil && p.Origin.Path == o.Path && p.Origin.Tree == o.Tree && p.Origin.Sum == o.Sum {
+			return a.packages, nil
+		}
+	}
+	return nil, fault.New(fault.Integrity, "%s no longer has the content that the manifest names", words.Brief(b.pin.Address)).
+		Advise("get the files from the person who added it: this source keeps no earlier content")
+}
+
+// filled fills a bundle from what its source has, and reports it.
+func (u *updating) filled(ctx context.Context, b bundle, packages []author.Package, err error, dry bool) error {
+	out := rye.OriginUpdate{State: stateFetched, Now: b.pin.Commit}
+	if err == nil {
+		err = u.fill(ctx, b, packages, &out, dry)
+	}
+	if err != nil {
+		out.State, err = stateFailed, fault.Wrap(err, "pull %s", b.name)
+	}
+	return u.add(b, out, err)
+}
+
+// fill writes the missing files of a bundle.
+func (u *updating) fill(ctx context.Context, b bundle, packages []author.Package, out *rye.OriginUpdate, dry bool) error {
 	var theirs members
 	for _, p := range packages {
-		if p.Origin.Path == b.pin.Path {
+		if p.Origin != nil && p.Origin.Path == b.pin.Path {
 			theirs = membersOf(p.Dir, p.Files)
 		}
 	}

@@ -111,7 +111,7 @@ func addSite(ctx context.Context, d *custody.Desk, q rye.AddRequest, src objects
 	if q.DryRun || packages == nil {
 		return reports, err
 	}
-	return reports, cmp.Or(err, s.remember(ctx, packages[0], came, q.As, true))
+	return reports, cmp.Or(err, s.remember(ctx, packages[0], came, q, true))
 }
 
 // chosen returns the skills with these names, and the entries that are skipped.
@@ -286,11 +286,11 @@ func siteName(address string) string {
 }
 
 // remember records what came in from a site, and the grant to contact it again.
-func (s *site) remember(ctx context.Context, packages []author.Package, came map[string]artifact, as string, typed bool) error {
-	return noteCame(ctx, s.d, objects.Source{Kind: objects.SourceSite, Address: s.address}, packages, sources{Typed: typed}, func(o *objects.Origin) pinned {
+func (s *site) remember(ctx context.Context, packages []author.Package, arts map[string]artifact, q rye.AddRequest, typed bool) error {
+	return noteCame(ctx, s.d, packages, came{src: objects.Source{Kind: objects.SourceSite, Address: s.address}, now: sources{Typed: typed}, noVendor: q.NoVendor, as: q.As, tipOf: func(o *objects.Origin) string {
 		name, _, _ := strings.Cut(o.Path, "/")
-		return pinned{Address: s.address, As: as, Path: o.Path, Tree: o.Tree, Tip: came[name].digest}
-	})
+		return arts[name].digest
+	}})
 }
 
 // site reports whether a bundle came from a site with an index.

@@ -110,6 +110,10 @@ func (s *site) now(ctx context.Context, b bundle) (*arrived, error) {
 
 // arrivedFrom imports a tree as the bundle was imported.
 func arrivedFrom(d *custody.Desk, b bundle, t foreign.Tree, digest string) (*arrived, error) {
+	t, err := within(t, b.pin.Root)
+	if err != nil {
+		return nil, err
+	}
 	as, _, _ := strings.Cut(b.pin.As, "/")
 	t.Listed = b.pin.Listed
 	packages, err := author.Bundles(d, rye.AddRequest{As: as, Entry: b.pin.Entry}, t)
@@ -156,7 +160,7 @@ func compareStill(ctx context.Context, src still, b bundle, a answer) answer {
 
 // stills updates the bundles of one source without a history.
 func (u *updating) stills(ctx context.Context, all []bundle) (first error) {
-	src, err := u.openStill(ctx, all)
+	src, err := u.openStill(ctx, all, u.q.AcceptSource, "update")
 	for _, b := range all {
 		if err != nil {
 			first = cmp.Or(first, u.add(b, rye.OriginUpdate{}, fault.Wrap(err, "update %s", b.name)))
@@ -168,23 +172,23 @@ func (u *updating) stills(ctx context.Context, all []bundle) (first error) {
 }
 
 // openStill opens a source after the user agreed to contact it.
-func (u *updating) openStill(ctx context.Context, all []bundle) (still, error) {
+func (u *updating) openStill(ctx context.Context, all []bundle, accepted []string, verb string) (still, error) {
 	if u.Offline && !all[0].local() {
 		return nil, fault.New(fault.Offline, "%s must be asked over the network", words.Brief(all[0].pin.Address)).Advise("leave out --offline")
 	}
-	typed, err := u.agreed(ctx, all)
+	typed, err := mayAsk(ctx, u.Desk, all, accepted, verb)
 	if err != nil {
 		return nil, err
 	}
 	src, err := openStill(ctx, u.Desk, all, typed)
 	if h, is := src.(*heap); is {
-		h.from.again = []string{"rye", "update"}
+		h.from.again = []string{"rye", verb}
 	}
 	s, isSite := src.(*site)
 	if err != nil || !isSite {
 		return src, err
 	}
-	s.again = []string{"rye", "update"}
+	s.again = []string{"rye", verb}
 	var fetch []discovery.Skill
 	for _, b := range all {
 		name, _, _ := strings.Cut(b.pin.Path, "/")

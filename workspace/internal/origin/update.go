@@ -129,7 +129,7 @@ func (u *updating) source(ctx context.Context, all []bundle) (first error) {
 	if len(follow) == 0 {
 		return nil
 	}
-	typed, err := u.agreed(ctx, follow)
+	typed, err := mayAsk(ctx, u.Desk, follow, u.q.AcceptSource, "update")
 	if err != nil {
 		return fail(follow, err)
 	}
@@ -154,12 +154,8 @@ func (u *updating) source(ctx context.Context, all []bundle) (first error) {
 	return first
 }
 
-// agreed asks whether rye may contact a source that came with a clone. Only a person answers, or a
+// mayAsk asks whether rye may contact a source that came with a clone. Only a person answers, or a
 // flag with the address, which so was typed.
-func (u *updating) agreed(ctx context.Context, all []bundle) (typed bool, err error) {
-	return mayAsk(ctx, u.Desk, all, u.q.AcceptSource, "update")
-}
-
 func mayAsk(ctx context.Context, d *custody.Desk, all []bundle, accepted []string, verb string) (typed bool, err error) {
 	address := all[0].pin.Address
 	if typed = slices.Contains(accepted, address); !typed && all[0].allowed(d) {
@@ -214,7 +210,7 @@ func (a *arrived) mark() string {
 // arrive fetches and imports a source at the tip of a bundle's ref, once for all bundles that came
 // the same way.
 func (u *updating) arrive(ctx context.Context, h *host, b bundle, tip store.OID, came arrivals) (*arrived, error) {
-	key := strings.Join([]string{b.pin.Ref, b.pin.Root, b.pin.As, b.pin.Listed}, "\x00")
+	key := strings.Join([]string{b.pin.Ref, b.pin.Root, b.pin.As, b.pin.Entry, b.pin.Listed}, "\x00")
 	if a := came[key]; a != nil {
 		return a, nil
 	}
@@ -239,16 +235,16 @@ func (u *updating) arrive(ctx context.Context, h *host, b bundle, tip store.OID,
 
 // imported returns the bundles that a fetched tree gives.
 func imported(d *custody.Desk, src objects.Source, pin pinned, g *got) ([]author.Package, error) {
-	as := pin.As
+	as, entry := pin.As, ""
 	if src.Path == pin.Root {
-		g.files.Listed = pin.Listed
+		g.files.Listed, entry = pin.Listed, pin.Entry
 	}
 	g.files.Name = treeName(src)
 	g.files.Origin = objects.Origin{Source: sourceName(src), Ref: g.ref, Commit: g.commit.id.String(), Path: src.Path}
 	if strings.Contains(as, "/") { // a wish for one id: the folder decides which
 		as, _, _ = strings.Cut(as, "/")
 	}
-	return author.Bundles(d, rye.AddRequest{As: as}, g.files)
+	return author.Bundles(d, rye.AddRequest{As: as, Entry: entry}, g.files)
 }
 
 // of returns the package for a bundle. Where its folder has another path now, renamed is that path.
@@ -470,6 +466,9 @@ func (u *updating) next(ctx context.Context, h *host, b bundle, p author.Package
 	here = slices.DeleteFunc(here, func(c store.Change) bool { return c.Path == b.dir+"/"+objects.ManifestName })
 	n := &next{bundle: b, left: p.Left, ours: here, theirs: membersOf(p.Dir, p.Files), sign: author.Signable(u.Desk, b.manifest)}
 	ours := membersOf(b.dir, here)
+	if len(ours) == 0 && len(b.manifest.Files) > 0 {
+		return nil, fault.New(fault.NotFound, "only its manifest is here").Mend("rye pull")
+	}
 	if n.base, err = u.base(ctx, h, b, ours); err != nil {
 		return nil, err
 	}
@@ -556,7 +555,7 @@ func fetchPinned(ctx context.Context, d *custody.Desk, h *host, b bundle) ([]aut
 	}
 	as, _, _ := strings.Cut(b.name, "/")
 	g.ref = b.pin.Ref
-	return imported(d, src, pinned{As: as, Root: b.pin.Root, Listed: b.pin.Listed}, g)
+	return imported(d, src, pinned{As: as, Root: b.pin.Root, Entry: b.pin.Entry, Listed: b.pin.Listed}, g)
 }
 
 // treeOf is the id of the git tree of a version that holds a folder whole.

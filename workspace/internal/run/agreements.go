@@ -135,12 +135,22 @@ func Consent(ctx context.Context, s *custody.Desk, q rye.PolicyConsentRequest) (
 
 // requested collects the things of a request. A requested kind without any is NotFound.
 func requested(ctx context.Context, s *custody.Desk, q rye.PolicyConsentRequest) (things []consent.Thing, err error) {
-	if q.Forget && q.Patched { // an item that is gone, or cannot run any more, still has its agreement
-		q.Patched = false
-		things = append(things, consent.Thing{What: consent.Patched, Path: q.Ref.String(), In: placeOf(s, s.ProjectDir)})
-		if !q.Env && !q.Interpreter && !q.Secrets && len(q.Hosts) == 0 {
+	if q.Forget && (q.Patched || len(q.Hosts) > 0) { // an item that is gone, or cannot run any more, still has its agreements
+		if q.Patched {
+			things = append(things, consent.Thing{What: consent.Patched, Path: q.Ref.String(), In: placeOf(s, s.ProjectDir)})
+		}
+		own, rest, err := agreedHosts(s, q)
+		if err != nil {
+			return nil, err
+		}
+		hosts, err := namedHosts(s, rest)
+		if err != nil {
+			return nil, err
+		}
+		if things = slices.Concat(things, own, hosts); !q.Env && !q.Interpreter && !q.Secrets {
 			return things, nil
 		}
+		q.Patched, q.Hosts = false, nil
 	}
 	plan, err := locks.Plan(ctx, s.Session, q.Ref)
 	if err != nil {
@@ -149,11 +159,15 @@ func requested(ctx context.Context, s *custody.Desk, q rye.PolicyConsentRequest)
 	none := func(format string, args ...any) ([]consent.Thing, error) {
 		return nil, fault.New(fault.NotFound, "%s: "+format, append([]any{plan.Tool().Ref}, args...)...)
 	}
-	hosts, err := namedHosts(s, q.Hosts)
+	own, rest, err := connectThings(s, plan, q.Hosts)
 	if err != nil {
 		return nil, err
 	}
-	things = append(things, hosts...)
+	hosts, err := namedHosts(s, rest)
+	if err != nil {
+		return nil, err
+	}
+	things = slices.Concat(things, own, hosts)
 	if q.Patched {
 		patched := chain.PatchedOf(plan).Ungranted()
 		if len(patched) == 0 {

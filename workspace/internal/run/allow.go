@@ -8,6 +8,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/command"
+	"github.com/rye-os/rye/chain/consent"
 	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/store/records"
@@ -115,7 +116,7 @@ func rewritePolicy(ctx context.Context, s *custody.Desk, change func(old []byte)
 	})
 }
 
-// Approvals returns the remembered approvals of every directory.
+// Approvals returns the remembered approvals of every directory, and the hosts of tools.
 func Approvals(s *custody.Desk) ([]rye.ApprovalInfo, error) {
 	rules, err := s.Rules()
 	if err != nil {
@@ -125,14 +126,28 @@ func Approvals(s *custody.Desk) ([]rye.ApprovalInfo, error) {
 	for _, a := range rules.Allowed {
 		all = append(all, approvalInfo(s, a))
 	}
-	return all, nil
+	hosts, err := connections(s)
+	return append(all, hosts...), err
 }
 
 // Forget takes back the user's approvals of one item, in this project or everywhere.
 func Forget(ctx context.Context, s *custody.Desk, q rye.ForgetRequest) ([]rye.ApprovalInfo, error) {
-	var gone []rye.ApprovalInfo
+	hosts, err := forgetConnections(ctx, s, q)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := s.Rules()
+	if err != nil {
+		return hosts, err
+	}
 	here := questions.Here(s.Session)
-	err := rewritePolicy(ctx, s, func(old []byte) ([]byte, error) {
+	if len(hosts) > 0 && !slices.ContainsFunc(rules.Allowed, func(a policy.Approval) bool {
+		return a.Ref == q.Ref && (q.Everywhere || a.In.Key == here.Key)
+	}) {
+		return hosts, nil
+	}
+	var gone []rye.ApprovalInfo
+	err = rewritePolicy(ctx, s, func(old []byte) ([]byte, error) {
 		gone = nil
 		text, err := policy.Forget(old, func(a policy.Approval) bool {
 			if a.Ref != q.Ref || !q.Everywhere && a.In.Key != here.Key {
@@ -148,27 +163,28 @@ func Forget(ctx context.Context, s *custody.Desk, q rye.ForgetRequest) ([]rye.Ap
 		}
 		return text, err
 	})
-	return gone, err
+	return append(gone, hosts...), err
 }
 
 // approvalInfo converts an approval for a report.
 func approvalInfo(s *custody.Desk, a policy.Approval) rye.ApprovalInfo {
-	info := rye.ApprovalInfo{Ref: a.Ref.String(), Plan: a.Plan.String(), Params: "any", Tier: a.Tier.String(), Status: "allowed"}
+	info := rye.ApprovalInfo{Ref: a.Ref.String(), Plan: a.Plan.String(), Params: "any", Tier: a.Tier.String()}
 	if !a.Any {
 		info.Params = a.Params.String()
 	}
-	here := questions.Here(s.Session)
-	switch {
-	case a.In.Key != here.Key:
-		info.Status = "elsewhere"
-		info.Directory = directoryOf(s, a.In.Key)
-	case !a.In.Is(here):
-		info.Status = "lapsed"
-		fallthrough
-	default:
-		info.Directory = s.ProjectDir
-	}
+	info.Status, info.Directory = standsIn(s, a.In)
 	return info
+}
+
+// standsIn returns the status of something that was agreed to in a directory, and its path.
+func standsIn(s *custody.Desk, in consent.Place) (status, dir string) {
+	switch here := questions.Here(s.Session); {
+	case in.Key != here.Key:
+		return "elsewhere", directoryOf(s, in.Key)
+	case !in.Is(here):
+		return "lapsed", s.ProjectDir
+	}
+	return "allowed", s.ProjectDir
 }
 
 // directoryOf is the path of a place that has a record; "" where it is unknown.

@@ -3,6 +3,7 @@ package run
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,6 +32,7 @@ func (j *job) denials(in chain.Inputs, call *primitive.Call, o *outcome) (all []
 		Sandbox: call.Sandbox, Needs: j.plan.Needs(), Limits: chain.LimitsOf(j.plan), Foreign: j.plan.Links[0].Verified.Scope().Registry != "",
 		Dir: call.Dir, Temp: call.Temp, Project: in.ProjectPath,
 		Common: seen, Never: slices.Concat(never, in.Hide, in.Protect), Exists: exists,
+		Names: namesIn(call.Doors.Names), Text: j.text(),
 	}
 	if !j.caller.IsPerson() {
 		h.Exists = guessed(in.ProjectPath, call.Temp)
@@ -59,6 +61,28 @@ func missed(list []forward.Miss, h *denied.Had) (all []denied.Denial) {
 		all = append(all, d)
 	}
 	return all
+}
+
+// text is the tool with the texts among its parameters, one on each line.
+func (j *job) text() []byte {
+	text := slices.Clone(j.plan.Tool().Body)
+	for _, name := range slices.Sorted(maps.Keys(j.params.Values)) {
+		if v, ok := j.params.Values[name].(string); ok {
+			text = append(append(text, '\n'), v...)
+		}
+	}
+	return text
+}
+
+// namesIn returns the hosts of a file of host names, by their addresses.
+func namesIn(text []byte) map[string]string {
+	names := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) > 1 {
+			names[f[0]] = f[1]
+		}
+	}
+	return names
 }
 
 func exists(path string) bool {

@@ -111,6 +111,9 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	if err = j.meetHost(ctx, s); err != nil {
 		return nil, err
 	}
+	if err = j.meetWays(ctx, s); err != nil {
+		return nil, err
+	}
 	if err = j.acceptGaps(ctx, s); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/rye-os/rye/objects"
 
@@ -39,7 +40,13 @@ func (j *job) judge(s *custody.Desk) (policy.Decision, policy.Request, error) {
 	if q.Declared, err = declared(j.plan); err != nil {
 		return policy.Decision{}, q, err
 	}
-	q.Reach, q.Reaches = policy.Reach(reached(j.plan, kind), filepath.ToSlash(s.ProjectDir))
+	needs := reached(j.plan, kind)
+	if open, err := loose(s, j.plan); err != nil {
+		return policy.Decision{}, q, err
+	} else if open != nil {
+		needs.Net = append(slices.Clip(needs.Net), anyHost)
+	}
+	q.Reach, q.Reaches = policy.Reach(needs, filepath.ToSlash(s.ProjectDir))
 	if runs {
 		q.Findings = command.Analyse(j.plan.Script(), commandsIn(it, j.params.Values), rules.Patterns)
 	}
@@ -94,11 +101,29 @@ func (j *job) decide(ctx context.Context, s *custody.Desk) (*rye.Verdict, error)
 	}
 	asks := d.Verdict == policy.Ask
 	if asks {
-		err = j.ask(ctx, s, j.questionOf(d))
+		err = j.askRun(ctx, s, d)
 	} else {
 		err = d.Err(q)
 	}
 	return s.RecordVerdict(q, d, asks, err, !j.q.DryRun), err
+}
+
+// askRun asks whether to run. The question shows the hosts without an agreement.
+func (j *job) askRun(ctx context.Context, s *custody.Desk, d policy.Decision) error {
+	open, err := loose(s, j.plan)
+	if err != nil {
+		return err
+	}
+	w, err := j.waysOf(s)
+	if err != nil {
+		return err
+	}
+	q := j.questionOf(d)
+	q.Lines = append(q.Lines, w.lines(j)...)
+	if limit := limitLine(open); limit != "" {
+		q.Lines = append(q.Lines, limit)
+	}
+	return j.ask(ctx, s, q)
 }
 
 // questionOf is the user's question before a run. The reason names every finding with its

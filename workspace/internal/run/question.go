@@ -46,7 +46,7 @@ func (j *job) ask(ctx context.Context, s *custody.Desk, q rye.Question) error {
 	if err != nil {
 		return err
 	}
-	q.Topic = "execute " + j.plan.Tool().Ref.String()
+	q.Topic, q.Rights = "execute "+j.plan.Tool().Ref.String(), true
 	q.Lines = fold(append(append(about, q.Lines...), "digest       "+subject.Digest().String()))
 	j.agreed.asked, j.agreed.subject = true, subject
 	if j.q.DryRun {

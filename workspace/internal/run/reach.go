@@ -39,6 +39,9 @@ func (j *job) reachOf(s *custody.Desk) (r rye.Reach, err error) {
 	}
 	tier, open := primitive.Foresee(box)
 	unseen, err := j.ward.unseen()
+	if j.plan.Own(tier) {
+		unseen = append(unseen, j.unforeseen(s)...)
+	}
 	r.Sandbox, r.Unbound = tier.String(), append(open, unseen...)
 	return r, err
 }

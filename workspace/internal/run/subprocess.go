@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
@@ -61,6 +60,9 @@ func (j *job) start(ctx context.Context, s *custody.Desk, call *primitive.Call, 
 		return outcome{}, err
 	}
 	open = append(open, unlooked...)
+	if ways != nil {
+		open = append(open, j.unforeseen(s)...)
+	}
 	tellOpen(s, j, open) // before the run, while it can still be stopped
 	j.watch.lap(&j.watch.parts.Rest)
 	call.Caller = j.caller.Name()
@@ -69,6 +71,8 @@ func (j *job) start(ctx context.Context, s *custody.Desk, call *primitive.Call, 
 	res, err := primitive.Run(ctx, *call, stdout, stderr)
 	j.line.end() // before the look at its files
 	ways.Close()
+	hosts := usesOf(ways)
+	s.RecordHosts(j.verdict, hosts) // of failed runs, too
 	j.watch.ran(res)
 	found := j.ward.after(ctx, s, j, res)
 	for _, what := range found.unseen {
@@ -91,10 +95,7 @@ func (j *job) start(ctx context.Context, s *custody.Desk, call *primitive.Call, 
 	}
 	o := outcome{Near: res.Near, Outcome: chain.Read(res), Exit: res.Exit, Sandbox: res.Tier.String(), Unbound: append(res.Unbound, found.unseen...), Truncated: res.Truncated, Taken: found.taken, Left: found.left, Stderr: res.Stderr}
 	if ways != nil {
-		o.Unbound, o.Missed = append(o.Unbound, unchecked(ways)...), ways.Misses()
-		for _, u := range ways.Uses() {
-			o.Hosts = append(o.Hosts, rye.HostUse(u))
-		}
+		o.Unbound, o.Missed, o.Hosts = append(o.Unbound, j.unchecked(s, ways)...), ways.Misses(), hosts
 	}
 	return o, nil
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/rye-os/rye"
@@ -26,12 +27,15 @@ func (r *Runner) Check(ctx context.Context) []rye.DoctorCheck {
 	return append(append(append(all, r.checkNetwork()...), checkSandbox()...), r.checkOpen()...)
 }
 
-// checkOpen names what does not bind for a tool that may write the project.
+// checkOpen names what does not bind for a tool that may write the project and reach a host.
 func (r *Runner) checkOpen() (all []rye.DoctorCheck) {
 	box := primitive.Sandbox{}
 	if r.host.ProjectDir != "" {
 		box.Write = []string{r.host.ProjectDir}
 		box.Owner, box.OwnerGroup = primitive.OwnerOf(r.host.ProjectDir)
+	}
+	if primitive.Best() < primitive.S3 {
+		box.Net, box.Hosts = true, []string{"the hosts in its needs"}
 	}
 	_, open := primitive.Foresee(box)
 	for _, what := range open {
@@ -96,10 +100,23 @@ func checkSandbox() []rye.DoctorCheck {
 	if err != nil {
 		return []rye.DoctorCheck{{Name: "sandbox", Text: err.Error()}}
 	}
-	c := rye.DoctorCheck{Name: "sandbox"}
-	c.OK, c.Text = refusals(fmt.Sprintf("%s, Landlock %d", rep.Tier, rep.Landlock), rep.Acts)
-	deeper := rye.DoctorCheck{Name: "sandbox S3", OK: true, Text: "not available, so tools run under " + rep.Tier.String() + ": " + rep.NoDeeper,
-		Mend: fault.Advice("allow user namespaces (kernel.apparmor_restrict_unprivileged_userns=0, or a profile for rye and rye-engine; in a container, its own option)")}
+	return sandboxChecks(runtime.GOOS, rep)
+}
+
+// sandboxChecks puts what was tried on a system into checks. Only Linux has namespaces to allow.
+func sandboxChecks(system string, rep primitive.Report) []rye.DoctorCheck {
+	c := rye.DoctorCheck{Name: "sandbox", OK: true, Text: rep.Tier.String() + ": this system has no sandbox for tools that rye can test, so nothing was attempted"}
+	if rep.Tier >= primitive.S2 {
+		c.OK, c.Text = refusals(fmt.Sprintf("%s, Landlock %d", rep.Tier, rep.Landlock), rep.Acts)
+	}
+	deeper := rye.DoctorCheck{Name: "sandbox S3", OK: true, Text: "not available, so tools run under " + rep.Tier.String() + ": " + rep.NoDeeper}
+	switch {
+	case system != "linux":
+	case rep.Tier < primitive.S2:
+		c.Mend = fault.Advice("start a kernel with Landlock (Linux 5.13 or later, with landlock in the list lsm=)")
+	default:
+		deeper.Mend = fault.Advice("allow user namespaces (kernel.apparmor_restrict_unprivileged_userns=0, or a profile for rye and rye-engine; in a container, its own option)")
+	}
 	if rep.Deeper != nil {
 		deeper.OK, deeper.Text = refusals("S3, namespaces", rep.Deeper)
 		deeper.Mend = fault.Hint{}

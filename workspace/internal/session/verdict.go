@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/rye-os/rye"
@@ -52,6 +53,26 @@ func (s *Session) RecordVerdict(q policy.Request, d policy.Decision, asked bool,
 		}
 	}
 	return &v
+}
+
+// maxHosts are the hosts of one line, which is then shorter than maxVerdict: a name has at most 253
+// bytes.
+const maxHosts = 32
+
+// RecordHosts appends the hosts that a run reached to the log, in as many lines as they need. v is the
+// decision that allowed the run.
+func (s *Session) RecordHosts(v *rye.Verdict, hosts []rye.HostUse) {
+	if v == nil || s.StateDir == "" {
+		return
+	}
+	for some := range slices.Chunk(hosts, maxHosts) {
+		one := *v
+		one.Time, one.Verb, one.Findings, one.Hosts = s.Now().UTC().Format(time.RFC3339), "reach", nil, some
+		if err := appendVerdict(s.StateDir, one); err != nil {
+			s.Say("the hosts of the run could not be recorded: " + err.Error())
+			return
+		}
+	}
 }
 
 // appendVerdict adds one line in one write, which other processes do not split.

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rye-os/rye"
 )
@@ -75,6 +77,32 @@ func TestVerdictsBehindALongLine(t *testing.T) {
 	all, err := (&Host{Dirs: Dirs{StateDir: dir}}).PolicyLog(t.Context(), 0)
 	if err != nil || len(all) != 2 || all[1].Ref != "last" {
 		t.Errorf("PolicyLog = %d verdicts, %v; want the first and the last", len(all), err)
+	}
+}
+
+// TestHostsInTheLog: the longest report of a run is in lines that are read again.
+func TestHostsInTheLog(t *testing.T) {
+	dir := t.TempDir()
+	h := &Host{Dirs: Dirs{StateDir: dir}, Now: time.Now}
+	hosts := make([]rye.HostUse, 100)
+	for i := range hosts {
+		hosts[i] = rye.HostUse{Host: strings.Repeat("h", 250) + fmt.Sprintf("%03d", i), Port: 65535, Conns: 1 << 40, Sent: 1 << 60, Received: 1 << 60}
+	}
+	v := rye.Verdict{Verb: "execute", Ref: "tool:acme/far", Verdict: "allow", Rule: "primitive", Findings: []string{"x"}, Project: strings.Repeat("p", 4096)}
+	(&Session{Host: h}).RecordHosts(&v, hosts)
+	all, err := h.PolicyLog(t.Context(), 0)
+	if err != nil || len(all) != 4 || v.Hosts != nil {
+		t.Fatalf("PolicyLog = %d lines, %v; want 4", len(all), err)
+	}
+	var got []rye.HostUse
+	for _, one := range all {
+		got = append(got, one.Hosts...)
+		if one.Verb != "reach" || one.Ref != v.Ref || one.Rule != v.Rule || one.Findings != nil {
+			t.Errorf("a line %+v", one)
+		}
+	}
+	if !slices.Equal(got, hosts) {
+		t.Errorf("read %d hosts, want the same %d", len(got), len(hosts))
 	}
 }
 
