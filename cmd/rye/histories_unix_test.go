@@ -34,7 +34,7 @@ func TestHistories(t *testing.T) {
 		}
 		return
 	}
-	first, last := historySeeds(t)
+	first, last := seeds(t, "RYE_HISTORY_SEEDS", 4, 400)
 	workers := uint64(1) // a world costs as much as several histories
 	if soak {
 		workers = 2
@@ -50,13 +50,13 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// historySeeds returns the first and the last seed.
-func historySeeds(t *testing.T) (first, last uint64) {
-	first, last = 1, 4
+// seeds returns the first and the last seed of a random test: from 1, or what a variable says.
+func seeds(t *testing.T, variable string, few, many uint64) (first, last uint64) {
+	first, last = 1, few
 	if soak {
-		last = 400
+		last = many
 	}
-	if given := os.Getenv("RYE_HISTORY_SEEDS"); given != "" {
+	if given := os.Getenv(variable); given != "" {
 		a, b, is := strings.Cut(given, "-")
 		if !is {
 			b = a
@@ -65,7 +65,7 @@ func historySeeds(t *testing.T) (first, last uint64) {
 		first, err = strconv.ParseUint(a, 10, 64)
 		last, err2 = strconv.ParseUint(b, 10, 64)
 		if err != nil || err2 != nil {
-			t.Fatalf("RYE_HISTORY_SEEDS=%s: want two numbers", given)
+			t.Fatalf("%s=%s: want two numbers", variable, given)
 		}
 	}
 	return first, last

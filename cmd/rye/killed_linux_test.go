@@ -92,3 +92,53 @@ func TestKilledRun(t *testing.T) {
 		t.Errorf("left: %q, %v", notes, err)
 	}
 }
+
+// TestKilledInAWorktree: what a killed run left in the git directory of a linked worktree, or in the repository, is
+// moved away by the next command.
+func TestKilledInAWorktree(t *testing.T) {
+	t.Parallel()
+	needBash(t)
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git")
+	}
+	h := newHome(t)
+	h.bash("plant", "{read: [.], write: [., .git]}", `own=$(git rev-parse --git-dir) dir=$(git rev-parse --git-common-dir)
+mkdir -p "$own/hooks"; echo evil >"$own/hooks/post-checkout"; echo evil >"$own/config.worktree"
+rm -f "$dir/logs/refs/heads/linked"; ln -s /nowhere "$own/COMMIT_EDITMSG"; ln -s /nowhere "$dir/logs/refs/heads/linked"
+touch begun; sleep 60
+`)
+	h.plainGit("init", "-q", "-b", "main")
+	h.plainGit("add", ".")
+	h.plainGit("commit", "-qm", "one")
+	if err := os.Symlink("kept", filepath.Join(h.dir, ".git/logs/kept")); err != nil {
+		t.Fatal(err)
+	}
+	h.plainGit("worktree", "add", "-q", "-b", "linked", "../linked")
+	main := h.dir
+	h.dir = filepath.Join(filepath.Dir(main), "linked")
+	h.rye("init")
+	cmd := h.command("run", "tool:acme/plant", "--yes")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); h.has("begun", "") != nil && time.Now().Before(deadline); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	_, said := h.exit("list")
+	own := filepath.Join(main, ".git/worktrees/linked")
+	for _, p := range []string{own + "/hooks/post-checkout", own + "/config.worktree", own + "/COMMIT_EDITMSG", main + "/.git/logs/refs/heads/linked"} {
+		if _, err := os.Lstat(p); err == nil {
+			t.Errorf("%s is still there: %s", p, said)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(main, ".git/logs/kept")); err != nil {
+		t.Error("a link from before was taken:", err)
+	}
+	if !strings.Contains(said, ".git/config.worktree") {
+		t.Errorf("the next command says %q", said)
+	}
+	h.plainGit("commit", "-q", "--allow-empty", "-m", "two")
+	h.plainGit("fsck")
+}

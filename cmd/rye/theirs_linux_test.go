@@ -91,16 +91,12 @@ func neighbours() []neighbour {
 const tide = "---\nname: tide\ndescription: Work out tides. Use when somebody asks about water levels.\n---\n\nLook it up.\n"
 
 // TestTheirs: while a tool runs and plants, others work in the same project. Nothing of theirs is taken,
-// and everything planted is. RYE_SOAK=1 does it 1,000 times.
+// and everything planted is. TestTheirsAtRandom does it at random.
 func TestTheirs(t *testing.T) {
 	t.Parallel()
 	needBash(t)
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git")
-	}
-	times := 1
-	if os.Getenv("RYE_SOAK") != "" {
-		times = 1000 / len(neighbours())
 	}
 	h := newHome(t)
 	source := *h
@@ -134,11 +130,9 @@ exit 0
 	h.plainGit("add", ".")
 	h.plainGit("commit", "-qm", "two")
 	h.plainGit("checkout", "-q", "one")
-	for i := range times {
-		for k, n := range neighbours() {
-			if h.besideA(n, i*100+k); t.Failed() {
-				t.Fatalf("after %d runs", i*len(neighbours())+k)
-			}
+	for k, n := range neighbours() {
+		if h.besideA(n, k); t.Failed() {
+			return
 		}
 	}
 }

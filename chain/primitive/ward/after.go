@@ -51,7 +51,7 @@ func (w *Ward) After(ctx context.Context, unheld []string, to string) ([]Taken, 
 	if w.watch != nil {
 		w.watch.end()
 	}
-	e := &ending{w: w, d: d, before: map[string]thing{}, inodes: map[uint64]thing{}, take: &taker{ctx: ctx, d: d, to: to}}
+	e := &ending{w: w, d: d, before: map[string]thing{}, inodes: map[uint64]thing{}, take: &taker{ctx: ctx, d: d, to: to}, patience: patience}
 	for _, t := range w.before {
 		e.before[t.path] = t
 		e.inodes[t.ino] = t
@@ -71,6 +71,8 @@ type ending struct {
 	unheld []string
 	there  map[string]bool // paths of the things after the run
 	take   *taker
+
+	patience time.Duration // with git commands at work
 }
 
 func (e *ending) compare() {
@@ -80,6 +82,9 @@ func (e *ending) compare() {
 		c.all([]string{t.path}, t.kind)
 	}
 	c.all(e.w.links, gitDirectory)
+	for _, a := range e.w.awaited {
+		c.all([]string{a.path}, a.kind)
+	}
 	c.targets(slices.DeleteFunc(slices.Clone(c.things), func(t thing) bool { return !t.link() || !e.kept(t) }))
 	e.there = c.paths
 	// A new worktree comes first: its index excuses files in it.
@@ -306,6 +311,9 @@ func (e *ending) same(t thing) bool {
 	return len(s.hits) == 0
 }
 
+// tick is more than the time for which the kernel's clock stands still.
+const tick = 20 * time.Millisecond
+
 // A search finds the files that were written since a time. Only the kernel sets a ctime.
 type search struct {
 	d      *disk
@@ -317,7 +325,7 @@ type search struct {
 
 func (s *search) thing(t thing) {
 	if !s.linked || t.file() && t.links > 1 {
-		if t.ctime >= s.since.Add(-20*time.Millisecond).UnixNano() {
+		if t.ctime >= s.since.Add(-tick).UnixNano() {
 			s.hits = append(s.hits, t)
 		}
 	}

@@ -1,6 +1,7 @@
 package ward
 
 import (
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -24,10 +25,15 @@ type collector struct {
 	missed *missed
 	budget int // directories searched inside git directories
 
+	awaited []awaited
+
 	// became is called for a directory with the names of a git directory. If it returns true, it
 	// has handled the directory. It may be nil.
 	became func(*node) bool
 }
+
+// An awaited path is one that something protected leads to, and that is not there.
+type awaited struct{ path, kind string }
 
 const (
 	maxOpened = 10_000 // names in a protected directory with a writable part
@@ -183,12 +189,18 @@ func (c *collector) hooks(git string) {
 	for _, to := range c.d.hooksOf(git) {
 		c.target(to, "git hooks")
 	}
+	for _, to := range c.d.includedBy(git) {
+		c.target(to, gitConfig)
+	}
 }
 
 // target collects one absolute path, with links resolved, if it is in the project.
 func (c *collector) target(abs, kind string) {
 	real, err := filepath.EvalSymlinks(abs)
 	if err != nil {
+		if rel, rerr := filepath.Rel(c.d.root.Name(), abs); rerr == nil && filepath.IsLocal(rel) && os.IsNotExist(err) {
+			c.awaited = append(c.awaited, awaited{filepath.ToSlash(rel), kind})
+		}
 		return
 	}
 	rel, err := filepath.Rel(c.d.root.Name(), real)

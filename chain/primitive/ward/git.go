@@ -2,6 +2,7 @@ package ward
 
 import (
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -98,6 +99,7 @@ func (c *collector) git(p string) {
 	for _, part := range parts {
 		c.part(p, part)
 	}
+	c.links(p)
 	if p != "" {
 		c.inGit(p)
 	}
@@ -117,6 +119,65 @@ func (c *collector) part(git, part string) {
 			return
 		}
 	}
+}
+
+// linkPart is the part of a link in a directory where git writes. Git writes through many of them: the
+// message of the next commit goes where COMMIT_EDITMSG leads, and a line of each commit where a file of logs
+// leads.
+const linkPart = "link"
+
+// links makes things of the links in a git directory.
+func (c *collector) links(git string) {
+	left := maxOpened
+	for _, in := range []struct {
+		name string
+		deep bool
+	}{{"", false}, {"info", false}, {"objects", false}, {"logs", true}, {"refs", true}} {
+		dir := git
+		if in.name != "" {
+			dir = join(git, in.name)
+		}
+		if !c.linksIn(dir, in.deep, &left) {
+			c.missed.place(git, "holds more than is checked")
+			return
+		}
+	}
+}
+
+// linksIn makes things of the links in one directory. It returns false when there is too much.
+func (c *collector) linksIn(dir string, deep bool, left *int) bool {
+	l, err := c.d.list(dir, *left, false)
+	if err != nil {
+		return true // there is none
+	}
+	if *left -= len(l.entries); l.more {
+		return false
+	}
+	for _, e := range l.entries {
+		at := join(dir, e.name)
+		switch {
+		case e.mode.IsDir():
+			if deep && !c.linksIn(at, deep, left) {
+				return false
+			}
+		case e.mode&fs.ModeSymlink != 0 && !c.has(at) && !(e.name == "HEAD" && c.symbolic(at)):
+			if st, err := c.d.stat(at); err == nil {
+				c.keep(thing{info: st, path: at, kind: "part of a git directory", part: linkPart})
+			}
+		}
+	}
+	return true
+}
+
+func (c *collector) has(p string) bool {
+	_, ok := c.paths[p]
+	return ok
+}
+
+// symbolic reports whether a link names a branch, as git made HEAD long ago.
+func (c *collector) symbolic(at string) bool {
+	to, err := c.d.root.Readlink(local(at))
+	return err == nil && strings.HasPrefix(to, "refs/heads/") && filepath.IsLocal(to)
 }
 
 // passed are directories of git that hold thousands of files, and in which no user works.
@@ -208,12 +269,35 @@ func (d *disk) hooksOf(git string) []string {
 		out = append(out, d.abs(join(git, "hooks")))
 	}
 	for line := range strings.Lines(d.small(join(git, "config"))) {
-		key, value, ok := strings.Cut(line, "=")
-		if value = strings.Trim(strings.TrimSpace(value), `"`); ok && value != "" && strings.EqualFold(strings.TrimSpace(key), "hookspath") {
+		if value := valueOf(line, "hookspath"); value != "" {
 			out = append(out, from(filepath.Dir(d.abs(git)), value))
 		}
 	}
 	return out
+}
+
+// includedBy returns the files that a repository's config includes. They can name programs as the config can.
+func (d *disk) includedBy(git string) (out []string) {
+	in := false
+	for line := range strings.Lines(d.small(join(git, "config"))) {
+		if section, ok := strings.CutPrefix(strings.TrimSpace(line), "["); ok {
+			in = strings.HasPrefix(strings.ToLower(strings.TrimSpace(section)), "include")
+			_, line, _ = strings.Cut(line, "]")
+		}
+		if value := valueOf(line, "path"); in && value != "" && !strings.HasPrefix(value, "~") {
+			out = append(out, from(d.abs(git), value))
+		}
+	}
+	return out
+}
+
+// valueOf returns the value of a line of a config with this key, or "".
+func valueOf(line, key string) string {
+	k, value, ok := strings.Cut(line, "=")
+	if !ok || !strings.EqualFold(strings.TrimSpace(k), key) {
+		return ""
+	}
+	return strings.Trim(strings.TrimSpace(value), `"`)
 }
 
 // submodules returns the .git of each submodule in .gitmodules. So these are found in spite of

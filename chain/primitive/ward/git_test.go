@@ -120,3 +120,43 @@ func FuzzConfig(f *testing.F) {
 		}
 	})
 }
+
+// TestLinksInGit: git writes through links. A run that may write a git directory leaves none that leads what the
+// user's git writes next to a file of the user's.
+func TestLinksInGit(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git")
+	}
+	dir := project(t, "old", "victim")
+	run(t, dir, "git init -q -b main; git config user.name A; git config user.email a@b; echo x >f; git add f; git commit -qm one; ln -s ../old .git/info/kept; rm .git/HEAD; ln -s refs/heads/main .git/HEAD")
+	w := look(t, Options{Project: dir, Write: []string{filepath.Join(dir, ".git")}})
+	w.Excuse(Excuses{Held: true})
+	run(t, dir, `git commit -q --allow-empty -m two; rm .git/COMMIT_EDITMSG .git/logs/refs/heads/main
+		ln -s $PWD/victim .git/COMMIT_EDITMSG; ln -s ../../../../victim .git/logs/refs/heads/main; ln -s /nowhere .git/FETCH_HEAD
+		ln -s $PWD .git/refs/tags/x; mkdir -p .git/logs/refs/deep; ln -s x .git/logs/refs/deep/y; ln -s /nowhere .git/objects/aa; ln -s x .git/info/exclude2`)
+	taken, err := w.After(context.Background(), nil, filepath.Join(t.TempDir(), "to"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "taken", says(taken), []string{"new .git/COMMIT_EDITMSG", "new .git/FETCH_HEAD", "new .git/info/exclude2", "new .git/logs/refs/deep/y",
+		"new .git/logs/refs/heads/main", "new .git/objects/aa", "new .git/refs/tags/x"})
+	run(t, dir, "git commit -q --allow-empty -m three; git fetch -q . main; git fsck; test \"$(cat victim)\" = victim; test -L .git/HEAD; test -L .git/info/kept")
+}
+
+// TestIncludedConfig: a file that the config includes is protected, and one that is not there yet is taken.
+func TestIncludedConfig(t *testing.T) {
+	dir := project(t, append(gitDir(".git"), "team.gitconfig", "src/x")...)
+	const config = "[core]\n\tpath = src/x\n[include]\n\tpath = ../team.gitconfig\n\tpath = ../later\n\tpath = ~/x\n[includeIf \"onbranch:main\"]\n\tpath = \"../on-main\"\n"
+	if err := os.WriteFile(filepath.Join(dir, ".git/config"), []byte(config), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w := look(t, Options{Project: dir})
+	equal(t, "protected", mounts(t, w), []string{".git/", "team.gitconfig"})
+	put(t, dir, "later", "on-main", "src/y")
+	taken, err := w.After(context.Background(), nil, filepath.Join(t.TempDir(), "to"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "taken", says(taken), []string{"new later", "new on-main"})
+	equal(t, "with a need", mounts(t, look(t, Options{Project: dir, Write: []string{filepath.Join(dir, "team.gitconfig")}})), []string{".git/"})
+}

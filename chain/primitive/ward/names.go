@@ -11,6 +11,7 @@ import (
 const (
 	ryeItems     = "rye"
 	gitDirectory = "git directory"
+	gitConfig    = "git configuration"
 	python       = "Python"
 )
 
@@ -167,8 +168,10 @@ func ruleFor(above, name string) *rule {
 	f, rules := fold(name), rules()
 	if f != "" && rules.first[f[0]] {
 		r := rules.whole[f]
-		if r == nil && above != "" {
-			r = rules.whole[above+"/"+f]
+		if above != "" { // the longer name may hold inside packages, too
+			if in := rules.whole[above+"/"+f]; in != nil {
+				r = in
+			}
 		}
 		if r != nil {
 			if r.exact && path.Base(r.name) != name {

@@ -31,7 +31,7 @@ func Recover(ctx context.Context, o Options, was Earlier, x Excuses, to string) 
 	defer d.Close()
 	w.began, w.since = was.Began, was.Began
 	before := w.relative(was.Paths)
-	e := &ending{w: w, d: d, before: map[string]thing{}, inodes: map[uint64]thing{}, there: map[string]bool{}, take: &taker{ctx: ctx, d: d, to: to}}
+	e := &ending{w: w, d: d, before: map[string]thing{}, inodes: map[uint64]thing{}, there: map[string]bool{}, take: &taker{ctx: ctx, d: d, to: to}, patience: patience}
 	for _, t := range w.before {
 		e.there[t.path] = t.dir()
 		if slices.ContainsFunc(before, func(p string) bool { return below(t.path, p) }) {
@@ -41,6 +41,9 @@ func Recover(ctx context.Context, o Options, was Earlier, x Excuses, to string) 
 	things := slices.Clone(w.before)
 	slices.SortStableFunc(things, func(a, b thing) int { return rank(a) - rank(b) })
 	for _, t := range things {
+		if t.part == linkPart && t.ctime < was.Began.Add(-tick).UnixNano() {
+			continue // a note names no links
+		}
 		if !e.existed(t.path) {
 			e.judge(t, e.how(t))
 		}

@@ -1,11 +1,14 @@
 package ward
 
 import (
+	"context"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // A repo is a repository of the user whose working tree has files of the project.
@@ -16,6 +19,7 @@ type repo struct {
 	was    *index   // before, parsed; nil if there was none that rye reads
 	is     *index   // after the run
 	read   bool
+	at     fs.FileInfo // of the index that is, when it was read; nil if there was none
 }
 
 const maxRepos = 100
@@ -107,13 +111,40 @@ func (r *repo) indexes() (was, is *index) {
 	if r.read {
 		return r.was, r.is
 	}
-	r.read = true
-	r.was = readIndex(r.before)
+	r.read, r.is, r.at = true, nil, nil
+	if r.was == nil {
+		r.was = readIndex(r.before)
+	}
 	if f, err := openRegular(filepath.Join(r.git, "index")); err == nil {
+		r.at, _ = f.Stat()
 		r.is = readIndex(f)
 		f.Close()
 	}
 	return r.was, r.is
+}
+
+// patience is how long the look after a run waits, in all, for git commands of the user that are at work: git
+// writes the files first, and then the index.
+const patience = 3 * time.Second
+
+// moves reports whether the index is another one than was read. It waits for a git that is about to replace it.
+func (r *repo) moves(ctx context.Context, left *time.Duration) bool {
+	const step = 5 * time.Millisecond
+	for ; r.locked() && *left > 0 && ctx.Err() == nil; *left -= step {
+		time.Sleep(step)
+	}
+	st, err := os.Lstat(filepath.Join(r.git, "index"))
+	if err != nil || r.at != nil && os.SameFile(st, r.at) && st.ModTime().Equal(r.at.ModTime()) {
+		return false
+	}
+	r.read = false
+	return true
+}
+
+// locked reports whether a git writes the index. A lock of long ago is of one that crashed.
+func (r *repo) locked() bool {
+	st, err := os.Lstat(filepath.Join(r.git, "index.lock"))
+	return err == nil && time.Since(st.ModTime()) < time.Minute
 }
 
 func readIndex(f *os.File) *index {
@@ -139,6 +170,21 @@ func (e *ending) tracked(t thing) bool {
 	if r == nil || !e.closed(r.git) {
 		return false
 	}
+	for !e.inIndex(r, t) {
+		if !r.moves(e.take.ctx, &e.patience) {
+			return false
+		}
+		st, err := e.d.stat(t.path)
+		if err != nil {
+			return false
+		}
+		t.info = st
+	}
+	return true
+}
+
+// inIndex is tracked by the index as it was read last.
+func (e *ending) inIndex(r *repo, t thing) bool {
 	was, is := r.indexes()
 	name, err := filepath.Rel(r.top, e.d.abs(t.path))
 	if is == nil || err != nil {

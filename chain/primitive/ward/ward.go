@@ -36,16 +36,17 @@ type Mount struct {
 
 // A Ward is one project around one run. It is not safe for concurrent use.
 type Ward struct {
-	o      Options
-	max    int
-	write  []string // o.Write, relative to the project, with slashes
-	began  time.Time
-	id     info // of the project
-	tree   *node
-	before []thing
-	links  []string  // the .git of submodules by .gitmodules
-	seen   *snapshot // nil without Remember
-	missed missed
+	o       Options
+	max     int
+	write   []string // o.Write, relative to the project, with slashes
+	began   time.Time
+	id      info // of the project
+	tree    *node
+	before  []thing
+	links   []string // the .git of submodules by .gitmodules
+	awaited []awaited
+	seen    *snapshot // nil without Remember
+	missed  missed
 
 	since   time.Time // of a killed run: the indexes before it are unknown
 	excuses Excuses
@@ -86,7 +87,7 @@ func Look(ctx context.Context, o Options) (*Ward, error) {
 	for _, p := range w.write { // it may be a repository
 		c.hooks(p)
 	}
-	w.before = c.things
+	w.before, w.awaited = c.things, c.awaited
 	w.findRepos(d)
 	if walk.read > 0 {
 		saveCache(o.Cache, d, w.max, memory{w.tree, foundBefore(w.before)})

@@ -318,7 +318,7 @@ func TestTable(t *testing.T) {
 			name := strings.ReplaceAll(name, "*", "some")
 			dir, base := split(name)
 			dir = fold(dir)
-			if r := ruleFor(dir, base); r == nil || r.kind != row.kind {
+			if r := ruleFor(dir, base); r == nil || r.kind != row.kind || r.always != row.always {
 				t.Errorf("%s (%s) is found as %v", name, row.kind, r)
 			}
 			if up := strings.ToUpper(base); !row.exact && ruleFor(dir, up) == nil {

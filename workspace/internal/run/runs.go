@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -211,6 +212,8 @@ func recoverOne(ctx context.Context, s *custody.Desk, base, project string, n *n
 	all := notes(base, n.file)
 	x := excusesOf(s, n, all, all)
 	found, err := ward.Recover(ctx, ward.Options{Project: project, Write: n.Write}, ward.Earlier{Began: n.Began, Paths: n.Before}, x, files)
+	more, gerr := recoverGit(ctx, project, n, filepath.Join(files, ".git"))
+	found, err = append(found, more...), errors.Join(err, gerr)
 	if len(found) > 0 {
 		notice := aside.Notice{Tool: n.Tool, At: at, Killed: true, Things: thingsOf(found)}
 		if kerr := aside.Keep(s.Session, dir, &notice); kerr != nil {

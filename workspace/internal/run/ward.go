@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"errors"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -77,8 +76,9 @@ func watch(ctx context.Context, s *custody.Desk, plan *chain.Plan) *watched {
 // A gitWard is the look at the git directory of a linked worktree or a submodule that a run may write.
 type gitWard struct {
 	*ward.Ward
-	keep []string // what must stay read-only besides
-	info string   // objects/info, if there is none; a run could make one that leads elsewhere
+	dirs  session.GitDirs
+	keep  []string             // what must stay read-only besides
+	links map[string]ward.Link // in the directories of the repository
 }
 
 // lookAtGit looks at the git directory outside of the project, if needs.write names the .git file that
@@ -92,18 +92,29 @@ func lookAtGit(ctx context.Context, project string, write []string) (*gitWard, e
 	if err != nil {
 		return nil, err
 	}
-	git := &gitWard{Ward: w}
-	for _, dir := range g.Write {
-		if filepath.Base(dir) != "objects" || dir == g.Admin {
-			continue
-		}
-		if info := filepath.Join(dir, "info"); exists(info) {
-			git.keep = append(git.keep, info)
-		} else {
-			git.info = info
+	git := &gitWard{Ward: w, dirs: g, links: ward.Links(shared(g))}
+	for _, p := range []string{filepath.Join(g.Admin, "gitdir"), infoOf(g)} {
+		if p != "" && exists(p) {
+			git.keep = append(git.keep, p)
 		}
 	}
 	return git, nil
+}
+
+// shared are the writable directories that belong to every tree of a repository.
+func shared(g session.GitDirs) []string {
+	return slices.DeleteFunc(slices.Clone(g.Write), func(dir string) bool { return dir == g.Admin })
+}
+
+// infoOf returns objects/info of a linked worktree's repository: a file in it leads to other objects. That
+// of a submodule is in its git directory.
+func infoOf(g session.GitDirs) string {
+	for _, dir := range shared(g) {
+		if filepath.Base(dir) == "objects" {
+			return filepath.Join(dir, "info")
+		}
+	}
+	return ""
 }
 
 // protected lists what must be read-only.
@@ -121,21 +132,54 @@ func (g *gitWard) after(ctx context.Context, x ward.Excuses, vanished []string, 
 	}
 	g.Excuse(ward.Excuses{Held: x.Held})
 	all, err := g.After(ctx, slices.DeleteFunc(slices.Clone(vanished), func(p string) bool { return !slices.Contains(paths(g.Ward), p) }), to)
+	underGit(all)
+	more, serr := sharedAfter(ctx, g.dirs, g.keep, to, func(at string, l ward.Link) bool { return g.links[at] == l })
+	return append(all, more...), errors.Join(err, serr)
+}
+
+// underGit gives what was taken the paths under which a person of this tree knows them: git resolves .git.
+func underGit(all []ward.Taken) {
 	for i := range all {
-		all[i].Path, all[i].Need = ".git/"+all[i].Path, "" // git resolves the .git file
+		all[i].Path, all[i].Need = ".git/"+all[i].Path, ""
 	}
-	if g.info != "" && exists(g.info) {
-		where := filepath.Join(to, "objects", "info")
-		merr := os.MkdirAll(filepath.Dir(where), 0o700)
-		if merr == nil {
-			merr = os.Rename(g.info, where)
+}
+
+// sharedAfter moves away new links in the directories that all trees of a repository share, and a new objects/info.
+func sharedAfter(ctx context.Context, g session.GitDirs, kept []string, to string, old func(string, ward.Link) bool) (all []ward.Taken, err error) {
+	for _, dir := range shared(g) {
+		var bad []string
+		for at, l := range ward.Links([]string{dir}) {
+			if rel, rerr := filepath.Rel(dir, at); rerr == nil && !old(at, l) {
+				bad = append(bad, filepath.ToSlash(rel))
+			}
 		}
-		if merr != nil {
-			return all, errors.Join(err, fault.New(fault.Denied, "%s is new and could not be removed: %w", g.info, merr).Advise("look at it, and remove it"))
+		if info := filepath.Join(dir, "info"); info == infoOf(g) && exists(info) && !slices.Contains(kept, info) && !slices.Contains(bad, "info") {
+			bad = append(bad, "info")
 		}
-		all = append(all, ward.Taken{Path: ".git/objects/info", Kind: "part of a git directory", How: "new", Where: where})
+		if len(bad) == 0 {
+			continue
+		}
+		slices.Sort(bad)
+		found, aerr := ward.Away(ctx, dir, bad, filepath.Join(to, filepath.Base(dir)))
+		for i := range found {
+			found[i].Path = filepath.Base(dir) + "/" + found[i].Path
+		}
+		underGit(found)
+		all, err = append(all, found...), errors.Join(err, aerr)
 	}
 	return all, err
+}
+
+// recoverGit is gitWard.after for a run that was killed.
+func recoverGit(ctx context.Context, project string, n *note, to string) ([]ward.Taken, error) {
+	g, ok := session.GitDirsOf(project)
+	if !ok || !slices.Contains(n.Write, g.File) {
+		return nil, nil
+	}
+	all, err := ward.Recover(ctx, ward.Options{Project: g.Admin}, ward.Earlier{Began: n.Began, Paths: n.Before}, ward.Excuses{}, to)
+	underGit(all)
+	more, serr := sharedAfter(ctx, g, n.Before, to, func(_ string, l ward.Link) bool { return l.Changed.Before(n.Began.Add(-100 * time.Millisecond)) })
+	return append(all, more...), errors.Join(err, serr)
 }
 
 // end ends a look that is still under way: after the answer, nothing of a refused or rehearsed
@@ -187,7 +231,7 @@ func (w *watched) begin(ctx context.Context, s *custody.Desk, j *job, b *primiti
 	if w.ward == nil {
 		return func() {}
 	}
-	n := note{Tool: j.plan.Tool().Ref.String(), Began: s.Now(), Within: withinOf(ctx).runs, Write: w.write, Before: paths(w.ward),
+	n := note{Tool: j.plan.Tool().Ref.String(), Began: s.Now(), Within: withinOf(ctx).runs, Write: w.write, Before: append(paths(w.ward), w.git.protected()...),
 		Git: !held(j, tier) || w.ward.WritesGit(), Dirs: outside(b, w.project)}
 	w.run, w.note = enroll(w.base, w.id, n), n
 	return func() { w.run.end(s.Now()) }
