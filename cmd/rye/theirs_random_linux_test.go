@@ -91,14 +91,20 @@ func jobs(r *rand.Rand, i uint64) (all []job) {
 		after:  fmt.Sprintf("git -C %s status", tree), undo: fmt.Sprintf("git worktree remove --force %s; git branch -q -D w%d", tree, i)})
 	all = append(all, job{name: "a formatter", does: repeat("sed -i s/six/formatted/ six.go; printf 'package x\\nfunc  f( ) {}\\n' >lib.go; gofmt -w lib.go") + "sed -i s/one/formatted/ AGENTS.local.md",
 		kept: map[string]string{"six.go": "package formatted\n", "lib.go": "package x\n\nfunc f() {}\n", "AGENTS.local.md": "formatted\n"}})
-	all = append(all, job{name: "rye export", does: pause() + "rye export --to claude-code --yes", inTime: true,
+	// git removes a directory .claude that its branch does not have, also while rye export writes there.
+	export := job{name: "rye export", does: pause() + "rye export --to claude-code --yes", inTime: true,
 		plants: "echo evil >.claude/skills/tide/evil.md; mkdir -p .claude/commands; echo evil >.claude/commands/x.md",
 		gone:   []string{".claude/skills/tide/evil.md", ".claude/commands"},
-		kept:   map[string]string{".claude/skills/tide/SKILL.md": tide}, undo: "rye export --to claude-code --remove --yes"})
+		kept:   map[string]string{".claude/skills/tide/SKILL.md": tide}, undo: "rye export --to claude-code --remove --yes"}
+	all = append(all, export)
 	all = append(all, job{name: "another tool", does: repeat("rye run tool:acme/mine --yes"), gone: []string{"mine/.envrc"},
 		kept: map[string]string{".tool-versions": "mine\n", "mine/made": "mine\n"}, undo: "rm -f .tool-versions"})
 	r.Shuffle(len(all), func(a, b int) { all[a], all[b] = all[b], all[a] })
-	return all[:some(4)]
+	all = all[:some(4)]
+	if slices.ContainsFunc(all, func(j job) bool { return j.name == "git checkout" }) {
+		all = slices.DeleteFunc(all, func(j job) bool { return j.name == export.name })
+	}
+	return all
 }
 
 // A wardName is one name of the ward's table.

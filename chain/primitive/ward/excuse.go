@@ -78,6 +78,12 @@ func (e *ending) judge(t thing, how string) {
 
 // content judges the files of a thing one by one. A directory without an excused file goes as a whole.
 func (e *ending) content(t thing, how string) {
+	if r := e.repoOf(t.path); r != nil && e.closed(r.git) { // a git at work makes directories before files
+		r.moves(e.take.ctx, &e.patience)
+		if st, err := e.d.stat(t.path); err == nil {
+			t.info = st
+		}
+	}
 	budget := maxJudged
 	bad, some := e.unexcused(t, &budget)
 	if !some || budget < 0 {

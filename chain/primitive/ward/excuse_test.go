@@ -45,6 +45,8 @@ func TestExcused(t *testing.T) {
 		{name: "a worktree that the tool changed", excuses: held, does: "git worktree add -q -b w wt two; echo evil >wt/.envrc", want: []string{"new wt/.envrc"}, stays: []string{"wt/.git", "wt/AGENTS.md", "wt/.claude/settings.json"}},
 		{name: "a checkout that is not over", first: userGit + "; git checkout -q two; cp .git/index .git/two; git checkout -q one", excuses: held,
 			does: "cp .git/two .git/index.lock; git show two:.envrc >.envrc; (sleep 0.3; mv .git/index.lock .git/index) >/dev/null 2>&1 &", stays: []string{".envrc"}},
+		{name: "a checkout that has made a directory", first: userGit + "; git checkout -q two; cp .git/index .git/two; git checkout -q one", excuses: held,
+			does: "cp .git/two .git/index.lock; mkdir .claude; (sleep 0.3; git show two:.claude/settings.json >.claude/settings.json; mv .git/index.lock .git/index) >/dev/null 2>&1 &", stays: []string{".claude/settings.json"}},
 		{name: "a checkout that is never over", excuses: held, does: "touch -d '2 minutes ago' .git/index.lock; git show two:.envrc >.envrc", want: []string{"new .envrc"}},
 		{name: "a file of another branch, without a checkout", excuses: held, does: "git show two:.envrc >.envrc", want: []string{"new .envrc"}},
 		{name: "a checked out file that the tool changed", excuses: held, vanished: []string{"AGENTS.md"}, does: "git checkout -q two; echo evil >>AGENTS.md; echo evil >>.envrc; ln -sf main.go CLAUDE.md",
