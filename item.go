@@ -180,6 +180,7 @@ type Hit struct {
 	Guess  bool     `json:"guess,omitempty"`  // found by words that resemble the query's
 	Partly bool     `json:"partly,omitempty"` // only the beginning of its text is searched
 	Why    *HitWhy  `json:"why,omitempty"`    // the parts of the score, if asked for
+	Loose  string   `json:"loose,omitempty"`  // as in SearchResult; the program prints it with each hit
 
 	Offer *Offer `json:"offer,omitempty"` // for an item that a registry offers
 }
@@ -221,6 +222,7 @@ type SearchResult struct {
 	Limit   int       `json:"limit"`
 	Offset  int       `json:"offset"`
 
+	Loose   string       `json:"loose,omitempty"`   // why the query's words were searched, and not the query as it is written
 	Nearest []string     `json:"nearest,omitempty"` // words used in place of query words that occur nowhere
 	Words   []SearchWord `json:"words,omitempty"`   // how each was understood, if asked for
 	Notes   []string     `json:"notes,omitempty"`   // remarks for people on the state of the index
