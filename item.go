@@ -41,6 +41,7 @@ type ItemInfo struct {
 	Description string   `json:"description,omitempty"`
 	Category    string   `json:"category,omitempty"`
 	Tags        []string `json:"tags,omitempty"`
+	Examples    []string `json:"examples,omitempty"`  // questions that it answers, as its author says
 	Signer      string   `json:"signer,omitempty"`    // fingerprint
 	SignedAt    string   `json:"signed_at,omitempty"` // as the signer says
 	SHA256      string   `json:"sha256,omitempty"`

@@ -41,6 +41,7 @@ var usual = map[string]struct{ words, counts float64 }{
 	"category":    {2, 0.3},
 	"tags":        {4, 0.3},
 	"description": {12, 0.3},
+	"examples":    {40, 0.3}, // some questions
 	Body:          {150, 0.5},
 }
 

@@ -65,6 +65,7 @@ type about struct {
 	Version  string   `json:"version,omitempty"`
 	Category string   `json:"category,omitempty"`
 	Tags     []string `json:"tags,omitempty"`
+	Examples []string `json:"examples,omitempty"`
 	Path     string   `json:"path,omitempty"`
 	Signer   string   `json:"signer,omitempty"`
 	SignedAt string   `json:"signed_at,omitempty"`
@@ -76,7 +77,7 @@ type about struct {
 }
 
 func aboutItem(it rye.ItemInfo) *about {
-	return &about{Name: it.Name, Version: it.Version, Category: it.Category, Tags: it.Tags, Path: it.Path,
+	return &about{Name: it.Name, Version: it.Version, Category: it.Category, Tags: it.Tags, Examples: it.Examples, Path: it.Path,
 		Signer: it.Signer, SignedAt: it.SignedAt}
 }
 

@@ -277,7 +277,7 @@ type weighing struct {
 }
 
 // usualFields may be named in a query, for every item.
-var usualFields = []string{"name", "title", "description", "category", "tags", "id", search.Body}
+var usualFields = []string{"name", "title", "description", "category", "tags", "examples", "id", search.Body}
 
 // weights remembers the last weighing.
 type weights struct {
