@@ -41,6 +41,7 @@ type ItemInfo struct {
 	Description string   `json:"description,omitempty"`
 	Category    string   `json:"category,omitempty"`
 	Tags        []string `json:"tags,omitempty"`
+	Examples    []string `json:"examples,omitempty"`  // questions that it answers, as its author says
 	Signer      string   `json:"signer,omitempty"`    // fingerprint
 	SignedAt    string   `json:"signed_at,omitempty"` // as the signer says
 	SHA256      string   `json:"sha256,omitempty"`
@@ -180,6 +181,7 @@ type Hit struct {
 	Guess  bool     `json:"guess,omitempty"`  // found by words that resemble the query's
 	Partly bool     `json:"partly,omitempty"` // only the beginning of its text is searched
 	Why    *HitWhy  `json:"why,omitempty"`    // the parts of the score, if asked for
+	Loose  string   `json:"loose,omitempty"`  // as in SearchResult; the program prints it with each hit
 
 	Offer *Offer `json:"offer,omitempty"` // for an item that a registry offers
 }
@@ -221,6 +223,7 @@ type SearchResult struct {
 	Limit   int       `json:"limit"`
 	Offset  int       `json:"offset"`
 
+	Loose   string       `json:"loose,omitempty"`   // why the query's words were searched, and not the query as it is written
 	Nearest []string     `json:"nearest,omitempty"` // words used in place of query words that occur nowhere
 	Words   []SearchWord `json:"words,omitempty"`   // how each was understood, if asked for
 	Notes   []string     `json:"notes,omitempty"`   // remarks for people on the state of the index

@@ -187,6 +187,7 @@ type TurnHit struct {
 	Guess     bool    `json:"guess,omitempty"`  // found by words that resemble the query's
 	Partly    bool    `json:"partly,omitempty"` // only the beginning of its text is searched
 	Why       *HitWhy `json:"why,omitempty"`    // the parts of the score, if asked for
+	Loose     string  `json:"loose,omitempty"`  // as in SearchResult; the program prints it with each hit
 }
 
 // KindThread selects a search in the transcripts of threads. It is no kind of items.

@@ -76,6 +76,7 @@ type Meta struct {
 	Author      string
 	EntryType   string // knowledge
 	Tags        []string
+	Examples    []string          `json:",omitempty"` // questions that the item answers
 	Deps        map[string]string // dependencies: published item to range
 
 	ToolType string

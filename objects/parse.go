@@ -210,7 +210,7 @@ func (p *parser) read(m *Meta) error {
 		err = p.readBlock()
 	}
 	for name := range p.fields {
-		p.tooled = p.tooled || toolFields[name] || commonFields[name]
+		p.tooled = p.tooled || toolFields[name] || commonFields[name] && name != "examples" // many data files have some
 	}
 	return err
 }
@@ -238,7 +238,7 @@ func CheckExtension(path string) error {
 
 // Names of known fields, by kind. Other fields are kept and reported.
 var (
-	commonFields    = names("name id version title description category author tags deps created_at updated_at license")
+	commonFields    = names("name id version title description category author tags examples deps created_at updated_at license")
 	knowledgeFields = names("entry_type references extended_from source sources related format thread_id directive status model duration elapsed_seconds turns input_tokens output_tokens spend")
 	directiveFields = names("model limits permissions inputs outputs actions hooks templates preamble content extends context cost")
 	toolFields      = names("tool_type executor_id needs config_schema input_schema output_schema parameters env_config config anchor verify_deps " +
@@ -279,6 +279,7 @@ func (p *parser) common(m *Meta) error {
 	if m.Tags, err = p.list("tags"); err != nil {
 		return err
 	}
+	m.Examples = examplesOf(p.fields["examples"])
 	m.Deps, err = p.depsOf()
 	return err
 }

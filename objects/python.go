@@ -23,6 +23,7 @@ var pythonNames = map[string]string{
 	"__author__":           "author",
 	"__license__":          "license",
 	"__tags__":             "tags",
+	"__examples__":         "examples",
 	"__deps__":             "deps",
 	"__needs__":            "needs",
 	"__limits__":           "limits",
@@ -35,7 +36,7 @@ var pythonNames = map[string]string{
 }
 
 // customary are fields that modules of all kinds assign. They alone do not make a tool.
-var customary = names("__version__ __description__ __title__ __author__ __license__ CONFIG")
+var customary = names("__version__ __description__ __title__ __author__ __license__ __examples__ CONFIG")
 
 // limiting are the fields that limit a tool. Their values must be literals.
 var limiting = names("needs limits tier")

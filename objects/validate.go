@@ -132,6 +132,7 @@ func (v *validator) common() {
 		v.add("category", fmt.Sprintf("category %q is not the file's directory %q", words.Brief(m.Category), id.Category()), v.example("category", id.Category()))
 	}
 	v.apparent()
+	v.examples()
 	v.deps()
 }
 

@@ -34,8 +34,10 @@ func (r *ranking) lookAgain(q *Query) error {
 			continue
 		}
 		for _, f := range g.forms {
-			if _, ok := s.words[f.term]; !ok {
-				s.words[f.term] = len(s.weights)
+			for _, term := range []string{f.term, f.also} {
+				if _, ok := s.words[term]; !ok && term != "" {
+					s.words[term] = len(s.weights)
+				}
 			}
 		}
 		s.weights = append(s.weights, r.groups[i].weight)

@@ -34,7 +34,7 @@ func (s *speller) understand(q *Query, i int) (group, error) {
 		}
 		return g, nil
 	case l.whole != "":
-		g.forms = append(g.forms, form{exactTerm + l.whole, "joined", 1})
+		g.forms = append(g.forms, form{exactTerm + l.whole, "joined", 1, ""}, form{nextTerm + l.whole, "joined", byJoined, ""})
 		known, err := s.known(g.forms)
 		each := byJoined / float64(len(l.parts))
 		if known {
@@ -46,13 +46,14 @@ func (s *speller) understand(q *Query, i int) (group, error) {
 		return g, err
 	}
 	word := l.parts[0]
-	g.common = s.o.Words.saysLittle(word)
+	g.common = l.aside || s.o.Words.saysLittle(word)
 	s.word(&g, word, 1, "exact")
 	if l.fuzzy > 0 {
 		return g, s.near(&g, word, l.fuzzy, "fuzzy")
 	}
 	s.neighbours(&g, q, i)
 	if !g.common {
+		s.compounds(&g, word)
 		s.meanings(&g, q, i)
 	}
 	known, err := s.known(g.forms)
@@ -68,7 +69,10 @@ func (s *speller) understand(q *Query, i int) (group, error) {
 	if known, err = s.known(g.forms); err != nil || known {
 		return g, err
 	}
-	return g, s.near(&g, word, editsOf(word), "near")
+	if err := s.near(&g, word, editsOf(word), "near"); err != nil || g.near {
+		return g, err
+	}
+	return g, s.halves(&g, word)
 }
 
 // word adds the forms of one word.
@@ -89,8 +93,8 @@ func (s *speller) word(g *group, word string, weight float64, kind string) {
 }
 
 func (g *group) add(term string, weight float64, kind string) {
-	if len(g.forms) < maxForms && !slices.ContainsFunc(g.forms, func(f form) bool { return f.term == term }) {
-		g.forms = append(g.forms, form{term, kind, weight})
+	if len(g.forms) < maxForms && !slices.ContainsFunc(g.forms, func(f form) bool { return f.term == term && f.also == "" }) {
+		g.forms = append(g.forms, form{term, kind, weight, ""})
 	}
 }
 
@@ -157,7 +161,7 @@ func (s *speller) patterns(g *group, l *leaf) error {
 	found = slices.Compact(found)
 	s.atLeast = s.atLeast || len(found) > maxPattern
 	for _, t := range found[:min(len(found), maxPattern)] {
-		g.forms = append(g.forms, form{t, "pattern", 1})
+		g.forms = append(g.forms, form{t, "pattern", 1, ""})
 	}
 	return err
 }

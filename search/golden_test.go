@@ -31,9 +31,9 @@ func stem(w string) string {
 }
 
 // standardWeights are those of the library's extractors.
-var standardWeights = Weights{{"name", 3}, {"title", 3}, {"description", 2}, {"tags", 2}, {"category", 1.5}, {"id", 1}, {Body, BodyWeight}}
+var standardWeights = Weights{{"name", 3}, {"title", 3}, {"description", 2}, {"tags", 2}, {"examples", 1.5}, {"category", 1.5}, {"id", 1}, {Body, BodyWeight}}
 
-var standardFields = []string{"name", "title", "description", "tags", "category", "id", "author", "kind", Body}
+var standardFields = []string{"name", "title", "description", "tags", "examples", "category", "id", "author", "kind", Body}
 
 type goldenItem struct {
 	Ref, Title, Description, Category, Body string
@@ -83,7 +83,7 @@ func library(t testing.TB) (docs []*Doc) {
 		}
 		m := it.Meta
 		d := &Doc{ID: it.Ref.String(), Body: string(it.Body), Fields: []Text{{"name", m.Name}, {"title", m.Title}, {"description", m.Description},
-			{"tags", strings.Join(m.Tags, " ")}, {"category", m.Category}, {"id", string(it.Ref.ID)}}}
+			{"tags", strings.Join(m.Tags, " ")}, {"examples", m.Questions()}, {"category", m.Category}, {"id", string(it.Ref.ID)}}}
 		d.Runs = slices.Contains([]string{"runtime", "primitive", "extractor", "provider", "loop"}, string(m.ToolType)) || it.Ref.Kind == "config"
 		docs = append(docs, d)
 		return nil
@@ -192,8 +192,9 @@ type floor struct{ first, third float64 }
 
 // goldenFloors stand a little below what was measured, so that data may grow.
 var goldenFloors = map[string]map[string]floor{
-	"stdlib36": {"question": {0.85, 0.95}},
-	"open": {"question": {0.74, 0.91}, "exact": {0.97, 0.97}, "phrase": {0.97, 0.97}, "field": {0.97, 0.97}, "partial": {0.95, 0.97},
+	"stdlib36": {"question": {0.94, 0.95}},
+	"open": {"question": {0.73, 0.91}, // the library has examples, and the corpus none
+		"exact": {0.97, 0.97}, "phrase": {0.97, 0.97}, "field": {0.97, 0.97}, "partial": {0.95, 0.97},
 		"body": {0.95, 0.97}, "typo": {0.92, 0.97}, "synonym": {0.80, 0.80}, "identifier": {0.85, 0.92}, "language": {0.97, 0.97}, "scope": {0.97, 0.97}},
 	"everyday": {"question": {0.82, 0.92}},
 	"kept":     {"question": {0.75, 0.91}, "exact": {0.97, 0.97}, "phrase": {0.97, 0.97}, "field": {0.97, 0.97}, "scope": {0.97, 0.97}},

@@ -84,6 +84,12 @@ func (g *ground) head(h *Hit) (*Doc, error) {
 // known reports whether any visible document has one of the forms.
 func (g *ground) known(forms []form) (found bool, err error) {
 	for _, f := range forms {
+		if f.also != "" {
+			if err := g.matches(f, func(int, uint32) { found = true }); err != nil || found {
+				return found, err
+			}
+			continue
+		}
 		for i, l := range g.layers {
 			err := l.Source.Postings(f.term, func(doc int, _ uint32) bool {
 				found = g.seen[g.base[i]+doc]

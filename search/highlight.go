@@ -27,9 +27,11 @@ func (r *Ranking) saying(stem func(string) string) *saying {
 	s := &saying{forms: map[string]int{}, heads: map[string]bool{}, stem: stem, known: map[string]int{}}
 	for i, g := range r.Groups {
 		for _, f := range g.Forms {
-			if _, ok := s.forms[f.Term]; !ok {
-				s.forms[f.Term] = i
-				s.heads[head(f.Term)] = true
+			for term := range strings.FieldsSeq(f.Term) { // a split word has two
+				if _, ok := s.forms[term]; !ok {
+					s.forms[term] = i
+					s.heads[head(term)] = true
+				}
 			}
 		}
 	}

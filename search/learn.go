@@ -7,10 +7,11 @@ import (
 
 // Words is knowledge about a language's words: data from the library and from the user's items.
 type Words struct {
-	Same     [][]string // forms of one word: write wrote written, kubernetes k8s
-	Synonyms [][]string // words, and expressions of two or three, with about the same meaning
-	Common   []string   // words without meaning of their own: the, how, please
-	Weak     []string   // words with little meaning: find, new, take
+	Same      [][]string // forms of one word: write wrote written, kubernetes k8s
+	Synonyms  [][]string // words, and expressions of two or three, with about the same meaning
+	Common    []string   // words without meaning of their own: the, how, please
+	Weak      []string   // words with little meaning: find, new, take
+	Compounds []string   // two words that are written as one, too: lock file
 }
 
 // maxSynonyms bounds the synonyms of one word.
@@ -19,7 +20,7 @@ const maxSynonyms = 24
 // NewVocabulary prepares words for use. The result is meant to be kept.
 func NewVocabulary(stem func(string) string, w Words) *Vocabulary {
 	v := learner{stem: stem, same: map[string][]string{}, synonyms: map[string][]string{}, phrases: map[string][]string{},
-		common: map[string]bool{}, weak: map[string]bool{}}
+		compounds: map[string][]string{}, common: map[string]bool{}, weak: map[string]bool{}}
 	for _, list := range w.Same {
 		v.relate(v.same, list)
 	}
@@ -32,6 +33,9 @@ func NewVocabulary(stem func(string) string, w Words) *Vocabulary {
 	for _, word := range w.Weak {
 		v.weak[v.key(word)] = true
 	}
+	for _, text := range w.Compounds {
+		v.compose(text)
+	}
 	v.share()
 	return v.vocabulary()
 }
@@ -40,6 +44,7 @@ func NewVocabulary(stem func(string) string, w Words) *Vocabulary {
 type learner struct {
 	stem                    func(string) string
 	same, synonyms, phrases map[string][]string
+	compounds               map[string][]string
 	common, weak            map[string]bool
 }
 

@@ -20,6 +20,7 @@ const (
 // Query is a parsed query. The zero value is not usable; Parse makes one.
 type Query struct {
 	Text   string
+	Loose  string // why Read took the words alone; "" where the text was parsed
 	root   node
 	leaves []*leaf // in order
 }
@@ -52,6 +53,7 @@ type leaf struct {
 	fuzzy  int    // allowed edits
 	field  string // "" for any
 	never  bool   // below NOT
+	aside  bool   // beside a quotation, so that it says little
 	at     int    // index in leaves
 }
 
@@ -68,7 +70,7 @@ func Parse(s string, fields []string) (*Query, error) {
 		q.root = p.or(0)
 	}
 	if p.err == nil && !p.done() {
-		p.fail("unexpected %q", p.tok)
+		p.fail("unexpected %q", words.Brief(p.tok))
 	}
 	if q.leaves = p.leaves; strings.Trim(s, "* \t\r\n") == "" {
 		q.root = nil
@@ -131,6 +133,10 @@ func (p *parser) phrase() {
 		p.fail("a quote is never closed")
 		return
 	}
+	if strings.HasPrefix(after, ":") { // {"key": "value"}
+		p.fail("a colon follows a quote")
+		return
+	}
 	p.tok, p.quoted = body, true
 	if digits := len(after) - len(strings.TrimLeft(strings.TrimPrefix(after, "~"), "0123456789")); digits > 1 && after[0] == '~' {
 		p.slop, _ = strconv.Atoi(after[1:min(digits, 4)])
@@ -177,6 +183,12 @@ func (p *parser) side(depth int) node {
 			m.never = append(m.never, n.of)
 		case run:
 			m.words = append(m.words, n...)
+		case mixed: // a remark in parentheses is words
+			if plain(n) {
+				m.words = append(m.words, n.words...)
+			} else {
+				m.must = append(m.must, n)
+			}
 		case *leaf:
 			if n.phrase || n.field != "" {
 				m.must = append(m.must, n)
@@ -260,7 +272,7 @@ func (p *parser) leaf() []*leaf {
 			}
 		}
 		l.takeFuzzy()
-		l.wild = strings.Contains(l.text, "*") && strings.Trim(l.text, "*") != ""
+		l.wild = strings.Contains(l.text, "*") && strings.Trim(l.text, "*") != "" && !strings.Contains(l.text, "**") // **bold**
 	}
 	var words [][]string
 	scan(l.text, func(parts []part) bool {

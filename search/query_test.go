@@ -111,6 +111,9 @@ func TestLanguage(t *testing.T) {
 		{"  ", "deploy deployment_runtime format lint readFile refunds"},
 		{"python title:format", "format"},
 		{"lint (python OR go)", "format lint"},
+		{"lint (python go)", "format lint"},
+		{"staging (see lint)", "deploy lint"},
+		{"python **lint**", "lint"},
 	} {
 		if got := strings.Join(found(t, c.query, zoo), " "); got != c.want {
 			t.Errorf("%q finds %q, want %q", c.query, got, c.want)
@@ -129,6 +132,7 @@ func TestLanguageErrors(t *testing.T) {
 		{"a)", `unexpected ")"`},
 		{"()", "a word is missing"},
 		{`"a`, "a quote is never closed"},
+		{`{"a": "b"}`, "a colon follows a quote"},
 		{strings.Repeat("(", 100) + "a" + strings.Repeat(")", 100), "nested deeper than 32"},
 		{strings.Repeat("NOT ", 100) + "a", "nested deeper than 32"},
 		{strings.Repeat("a ", 200), "more than 128 words"},

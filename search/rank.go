@@ -46,6 +46,7 @@ type group struct {
 type form struct {
 	term, kind string
 	weight     float64
+	also       string // another term that a document must have, too; "" for none
 }
 
 // Rank returns the matches of a query, best first. If a word is unknown, similar words replace it,

@@ -84,7 +84,7 @@ func (r *ranking) add(g *group, set bool) error {
 	shown := Group{Word: g.word, Field: g.leaf.field}
 	for _, f := range g.forms {
 		seen := false
-		err := r.postings(f.term, func(d int, n uint32) {
+		err := r.matches(f, func(d int, n uint32) {
 			seen = true
 			v := float32(f.of(n))
 			if r.best[d] == 0 {
@@ -96,7 +96,7 @@ func (r *ranking) add(g *group, set bool) error {
 			return err
 		}
 		if seen { // otherwise it would reveal a word that only hidden documents have
-			shown.Forms = append(shown.Forms, Form{f.term[1:], f.weight, f.kind})
+			shown.Forms = append(shown.Forms, Form{f.shown(), f.weight, f.kind})
 		}
 	}
 	df := len(r.touched)

@@ -75,6 +75,7 @@ type Ranking struct {
 	AtLeast bool     // there may be more: a bound was reached
 	Nearest []string // words that replaced unknown ones
 	Groups  []Group  // how each word was matched
+	Loose   string   // why the words of the query were searched, and not the query as it is written
 
 	said *saying // made on first display
 }

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 const (
 	exactTerm = "=" // a word that differs from its stem, or several joined: readfile
 	stemTerm  = "~" // a stem; for most words the word itself
+	nextTerm  = "&" // two neighbours of a short field, joined: lockfile where the text says lock file
 	wholeTerm = "#" // a name, title or id, squeezed into one word
 	runsTerm  = "!runs"
 )
@@ -39,6 +41,7 @@ var usual = map[string]struct{ words, counts float64 }{
 	"category":    {2, 0.3},
 	"tags":        {4, 0.3},
 	"description": {12, 0.3},
+	"examples":    {40, 0.3}, // some questions
 	Body:          {150, 0.5},
 }
 
@@ -67,12 +70,18 @@ func (a *Analyzer) addField(sum map[string]float64, w Weight, text string) {
 	if text == "" {
 		return
 	}
-	said, compounds := map[string]float64{}, map[string]float64{}
-	words := 0.0
+	said, compounds, next := map[string]float64{}, map[string]float64{}, map[string]float64{}
+	words, last := 0.0, ""
 	scan(text, func(parts []part) bool {
 		for _, p := range parts {
 			words++
 			said[p.text]++
+			if w.Field != Body {
+				if last != "" {
+					a.neighbour(next, last, p.text)
+				}
+				last = p.text
+			}
 		}
 		joined(parts, func(text string) { compounds[text]++ })
 		return words < maxWords
@@ -83,6 +92,7 @@ func (a *Analyzer) addField(sum map[string]float64, w Weight, text string) {
 		u = usual["description"]
 	}
 	norm := w.Weight / (1 - u.counts + u.counts*words/u.words)
+	maps.Copy(n, next)
 	for term, tf := range n {
 		if w.Field == Body {
 			tf = 1 + math.Log(tf) // long texts repeat their words

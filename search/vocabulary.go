@@ -11,6 +11,7 @@ import (
 // Vocabulary is knowledge about words, by their stems. It is lines of text, sorted by bytes: a
 // kind, a word, a tab, and the words that it leads to, separated by spaces:
 //
+//	&lockfil	lock+file
 //	+time off	vacat leav
 //	=wrote	write
 //	~fetch	download get
@@ -25,6 +26,7 @@ type Vocabulary struct {
 
 // The kinds of lines.
 const (
+	compound   = "&" // a compound and its two parts, lock+file; or a part and its compounds
 	phrase     = "+" // two or three words with about the same meaning as others
 	sameWord   = "=" // other forms of one word
 	commonWord = "c" // no meaning of its own: the, how, please
@@ -48,7 +50,7 @@ func ParseVocabulary(text string) (*Vocabulary, error) {
 	for at := 0; at < len(text); {
 		line, _, whole := strings.Cut(text[at:], "\n")
 		head, _, tab := strings.Cut(line, "\t")
-		if !whole || !tab || len(head) < 2 || head <= last || !strings.Contains(phrase+sameWord+commonWord+weakWord+synonym, head[:1]) {
+		if !whole || !tab || len(head) < 2 || head <= last || !strings.Contains(compound+phrase+sameWord+commonWord+weakWord+synonym, head[:1]) {
 			return nil, fault.New(fault.Malformed, "vocabulary: line %d", len(v.at)+1)
 		}
 		if head[:1] == commonWord {
@@ -100,7 +102,7 @@ func (v *Vocabulary) saysLittle(word string) bool { return v != nil && v.common[
 // vocabulary returns the finished vocabulary.
 func (v *learner) vocabulary() *Vocabulary {
 	lines := map[string]string{}
-	for kind, m := range map[string]map[string][]string{sameWord: v.same, synonym: v.synonyms, phrase: v.phrases} {
+	for kind, m := range map[string]map[string][]string{sameWord: v.same, synonym: v.synonyms, compound: v.compounds, phrase: v.phrases} {
 		for word, leads := range m {
 			if word != "" && len(leads) > 0 {
 				lines[kind+word] = strings.Join(leads, " ")

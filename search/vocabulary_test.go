@@ -28,7 +28,7 @@ func headsOf(text string) (heads []string) {
 }
 
 func FuzzVocabulary(f *testing.F) {
-	f.Add("+time off\tvacat leav\n=wrote\twrite\ncthe\t\nwfind\t\n~fetch\tdownload get\n", "fetch")
+	f.Add("&lockfil\tlock+file\n+time off\tvacat leav\n=wrote\twrite\ncthe\t\nwfind\t\n~fetch\tdownload get\n", "fetch")
 	f.Fuzz(func(t *testing.T, text, word string) {
 		v, err := ParseVocabulary(text)
 		if err != nil {
@@ -37,7 +37,7 @@ func FuzzVocabulary(f *testing.F) {
 		if v.Text() != text {
 			t.Fatalf("%q became %q", text, v.Text())
 		}
-		for _, kind := range []string{phrase, sameWord, commonWord, weakWord, synonym} {
+		for _, kind := range []string{compound, phrase, sameWord, commonWord, weakWord, synonym} {
 			if _, ok := v.line(kind, word); ok != slices.Contains(headsOf(text), kind+word) {
 				t.Fatalf("%s%s is found: %v", kind, word, ok)
 			}

@@ -41,9 +41,9 @@ func (r *ranking) explain() error {
 		}
 		noted := map[*Why]int{}
 		for _, f := range g.forms {
-			err := r.postings(f.term, func(d int, n uint32) {
+			err := r.matches(f, func(d int, n uint32) {
 				if w := at[d]; w != nil {
-					w.best(noted, WordWhy{g.word, f.term[1:], f.kind, g.weight * f.of(n)})
+					w.best(noted, WordWhy{g.word, f.shown(), f.kind, g.weight * f.of(n)})
 				}
 			})
 			if err != nil {

@@ -24,6 +24,7 @@ type page struct {
 	More  int `json:"next_offset,omitempty"` // offset of the next page
 
 	AtLeast bool     `json:"at_least,omitempty"` // there may be more than total
+	Loose   string   `json:"loose,omitempty"`    // why the query's words were searched instead of the query as written
 	Nearest []string `json:"nearest,omitempty"`  // words that replaced unknown words of the query
 	Notes   []string `json:"notes,omitempty"`    // how old and how complete catalogues are
 	Hint    any      `json:"hint,omitempty"`
@@ -64,6 +65,7 @@ type about struct {
 	Version  string   `json:"version,omitempty"`
 	Category string   `json:"category,omitempty"`
 	Tags     []string `json:"tags,omitempty"`
+	Examples []string `json:"examples,omitempty"`
 	Path     string   `json:"path,omitempty"`
 	Signer   string   `json:"signer,omitempty"`
 	SignedAt string   `json:"signed_at,omitempty"`
@@ -75,7 +77,7 @@ type about struct {
 }
 
 func aboutItem(it rye.ItemInfo) *about {
-	return &about{Name: it.Name, Version: it.Version, Category: it.Category, Tags: it.Tags, Path: it.Path,
+	return &about{Name: it.Name, Version: it.Version, Category: it.Category, Tags: it.Tags, Examples: it.Examples, Path: it.Path,
 		Signer: it.Signer, SignedAt: it.SignedAt}
 }
 
@@ -143,7 +145,7 @@ func adding(o *rye.Offer, prefix string) any {
 }
 
 func pageOf(res *rye.SearchResult, shown int, prefix string) page {
-	p := page{Total: res.Total, AtLeast: res.AtLeast, Nearest: res.Nearest, Hint: Hint(res.Hint, prefix)}
+	p := page{Total: res.Total, AtLeast: res.AtLeast, Loose: words.Clip(oneLine(res.Loose), maxAbout), Nearest: res.Nearest, Hint: Hint(res.Hint, prefix)}
 	if next := res.Offset + shown; next < res.Total && shown > 0 {
 		p.More = next
 	}

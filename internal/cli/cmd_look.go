@@ -433,6 +433,7 @@ func (p *printer) printItem(it rye.ItemInfo) {
 		"description", it.Description, "category", it.Category, "tags", listed(it.Tags),
 		"covers", prose(it.Covers), "bundle", it.Bundle, "executor", it.Executor, "part", map[bool]string{true: "other tools load it, and nothing runs it"}[it.Part], "needs", prose(it.Needs), "limits", prose(it.Limits), "model", it.Model, "signer", it.Signer, "signed at", it.SignedAt,
 		"sha256", it.SHA256, "shadows", listed(it.Shadows), "used by", listed(it.UsedBy))
+	p.printList("examples", it.Examples)
 	for _, name := range sortedKeys(it.Fields) {
 		p.field(11, name, it.Fields[name])
 	}

@@ -19,7 +19,8 @@ func searchCommand() *spec {
 		long: "rye looks for the words in names, descriptions, categories, tags and in the text itself.\n" +
 			"The best hit has the most and the rarest of them; no item needs to have all. Operators:\n" +
 			"AND OR NOT, \"a phrase\", word*, field:word, word~ for mistakes, \"two words\"~5.\n" +
-			"* finds every item.\n\n" +
+			"* finds every item. Text that is no such query, or finds nothing as one, is searched by its\n" +
+			"words, and rye says so.\n\n" +
 			"--kind thread searches the transcripts of threads instead, turn by turn: the messages to\n" +
 			"the model, its answers, and the parameters and results of its tools. With AND,\n" +
 			"status:completed, directive:acme/review and thread:<id> narrow it. A line begins with\n" +
@@ -82,12 +83,23 @@ func (p *printer) printFound(res *rye.SearchResult) error {
 	for _, note := range res.Notes {
 		p.infof("rye: %s", prose(note))
 	}
+	if p.json { // one hit a line, and nothing else
+		for i := range res.Results {
+			res.Results[i].Loose = res.Loose
+		}
+		for i := range res.Turns {
+			res.Turns[i].Loose = res.Loose
+		}
+	}
 	err := each(p, res.Results, printHit)
 	if err == nil {
 		err = each(p, res.Turns, printTurn)
 	}
 	if err == nil && len(res.Words) > 0 {
 		err = each(p, res.Words, printWord)
+	}
+	if res.Loose != "" {
+		p.infof("rye: %s", prose(res.Loose))
 	}
 	if len(res.Nearest) > 0 {
 		p.infof("no item has that word; similar words: %s", listed(res.Nearest))

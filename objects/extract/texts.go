@@ -27,6 +27,9 @@ func (r *Rules) Texts(it *objects.Item) Texts {
 	m := &it.Meta
 	t := Texts{Name: m.Name, Title: m.Title, Description: m.Description, Category: m.Category, Tags: m.Tags}
 	if r == nil || it.Ref.Kind != r.Kind {
+		if s := m.Questions(); s != "" {
+			t.More = []Text{{"examples", bounded(s)}}
+		}
 		return t
 	}
 	for _, f := range []struct {
@@ -110,6 +113,8 @@ func known(it *objects.Item, name string) any {
 	switch name {
 	case "name":
 		return m.Name
+	case "examples":
+		return m.Questions()
 	case "id":
 		if it.Ref.Kind == objects.Knowledge {
 			return m.Name

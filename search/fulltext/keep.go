@@ -13,7 +13,7 @@ import (
 )
 
 // version identifies the analysis and the file format: another version uses other indexes.
-const version = "rye search 1\n"
+const version = "rye search 2\n"
 
 // The extensions of an index's files, and the prefix of temporary files.
 const (

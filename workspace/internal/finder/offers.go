@@ -139,11 +139,11 @@ func (f *Finder) rankOffers(ctx context.Context, m *market, query *search.Query)
 			places = append(places, func(doc int) position { return position{n, int(p.Entry[doc])} })
 		}
 	}
-	r, err := query.Rank(ctx, layers, search.Options{Stem: f.index.Stem, Words: words, Explain: m.q.Explain, Most: max(m.q.Offset, 0) + limitOf(m.q)})
+	r, err := query.Find(ctx, layers, search.Options{Stem: f.index.Stem, Words: words, Explain: m.q.Explain, Most: max(m.q.Offset, 0) + limitOf(m.q)})
 	if err != nil {
 		return nil, err
 	}
-	res := &rye.SearchResult{Total: r.Total, AtLeast: r.AtLeast, Nearest: r.Nearest, Notes: append(notes, m.Notes...)}
+	res := &rye.SearchResult{Total: r.Total, AtLeast: r.AtLeast, Nearest: r.Nearest, Loose: r.Loose, Notes: append(notes, m.Notes...)}
 	if m.q.Explain {
 		res.Words = understood(r)
 	}

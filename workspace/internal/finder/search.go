@@ -99,8 +99,8 @@ func (f *Finder) understand(ctx context.Context, s *session.Session, c rye.Calle
 	if a.weights, err = f.weights.of(ctx, s); err != nil {
 		return a, err
 	}
-	a.query, err = search.Parse(plain(q.Query), a.weights.fields)
-	return a, err
+	a.query = search.Read(plain(q.Query), a.weights.fields)
+	return a, nil
 }
 
 // wordless refuses a query with words where there is no index.
@@ -192,7 +192,7 @@ func (f *Finder) rank(ctx context.Context, at *ground, q rye.SearchRequest, quer
 			spots = append(spots, func(doc int) spot { return b.spot(p, doc) })
 		}
 	}
-	r, err := query.Rank(ctx, layers, o)
+	r, err := query.Find(ctx, layers, o)
 	if err != nil {
 		return nil, err
 	}
@@ -277,7 +277,7 @@ type weighing struct {
 }
 
 // usualFields may be named in a query, for every item.
-var usualFields = []string{"name", "title", "description", "category", "tags", "id", search.Body}
+var usualFields = []string{"name", "title", "description", "category", "tags", "examples", "id", search.Body}
 
 // weights remembers the last weighing.
 type weights struct {
@@ -369,7 +369,7 @@ func page(q rye.SearchRequest, res *rye.SearchResult, cut func(from, to int)) *r
 
 // report describes the found items, and the reasons.
 func (g *ground) report(q rye.SearchRequest, r *search.Ranking, found []finding, notes []string, stem func(string) string) *rye.SearchResult {
-	res := &rye.SearchResult{Total: r.Total, AtLeast: r.AtLeast, Nearest: r.Nearest, Notes: notes}
+	res := &rye.SearchResult{Total: r.Total, AtLeast: r.AtLeast, Nearest: r.Nearest, Loose: r.Loose, Notes: notes}
 	if q.Explain {
 		res.Words = understood(r)
 	}

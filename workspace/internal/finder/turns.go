@@ -52,10 +52,7 @@ func (f *Finder) Threads(ctx context.Context, s *session.Session, c rye.Caller, 
 	if err != nil {
 		return nil, err
 	}
-	query, err := search.Parse(plain(q.Query), turnFields)
-	if err != nil {
-		return nil, err
-	}
+	query := search.Read(plain(q.Query), turnFields)
 	if f.index == nil || f.turns == nil {
 		return nil, fault.New(fault.Failed, "search transcripts: %w", rye.WordlessError{}).Advise("rye search --kind thread, which runs it in rye-engine")
 	}
@@ -122,7 +119,11 @@ func (f *Finder) rankTurns(ctx context.Context, s *session.Session, turns *Turns
 	for _, p := range opened.Parts {
 		layers = append(layers, turns.Layer(p))
 	}
-	r, err := query.Rank(ctx, layers, o)
+	rank := query.Find
+	if query.Fielded() {
+		rank = query.Rank // status:killed asks for such threads and no others
+	}
+	r, err := rank(ctx, layers, o)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +132,7 @@ func (f *Finder) rankTurns(ctx context.Context, s *session.Session, turns *Turns
 		found = append(found, int(opened.Parts[h.Layer].Entry[h.Doc]))
 	}
 	res := turns.page(q, r, found)
-	res.AtLeast, res.Nearest, res.Notes = r.AtLeast, r.Nearest, slices.Concat(notes, res.Notes, opened.Notes)
+	res.AtLeast, res.Nearest, res.Loose, res.Notes = r.AtLeast, r.Nearest, r.Loose, slices.Concat(notes, res.Notes, opened.Notes)
 	if q.Explain {
 		res.Words = understood(r)
 	}

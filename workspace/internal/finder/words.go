@@ -76,7 +76,7 @@ func (k *known) words(ctx context.Context, s *session.Session, stem func(string)
 const wordsFile = "words.txt"
 
 // wordsVersion is the version of the stemming and of the file's form.
-const wordsVersion = "rye words 1\n"
+const wordsVersion = "rye words 2\n"
 
 func wordsHead(from, text string) string {
 	sum := objects.DigestOf([]byte(wordsVersion + from + "\n" + text))
@@ -131,7 +131,7 @@ func shippedWords(ctx context.Context, s *session.Session) string {
 
 // wordsOf reads lists of words, and skips other values.
 func wordsOf(v map[string]any) search.Words {
-	return search.Words{Same: lists(v["same"]), Synonyms: lists(v["synonyms"]), Common: texts(v["common"]), Weak: texts(v["weak"])}
+	return search.Words{Same: lists(v["same"]), Synonyms: lists(v["synonyms"]), Common: texts(v["common"]), Weak: texts(v["weak"]), Compounds: texts(v["compounds"])}
 }
 
 func lists(v any) (all [][]string) {

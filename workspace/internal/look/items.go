@@ -358,6 +358,10 @@ func Describe(r space.Row) rye.ItemInfo {
 		i.Why = strings.TrimPrefix(strings.TrimPrefix(r.Why, "verify "+i.Ref+" in the "+i.Space+" space: "), i.Ref+": ")
 	}
 	for _, t := range r.More {
+		if t.Name == "examples" {
+			i.Examples = strings.Split(t.Value, "\n")
+			continue
+		}
 		if i.Fields == nil {
 			i.Fields = make(map[string]string, len(r.More))
 		}

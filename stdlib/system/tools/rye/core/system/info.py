@@ -4,6 +4,11 @@ Only what a program needs to decide how to work: no host name, no user name, no
 addresses, no environment variables.
 """
 __version__ = "1.0.0"
+__examples__ = [
+    "what hardware is this",
+    "which operating system runs here",
+    "how much disk is left",
+]
 __tool_type__ = "python"
 __executor_id__ = "rye/core/runtimes/python_script_runtime"
 __category__ = "rye/core/system"
