@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rye-os/rye/internal/hosts"
@@ -156,7 +157,9 @@ func (t target) admits(to netip.Addr, kind string) bool {
 // copyTo copies until the end of from, and passes the end on. A program that has closed its
 // connection looks like one that still reads, so the other direction then has a limit.
 func copyTo(to, from net.Conn) int64 {
-	n, err := io.Copy(to, from)
+	buf := buffers.Get()
+	n, err := io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, buf)
+	buffers.Put(buf)
 	if c, ok := to.(interface{ CloseWrite() error }); ok && err == nil {
 		c.CloseWrite()
 		to.SetReadDeadline(time.Now().Add(HalfOpen))
@@ -166,3 +169,19 @@ func copyTo(to, from net.Conn) int64 {
 	}
 	return n
 }
+
+// buffers are for copies of 64 KB, loopback's largest segment. Copies hide that connections can splice:
+// on loopback splice(2) took two to three times as long. One bare relay needed for 16 MB over one
+// connection 4.5 ms at best with 64 KB, 5.6 with 32 KB and 12.9 with splice (Linux 6.18, two processors).
+var buffers bufferPool
+
+type bufferPool struct{ pool sync.Pool }
+
+func (b *bufferPool) Get() []byte {
+	if p, ok := b.pool.Get().(*[64 << 10]byte); ok {
+		return p[:]
+	}
+	return new([64 << 10]byte)[:]
+}
+
+func (b *bufferPool) Put(buf []byte) { b.pool.Put((*[64 << 10]byte)(buf)) }

@@ -50,6 +50,7 @@ func newProxy(f *Forwarder) *proxy {
 		Rewrite:       rebuild,
 		Transport:     &http.Transport{Proxy: p.via, DialContext: p.dial, DisableCompression: true, MaxIdleConnsPerHost: 4, IdleConnTimeout: idle, MaxResponseHeaderBytes: 1 << 20},
 		FlushInterval: -1,
+		BufferPool:    &buffers,
 		ErrorLog:      p.server.ErrorLog,
 		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, err error) { answer(w, err) },
 	}

@@ -111,23 +111,6 @@ func (b *begun) Read(p []byte) (int, error) {
 	return b.Conn.Read(p)
 }
 
-// WriteTo lets the kernel move the bytes behind the first ones, where both sides are TCP.
-func (b *begun) WriteTo(w io.Writer) (int64, error) {
-	n := 0
-	if len(b.early) > 0 {
-		var err error
-		n, err = w.Write(b.early)
-		if b.early = b.early[n:]; err != nil {
-			return int64(n), err
-		}
-	}
-	rest, err := io.Copy(w, b.Conn)
-	return int64(n) + rest, err
-}
-
-// ReadFrom does the same in the other direction.
-func (b *begun) ReadFrom(r io.Reader) (int64, error) { return io.Copy(b.Conn, r) }
-
 func (b *begun) CloseWrite() error {
 	if c, ok := b.Conn.(interface{ CloseWrite() error }); ok {
 		return c.CloseWrite()

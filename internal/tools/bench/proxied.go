@@ -18,6 +18,7 @@ import (
 const (
 	proxied  = "proxied request, loopback"
 	proxied1 = "proxied 16 x 1 MB, loopback"
+	proxied2 = "proxied 1 MB, loopback"
 )
 
 // The ways of a program to a host: at the host's own address inside, or by the proxy.
@@ -30,6 +31,7 @@ const (
 func proxiedRows() (all []row) {
 	for _, way := range []string{byName, byConnect, byAddress} {
 		all = append(all, row{what: proxied + ", " + way, peer: "direct", light: true, setup: proxiedBy(way, 1, 100)},
+			row{what: proxied2 + ", " + way, peer: "direct", light: true, setup: proxiedBy(way, 1, 1<<20)},
 			row{what: proxied1 + ", " + way, peer: "direct", light: true, setup: proxiedBy(way, 16, 1<<20)})
 	}
 	return all
