@@ -31,10 +31,12 @@ func deepArchive(files ...string) []byte {
 	w := tar.NewWriter(z)
 	for _, name := range files {
 		h, text := tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644}, "x\n"
-		switch path.Ext(name) {
-		case ".sh":
+		switch {
+		case path.Ext(name) == ".sh":
 			h.Mode, text = 0o755, "#!/bin/sh\necho x\n"
-		case ".md":
+		case path.Base(name) == "ebb.md":
+			text = "x" // no front matter, and no end of a line
+		case path.Ext(name) == ".md":
 			text = "---\nname: " + path.Base(path.Dir(name)) + "\ndescription: x\n---\n"
 		}
 		h.Size = int64(len(text))
