@@ -107,7 +107,7 @@ type AddReport struct {
 // ItemUse says that a signed item depends on another.
 type ItemUse struct {
 	Ref    string `json:"ref"`
-	How    string `json:"how"` // runs through, requires, extends, may load
+	How    string `json:"how"` // runs through, requires, extends, uses, may load
 	On     string `json:"on"`  // the item or bundle that it depends on
 	Space  string `json:"space"`
 	Breaks bool   `json:"breaks,omitempty"` // it is of the project, and nothing else here has that name

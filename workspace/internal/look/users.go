@@ -19,6 +19,7 @@ const (
 	runsThrough = "runs through"
 	requires    = "requires"
 	extendsIt   = "extends"
+	uses        = "uses" // a directive, in its text
 	mayLoad     = "may load"
 )
 
@@ -57,8 +58,8 @@ func Users(ctx context.Context, s *session.Session, l *space.Layer, leaving []ob
 			by[of] = append(by[of], use)
 		}
 	}
-	for _, uses := range by {
-		slices.SortFunc(uses, func(a, b rye.ItemUse) int {
+	for _, all := range by {
+		slices.SortFunc(all, func(a, b rye.ItemUse) int {
 			return cmp.Or(cmp.Compare(a.Ref, b.Ref), cmp.Compare(a.On, b.On), cmp.Compare(a.How, b.How))
 		})
 	}
@@ -112,6 +113,11 @@ func (u *users) note(f *space.Finding) {
 	for dep := range m.Deps {
 		if ref, err := objects.ParseRef(dep); err == nil {
 			add(ref, requires)
+		}
+	}
+	for _, a := range m.Actions {
+		if ref, err := objects.ParseRef(a.Attrs["item_type"] + ":" + a.Attrs["item_id"]); err == nil && a.Primary != "sign" {
+			add(ref, uses)
 		}
 	}
 	if f.Ref.Kind == objects.Config {
